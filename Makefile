@@ -1,0 +1,52 @@
+# Eightfold: every target makes its own virtual environment in .venv first.
+# Needs python3 (>= 3.11) with venv, make, g++, perl, git; Python packages come from PyPI.
+
+PYTHON ?= python3
+BIN := .venv/bin
+SETUP := .venv/.setup-done
+SYNTH := .venv/.setup-synth-done
+CONFIG ?= base
+SEEDS ?= 3
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check verilog synth clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | \
+		while IFS='|' read -r target text; do printf '  make %-10s %s\n' "$$target" "$$text"; done
+
+$(SETUP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "make: $(PYTHON) is older than 3.11; set PYTHON=python3.11 or newer" >&2; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(SYNTH): $(SETUP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,synth]'
+	@touch $@
+
+setup: $(SETUP) ## make .venv with everything that run, test and check need
+
+run: $(SETUP) ## the handwritten digits through the hardware, every tensor against LiteRT
+	@$(BIN)/python -m examples.digits.run --config $(CONFIG)
+
+test: $(SETUP) ## all tests on Verilator and, if installed, Icarus (about 20 minutes on 2 cores)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+check: $(SETUP) ## format, lint, types and the fast tests; passes on every commit
+	@$(BIN)/ruff format --check --quiet . || { echo "make check: run .venv/bin/ruff format" >&2; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/pyright
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" --quiet
+
+verilog: $(SETUP) ## Verilog of every unit, and of the datapath at each preset, into build/verilog
+	@$(BIN)/eightfold verilog --all --output build/verilog
+
+synth: $(SYNTH) ## area and clock on ECP5 (Yosys, nextpnr) into build/synth
+	@$(BIN)/eightfold synth --seeds $(SEEDS)
+
+clean: ## remove what was built; .venv stays
+	rm -rf build .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

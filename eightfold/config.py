@@ -1,0 +1,125 @@
+"""The accelerator's configuration: every size of the hardware, once, with its legal range."""
+
+import tomllib
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
+
+from eightfold.errors import InputError
+
+MultiplierStyle = Literal["infer", "rows"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcceleratorConfig:
+    """Sizes of one accelerator.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range; the message names the field, its range and the value.
+    """
+
+    lanes: int = 16
+    """Lanes of the MAC array, each one output channel; 1 to 64."""
+
+    width: int = 16
+    """Width of a lane's dot product, in int8 multiplications per cycle; 2 to 64."""
+
+    psum_depth: int = 512
+    """Partial sums that each lane keeps, in int32 words; a power of two, 16 to 4096."""
+
+    parameter_banks: int = 16
+    """Channel groups whose requantization parameters each lane holds; a power of two, 2 to 64."""
+
+    output_depth: int = 64
+    """Result vectors that wait for a consumer; a power of two, 32 to 1024.
+
+    At least the pipeline's latency, or results cannot leave at one vector per cycle.
+    """
+
+    multiplier: MultiplierStyle = "infer"
+    """8x8 products: ``infer`` leaves them to synthesis (DSP blocks), ``rows`` adds partial
+    products of two multiplier bits each (carry chains, no DSP)."""
+
+    def __post_init__(self) -> None:
+        _check_range("lanes", self.lanes, 1, 64)
+        _check_range("width", self.width, 2, 64)
+        _check_power("psum_depth", self.psum_depth, 16, 4096)
+        _check_power("parameter_banks", self.parameter_banks, 2, 64)
+        _check_power("output_depth", self.output_depth, 32, 1024)
+        styles = get_args(MultiplierStyle)
+        if self.multiplier not in styles:
+            raise InputError(
+                f"multiplier must be one of {', '.join(styles)}, not {self.multiplier!r}"
+            )
+
+    @property
+    def macs_per_cycle(self) -> int:
+        """Multiply-accumulates per cycle: ``lanes * width``."""
+        return self.lanes * self.width
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed, validated like a new one."""
+        return replace(self, **changes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name, as a ``.toml`` file would state them."""
+        return asdict(self)
+
+    @classmethod
+    def load(cls, source: "str | Path | AcceleratorConfig") -> "AcceleratorConfig":
+        """Return a preset by its name, or the configuration in a ``.toml`` file.
+
+        Raises
+        ------
+        InputError
+            If there is no such preset or file, or the file is not valid.
+        """
+        if isinstance(source, AcceleratorConfig):
+            return source
+        if str(source) in PRESETS:
+            return PRESETS[str(source)]
+        path = Path(source)
+        if path.suffix != ".toml":
+            raise InputError(
+                f"config {source!s}: no such preset; use one of "
+                f"{', '.join(PRESETS)}, or a .toml file"
+            )
+        try:
+            table = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"config {path}: {error.strerror}; name a readable file") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"config {path}: not valid TOML: {error}") from None
+        known = {field.name for field in fields(cls)}
+        if unknown := sorted(set(table) - known):
+            raise InputError(
+                f"config {path}: unknown field {', '.join(unknown)}; "
+                f"known: {', '.join(sorted(known))}"
+            )
+        try:
+            return cls(**table)
+        except InputError as error:
+            raise InputError(f"config {path}: {error}") from None
+
+
+def _check_range(name: str, value: object, low: int, high: int) -> None:
+    if type(value) is not int or not low <= value <= high:
+        raise InputError(f"{name} must be an integer in {low}..{high}, not {value!r}")
+
+
+def _check_power(name: str, value: object, low: int, high: int) -> None:
+    _check_range(name, value, low, high)
+    assert isinstance(value, int)
+    if value & (value - 1):
+        raise InputError(f"{name} must be a power of two in {low}..{high}, not {value}")
+
+
+PRESETS: dict[str, AcceleratorConfig] = {
+    "nano": AcceleratorConfig(lanes=4, width=4),
+    "small": AcceleratorConfig(lanes=8, width=8),
+    "base": AcceleratorConfig(lanes=16, width=16, multiplier="rows"),
+    "large": AcceleratorConfig(lanes=32, width=32, multiplier="rows"),
+}
+"""Named configurations, lanes x width: 4x4, 8x8, 16x16, 32x32."""

@@ -1,0 +1,12 @@
+"""What eightfold raises on purpose."""
+
+
+class InputError(Exception):
+    """Bad input or something unsupported: one line that says what, where and what to do instead.
+
+    The command line prints the message after ``eightfold: `` and ends with exit status 2.
+    """
+
+
+class HardwareError(Exception):
+    """The simulated hardware hung or broke a rule of its streams; the command line exits with 1."""

@@ -1,0 +1,71 @@
+"""The configuration refuses what the hardware cannot be."""
+
+from pathlib import Path
+
+import pytest
+
+from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("name", "lanes", "width"),
+    [("nano", 4, 4), ("small", 8, 8), ("base", 16, 16), ("large", 32, 32)],
+)
+def test_presets_have_their_sizes(name: str, lanes: int, width: int) -> None:
+    config = AcceleratorConfig.load(name)
+    assert (config.lanes, config.width) == (lanes, width)
+    assert config.macs_per_cycle == lanes * width
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("lanes", 0, "lanes must be an integer in 1..64, not 0"),
+        ("lanes", True, "lanes must be an integer"),
+        ("width", 65, "width must be an integer in 2..64, not 65"),
+        ("width", 4.0, "width must be an integer"),
+        ("psum_depth", 100, "psum_depth must be a power of two in 16..4096, not 100"),
+        ("parameter_banks", 1, "parameter_banks must be an integer in 2..64"),
+        ("output_depth", 16, "output_depth must be an integer in 32..1024"),
+        ("multiplier", "dsp", "multiplier must be one of infer, rows, not 'dsp'"),
+    ],
+)
+def test_a_value_out_of_range_is_refused(field: str, value: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        PRESETS["base"].replace(**{field: value})
+
+
+def test_a_toml_file_gives_the_fields_it_names(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text("lanes = 3\nwidth = 5\n")
+    assert AcceleratorConfig.load(path) == AcceleratorConfig(lanes=3, width=5)
+
+
+def test_a_configuration_survives_as_dict() -> None:
+    for config in PRESETS.values():
+        assert AcceleratorConfig(**config.as_dict()) == config
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("lanes = ", "not valid TOML"),
+        ("lane = 3", "unknown field lane; known: lanes"),
+        ("lanes = 99", "lanes must be an integer in 1..64, not 99"),
+        (b"\xff\xfe", "not valid TOML"),
+    ],
+)
+def test_a_bad_toml_file_is_refused(tmp_path: Path, content: str | bytes, message: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=message) as caught:
+        AcceleratorConfig.load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_an_unknown_preset_lists_the_known_ones() -> None:
+    with pytest.raises(InputError, match="use one of nano, small, base, large, or a .toml file"):
+        AcceleratorConfig.load("huge")
+    with pytest.raises(InputError, match="name a readable file"):
+        AcceleratorConfig.load("missing.toml")
