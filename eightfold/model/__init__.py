@@ -1,0 +1,7 @@
+"""A .tflite file as a typed graph: tensors, quantization, operators."""
+
+from eightfold.model.checks import require_int8
+from eightfold.model.graph import Graph, Operator, Quantization, Tensor
+from eightfold.model.reader import load_model
+
+__all__ = ["Graph", "Operator", "Quantization", "Tensor", "load_model", "require_int8"]

@@ -1,0 +1,80 @@
+"""The typed graph that `load_model` returns: plain frozen data, arrays read-only."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+_NAME_LENGTH = 60  # characters of a tensor's name that a message repeats
+
+
+@dataclass(frozen=True, eq=False)
+class Quantization:
+    """How codes stand for real numbers: ``real = scale * (code - zero_point)``."""
+
+    scale: np.ndarray
+    """float32, shape (1,) or (size of dimension ``axis``,); finite and above 0."""
+
+    zero_point: np.ndarray
+    """int64, the shape of ``scale``; within the range of the tensor's dtype."""
+
+    axis: int
+    """The dimension along which the values differ; of no meaning with a single scale."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """One tensor of subgraph 0."""
+
+    index: int
+    name: str
+    shape: tuple[int, ...]
+    """Every dimension at least 1; ``()`` is a scalar."""
+
+    dtype: np.dtype
+    """int8, int16, int32, int64, uint8, float32 or bool."""
+
+    quantization: Quantization | None
+    data: np.ndarray | None
+    """A constant's content, of this shape and dtype; None if the tensor is computed or given."""
+
+    def __str__(self) -> str:
+        """Return index and name in one line, as messages name the tensor."""
+        shortened = self.name[:_NAME_LENGTH] + "..." * (len(self.name) > _NAME_LENGTH)
+        return f"tensor {self.index} {shortened!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """One builtin operator; the graph holds them in the order in which they run."""
+
+    index: int
+    name: str
+    """The schema's name, such as ``"CONV_2D"``."""
+
+    inputs: tuple[int, ...]
+    """Tensor indices; -1 is an optional input that is absent."""
+
+    outputs: tuple[int, ...]
+    options: dict[str, Any]
+    """The schema's fields, such as ``{"padding": "SAME", "stride_w": 1}``: enums as strings,
+    vectors as tuples; a field that the file leaves out has the schema's default."""
+
+    def __str__(self) -> str:
+        """Return index and name, as messages name the operator."""
+        return f"operator {self.index} {self.name}"
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Subgraph 0 of a model.
+
+    Operators read only tensors that are inputs, constants or results of earlier operators, and
+    every tensor is produced at most once.
+    """
+
+    tensors: tuple[Tensor, ...]
+    operators: tuple[Operator, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    description: str

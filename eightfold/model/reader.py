@@ -1,0 +1,200 @@
+"""Read a .tflite file into a `Graph`, or say in one line why not."""
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ai_edge_litert import schema_py_generated as generated
+
+from eightfold.errors import InputError
+from eightfold.model.checks import check_order
+from eightfold.model.flatbuffer import CONVERT, Source, text
+from eightfold.model.graph import Graph, Operator
+from eightfold.model.schema import (
+    OPERATOR_NAMES,
+    UNIONS,
+    decode_option,
+    options_name,
+    snake_case,
+)
+from eightfold.model.tensors import TensorReader
+
+_IDENTIFIER = b"TFL3"
+_SCHEMA_VERSION = 3
+_FILE_LIMIT = 1 << 29  # bytes of a file
+_SHOWN = 50  # operators that are not builtin, in a message
+_NOT_BUILTIN = {"CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES"}
+
+
+def load_model(source: bytes | str | Path) -> Graph:
+    """Read subgraph 0 of a model.
+
+    Element types int8, int16, int32, int64, uint8, float32 and bool are read; `require_int8`
+    narrows that. Shapes are those that the file states for running it as it is: a batch size
+    that could be changed by resizing is taken as written.
+
+    Parameters
+    ----------
+    source
+        The bytes of a ``.tflite`` file, or its path.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is damaged, not a model, or uses what is not supported:
+        custom operators, several subgraphs in use, dynamic shapes, sparse tensors, other element
+        types, data outside the file. The message is one line and starts with the file's name.
+    """
+    if isinstance(source, bytes):
+        label, content = "model", source
+    else:
+        label = "".join(c if c.isprintable() else "?" for c in os.fspath(source))
+        content = _read_file(source, label)
+    try:
+        _check_identifier(content)
+        graph = _Reader(content).graph()
+        check_order(graph)
+    except InputError as error:
+        raise InputError(f"{label}: {error}") from None
+    return graph
+
+
+def _read_file(path: str | Path, label: str) -> bytes:
+    try:
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
+            raise InputError(f"{label}: not a regular file; name a .tflite file")
+        if status.st_size > _FILE_LIMIT:
+            raise InputError(
+                f"{label}: {status.st_size} bytes, more than {_FILE_LIMIT}; use a smaller model"
+            )
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{label}: {error.strerror}; name a readable .tflite file") from None
+    except ValueError:  # a NUL character
+        raise InputError(f"{label}: not a file name; name a .tflite file") from None
+
+
+def _check_identifier(content: bytes) -> None:
+    if not content:
+        raise InputError("empty; name a .tflite file")
+    if content[4:8] != _IDENTIFIER:
+        raise InputError(
+            f"not a .tflite file: bytes 4 to 7 are {content[4:8]!r} instead of {_IDENTIFIER!r}; "
+            "name a file that the TFLite converter wrote"
+        )
+
+
+class _Reader:
+    """One reading of one file; messages do not name the file yet."""
+
+    def __init__(self, content: bytes) -> None:
+        self._source = Source(content)
+        self._source.check(0, 8)
+        root = int.from_bytes(content[:4], "little")
+        self._model = self._source.table(generated.Model(), root)
+        if self._model.Version() != _SCHEMA_VERSION:
+            raise InputError(
+                f"schema version {self._model.Version()} instead of {_SCHEMA_VERSION}; {CONVERT}"
+            )
+        if self._model.SubgraphsLength() == 0:
+            raise InputError(f"no subgraph in it; {CONVERT}")
+        self._subgraph = self._source.child(self._model.Subgraphs(0))
+
+    def graph(self) -> Graph:
+        tensors = TensorReader(self._source, self._model, self._subgraph).read()
+        count = len(tensors)
+        return Graph(
+            tensors=tensors,
+            operators=tuple(
+                self._operator(index, packed, name, count)
+                for index, (packed, name) in enumerate(self._named_operators())
+            ),
+            inputs=self._indices(self._subgraph, "Inputs", "the graph", count),
+            outputs=self._indices(self._subgraph, "Outputs", "the graph", count),
+            description=text(self._model.Description()),
+        )
+
+    def _named_operators(self) -> list[tuple[Any, str]]:
+        """Return each packed operator with its builtin name; refuse all others at once."""
+        known = [self._operator_code(i) for i in range(self._model.OperatorCodesLength())]
+        operators, unknown = [], {}
+        for index in range(self._subgraph.OperatorsLength()):
+            packed = self._source.child(self._subgraph.Operators(index))
+            code = packed.OpcodeIndex()
+            if code >= len(known):
+                raise InputError(
+                    f"operator {index} refers to operator code {code} of {len(known)}; {CONVERT}"
+                )
+            builtin, name = known[code]
+            if not builtin:
+                unknown.setdefault(name, index)
+            operators.append((packed, name))
+        if unknown:
+            listed = ", ".join(f"{name} (operator {i})" for name, i in [*unknown.items()][:_SHOWN])
+            if len(unknown) > _SHOWN:
+                listed += f" and {len(unknown) - _SHOWN} more"
+            raise InputError(f"not builtin operators: {listed}; replace them by builtin ones")
+        return operators
+
+    def _operator_code(self, index: int) -> tuple[bool, str]:
+        """Return whether a code stands for a builtin operator, and its name or what it says."""
+        packed = self._source.child(self._model.OperatorCodes(index))
+        # Old files have only the first field, which holds codes up to 127.
+        code = max(packed.DeprecatedBuiltinCode(), packed.BuiltinCode())
+        name = OPERATOR_NAMES.get(code, f"code {code}")
+        if name == "CUSTOM":
+            return False, f"custom {text(packed.CustomCode())[:60]!r}"
+        return code in OPERATOR_NAMES and name not in _NOT_BUILTIN, name
+
+    def _operator(self, index: int, packed: Any, name: str, tensor_count: int) -> Operator:
+        where = f"operator {index} {name}"
+        try:
+            options = self._options(packed, name)
+        except ValueError as error:
+            raise InputError(f"{where}: {error}; {CONVERT}") from None
+        if any("subgraph" in field for field in options):
+            raise InputError(f"{where} runs another subgraph; flatten the model into one")
+        return Operator(
+            index=index,
+            name=name,
+            inputs=self._indices(packed, "Inputs", where, tensor_count, lowest=-1),
+            outputs=self._indices(packed, "Outputs", where, tensor_count),
+            options=options,
+        )
+
+    def _indices(
+        self, packed: Any, field: str, where: str, tensor_count: int, lowest: int = 0
+    ) -> tuple[int, ...]:
+        indices = self._source.integers(packed, field)
+        for index in indices:
+            if not lowest <= index < tensor_count:
+                raise InputError(
+                    f"{where} names tensor {index} among its {field.lower()}, "
+                    f"but there are {tensor_count}; {CONVERT}"
+                )
+        return indices
+
+    def _options(self, packed: Any, name: str) -> dict[str, Any]:
+        table = options_name(name)
+        if table is None:
+            return {}
+        union = next(union for union, codes in UNIONS.items() if table in codes)
+        code = getattr(packed, union + "Type")()
+        if code not in (0, UNIONS[union][table]):
+            held = next((k for k, c in UNIONS[union].items() if c == code), f"code {code}")
+            raise ValueError(f"its options are {held} instead of {table}")
+        values = getattr(generated, table + "T")()  # the schema's defaults
+        fields = getattr(generated, table)()
+        if code and (content := getattr(packed, union)()) is not None:
+            values = values.InitFromObj(self._source.table(fields, content.Pos))
+        options = {}
+        for attribute, value in vars(values).items():
+            if value is None and hasattr(fields, attribute[0].upper() + attribute[1:] + "Length"):
+                value = np.empty(0, np.int32)  # a vector that the file leaves out
+            if isinstance(value, np.ndarray):
+                self._source.spend(value.size)
+            options[snake_case(attribute)] = decode_option(snake_case(attribute), value)
+        return options

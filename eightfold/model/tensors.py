@@ -1,0 +1,144 @@
+"""Read the tensors of a subgraph: shapes, element types, quantization, constant data."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from eightfold.errors import InputError
+from eightfold.model.flatbuffer import CONVERT, Source, text
+from eightfold.model.graph import Quantization, Tensor
+from eightfold.model.schema import DTYPES, TENSOR_TYPES
+
+_TENSOR_LIMIT = 1 << 31  # bytes of a tensor; the hardware's addresses have 32 bits
+_RANK_LIMIT = 32
+
+
+class TensorReader:
+    """Reads all tensors of one subgraph.
+
+    Parameters
+    ----------
+    source
+        The file.
+    model, subgraph
+        Generated tables of that source.
+    """
+
+    def __init__(self, source: Source, model: Any, subgraph: Any) -> None:
+        self._source = source
+        self._model = model
+        self._subgraph = subgraph
+        self._buffer_count = model.BuffersLength()
+
+    def read(self) -> tuple[Tensor, ...]:
+        """Return the tensors; raise `InputError` for the first that is not sound."""
+        return tuple(self._tensor(index) for index in range(self._subgraph.TensorsLength()))
+
+    def _tensor(self, index: int) -> Tensor:
+        packed = self._source.child(self._subgraph.Tensors(index))
+        name = text(packed.Name())
+        code = packed.Type()
+        # For messages, until what the tensor really holds is known to be sound.
+        label = Tensor(index, name, (), np.dtype(np.int8), None, None)
+        if code not in DTYPES:
+            kind = next((k for k, c in TENSOR_TYPES.items() if c == code), f"code {code}")
+            known = ", ".join(dtype.name for dtype in DTYPES.values())
+            raise InputError(f"{label} has element type {kind}; use one of {known}")
+        if packed.Sparsity() is not None:
+            raise InputError(f"{label} is sparse; store it densely")
+        if packed.IsVariable():
+            raise InputError(f"{label} keeps state between runs; make it an input and an output")
+        shape = self._shape(packed, label)
+        dtype = DTYPES[code]
+        size = math.prod(shape) * dtype.itemsize
+        if size >= _TENSOR_LIMIT:
+            raise InputError(
+                f"{label} of shape {list(shape)} has {size} bytes; the limit is {_TENSOR_LIMIT - 1}"
+            )
+        quantization = self._quantization(packed, label, shape, dtype)
+        content = self._content(packed, label)
+        if content is not None:
+            if content.size != size:
+                raise InputError(
+                    f"{label} of shape {list(shape)} and type {dtype.name} takes {size} bytes, "
+                    f"but its data has {content.size}; {CONVERT}"
+                )
+            content = content.view(dtype.newbyteorder("<")).reshape(shape)
+        return Tensor(index, name, shape, dtype, quantization, content)
+
+    def _shape(self, packed: Any, label: Tensor) -> tuple[int, ...]:
+        vector = self._source.vector(packed, "Shape")
+        if vector.size > _RANK_LIMIT:
+            raise InputError(f"{label} has {vector.size} dimensions; the limit is {_RANK_LIMIT}")
+        shape = self._source.integers(packed, "Shape")
+        if min(shape, default=1) < 1:
+            raise InputError(
+                f"{label} has shape {list(shape)}; dimensions must be fixed and at least 1"
+            )
+        return shape
+
+    def _content(self, packed: Any, label: Tensor) -> np.ndarray | None:
+        """Return the bytes of a constant as a view, or None."""
+        index = packed.Buffer()
+        if index >= self._buffer_count and index != 0:
+            raise InputError(f"{label} refers to buffer {index} of {self._buffer_count}; {CONVERT}")
+        buffer = self._source.child(self._model.Buffers(index)) if self._buffer_count else None
+        if packed.ExternalBuffer() or (buffer is not None and buffer.Offset()):
+            raise InputError(f"{label} has its data outside the flatbuffer; store it inside")
+        content = None if buffer is None else self._source.vector(buffer, "Data")
+        return content if content is not None and content.size else None
+
+    def _quantization(
+        self, packed: Any, label: Tensor, shape: tuple[int, ...], dtype: np.dtype
+    ) -> Quantization | None:
+        values = self._source.child(packed.Quantization())
+        if values is None:
+            return None
+        if values.DetailsType():
+            raise InputError(f"{label} has a custom quantization; use scale and zero point")
+        scale = self._numbers(values, "Scale", np.float32)
+        if not scale.size:
+            return None
+        axis = values.QuantizedDimension()
+        if not 0 <= axis < max(len(shape), 1):
+            raise InputError(
+                f"{label} is quantized along dimension {axis} of {len(shape)}; {CONVERT}"
+            )
+        if scale.size != 1 and (not shape or scale.size != shape[axis]):
+            raise InputError(
+                f"{label} has {scale.size} scales for shape {list(shape)}; "
+                f"give it one, or one per slice of dimension {axis}"
+            )
+        wrong = scale[~(np.isfinite(scale) & (scale > 0))]
+        if wrong.size:
+            raise InputError(f"{label} has the scale {wrong[0]}; scales are finite and above 0")
+        zero_point = self._zero_point(values, label, scale.size, dtype)
+        for array in (scale, zero_point):
+            array.setflags(write=False)
+        return Quantization(scale, zero_point, axis)
+
+    def _zero_point(self, values: Any, label: Tensor, count: int, dtype: np.dtype) -> np.ndarray:
+        zero_point = self._numbers(values, "ZeroPoint", np.int64)
+        if not zero_point.size:
+            zero_point = np.zeros(count, np.int64)
+        if zero_point.size != count:
+            raise InputError(
+                f"{label} has {count} scales and {zero_point.size} zero points; "
+                "give it as many of each"
+            )
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            outside = zero_point[(zero_point < limits.min) | (zero_point > limits.max)]
+            if outside.size:
+                raise InputError(
+                    f"{label} has the zero point {outside[0]}; {dtype.name} holds "
+                    f"{limits.min} to {limits.max}"
+                )
+        return zero_point
+
+    def _numbers(self, values: Any, field: str, dtype: type[np.generic]) -> np.ndarray:
+        """Return a copy of a vector, counted."""
+        vector = self._source.vector(values, field)
+        self._source.spend(vector.size)
+        return vector.astype(dtype)
