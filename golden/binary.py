@@ -1,0 +1,157 @@
+"""ADD, SUB and MUL with broadcasting."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.errors import AbortedError, RejectedError, UndefinedError
+from golden.fixed_point import (
+    Integers,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    quantize_multiplier_smaller_than_one,
+    wrap32,
+)
+from golden.quantization import Quantization, Reference, clamp, fused_bounds
+
+ADD_LEFT_SHIFT = 20
+"""Fraction bits that ADD and SUB give the operands before they are rescaled."""
+
+
+def broadcast(a: NDArray, b: NDArray) -> tuple[NDArray, NDArray]:
+    """Return both operands in their common shape, right aligned as in numpy.
+
+    Raises
+    ------
+    RejectedError
+        If the shapes do not fit.
+    AbortedError
+        If different shapes have a rank above 8.
+    """
+    if a.shape == b.shape:
+        return a, b
+    try:
+        shape = np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        raise RejectedError(f"shapes {a.shape} and {b.shape} do not broadcast") from None
+    if len(shape) > 8:
+        raise AbortedError(f"broadcasting works to rank 8, not {len(shape)}")
+    return np.broadcast_to(a, shape), np.broadcast_to(b, shape)
+
+
+def add(
+    a: NDArray[np.int8],
+    b: NDArray[np.int8],
+    *,
+    a_quantization: Quantization,
+    b_quantization: Quantization,
+    output_quantization: Quantization,
+    activation: str = "NONE",
+) -> NDArray[np.int8]:
+    """Return ADD: both operands to a common scale with 20 more bits, the sum to the output's.
+
+    Raises
+    ------
+    AbortedError
+        If ``2 * max(s_a, s_b) / (2^20 * s_out)`` is not below 1.
+    """
+    reals = _common_scales(a_quantization, b_quantization, output_quantization, "litert")
+    x, y = broadcast(a, b)
+    total = rescaled_operand(x, a_quantization, reals[0]) + rescaled_operand(
+        y, b_quantization, reals[1]
+    )
+    return _finish(total, reals[2], output_quantization, activation)
+
+
+def sub(
+    a: NDArray[np.int8],
+    b: NDArray[np.int8],
+    *,
+    a_quantization: Quantization,
+    b_quantization: Quantization,
+    output_quantization: Quantization,
+    activation: str = "NONE",
+    reference: Reference = "litert",
+) -> NDArray[np.int8]:
+    """Return SUB: `add` with the second operand subtracted; ``tflm`` multipliers in float32.
+
+    Raises
+    ------
+    RejectedError
+        If a zero point is not an int8.
+    AbortedError, UndefinedError
+        If ``2 * max(s_a, s_b) / (2^20 * s_out)`` is 1, or above 1.
+    """
+    for quantization in (a_quantization, b_quantization, output_quantization):
+        if not -128 <= quantization.per_tensor()[1] <= 127:
+            raise RejectedError("SUB needs zero points in int8")
+    reals = _common_scales(a_quantization, b_quantization, output_quantization, reference)
+    if reals[2] > 1:
+        raise UndefinedError(f"the output multiplier of SUB must be below 1, not {reals[2]}")
+    x, y = broadcast(a, b)
+    total = rescaled_operand(x, a_quantization, reals[0]) - rescaled_operand(
+        y, b_quantization, reals[1]
+    )
+    return _finish(total, reals[2], output_quantization, activation)
+
+
+def rescaled_operand(x: NDArray[np.int8], quantization: Quantization, real: float) -> Integers:
+    """Return ``(x - z) * 2^20 * real`` through the multiplier pair, 0 < real < 1."""
+    difference = x.astype(np.int64) - quantization.per_tensor()[1]
+    return multiply_by_quantized_multiplier(
+        difference << ADD_LEFT_SHIFT, *quantize_multiplier_smaller_than_one(real)
+    )
+
+
+def _common_scales(
+    a: Quantization, b: Quantization, output: Quantization, reference: Reference
+) -> tuple[float, float, float]:
+    """Return ``s_a / t``, ``s_b / t`` and ``t / (2^20 * s_out)`` with ``t = 2 * max(s_a, s_b)``.
+
+    In float64 of the widened scales; ``tflm`` in float32.
+    """
+    real = np.float32 if reference == "tflm" else np.float64
+    first, second, out = (real(q.per_tensor()[0]) for q in (a, b, output))
+    with np.errstate(over="ignore", under="ignore"):
+        common = real(2) * max(first, second)
+        scale = common / (real(2**ADD_LEFT_SHIFT) * out)
+        return float(first / common), float(second / common), float(scale)
+
+
+def _finish(
+    total: Integers, real: float, output: Quantization, activation: str
+) -> NDArray[np.int8]:
+    scaled = multiply_by_quantized_multiplier(total, *quantize_multiplier_smaller_than_one(real))
+    return clamp(wrap32(scaled + output.per_tensor()[1]), fused_bounds(activation, output))
+
+
+def mul(
+    a: NDArray[np.int8],
+    b: NDArray[np.int8],
+    *,
+    a_quantization: Quantization,
+    b_quantization: Quantization,
+    output_quantization: Quantization,
+    activation: str = "NONE",
+    reference: Reference = "litert",
+) -> NDArray[np.int8]:
+    """Return MUL: the product of the differences to the zero points, rescaled.
+
+    The multiplier is ``s_a * s_b / s_out``, each step in float32; ``tflm`` in float64.
+    """
+    x, y = broadcast(a, b)
+    (a_scale, a_zero), (b_scale, b_zero) = a_quantization.per_tensor(), b_quantization.per_tensor()
+    real = multiplication_scale(a_scale, b_scale, output_quantization.per_tensor()[0], reference)
+    product = (x.astype(np.int64) - a_zero) * (y.astype(np.int64) - b_zero)
+    scaled = multiply_by_quantized_multiplier(product, *quantize_multiplier(real))
+    codes = wrap32(scaled + output_quantization.per_tensor()[1])
+    return clamp(codes, fused_bounds(activation, output_quantization))
+
+
+def multiplication_scale(
+    a: np.float32, b: np.float32, output: np.float32, reference: Reference
+) -> float:
+    """Return ``a * b / output`` in float32, or (``tflm``) in float64."""
+    if reference == "tflm":
+        return float(a) * float(b) / float(output)
+    with np.errstate(over="ignore", under="ignore"):
+        return float(a * b / output)

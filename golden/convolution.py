@@ -1,0 +1,251 @@
+"""CONV_2D and DEPTHWISE_CONV_2D, and their int32 accumulators."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.errors import RejectedError
+from golden.fixed_point import (
+    Integers,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    wrap32,
+)
+from golden.quantization import Quantization, clamp, effective_scales, fused_bounds
+from golden.windows import Window
+
+
+def exact_matmul(a: NDArray, b: NDArray) -> Integers:
+    """Return ``a @ b`` of integer matrices, |a| <= 2^8 and |b| <= 2^8, as int64.
+
+    Through float64, where BLAS is fast, and exact all the same: every product and every partial
+    sum in any order is an integer below 2^16 * (common length), and length < 2^37.
+    """
+    return (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64)
+
+
+def conv_2d_accumulators(
+    x: NDArray[np.int8],
+    weights: NDArray[np.int8],
+    bias: NDArray[np.int32] | None,
+    *,
+    input_zero_point: int,
+    window: Window,
+) -> NDArray[np.int32]:
+    """Return ``wrap32(sum of w * (x - z) over the taps inside the input, + bias)``.
+
+    Parameters
+    ----------
+    x
+        Shape (n, h, w, g * i): g groups of i channels.
+    weights
+        Shape (o, kh, kw, i). Output channel c reads input group ``c // (o / g)``.
+    bias
+        Shape (o,), or None for 0.
+
+    Returns
+    -------
+    int32, shape (n, oh, ow, o).
+
+    Raises
+    ------
+    RejectedError
+        If ranks, channel counts or the window do not fit.
+    UndefinedError
+        If the output has no elements.
+    """
+    if x.ndim != 4 or weights.ndim != 4:
+        raise RejectedError("input and filter must have rank 4")
+    outputs, depth = weights.shape[0], weights.shape[3]
+    groups = x.shape[3] // depth
+    if groups * depth != x.shape[3] or groups == 0 or outputs % groups:
+        raise RejectedError(
+            f"groups of {depth} channels must divide {x.shape[3]} input channels, and their "
+            f"number {outputs} output channels"
+        )
+    _check_room(window, x.shape)
+    # Taps outside the input are skipped: they count as the zero point, 0 after subtraction.
+    taps = window.taps(x.astype(np.int16) - np.int16(input_zero_point), fill=0)
+    n, oh, ow, _, kh, kw = taps.shape
+    size, per_group = kh * kw * depth, outputs // groups
+    acc = np.empty((n * oh * ow, outputs), dtype=np.int64)
+    for group in range(groups):
+        rows = taps[:, :, :, group * depth : (group + 1) * depth].transpose(0, 1, 2, 4, 5, 3)
+        channels = slice(group * per_group, (group + 1) * per_group)
+        columns = weights[channels].reshape(per_group, size).T
+        acc[:, channels] = exact_matmul(rows.reshape(-1, size), columns)
+    if bias is not None:
+        acc += checked_bias(bias, outputs)
+    return acc.astype(np.int32).reshape(n, oh, ow, outputs)
+
+
+def depthwise_conv_2d_accumulators(
+    x: NDArray[np.int8],
+    weights: NDArray[np.int8],
+    bias: NDArray[np.int32] | None,
+    *,
+    input_zero_point: int,
+    window: Window,
+) -> NDArray[np.int32]:
+    """Return the accumulators of `conv_2d_accumulators` with one input channel per output.
+
+    Parameters
+    ----------
+    x
+        Shape (n, h, w, i).
+    weights
+        Shape (1, kh, kw, i * multiplier). Output channel c reads input channel
+        ``c // multiplier``.
+    bias
+        Shape (i * multiplier,), or None for 0.
+
+    Returns
+    -------
+    int32, shape (n, oh, ow, i * multiplier).
+
+    Raises
+    ------
+    RejectedError
+        If ranks, channel counts or the window do not fit.
+    UndefinedError
+        If the output has no elements.
+    """
+    if x.ndim != 4 or weights.ndim != 4 or weights.shape[0] != 1:
+        raise RejectedError("input and filter must have rank 4, and the filter a first size of 1")
+    outputs = weights.shape[3]
+    if outputs % x.shape[3]:
+        raise RejectedError(f"{outputs} filters are no multiple of {x.shape[3]} input channels")
+    _check_room(window, x.shape)
+    shifted = x.astype(np.int32) - np.int32(input_zero_point)
+    taps = window.taps(np.repeat(shifted, outputs // x.shape[3], axis=3), fill=0)
+    acc = np.zeros(taps.shape[:4], dtype=np.int32)
+    factors = weights[0].astype(np.int32)
+    for ky, kx in np.ndindex(*window.kernel):
+        acc += taps[..., ky, kx] * factors[ky, kx]  # int32 wraps, which is the arithmetic asked for
+    if bias is not None:
+        acc += checked_bias(bias, outputs).astype(np.int32)
+    return acc
+
+
+def conv_2d(
+    x: NDArray[np.int8],
+    weights: NDArray[np.int8],
+    bias: NDArray[np.int32] | None,
+    *,
+    input_quantization: Quantization,
+    weight_quantization: Quantization,
+    output_quantization: Quantization,
+    window: Window,
+    bias_quantization: Quantization | None = None,
+    activation: str = "NONE",
+) -> NDArray[np.int8]:
+    """Return CONV_2D: the accumulators, requantized per output channel.
+
+    Shapes as in `conv_2d_accumulators`. The bias scale is ignored.
+
+    Raises
+    ------
+    RejectedError
+        Without int32 bias; if a filter or bias zero point is not 0; if the scales are neither one
+        nor one per output channel, or their axis has another size.
+    """
+    if bias is None:
+        raise RejectedError("CONV_2D needs a bias")
+    _check_bias_zero_point(bias_quantization)
+    if np.any(weight_quantization.zero_point):
+        raise RejectedError("the zero point of the filter must be 0")
+    _check_axis(weight_quantization, weights.shape, weights.shape[0])
+    acc = conv_2d_accumulators(
+        x, weights, bias, input_zero_point=input_quantization.per_tensor()[1], window=window
+    )
+    return requantize_channels(
+        acc, input_quantization, weight_quantization, output_quantization, activation
+    )
+
+
+def depthwise_conv_2d(
+    x: NDArray[np.int8],
+    weights: NDArray[np.int8],
+    bias: NDArray[np.int32] | None,
+    *,
+    input_quantization: Quantization,
+    weight_quantization: Quantization,
+    output_quantization: Quantization,
+    window: Window,
+    bias_quantization: Quantization | None = None,
+    activation: str = "NONE",
+) -> NDArray[np.int8]:
+    """Return DEPTHWISE_CONV_2D: the accumulators, requantized per output channel.
+
+    Shapes as in `depthwise_conv_2d_accumulators`. Filter zero points and bias scale are ignored.
+
+    Raises
+    ------
+    RejectedError
+        If the bias zero point is not 0; if the scales are neither one nor one per output channel,
+        or their axis has another size.
+    """
+    _check_bias_zero_point(bias_quantization)
+    _check_axis(weight_quantization, weights.shape, weights.shape[-1])
+    acc = depthwise_conv_2d_accumulators(
+        x, weights, bias, input_zero_point=input_quantization.per_tensor()[1], window=window
+    )
+    return requantize_channels(
+        acc, input_quantization, weight_quantization, output_quantization, activation
+    )
+
+
+def channel_multipliers(
+    inputs: Quantization, weights: Quantization, output: Quantization
+) -> tuple[Integers, Integers]:
+    """Return `quantize_multiplier` of the effective scales, one per filter scale."""
+    return quantize_multiplier(effective_scales(inputs, weights, output))
+
+
+def requantize_channels(
+    acc: NDArray[np.int32],
+    inputs: Quantization,
+    weights: Quantization,
+    output: Quantization,
+    activation: str,
+) -> NDArray[np.int8]:
+    """Return accumulators (..., o) as codes: multiplier pair per channel, zero point, clamp."""
+    multiplier, shift = channel_multipliers(inputs, weights, output)
+    scaled = multiply_by_quantized_multiplier(acc, multiplier, shift)
+    return clamp(wrap32(scaled + output.per_tensor()[1]), fused_bounds(activation, output))
+
+
+def _check_room(window: Window, shape: tuple[int, ...]) -> None:
+    """Reject a negative output size; one of 0 is undefined, see `Window.output_size`."""
+    for axis in (0, 1):
+        missing = window.extent(axis) - shape[1 + axis]
+        if window.padding == "VALID" and missing >= 2 * window.stride[axis]:
+            raise RejectedError(f"a window of {window.extent(axis)} does not fit, {missing} short")
+
+
+def _check_bias_zero_point(quantization: Quantization | None) -> None:
+    if quantization is not None and np.any(quantization.zero_point):
+        raise RejectedError("the zero point of the bias must be 0")
+
+
+def _check_axis(quantization: Quantization, shape: tuple[int, ...], outputs: int) -> None:
+    count = quantization.scale.size
+    if count == 1:
+        return
+    if count != outputs:
+        raise RejectedError(f"{count} filter scales for {outputs} output channels")
+    # The kernels compare this size only: a wrong axis of the same size passes.
+    if quantization.axis is None or shape[quantization.axis] != outputs:
+        raise RejectedError(f"axis {quantization.axis} of the filter scales is not the outputs'")
+
+
+def checked_bias(bias: NDArray, outputs: int) -> NDArray[np.int32]:
+    """Return the bias as shape (outputs,).
+
+    Raises
+    ------
+    RejectedError
+        If it is not int32, or has another number of elements.
+    """
+    if bias.dtype != np.int32 or bias.size != outputs:
+        raise RejectedError(f"the bias must be int32 of {outputs}, not {bias.dtype} of {bias.size}")
+    return bias.reshape(outputs)

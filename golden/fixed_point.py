@@ -1,0 +1,149 @@
+"""int32 fixed-point primitives of the TFLite kernels.
+
+All functions take and return int64 arrays that hold int32 values, so that products are exact.
+Source: gemmlowp ``fixedpoint.h``, TFLite ``kernels/internal/common.h``, ``quantization_util.cc``.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from golden.errors import AbortedError, UndefinedError
+from golden.rounding import round_half_away, rounding_shift
+
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+
+Integers = NDArray[np.int64]
+
+
+def wrap32(x: ArrayLike) -> Integers:
+    """Return ``x`` (int64) modulo 2^32, in [-2^31, 2^31)."""
+    return np.asarray(x, dtype=np.int64).astype(np.int32).astype(np.int64)
+
+
+def srdhm(a: ArrayLike, b: ArrayLike) -> Integers:
+    """Saturating rounding doubling high multiply: ``(a*b + 2^30) >> 31``, ties toward +infinity.
+
+    ``a = b = -2^31``, the only product that does not fit, gives 2^31 - 1.
+    """
+    product = np.asarray(a, dtype=np.int64) * np.asarray(b, dtype=np.int64)
+    return np.minimum((product + 2**30) >> 31, INT32_MAX)
+
+
+def rounding_divide_by_pot(x: ArrayLike, e: ArrayLike) -> Integers:
+    """Return ``x / 2^e``, 0 <= e <= 31, to nearest, ties away from zero."""
+    if np.any(np.asarray(e) > 31):
+        raise ValueError("e must be in 0..31")
+    return rounding_shift(x, e, "half_away")
+
+
+def quantize_multiplier(d: ArrayLike) -> tuple[Integers, Integers]:
+    """Return ``(m, shift)`` with ``d ~ m * 2^(shift - 31)``.
+
+    ``d = f * 2^shift`` with 0.5 <= |f| < 1, ``m = round(f * 2^31)`` (ties away from zero); an
+    ``m`` of 2^31 becomes 2^30 with shift + 1; a shift below -31 flushes to (0, 0). So m is 0 or
+    in [2^30, 2^31); shift > 0 is a left shift, and is not limited.
+
+    Parameters
+    ----------
+    d
+        float64, any shape.
+
+    Raises
+    ------
+    UndefinedError
+        If ``d`` is not finite.
+    """
+    real = np.asarray(d, dtype=np.float64)
+    if not np.all(np.isfinite(real)):
+        raise UndefinedError("a real multiplier must be finite")
+    fraction, exponent = np.frexp(real)
+    multiplier = round_half_away(fraction * 2.0**31).astype(np.int64)
+    carry = multiplier == 2**31
+    multiplier = np.where(carry, 2**30, multiplier)
+    shift = exponent.astype(np.int64) + carry
+    flushed = shift < -31
+    return np.where(flushed, 0, multiplier), np.where(flushed, 0, shift)
+
+
+def quantize_multiplier_smaller_than_one(d: ArrayLike) -> tuple[Integers, Integers]:
+    """Return `quantize_multiplier` of ``d``, 0 < d < 1, with shift <= 0.
+
+    Raises
+    ------
+    AbortedError
+        If ``d`` is outside (0, 1), or so close to 1 that it rounds to 1.
+    """
+    real = np.asarray(d, dtype=np.float64)
+    if not np.all((real > 0) & (real < 1)):
+        raise AbortedError(f"the real multiplier must be in (0, 1), not {real}")
+    multiplier, shift = quantize_multiplier(real)
+    if np.any(shift > 0):
+        raise AbortedError(f"the real multiplier {real} rounds to 1")
+    return multiplier, shift
+
+
+def quantize_multiplier_greater_than_one(d: ArrayLike) -> tuple[Integers, Integers]:
+    """Return `quantize_multiplier` of ``d`` > 1, with shift >= 0.
+
+    Raises
+    ------
+    AbortedError
+        If ``d`` is not above 1.
+    """
+    real = np.asarray(d, dtype=np.float64)
+    if not np.all(real > 1):
+        raise AbortedError(f"the real multiplier must be above 1, not {real}")
+    return quantize_multiplier(real)
+
+
+def multiply_by_quantized_multiplier(
+    x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike, *, single: bool = False
+) -> Integers:
+    """Return ``x * multiplier * 2^(shift - 31)``, rounded.
+
+    Two roundings: ``rounding_divide_by_pot(srdhm(wrap32(x << left), multiplier), right)`` with
+    ``left = max(shift, 0)``, ``right = max(-shift, 0)``. The left shift wraps silently.
+    ``single``: one rounding, ties toward +infinity, of the 64-bit product shifted by 31 - shift.
+
+    Parameters
+    ----------
+    x, multiplier
+        int32.
+    shift
+        -31..31; ``single``: -31..30.
+
+    Raises
+    ------
+    UndefinedError
+        If ``shift`` is out of range.
+    """
+    exponent = np.asarray(shift, dtype=np.int64)
+    highest = 30 if single else 31
+    if exponent.size and not (exponent.min() >= -31 and exponent.max() <= highest):
+        raise UndefinedError(f"the multiplier's shift must be in -31..{highest}")
+    if single:
+        product = np.asarray(x, dtype=np.int64) * np.asarray(multiplier, dtype=np.int64)
+        return wrap32(rounding_shift(product, 31 - exponent, "half_up"))
+    shifted = wrap32(np.asarray(x, dtype=np.int64) << np.maximum(exponent, 0))
+    return rounding_divide_by_pot(srdhm(shifted, multiplier), np.maximum(-exponent, 0))
+
+
+def saturating_shift_left(x: ArrayLike, e: int) -> Integers:
+    """Return ``x * 2^e`` clamped to int32; for e < 0 `rounding_divide_by_pot` of ``x`` by -e."""
+    if e < 0:
+        return rounding_divide_by_pot(x, -e)
+    return np.clip(np.asarray(x, dtype=np.int64) << e, INT32_MIN, INT32_MAX)
+
+
+def half_sum(a: ArrayLike, b: ArrayLike) -> Integers:
+    """Return ``(a + b) / 2``, halves away from zero."""
+    return rounding_shift(
+        np.asarray(a, dtype=np.int64) + np.asarray(b, dtype=np.int64), 1, "half_away"
+    )
+
+
+def count_leading_zeros(x: ArrayLike) -> Integers:
+    """Return the leading zeros of ``x`` read as a uint32; 32 for 0."""
+    unsigned = np.asarray(x, dtype=np.int64) & 0xFFFFFFFF
+    # frexp of an integer below 2^53 gives its bit length, exactly.
+    return 32 - np.frexp(unsigned.astype(np.float64))[1].astype(np.int64)

@@ -1,0 +1,133 @@
+"""exp, 1/(1+x), tanh, logistic and reciprocal in int32 fixed point.
+
+"Qk" is an int32 with k integer bits and 31 - k fraction bits; 1 in Q0 is 2^31 - 1. The product
+of a Qa and a Qb is `srdhm`, a Q(a+b). All arrays are int64 holding int32 values.
+Source: gemmlowp ``fixedpoint.h``; TFLite ``kernels/internal/quantization_util.cc``.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from golden.fixed_point import (
+    INT32_MAX,
+    Integers,
+    count_leading_zeros,
+    half_sum,
+    quantize_multiplier_greater_than_one,
+    rounding_divide_by_pot,
+    saturating_shift_left,
+    srdhm,
+    wrap32,
+)
+
+_EXP_MINUS_EIGHTH = 1895147668
+_ONE_THIRD = 715827883
+# exp(-2^n) in Q0 for n = -2..4.
+_EXP_POWERS = (
+    (-2, 1672461947),
+    (-1, 1302514674),
+    (0, 790015084),
+    (1, 290630308),
+    (2, 39332535),
+    (3, 720401),
+    (4, 242),
+)
+_48_OVER_17 = 1515870810  # Q2
+_MINUS_32_OVER_17 = -1010580540  # Q2
+
+
+def exp_on_negative(a: ArrayLike, integer_bits: int) -> Integers:
+    """Return ``exp(a)`` in Q0 of ``a <= 0`` in Q(``integer_bits``).
+
+    ``a`` is split into a part in [-1/4, 0), whose exponential is a Taylor polynomial of degree 4
+    around -1/8, and a multiple of 1/4, one factor exp(-2^n) per set bit. exp(0) is 2^31 - 1.
+    """
+    value = np.asarray(a, dtype=np.int64)
+    quarter = 1 << (29 - integer_bits)
+    fine = (value & (quarter - 1)) - quarter
+    rest = fine - value
+    result = _exp_on_last_quarter(saturating_shift_left(fine, integer_bits))
+    for power, factor in _EXP_POWERS:
+        if power < integer_bits:
+            bit = (rest >> (31 - integer_bits + power)) & 1
+            result = np.where(bit, srdhm(result, factor), result)
+    if integer_bits > 5:
+        result = np.where(value < -(1 << (36 - integer_bits)), 0, result)
+    return np.where(value == 0, INT32_MAX, result)
+
+
+def _exp_on_last_quarter(a: Integers) -> Integers:
+    """Return ``exp(a)`` in Q0 of ``a`` in [-1/4, 0) in Q0."""
+    x = a + (1 << 28)  # distance from -1/8
+    x2 = srdhm(x, x)
+    x3, x4 = srdhm(x2, x), srdhm(x2, x2)
+    tail = rounding_divide_by_pot(srdhm(rounding_divide_by_pot(x4, 2) + x3, _ONE_THIRD) + x2, 1)
+    return _EXP_MINUS_EIGHTH + srdhm(_EXP_MINUS_EIGHTH, x + tail)
+
+
+def _half_denominator_inverse(a: ArrayLike) -> Integers:
+    """Return ``2 / (1 + a)`` in Q2 of ``a`` in [0, 1) in Q0: three Newton-Raphson steps."""
+    half = half_sum(a, INT32_MAX)
+    x = _48_OVER_17 + srdhm(half, _MINUS_32_OVER_17)
+    for _ in range(3):
+        error = (1 << 29) - srdhm(half, x)
+        x = x + saturating_shift_left(srdhm(x, error), 2)
+    return x
+
+
+def one_over_one_plus(a: ArrayLike) -> Integers:
+    """Return ``1 / (1 + a)`` in Q0 of ``a`` in [0, 1) in Q0."""
+    return saturating_shift_left(_half_denominator_inverse(a), 1)
+
+
+def one_minus_over_one_plus(a: ArrayLike) -> Integers:
+    """Return ``(1 - a) / (1 + a)`` in Q0 of ``a`` in [0, 1) in Q0."""
+    return saturating_shift_left(_half_denominator_inverse(a) - (1 << 29), 2)
+
+
+def logistic(a: ArrayLike, integer_bits: int) -> Integers:
+    """Return ``1 / (1 + exp(-a))`` in Q0 of ``a`` in Q(``integer_bits``)."""
+    value = np.asarray(a, dtype=np.int64)
+    positive = one_over_one_plus(exp_on_negative(-np.abs(value), integer_bits))
+    return np.where(
+        value > 0, positive, np.where(value < 0, INT32_MAX - positive, np.int64(1 << 30))
+    )
+
+
+def tanh(a: ArrayLike, integer_bits: int) -> Integers:
+    """Return ``tanh(a)`` in Q0 of ``a`` in Q(``integer_bits``)."""
+    value = np.asarray(a, dtype=np.int64)
+    # The same raw value with one more integer bit is 2a: tanh(a) = (1-e^-2a) / (1+e^-2a).
+    positive = one_minus_over_one_plus(exp_on_negative(-np.abs(value), integer_bits + 1))
+    return np.sign(value) * positive
+
+
+def reciprocal(x: ArrayLike, integer_bits: int) -> tuple[Integers, Integers]:
+    """Return ``(r, over)``: ``1 / x = r * 2^-over``, r in Q0, of x > 0 in Q(``integer_bits``)."""
+    value = np.asarray(x, dtype=np.int64)
+    headroom = count_leading_zeros(value)
+    fraction = wrap32((value << headroom) - (1 << 31))
+    return one_over_one_plus(fraction), integer_bits - headroom
+
+
+def softmax_scaling(beta: float, scale: np.float32) -> tuple[int, int]:
+    """Return ``(m, shift)`` that takes a difference of codes to beta times its real value in Q5.
+
+    Raises
+    ------
+    AbortedError
+        If ``beta * scale * 2^26 <= 1``.
+    """
+    real = float(np.float32(beta)) * float(scale) * 2.0**26
+    multiplier, shift = quantize_multiplier_greater_than_one(min(real, 2.0**31 - 1))
+    return int(multiplier), int(shift)
+
+
+def input_radius(integer_bits: int, left_shift: int) -> int:
+    """Return the largest difference of codes that fits Q(``integer_bits``) after the left shift.
+
+    ``floor((2^k - 1) * 2^(31 - k) / 2^left_shift)``.
+    """
+    return math.floor(math.ldexp((1 << integer_bits) - 1, 31 - integer_bits - left_shift))

@@ -1,0 +1,172 @@
+"""FULLY_CONNECTED: LiteRT requantizes in double, TFLite Micro in integers."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.convolution import channel_multipliers, checked_bias, exact_matmul
+from golden.errors import RejectedError, UndefinedError
+from golden.fixed_point import (
+    INT32_MAX,
+    INT32_MIN,
+    Integers,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    wrap32,
+)
+from golden.quantization import (
+    FUSED_ACTIVATIONS,
+    Quantization,
+    Reference,
+    clamp,
+    effective_scales,
+    fused_bounds,
+)
+from golden.rounding import round_half_away
+
+
+def fully_connected_accumulators(
+    x: NDArray[np.int8],
+    weights: NDArray[np.int8],
+    bias: NDArray[np.int32] | None,
+    *,
+    input_zero_point: int,
+    weight_zero_point: int = 0,
+) -> NDArray[np.int32]:
+    """Return ``wrap32(sum of (w - zw) * (x - z), + bias)``.
+
+    Parameters
+    ----------
+    x
+        Any shape, read as (n, k).
+    weights
+        Shape (o, k).
+    bias
+        Shape (o,), or None for 0.
+
+    Returns
+    -------
+    int32, shape (n, o).
+
+    Raises
+    ------
+    RejectedError
+        If the filter's rank or the bias do not fit.
+    UndefinedError
+        If ``x`` cannot be read as (n, k), where LiteRT drops the elements that are left over; or
+        the bias is int64.
+    """
+    if weights.ndim != 2:
+        raise RejectedError(f"the filter must have rank 2, not {weights.ndim}")
+    outputs, size = weights.shape
+    if x.size % size:
+        raise UndefinedError(f"{x.size} inputs are no multiple of {size} weights")
+    rows = x.reshape(-1, size).astype(np.int16) - np.int16(input_zero_point)
+    acc = exact_matmul(rows, weights.T.astype(np.int16) - np.int16(weight_zero_point))
+    if bias is not None:
+        if bias.dtype == np.int64:
+            raise UndefinedError("the bias must be int32; the kernel reads an int64 one as int32")
+        acc += checked_bias(bias, outputs)
+    return acc.astype(np.int32)
+
+
+def scale_in_double(acc: NDArray[np.int32], scale: NDArray[np.float64]) -> Integers:
+    """Return ``round(acc * scale)`` in float64, ties away from zero.
+
+    Raises
+    ------
+    UndefinedError
+        If a result leaves int32, whose conversion C++ leaves undefined.
+    """
+    result = round_half_away(acc.astype(np.float64) * scale)
+    if not np.all((result >= INT32_MIN) & (result <= INT32_MAX)):
+        raise UndefinedError("a scaled accumulator leaves int32")
+    return result.astype(np.int64)
+
+
+def integer_multipliers(
+    inputs: Quantization, weights: Quantization, output: Quantization
+) -> tuple[Integers, Integers]:
+    """Return TFLite Micro's multipliers and shifts, one per filter scale.
+
+    Per channel as CONV_2D; for a single filter scale the product ``s_in * s_w`` is in float32.
+    """
+    if weights.scale.size > 1:
+        return channel_multipliers(inputs, weights, output)
+    with np.errstate(over="ignore", under="ignore"):
+        product = inputs.per_tensor()[0] * weights.scale
+    return quantize_multiplier(product.astype(np.float64) / float(output.per_tensor()[0]))
+
+
+def fully_connected(
+    x: NDArray[np.int8],
+    weights: NDArray[np.int8],
+    bias: NDArray[np.int32] | None,
+    *,
+    input_quantization: Quantization,
+    weight_quantization: Quantization,
+    output_quantization: Quantization,
+    bias_quantization: Quantization | None = None,
+    activation: str = "NONE",
+    keep_num_dims: bool = False,
+    reference: Reference = "litert",
+) -> NDArray[np.int8]:
+    """Return FULLY_CONNECTED, shape (n, o), or (..., o) with ``keep_num_dims``.
+
+    One filter scale honours the filter's zero point; one per output ignores them.
+
+    Raises
+    ------
+    RejectedError
+        If the activation does not clamp; if per-channel scales are not along axis 0 or not one
+        per output; if, per tensor, the bias scale is off by more than 0.02 output steps.
+    UndefinedError
+        If a scaled accumulator leaves int32.
+    """
+    if activation not in FUSED_ACTIVATIONS:
+        raise RejectedError(f"FULLY_CONNECTED does not fuse {activation}")
+    per_channel = weight_quantization.scale.size > 1
+    if per_channel:
+        _check_channels(weight_quantization, weights)
+    elif bias is not None:
+        _check_bias_scale(
+            input_quantization, weight_quantization, output_quantization, bias_quantization
+        )
+    acc = fully_connected_accumulators(
+        x,
+        weights,
+        bias,
+        input_zero_point=input_quantization.per_tensor()[1],
+        weight_zero_point=0 if per_channel else int(weight_quantization.zero_point[0]),
+    )
+    quantizations = (input_quantization, weight_quantization, output_quantization)
+    if reference == "litert":
+        scaled = scale_in_double(acc, effective_scales(*quantizations))
+    else:
+        scaled = multiply_by_quantized_multiplier(acc, *integer_multipliers(*quantizations))
+    codes = wrap32(scaled + output_quantization.per_tensor()[1])
+    result = clamp(codes, fused_bounds(activation, output_quantization))
+    if not keep_num_dims:
+        return result
+    if x.shape[-1] != weights.shape[1]:
+        raise RejectedError(f"last size {x.shape[-1]} of the input is not {weights.shape[1]}")
+    return result.reshape(*x.shape[:-1], weights.shape[0])
+
+
+def _check_channels(quantization: Quantization, weights: NDArray) -> None:
+    if quantization.axis != 0 or quantization.scale.size != weights.shape[0]:
+        raise RejectedError(
+            f"{quantization.scale.size} filter scales along axis {quantization.axis}; "
+            f"FULLY_CONNECTED needs {weights.shape[0]} along axis 0"
+        )
+
+
+def _check_bias_scale(
+    inputs: Quantization,
+    weights: Quantization,
+    output: Quantization,
+    bias: Quantization | None,
+) -> None:
+    product = float(inputs.per_tensor()[0]) * float(weights.scale[0])
+    actual = 0.0 if bias is None else float(bias.scale[0])
+    if abs(product - actual) / float(output.per_tensor()[0]) > 0.02:
+        raise RejectedError(f"the bias scale {actual} is not the product of the scales {product}")

@@ -1,0 +1,68 @@
+"""SOFTMAX in gemmlowp fixed point."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.errors import AbortedError, RejectedError
+from golden.fixed_point import (
+    Integers,
+    multiply_by_quantized_multiplier,
+    rounding_divide_by_pot,
+    srdhm,
+)
+from golden.fixed_point_math import exp_on_negative, input_radius, reciprocal, softmax_scaling
+from golden.quantization import Quantization, clamp
+
+SCALED_DIFFERENCE_BITS = 5
+"""Integer bits of a difference of logits; below -32 its exponential counts as 0."""
+
+SUM_BITS = 12
+"""Integer bits of a row's sum of exponentials."""
+
+
+def exponential_table(beta: float, input_scale: np.float32) -> tuple[Integers, int]:
+    """Return ``exp(beta * s * d)`` in Q0 of d = 0, -1, .. -255, and the radius D.
+
+    Differences below -D count as 0: their entries are 0.
+
+    Raises
+    ------
+    AbortedError
+        If ``beta * s * 2^26 <= 1``.
+    """
+    multiplier, shift = softmax_scaling(beta, input_scale)
+    radius = input_radius(SCALED_DIFFERENCE_BITS, shift)
+    d = -np.arange(256, dtype=np.int64)
+    near = d >= -radius
+    scaled = multiply_by_quantized_multiplier(np.where(near, d, 0), multiplier, shift)
+    return np.where(near, exp_on_negative(scaled, SCALED_DIFFERENCE_BITS), 0), radius
+
+
+def softmax(
+    x: NDArray[np.int8],
+    *,
+    input_quantization: Quantization,
+    output_quantization: Quantization,
+    beta: float = 1.0,
+) -> NDArray[np.int8]:
+    """Return SOFTMAX over the last axis; the input's zero point has no effect.
+
+    Raises
+    ------
+    RejectedError
+        If the output is not (1/256 within 0.1 %, -128).
+    AbortedError
+        If ``beta * s * 2^26 <= 1``, or a row's exponentials sum to 512 or more.
+    """
+    scale, zero_point = output_quantization.per_tensor()
+    if zero_point != -128 or abs(float(scale) - 1 / 256) > 0.001 / 256:
+        raise RejectedError("the output of SOFTMAX must have scale 1/256 and zero point -128")
+    table, radius = exponential_table(beta, input_quantization.per_tensor()[0])
+    below = x.max(axis=-1, keepdims=True).astype(np.int64) - x
+    exponential = table[below]
+    total = rounding_divide_by_pot(exponential, SUM_BITS).sum(axis=-1, keepdims=True)
+    if np.any(total >= 2**28):
+        raise AbortedError("a row's exponentials must sum to less than 512")
+    inverse, over = reciprocal(total, SUM_BITS)
+    codes = rounding_divide_by_pot(srdhm(inverse, exponential), over + 31 - 8) - 128
+    return clamp(np.where(below <= radius, codes, -128))

@@ -1,0 +1,178 @@
+"""Functions of one byte: LOGISTIC, TANH, QUANTIZE and the RELU family."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.errors import RejectedError, UndefinedError
+from golden.fixed_point import (
+    INT32_MAX,
+    INT32_MIN,
+    Integers,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    rounding_divide_by_pot,
+    wrap32,
+)
+from golden.fixed_point_math import input_radius
+from golden.fixed_point_math import logistic as logistic_in_fixed_point
+from golden.fixed_point_math import tanh as tanh_in_fixed_point
+from golden.quantization import Quantization, Reference, clamp, quantized_bounds
+from golden.rounding import round_half_away
+
+CODES = np.arange(-128, 128, dtype=np.int64)
+"""Every int8 code, ascending."""
+
+
+def logistic(
+    x: NDArray[np.int8],
+    *,
+    input_quantization: Quantization,
+    output_quantization: Quantization,
+    reference: Reference = "litert",
+) -> NDArray[np.int8]:
+    """Return LOGISTIC: a table filled in float32, or (``tflm``) fixed point.
+
+    The fixed-point variant assumes the output (1/256, -128) and never rescales.
+
+    Raises
+    ------
+    RejectedError
+        LiteRT: if the output scale is not 1/256.
+    """
+    if reference == "tflm":
+        return _fixed_point(x, input_quantization, logistic_in_fixed_point, 23, -128)
+    if output_quantization.per_tensor()[0] != np.float32(1 / 256):
+        raise RejectedError("the output scale of LOGISTIC must be 1/256")
+    return look_up(x, float_table(_sigmoid, input_quantization, output_quantization))
+
+
+def tanh(
+    x: NDArray[np.int8],
+    *,
+    input_quantization: Quantization,
+    output_quantization: Quantization,
+    reference: Reference = "litert",
+) -> NDArray[np.int8]:
+    """Return TANH: a table filled in float32, or (``tflm``) fixed point.
+
+    The fixed-point variant assumes the output (1/128, 0) and never rescales.
+    """
+    if reference == "tflm":
+        return _fixed_point(x, input_quantization, tanh_in_fixed_point, 24, 0)
+    return look_up(x, float_table(_tanh, input_quantization, output_quantization))
+
+
+def look_up(x: NDArray[np.int8], table: NDArray) -> NDArray:
+    """Return ``table[x & 255]``: 256 entries, the negative codes in the upper half."""
+    return table[x.view(np.uint8)]
+
+
+def float_table(
+    function: Callable[[NDArray[np.float32]], NDArray[np.float32]],
+    inputs: Quantization,
+    output: Quantization,
+) -> NDArray[np.int8]:
+    """Return the 256 results of ``function``, indexed by ``q & 255``, all in float32.
+
+    ``round(function(s_in * (q - z_in)) * (1 / s_out)) + z_out``, ties away from zero, clamped.
+
+    Raises
+    ------
+    UndefinedError
+        If an entry leaves int32 before the clamp.
+    """
+    (scale, zero_point), (out_scale, out_zero) = inputs.per_tensor(), output.per_tensor()
+    with np.errstate(over="ignore"):
+        real = function(scale * (CODES - zero_point).astype(np.float32))
+        steps = round_half_away(real * (np.float32(1) / out_scale)) + np.float32(out_zero)
+    if not np.all((steps >= INT32_MIN) & (steps < 2.0**31)):
+        raise UndefinedError("a table entry leaves int32")
+    table = np.empty(256, dtype=np.int8)
+    table[CODES & 255] = clamp(steps.astype(np.int64))
+    return table
+
+
+def _sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    # numpy's float32 exp is not correctly rounded, its float64 exp rounded to float32 is.
+    exponential = np.exp(-x.astype(np.float64)).astype(np.float32)
+    return np.float32(1) / (np.float32(1) + exponential)
+
+
+def _tanh(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.tanh(x.astype(np.float64)).astype(np.float32)
+
+
+def _fixed_point(
+    x: NDArray[np.int8],
+    inputs: Quantization,
+    function: Callable[[Integers, int], Integers],
+    drop: int,
+    offset: int,
+) -> NDArray[np.int8]:
+    """Return ``function`` in Q4, ``drop`` bits rounded off, ``offset`` added.
+
+    Differences of codes at or beyond the radius saturate.
+
+    Raises
+    ------
+    UndefinedError
+        If the radius leaves int32 (input scale below 2^-28).
+    """
+    scale, zero_point = inputs.per_tensor()
+    multiplier, left_shift = quantize_multiplier(float(scale) * 2.0**27)
+    radius = input_radius(4, int(left_shift))
+    if radius > INT32_MAX:
+        raise UndefinedError(f"the input scale {scale} is too small")
+    v = x.astype(np.int64) - zero_point
+    inside = np.abs(v) < radius
+    scaled = multiply_by_quantized_multiplier(
+        # With no code inside, the shift may be illegal and is never used.
+        np.where(inside, v, 0),
+        multiplier,
+        left_shift if radius > 0 else 0,
+    )
+    codes = rounding_divide_by_pot(function(scaled, 4), drop) + offset
+    return clamp(np.where(inside, codes, np.where(v <= -radius, -128, 127)))
+
+
+def quantize(
+    x: NDArray[np.int8], *, input_quantization: Quantization, output_quantization: Quantization
+) -> NDArray[np.int8]:
+    """Return QUANTIZE of int8 to int8, the multiplier ``s_in / s_out`` in float64."""
+    (scale, _), (out_scale, _) = input_quantization.per_tensor(), output_quantization.per_tensor()
+    return clamp(
+        _rescale(x, float(scale) / float(out_scale), input_quantization, output_quantization)
+    )
+
+
+def relu(
+    x: NDArray[np.int8],
+    *,
+    input_quantization: Quantization,
+    output_quantization: Quantization,
+    activation: str = "RELU",
+) -> NDArray[np.int8]:
+    """Return RELU, RELU6, RELU_N1_TO_1 or RELU_0_TO_1 as an operator of its own.
+
+    Rescaled by ``s_in / s_out`` in float32, then clamped to the codes of the real bounds.
+
+    Raises
+    ------
+    UndefinedError
+        If a bound leaves int32.
+    """
+    with np.errstate(over="ignore"):
+        real = input_quantization.per_tensor()[0] / output_quantization.per_tensor()[0]
+    codes = _rescale(x, float(real), input_quantization, output_quantization)
+    return clamp(codes, quantized_bounds(activation, output_quantization, UndefinedError))
+
+
+def _rescale(
+    x: NDArray[np.int8], real: float, inputs: Quantization, output: Quantization
+) -> Integers:
+    """Return ``(x - z_in) * real + z_out`` through the multiplier pair."""
+    difference = x.astype(np.int64) - inputs.per_tensor()[1]
+    scaled = multiply_by_quantized_multiplier(difference, *quantize_multiplier(real))
+    return wrap32(scaled + output.per_tensor()[1])

@@ -1,0 +1,90 @@
+"""Sliding windows over NHWC arrays: output sizes, padding, taps."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.errors import RejectedError, UndefinedError
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window's geometry; pairs are (vertical, horizontal).
+
+    Raises
+    ------
+    RejectedError
+        If a stride or dilation is below 1, or the padding has an unknown name.
+    UndefinedError
+        If the kernel is empty.
+    """
+
+    kernel: tuple[int, int]
+    stride: tuple[int, int] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
+    padding: str = "VALID"
+    """"SAME" or "VALID"."""
+
+    def __post_init__(self) -> None:
+        if min(self.kernel) < 1:
+            raise UndefinedError(f"kernel {self.kernel} must be at least 1")
+        for name in ("stride", "dilation"):
+            if min(getattr(self, name)) < 1:
+                raise RejectedError(f"{name} {getattr(self, name)} must be at least 1")
+        if self.padding not in ("SAME", "VALID"):
+            raise RejectedError(f"padding must be SAME or VALID, not {self.padding!r}")
+
+    def extent(self, axis: int) -> int:
+        """Return the input positions a window spans: ``(kernel - 1) * dilation + 1``."""
+        return (self.kernel[axis] - 1) * self.dilation[axis] + 1
+
+    def output_size(self, axis: int, size: int) -> int:
+        """Return the number of windows along ``axis`` (0 vertical, 1 horizontal).
+
+        SAME: ``ceil(size / stride)``; VALID: ``floor((size - extent) / stride) + 1``.
+
+        Raises
+        ------
+        UndefinedError
+            If there is none: an output without elements.
+        """
+        stride, extent = self.stride[axis], self.extent(axis)
+        if self.padding == "SAME":
+            return -(-size // stride)
+        if size < extent:
+            raise UndefinedError(f"a window of {extent} does not fit into {size}")
+        return (size - extent) // stride + 1
+
+    def pads(self, axis: int, size: int) -> tuple[int, int]:
+        """Return the positions the windows reach beyond the input: before, after.
+
+        The odd one of SAME goes after.
+        """
+        needed = (self.output_size(axis, size) - 1) * self.stride[axis] + self.extent(axis)
+        total = max(0, needed - size)
+        return total // 2, total - total // 2
+
+    def taps(self, x: NDArray, fill: int) -> NDArray:
+        """Return a view of every window's taps, positions outside the input being ``fill``.
+
+        Parameters
+        ----------
+        x
+            Shape (n, h, w, c).
+
+        Returns
+        -------
+        dtype of ``x``, shape (n, oh, ow, c, kh, kw).
+        """
+        if x.ndim != 4:
+            raise RejectedError(f"the input must have rank 4, not {x.ndim}")
+        pads = [self.pads(axis, x.shape[1 + axis]) for axis in (0, 1)]
+        padded = np.pad(x, [(0, 0), *pads, (0, 0)], constant_values=fill)
+        extents = (self.extent(0), self.extent(1))
+        every = np.lib.stride_tricks.sliding_window_view(padded, extents, axis=(1, 2))
+        counts = [self.output_size(axis, x.shape[1 + axis]) for axis in (0, 1)]
+        (sh, sw), (dh, dw) = self.stride, self.dilation
+        strided = every[:, ::sh, ::sw, :, ::dh, ::dw]
+        # A stride beyond the window can leave room for one more position than there are outputs.
+        return strided[:, : counts[0], : counts[1]]

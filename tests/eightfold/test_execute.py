@@ -1,0 +1,111 @@
+"""Operators of a graph reach golden with their tensors and options, or a message that says why."""
+
+import numpy as np
+import pytest
+
+from eightfold.errors import InputError
+from eightfold.execute import SUPPORTED, quantization_of, run_operator, window_of
+from eightfold.model import Graph, load_model
+from eightfold.model.builder import ModelBuilder
+
+
+def graph_of(
+    operator: str, *, dtype: type = np.int8, scale: float | None = 0.5, inputs: int = 1
+) -> Graph:
+    builder = ModelBuilder()
+    sources = [builder.input((1, 4), scale=scale, dtype=dtype) for _ in range(inputs)]
+    result = builder.tensor((1, 4), scale=0.5)
+    builder.operator(operator, sources, [result])
+    builder.output(result)
+    return load_model(builder.build())
+
+
+def run(graph: Graph, reference: str = "litert") -> list[np.ndarray]:
+    values = {i: np.zeros(graph.tensors[i].shape, graph.tensors[i].dtype) for i in graph.inputs}
+    return run_operator(graph, graph.operators[0], values, reference)
+
+
+def test_returns_one_int8_array_per_output() -> None:
+    (result,) = run(graph_of("RELU"))
+    assert result.shape == (1, 4)
+    assert result.dtype == np.int8
+
+
+def test_shapes_come_from_the_arrays() -> None:
+    graph = graph_of("RELU")
+    every = np.arange(-128, 128).astype(np.int8)
+    (result,) = run_operator(graph, graph.operators[0], {0: every})
+    np.testing.assert_array_equal(result, np.maximum(every, 0))
+
+
+def test_tells_the_references_apart() -> None:
+    builder = ModelBuilder()
+    source = builder.input((256,), scale=0.5)
+    result = builder.tensor((256,), scale=1 / 256, zero_point=0)
+    builder.operator("LOGISTIC", [source], [result])
+    builder.output(result)
+    graph = load_model(builder.build())
+    values = {0: np.arange(-128, 128).astype(np.int8)}
+    (table,) = run_operator(graph, graph.operators[0], values, "litert")
+    (fixed,) = run_operator(graph, graph.operators[0], values, "tflm")
+    assert table[0] == 0
+    assert fixed[0] == -128
+
+
+def test_quantization_has_an_axis_only_if_there_are_several_scales() -> None:
+    builder = ModelBuilder()
+    one = builder.input((2, 3), scale=0.5, zero_point=-3)
+    several = builder.constant(np.zeros((2, 3), np.int8), scale=[1, 2, 3], axis=1)
+    result = builder.tensor((2, 3), scale=0.5)
+    builder.operator("ADD", [one, several], [result])
+    builder.output(result)
+    tensors = load_model(builder.build()).tensors
+    assert quantization_of(tensors[one]).axis is None
+    assert quantization_of(tensors[one]).per_tensor() == (0.5, -3)
+    assert quantization_of(tensors[several]).axis == 1
+
+
+def test_window_takes_strides_dilations_and_padding() -> None:
+    builder = ModelBuilder()
+    source = builder.input((1, 9, 9, 1), scale=0.5)
+    weights = builder.constant(np.ones((1, 2, 3, 1), np.int8), scale=0.5)
+    result = builder.tensor((1, 5, 3, 1), scale=0.5)
+    options = {"padding": "SAME", "stride_h": 2, "stride_w": 3}
+    dilation = {"dilation_h_factor": 4, "dilation_w_factor": 5}
+    builder.operator("DEPTHWISE_CONV_2D", [source, weights], [result], options | dilation)
+    builder.output(result)
+    window = window_of(load_model(builder.build()).operators[0], (2, 3))
+    assert (window.kernel, window.stride, window.dilation) == ((2, 3), (2, 3), (4, 5))
+    assert window.padding == "SAME"
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (graph_of("CONCATENATION"), "operator 0 CONCATENATION: not supported"),
+        (graph_of("RELU", dtype=np.float32), "operator 0 RELU: tensor 0 'tensor_0' is float32"),
+        (graph_of("RELU", scale=None), "operator 0 RELU: tensor 0 'tensor_0' has no scale"),
+        (graph_of("ADD"), "operator 0 ADD: input 1 is absent"),
+        (graph_of("LOGISTIC"), "operator 0 LOGISTIC: the output scale"),
+    ],
+    ids=["operator", "dtype", "quantization", "input", "rule"],
+)
+def test_says_what_is_wrong_where(graph: Graph, message: str) -> None:
+    with pytest.raises(InputError) as raised:
+        run(graph)
+    assert str(raised.value).startswith(message)
+    assert "\n" not in str(raised.value)
+
+
+def test_refuses_a_missing_value_and_an_unknown_reference() -> None:
+    graph = graph_of("RELU")
+    with pytest.raises(InputError, match="tensor 0 'tensor_0' has no value"):
+        run_operator(graph, graph.operators[0], {})
+    with pytest.raises(InputError, match="reference must be litert or tflm"):
+        run(graph, "tensorflow")
+
+
+def test_every_supported_name_is_a_builtin_operator() -> None:
+    from eightfold.model.schema import OPERATOR_CODES
+
+    assert set(OPERATOR_CODES) >= SUPPORTED

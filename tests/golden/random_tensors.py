@@ -1,0 +1,114 @@
+"""What random cases are drawn from: codes, scales, zero points, shapes, windows, and the model."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from eightfold.model.builder import ModelBuilder
+
+Case = tuple[bytes, dict[int, np.ndarray]]
+Random = np.random.Generator
+
+ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
+
+
+def random_codes(rng: Random, shape: Sequence[int], low: int = -128) -> np.ndarray:
+    """Return int8 codes in [low, 127]: mostly uniform, sometimes only the ends or all equal."""
+    kind = rng.integers(8)
+    if kind == 0:
+        return rng.choice([low, 127], shape).astype(np.int8)
+    if kind == 1:
+        return np.full(shape, rng.choice([low, 127, 0, -1, 1]), dtype=np.int8)
+    return rng.integers(low, 127, shape, dtype=np.int8, endpoint=True)
+
+
+def every_code(rng: Random) -> np.ndarray:
+    """Return the 256 int8 codes in random order."""
+    return rng.permutation(np.arange(-128, 128)).astype(np.int8)
+
+
+def random_zero_point(rng: Random) -> int:
+    """Return -128, 127, 0 or any int8."""
+    return int(rng.choice([-128, 127, 0, int(rng.integers(-128, 127, endpoint=True))]))
+
+
+def random_shape(rng: Random, ranks: Sequence[int] = (1, 2, 3, 4), limit: int = 6) -> list[int]:
+    """Return a shape of a rank of ``ranks``, sizes 1..limit."""
+    return rng.integers(1, limit, rng.choice(ranks), endpoint=True).tolist()
+
+
+def random_activation(rng: Random) -> dict[str, str]:
+    return {"fused_activation_function": str(rng.choice(ACTIVATIONS))}
+
+
+def choose(rng: Random, *sizes: int) -> int:
+    return int(rng.choice(sizes))
+
+
+class SingleOperator:
+    """A builder with what all cases share: an int8 input, one operator, one output.
+
+    In a quarter of the models all scales are powers of two, so that products end in exact ties.
+    """
+
+    def __init__(self, rng: Random) -> None:
+        self.rng = rng
+        self.builder = ModelBuilder()
+        self.inputs: dict[int, np.ndarray] = {}
+        self._powers = rng.integers(4) == 0
+
+    def scale(self, near: float = 0.1, spread: float = 2.0) -> float:
+        """Return a float32 within 2^-spread..2^spread of ``near``; often a power of two."""
+        exponent = np.log2(near) + self.rng.uniform(-spread, spread)
+        power = self._powers or self.rng.integers(4) == 0
+        return float(np.float32(2.0 ** (round(exponent) if power else exponent)))
+
+    def input(self, array: np.ndarray, scale: float, zero_point: int) -> int:
+        index = self.builder.input(array.shape, scale=scale, zero_point=zero_point)
+        self.inputs[index] = array
+        return index
+
+    def finish(
+        self,
+        operator: str,
+        inputs: list[int],
+        shape: Sequence[int],
+        scale: float,
+        zero_point: int,
+        options: dict | None = None,
+    ) -> Case:
+        output = self.builder.tensor(shape, scale=scale, zero_point=zero_point)
+        self.builder.operator(operator, inputs, [output], options)
+        self.builder.output(output)
+        return self.builder.build(), self.inputs
+
+
+def random_window(rng: Random, kernel: tuple[int, int], dilated: bool) -> tuple[dict, list[int]]:
+    """Return the options of a window, and input sizes that it fits."""
+    strides = rng.integers(1, 3, 2, endpoint=True).tolist()
+    dilations = rng.choice([1, 1, 2, 3], 2).tolist() if dilated else [1, 1]
+    padding = str(rng.choice(["SAME", "VALID"]))
+    options = {"padding": padding, "stride_h": strides[0], "stride_w": strides[1]}
+    if dilated:
+        options |= {"dilation_h_factor": dilations[0], "dilation_w_factor": dilations[1]}
+    least = [
+        (k - 1) * d + 1 if padding == "VALID" else 1 for k, d in zip(kernel, dilations, strict=True)
+    ]
+    return options, [n + int(rng.integers(0, 7)) for n in least]
+
+
+def _output_size(options: dict, axis: int, size: int, kernel: int) -> int:
+    letter = "hw"[axis]
+    stride, dilation = options[f"stride_{letter}"], options.get(f"dilation_{letter}_factor", 1)
+    extent = (kernel - 1) * dilation + 1 if options["padding"] == "VALID" else 1
+    return (size - extent) // stride + 1
+
+
+def output_shape(
+    x: Sequence[int], kernel: Sequence[int], options: dict, channels: int
+) -> list[int]:
+    return [
+        x[0],
+        *(_output_size(options, axis, x[1 + axis], kernel[axis]) for axis in (0, 1)),
+        channels,
+    ]

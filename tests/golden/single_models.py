@@ -1,0 +1,107 @@
+"""Models of one operator, written down rather than drawn: one rule or extreme at a time."""
+
+import numpy as np
+
+from eightfold.model.builder import ModelBuilder
+
+WINDOW = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
+NINE = [(1,) * 8 + (2,), (1,) * 9]
+
+
+def one_operator(
+    name: str,
+    shapes: list[tuple[int, ...]],
+    output: tuple[int, ...],
+    *,
+    scales: tuple[float, ...] = (0.5, 0.5, 0.5),
+    zero_points: tuple[int, ...] = (0, 0, 0),
+    options: dict | None = None,
+    constants: tuple = (),
+) -> bytes:
+    """Build ``name`` on int8 inputs of ``shapes``; the last scale and zero point are the output's.
+
+    ``constants`` follow the inputs: arrays, or (array, scale, zero point, axis).
+    """
+    builder = ModelBuilder()
+    inputs = [
+        builder.input(shape, scale=scales[i], zero_point=zero_points[i])
+        for i, shape in enumerate(shapes)
+    ]
+    for constant in constants:
+        if isinstance(constant, tuple):
+            array, scale, zero_point, axis = constant
+            inputs.append(builder.constant(array, scale=scale, zero_point=zero_point, axis=axis))
+        else:
+            inputs.append(builder.constant(constant))
+    result = builder.tensor(output, scale=scales[-1], zero_point=zero_points[-1])
+    builder.operator(name, inputs, [result], options)
+    builder.output(result)
+    return builder.build()
+
+
+def binary(name: str, scales: tuple[float, float, float], **more) -> bytes:
+    return one_operator(name, [(2, 2), (2, 2)], (2, 2), scales=scales, **more)
+
+
+def unary(name: str, scales: tuple[float, float], zero_points=(0, 0), **more) -> bytes:
+    return one_operator(name, [(2, 4)], (2, 4), scales=scales, zero_points=zero_points, **more)
+
+
+def convolution(
+    *,
+    name: str = "CONV_2D",
+    weights: tuple = (np.ones((2, 1, 1, 3), np.int8), 0.5, 0, 0),
+    bias: tuple | None = (np.zeros(2, np.int32), 0.25, 0, 0),
+    depth: int = 3,
+    outputs: int = 2,
+    **options: int,
+) -> bytes:
+    return one_operator(
+        name,
+        [(1, 2, 2, depth)],
+        (1, 2, 2, outputs),
+        constants=(weights,) if bias is None else (weights, bias),
+        options=WINDOW | options,
+    )
+
+
+def dense(
+    *,
+    weights: tuple = (np.ones((2, 4), np.int8), 0.5, 0, 0),
+    bias: tuple = (np.zeros(2, np.int32), 0.25, 0, 0),
+    inputs: int = 4,
+    **options: str | bool,
+) -> bytes:
+    return one_operator(
+        "FULLY_CONNECTED", [(1, inputs)], (1, 2), constants=(weights, bias), options=options
+    )
+
+
+def softmax(scale: float = 0.1, length: int = 4, out: float = 1 / 256, zero_point: int = -128):
+    return one_operator(
+        "SOFTMAX",
+        [(1, length)],
+        (1, length),
+        scales=(scale, out),
+        zero_points=(0, zero_point),
+        options={"beta": 1.0},
+    )
+
+
+def pool(name: str, **options: int) -> bytes:
+    window = WINDOW | {"filter_height": 2, "filter_width": 2} | options
+    return one_operator(name, [(1, 3, 3, 1)], (1, 2, 2, 1), options=window)
+
+
+def padded(shape: tuple[int, ...], paddings: list) -> bytes:
+    return one_operator("PAD", [shape], shape, constants=(np.array(paddings, np.int32),))
+
+
+def weights_of(shape: tuple[int, ...], scale, zero_point=0, axis: int = 0) -> tuple:
+    return (np.ones(shape, np.int8), scale, zero_point, axis)
+
+
+def depthwise(
+    *, weights: tuple = weights_of((1, 1, 1, 3), 0.5), bias: tuple | None = None, **options: int
+) -> bytes:
+    return convolution(name="DEPTHWISE_CONV_2D", weights=weights, bias=bias, outputs=3, **options)

@@ -1,0 +1,224 @@
+"""Primitives against exact Python integers, and the known values of the kernels' own arithmetic."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from golden import fixed_point, fixed_point_math
+from golden.errors import AbortedError, UndefinedError
+
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+int32 = st.one_of(
+    st.integers(INT32_MIN, INT32_MAX),
+    st.sampled_from([INT32_MIN, INT32_MIN + 1, -1, 0, 1, 2**30, -(2**30), INT32_MAX]),
+)
+
+
+def exact_multiply(x: int, multiplier: int, shift: int) -> int:
+    """The multiplier pair in unlimited integers, each rounding as a fraction."""
+    left, right = max(shift, 0), max(-shift, 0)
+    shifted = (x * 2**left + 2**31) % 2**32 - 2**31
+    high = (shifted * multiplier * 2 + 2**31) // 2**32
+    magnitude = int(Fraction(abs(high), 2**right) + Fraction(1, 2))
+    return -magnitude if high < 0 else magnitude
+
+
+@given(st.integers(-(2**62), 2**62))
+def test_wrap32_is_the_residue_in_int32(x: int) -> None:
+    assert int(fixed_point.wrap32(x)) == (x + 2**31) % 2**32 - 2**31
+
+
+@given(int32, int32)
+def test_srdhm_rounds_ties_up_and_saturates(a: int, b: int) -> None:
+    expected = min((a * b * 2 + 2**31) // 2**32, INT32_MAX)
+    assert int(fixed_point.srdhm(a, b)) == expected
+
+
+@given(int32, st.integers(0, 31))
+def test_rounding_divide_by_pot_rounds_ties_away(x: int, e: int) -> None:
+    magnitude = int(Fraction(abs(x), 2**e) + Fraction(1, 2))
+    expected = -magnitude if x < 0 else magnitude
+    assert int(fixed_point.rounding_divide_by_pot(x, e)) == expected
+
+
+@given(st.floats(min_value=2.0**-40, max_value=2.0**40))
+def test_quantize_multiplier_is_within_half_a_unit(d: float) -> None:
+    m, shift = (int(part) for part in fixed_point.quantize_multiplier(d))
+    if m == 0:
+        assert shift == 0
+        assert d < 2.0**-32
+        return
+    assert 2**30 <= m < 2**31
+    assert shift >= -31
+    unit = Fraction(2) ** (shift - 31)
+    assert abs(m * unit - Fraction(d)) <= unit / 2
+
+
+@pytest.mark.parametrize(
+    ("d", "expected"),
+    [
+        (0.0, (0, 0)),
+        (1.0, (2**30, 1)),
+        (0.5, (2**30, 0)),
+        (0.1, (1717986918, -3)),
+        (1 / 3, (1431655765, -1)),
+        (3.7, (1986422374, 2)),
+        (2.0**-32, (2**30, -31)),
+        (2.0**-33, (0, 0)),
+        (np.nextafter(1.0, 0.0), (2**30, 1)),
+        (-0.75, (-1610612736, 0)),
+    ],
+)
+def test_quantize_multiplier_known_values(d: float, expected: tuple[int, int]) -> None:
+    m, shift = fixed_point.quantize_multiplier(d)
+    assert (int(m), int(shift)) == expected
+
+
+@pytest.mark.parametrize("d", [np.inf, -np.inf, np.nan])
+def test_quantize_multiplier_is_undefined_unless_finite(d: float) -> None:
+    with pytest.raises(UndefinedError):
+        fixed_point.quantize_multiplier(d)
+
+
+@given(int32, st.integers(2**30, INT32_MAX), st.integers(-31, 31))
+def test_multiply_rounds_twice(x: int, multiplier: int, shift: int) -> None:
+    got = fixed_point.multiply_by_quantized_multiplier(x, multiplier, shift)
+    assert int(got) == exact_multiply(x, multiplier, shift)
+
+
+@given(st.integers(-(2**20), 2**20), st.integers(2**30, INT32_MAX), st.integers(-31, 10))
+def test_multiply_rounds_once_if_asked(x: int, multiplier: int, shift: int) -> None:
+    got = fixed_point.multiply_by_quantized_multiplier(x, multiplier, shift, single=True)
+    assert int(got) == (x * multiplier + 2 ** (30 - shift)) // 2 ** (31 - shift)
+
+
+@pytest.mark.parametrize(
+    ("x", "multiplier", "shift", "expected"),
+    [
+        (1, 2**30, -1, 1),
+        (-1, 2**30, -1, 0),
+        (3, 2**30, -1, 1),
+        (-3, 2**30, -1, -1),
+        (5, 2**30, -1, 2),
+        (-5, 2**30, -1, -1),
+        (100, 1717986918, -3, 10),
+        (1000, 1431655765, -4, 42),
+        (2**30, 2**30, 2, 0),
+    ],
+)
+def test_multiply_known_values(x: int, multiplier: int, shift: int, expected: int) -> None:
+    got = fixed_point.multiply_by_quantized_multiplier(x, multiplier, shift)
+    assert int(got) == expected
+
+
+@pytest.mark.parametrize(("shift", "single"), [(32, False), (-32, False), (31, True)])
+def test_multiply_is_undefined_outside_its_shifts(shift: int, single: bool) -> None:
+    with pytest.raises(UndefinedError):
+        fixed_point.multiply_by_quantized_multiplier(1, 2**30, shift, single=single)
+
+
+@pytest.mark.parametrize("d", [0.0, 1.0, 1.5, -0.5, np.nextafter(1.0, 0.0), np.nan])
+def test_smaller_than_one_aborts_elsewhere(d: float) -> None:
+    with pytest.raises(AbortedError):
+        fixed_point.quantize_multiplier_smaller_than_one(d)
+
+
+@pytest.mark.parametrize("d", [0.0, 1.0, 0.5, np.nan])
+def test_greater_than_one_aborts_elsewhere(d: float) -> None:
+    with pytest.raises(AbortedError):
+        fixed_point.quantize_multiplier_greater_than_one(d)
+
+
+@given(int32, st.integers(0, 31))
+def test_saturating_shift_left_clamps(x: int, e: int) -> None:
+    expected = max(INT32_MIN, min(INT32_MAX, x * 2**e))
+    assert int(fixed_point.saturating_shift_left(x, e)) == expected
+
+
+@given(int32, int32)
+def test_half_sum_rounds_halves_away(a: int, b: int) -> None:
+    magnitude = (abs(a + b) + 1) // 2
+    expected = -magnitude if a + b < 0 else magnitude
+    assert int(fixed_point.half_sum(a, b)) == expected
+
+
+@given(st.integers(INT32_MIN, INT32_MAX))
+def test_count_leading_zeros_reads_a_uint32(x: int) -> None:
+    assert int(fixed_point.count_leading_zeros(x)) == 32 - (x % 2**32).bit_length()
+
+
+def test_primitives_work_elementwise() -> None:
+    x = np.array([[100, -100, 7], [2**30, -(2**31), 0]])
+    multiplier, shift = np.array([1717986918, 2**30, 2**31 - 1]), np.array([-3, 1, 31])
+    got = fixed_point.multiply_by_quantized_multiplier(x, multiplier, shift)
+    columns = zip(multiplier.tolist(), shift.tolist(), strict=True)
+    pairs = list(columns)
+    expected = [
+        [exact_multiply(v, *pair) for v, pair in zip(row, pairs, strict=True)] for row in x.tolist()
+    ]
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize(
+    ("a", "expected"),
+    [
+        (-1, 2147483124),
+        (-(2**24), 1672462419),
+        (-(2**25), 1302515042),
+        (-(2**26), 790015308),
+        (-31 * 2**26, 0),
+        (0, INT32_MAX),
+    ],
+)
+def test_exp_known_values(a: int, expected: int) -> None:
+    assert int(fixed_point_math.exp_on_negative(a, 5)) == expected
+
+
+@given(st.integers(INT32_MIN, 0), st.integers(0, 6))
+def test_exp_is_close_to_the_real_one(a: int, integer_bits: int) -> None:
+    got = int(fixed_point_math.exp_on_negative(a, integer_bits))
+    assert abs(got / 2**31 - np.exp(a / 2 ** (31 - integer_bits))) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("a", "expected"),
+    [(0, INT32_MAX), (2**29, 1717986914), (2**30, 1431655762), (INT32_MAX, 1073741820)],
+)
+def test_one_over_one_plus_known_values(a: int, expected: int) -> None:
+    assert int(fixed_point_math.one_over_one_plus(a)) == expected
+
+
+@pytest.mark.parametrize(("a", "expected"), [(2**29, 1288490180), (2**30, 715827876)])
+def test_one_minus_over_one_plus_known_values(a: int, expected: int) -> None:
+    assert int(fixed_point_math.one_minus_over_one_plus(a)) == expected
+
+
+def test_logistic_and_tanh_known_values() -> None:
+    np.testing.assert_array_equal(
+        fixed_point_math.logistic([2**27, -(2**27), 0], 4), [1569936226, 577547421, 2**30]
+    )
+    np.testing.assert_array_equal(
+        fixed_point_math.tanh([2**26, -(2**26), 2**27, 0], 4),
+        [992388804, -992388804, 1635510876, 0],
+    )
+
+
+@pytest.mark.parametrize(
+    ("x", "expected"),
+    [(2**19, (INT32_MAX, 0)), (3 * 2**18, (1431655762, 0)), (10 * 2**19, (1717986914, 3))],
+)
+def test_reciprocal_known_values(x: int, expected: tuple[int, int]) -> None:
+    r, over = fixed_point_math.reciprocal(x, 12)
+    assert (int(r), int(over)) == expected
+
+
+def test_softmax_scaling_known_values() -> None:
+    multiplier, shift = fixed_point_math.softmax_scaling(1.0, np.float32(0.1))
+    assert (multiplier, shift) == (1717986944, 23)
+    assert fixed_point_math.input_radius(5, shift) == 248
+    assert fixed_point_math.softmax_scaling(1.0, np.float32(100)) == (INT32_MAX, 31)
+    with pytest.raises(AbortedError):
+        fixed_point_math.softmax_scaling(1.0, np.float32(2.0**-26))

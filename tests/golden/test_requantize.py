@@ -1,0 +1,106 @@
+"""The requantizer's contract against exact Python integers."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from golden.requantize import requantize
+from golden.rounding import ROUNDINGS
+from tests.golden.test_rounding import EXACT, Fraction
+
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+int32 = st.one_of(
+    st.integers(INT32_MIN, INT32_MAX),
+    st.integers(-300, 300),
+    st.sampled_from([INT32_MIN, INT32_MAX, 2**30, -(2**30)]),
+)
+multipliers = st.one_of(
+    st.integers(0, INT32_MAX), st.sampled_from([0, 1, 2**30, 2**30 + 1, INT32_MAX])
+)
+
+
+@st.composite
+def parameters(draw: st.DrawFn) -> dict[str, int]:
+    single = draw(st.integers(0, 1))
+    low, high = sorted(draw(st.tuples(st.integers(-128, 127), st.integers(-128, 127))))
+    return {
+        "bias": draw(int32),
+        "multiplier": draw(multipliers),
+        "left": draw(st.one_of(st.just(0), st.integers(0, 30))),
+        "right": draw(st.integers(0, 62 if single else 31)),
+        "single": single,
+        "rounding": draw(st.integers(0, 6)),
+        "zero_point": draw(st.integers(-128, 127)),
+        "low": low,
+        "high": high,
+    }
+
+
+def wrap(x: int) -> int:
+    return (x + 2**31) % 2**32 - 2**31
+
+
+def exact(acc: int, p: dict[str, int]) -> int:
+    x = wrap(wrap(acc + p["bias"]) << p["left"])
+    rounded = EXACT[ROUNDINGS[p["rounding"]]]
+    if p["single"]:
+        v = rounded(Fraction(x * p["multiplier"], 2 ** p["right"])) + p["zero_point"]
+    else:
+        y = (x * p["multiplier"] + 2**30) // 2**31
+        v = wrap(rounded(Fraction(y, 2 ** p["right"])) + p["zero_point"])
+    return max(p["low"], min(p["high"], v))
+
+
+@given(int32, parameters())
+def test_is_the_contract_on_scalars(acc: int, p: dict[str, int]) -> None:
+    got = requantize(acc, **p)
+    assert got.dtype == np.int8
+    assert int(got) == exact(acc, p)
+
+
+@given(st.lists(st.tuples(int32, parameters()), min_size=1, max_size=8))
+def test_every_parameter_may_be_an_array(rows: list[tuple[int, dict[str, int]]]) -> None:
+    columns = {name: np.array([p[name] for _, p in rows]) for name in rows[0][1]}
+    got = requantize(np.array([acc for acc, _ in rows]), **columns)
+    np.testing.assert_array_equal(got, [exact(acc, p) for acc, p in rows])
+
+
+def test_parameters_broadcast_over_channels() -> None:
+    acc = np.arange(-12, 12).reshape(2, 3, 4)
+    got = requantize(acc, multiplier=[2**30, 2**29, 1, 0], right=[0, 1, 2, 3], zero_point=-128)
+    assert got.shape == (2, 3, 4)
+    assert got.dtype == np.int8
+
+
+def test_the_pair_wraps_where_single_does_not() -> None:
+    common = {"multiplier": INT32_MAX, "zero_point": 127}
+    assert requantize(INT32_MAX, **common, single=False) == -128
+    assert requantize(INT32_MAX, **common, single=True, right=31) == 127
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"multiplier": -1},
+        {"multiplier": 2**31},
+        {"multiplier": 0.5},
+        {"bias": 2**31},
+        {"left": -1},
+        {"left": 31},
+        {"right": -1},
+        {"right": 32},
+        {"right": [62, 32], "single": [1, 0]},
+        {"right": 63, "single": True},
+        {"single": 2},
+        {"rounding": 7},
+        {"rounding": "nearest"},
+        {"zero_point": 128},
+        {"low": -129},
+        {"high": 128},
+        {"low": 1, "high": 0},
+    ],
+)
+def test_refuses_parameters_out_of_range(change: dict) -> None:
+    with pytest.raises(ValueError, match=r"must"):
+        requantize(np.zeros(2, dtype=np.int32), **{"multiplier": 2**30, **change})

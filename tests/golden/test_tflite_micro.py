@@ -1,0 +1,134 @@
+"""TFLite Micro's variants, which no runtime here can be asked about, against exact arithmetic."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from golden.binary import mul, sub
+from golden.convolution import conv_2d
+from golden.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from golden.fully_connected import fully_connected, integer_multipliers
+from golden.quantization import Quantization
+from golden.unary import CODES, logistic, tanh
+from golden.windows import Window
+
+EVERY_CODE = CODES.astype(np.int8)
+DENSE = {"bias_quantization": None, "activation": "RELU6", "reference": "tflm"}
+
+
+def per_tensor(scale: float, zero_point: int) -> Quantization:
+    return Quantization(np.array([scale], np.float32), np.array([zero_point]))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_fully_connected_per_channel_is_a_convolution_of_one_pixel(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.integers(-128, 128, (5, 33)).astype(np.int8)
+    weights = rng.integers(-127, 128, (7, 33)).astype(np.int8)
+    bias = rng.integers(-30000, 30000, 7).astype(np.int32)
+    quantizations = {
+        "input_quantization": per_tensor(0.05, -128),
+        "weight_quantization": Quantization(
+            rng.uniform(0.001, 0.02, 7).astype(np.float32), np.zeros(7, np.int64), axis=0
+        ),
+        "output_quantization": per_tensor(0.1, 5),
+    }
+    got = fully_connected(x, weights, bias, **quantizations, **DENSE)
+    expected = conv_2d(
+        x[:, None, None],
+        weights[:, None, None],
+        bias,
+        **quantizations,
+        window=Window(kernel=(1, 1)),
+        activation="RELU6",
+    )
+    np.testing.assert_array_equal(got, expected.reshape(5, 7))
+
+
+def test_fully_connected_per_tensor_multiplies_scales_in_float32() -> None:
+    inputs, filters, output = np.float32(0.1), np.float32(0.3), np.float32(0.7)
+    multiplier, shift = integer_multipliers(
+        per_tensor(0.1, 0), per_tensor(0.3, 0), per_tensor(0.7, 0)
+    )
+    narrow, wide = float(inputs * filters), float(inputs) * float(filters)
+    assert narrow != wide
+    scaled = Fraction(narrow) / Fraction(float(output)) * 2 ** (31 - int(shift[0]))
+    assert abs(multiplier[0] - scaled) <= Fraction(1, 2)
+    assert abs(multiplier[0] - scaled * Fraction(wide) / Fraction(narrow)) > Fraction(1, 2)
+
+
+@pytest.mark.parametrize("exponent", range(-12, 1))
+def test_logistic_and_tanh_are_within_the_known_distance_of_the_tables(exponent: int) -> None:
+    """At most 5 codes (LOGISTIC, whose radius saturates early at large scales) and 1 (TANH)."""
+    rng = np.random.default_rng(exponent + 100)
+    for function, output, limit in (
+        (logistic, per_tensor(1 / 256, -128), 5),
+        (tanh, per_tensor(1 / 128, 0), 1),
+    ):
+        for zero_point in (-128, 0, 127):
+            inputs = per_tensor(2.0**exponent * rng.uniform(1, 2), zero_point)
+            both = [
+                function(
+                    EVERY_CODE,
+                    input_quantization=inputs,
+                    output_quantization=output,
+                    reference=reference,
+                ).astype(int)
+                for reference in ("litert", "tflm")
+            ]
+            assert np.max(np.abs(both[0] - both[1])) <= limit
+            assert np.count_nonzero(both[0] != both[1]) <= 4
+
+
+def test_logistic_saturates_at_the_radius() -> None:
+    """Scale 1/16: 1/16 * 2^27 = 0.5 * 2^24, so the radius is floor(15 * 2^27 / 2^24) = 120."""
+    got = logistic(
+        EVERY_CODE,
+        input_quantization=per_tensor(1 / 16, 0),
+        output_quantization=per_tensor(1 / 256, -128),
+        reference="tflm",
+    )
+    assert set(got[CODES <= -120]) == {-128}
+    assert set(got[CODES >= 120]) == {127}
+    assert got[128] == 0
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_mul_takes_its_multiplier_in_float64(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scales = [np.float32(2.0 ** rng.uniform(-6, -2)) for _ in range(2)]
+    output = np.float32(float(scales[0] * scales[1]) * 97)
+    got = mul(
+        EVERY_CODE[:, None],
+        EVERY_CODE[None, :],
+        a_quantization=per_tensor(float(scales[0]), 3),
+        b_quantization=per_tensor(float(scales[1]), -7),
+        output_quantization=per_tensor(float(output), 11),
+        reference="tflm",
+    )
+    real = float(scales[0]) * float(scales[1]) / float(output)
+    products = np.multiply.outer(CODES - 3, CODES + 7)
+    scaled = multiply_by_quantized_multiplier(products, *quantize_multiplier(real))
+    np.testing.assert_array_equal(got, np.clip(scaled + 11, -128, 127))
+
+
+def test_sub_with_float32_multipliers_differs_in_few_elements_from_float64() -> None:
+    rng = np.random.default_rng(0)
+    differing = 0
+    for _ in range(60):
+        a, b, output = (per_tensor(2.0 ** rng.uniform(-6, -2), 0) for _ in range(3))
+        both = [
+            sub(
+                EVERY_CODE[:, None],
+                EVERY_CODE[None, :],
+                a_quantization=a,
+                b_quantization=b,
+                output_quantization=output,
+                reference=reference,
+            ).astype(int)
+            for reference in ("litert", "tflm")
+        ]
+        assert np.max(np.abs(both[0] - both[1])) <= 1
+        differing += np.count_nonzero(both[0] != both[1])
+    assert 0 < differing < 60 * 65536 // 100
