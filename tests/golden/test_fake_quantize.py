@@ -1,0 +1,233 @@
+"""FakeQuantize against the openvino package bit for bit.
+
+The package's reference is `Model.evaluate`; the tests that need it are skipped where `openvino` is
+not installed.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from golden.errors import RejectedError
+from golden.fake_quantize import Broadcast, fake_quantize
+
+f32 = np.float32
+Evaluate = Callable[..., NDArray[np.float32]]
+
+SPECIAL = np.array(
+    [
+        *(np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, 1e-45, -1e-45),
+        *(1e-38, 3.4e38, -3.4e38, np.nextafter(f32(1), f32(2)), np.nextafter(f32(1), f32(0))),
+    ],
+    dtype=f32,
+)
+
+
+def bits(x: NDArray[np.float32]) -> NDArray[np.uint32]:
+    """Bit patterns, every NaN the same one: payloads depend on the order of operands."""
+    return np.where(np.isnan(x), f32(np.nan), x).astype(f32).view(np.uint32)
+
+
+@pytest.fixture(scope="module")
+def openvino() -> Any:
+    return pytest.importorskip("openvino")
+
+
+@pytest.fixture(scope="module")
+def evaluate(openvino: Any) -> Evaluate:
+    """The package's FakeQuantize, evaluated by its reference; models are kept per shape."""
+    opset = pytest.importorskip("openvino.opset1")
+    models: dict[Any, Any] = {}
+
+    def run(arrays: Sequence[NDArray], levels: int, rule: str = "numpy") -> NDArray[np.float32]:
+        inputs = [np.array(array, dtype=f32, order="C") for array in arrays]
+        key = (tuple(array.shape for array in inputs), levels, rule)
+        if key not in models:
+            parameters = [opset.parameter(array.shape, f32) for array in inputs]
+            models[key] = openvino.Model(
+                [opset.fake_quantize(*parameters, levels, rule)], parameters
+            )
+        output = openvino.Tensor(np.zeros(inputs[0].shape, f32))
+        assert models[key].evaluate([output], [openvino.Tensor(array) for array in inputs])
+        return output.data.copy()
+
+    return run
+
+
+def random_ranges(rng: np.random.Generator, shape: Any) -> Any:
+    """Limits of both signs and many magnitudes; a fifth inverted, a tenth of zero width."""
+    magnitude = f32(10.0) ** rng.integers(-6, 7)
+    low, high, output_low, output_high = (
+        (rng.normal(size=shape) * magnitude).astype(f32) for _ in range(4)
+    )
+    low, high = np.minimum(low, high), np.maximum(low, high)
+    kind = rng.random(shape)
+    low, high = np.where(kind < 0.2, high, low), np.where(kind < 0.2, low, high)
+    high = np.where(kind > 0.9, low, high)
+    if rng.random() < 0.5:
+        return [low, high, low, high]
+    return [low, high, output_low, output_high]
+
+
+@pytest.mark.parametrize("levels", [2, 3, 15, 16, 17, 255, 256, 257, 1000, 65535, 65536])
+@pytest.mark.parametrize("seed", range(10))
+def test_equals_openvino_on_random_ranges_per_element(
+    evaluate: Evaluate, levels: int, seed: int
+) -> None:
+    rng = np.random.default_rng([levels, seed])
+    limits = random_ranges(rng, (5000,))
+    width = np.abs(limits[1] - limits[0])
+    x = (np.minimum(limits[0], limits[1]) + width * rng.uniform(-0.3, 1.3, 5000)).astype(f32)
+    # Both sides of every end, and the ends themselves.
+    x[:40] = np.nextafter(limits[0][:40], f32(np.inf))
+    x[40:80], x[80:120] = limits[0][40:80], limits[1][80:120]
+    expected = evaluate([x, *limits], levels)
+    np.testing.assert_array_equal(bits(fake_quantize(x, *limits, levels=levels)), bits(expected))
+
+
+@pytest.mark.parametrize("levels", [2, 256, 65536])
+@pytest.mark.parametrize("seed", range(10))
+def test_equals_openvino_on_every_pair_of_special_values(
+    evaluate: Evaluate, levels: int, seed: int
+) -> None:
+    rng = np.random.default_rng([levels, seed])
+    x, low, high = (g.ravel() for g in np.meshgrid(SPECIAL, SPECIAL, SPECIAL, indexing="ij"))
+    arrays: Any = [x, low, high, rng.choice(SPECIAL, x.size), rng.choice(SPECIAL, x.size)]
+    got = fake_quantize(*arrays, levels=levels)
+    np.testing.assert_array_equal(bits(got), bits(evaluate(arrays, levels)))
+
+
+@pytest.mark.parametrize("levels", [2**24, 2**24 + 1, 2**31 + 1, 2**32])
+def test_equals_openvino_on_levels_that_float32_rounds(evaluate: Evaluate, levels: int) -> None:
+    arrays: Any = [
+        np.random.default_rng(levels).random(5000, dtype=f32),
+        *np.array([[0], [1]] * 2, f32),
+    ]
+    got = fake_quantize(*arrays, levels=levels)
+    np.testing.assert_array_equal(bits(got), bits(evaluate(arrays, levels)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_equals_openvino_on_a_thousand_arrays_of_any_shape(evaluate: Evaluate, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(500):
+        shape = tuple(int(size) for size in rng.integers(1, 5, rng.integers(0, 5)))
+        shapes = [
+            tuple(1 if rng.random() < 0.4 else size for size in shape)[rng.integers(0, 3) :]
+            for _ in range(4)
+        ]
+        limits: Any = [rng.normal(size=s).astype(f32) for s in shapes]
+        arrays: Any = [rng.normal(size=shape).astype(f32), *limits]
+        levels = int(rng.choice([2, 5, 255, 256]))
+        got = fake_quantize(*arrays, levels=levels)
+        assert got.dtype == f32
+        np.testing.assert_array_equal(bits(got), bits(evaluate(arrays, levels)))
+        # Expanded by hand, the limits need no rule: equal shapes are legal under each of the three.
+        full: Any = [arrays[0], *(np.broadcast_to(limit, shape) for limit in limits)]
+        rules: tuple[Broadcast, ...] = ("none", "pdpd")
+        for rule in rules:
+            expected = evaluate(full, levels, rule)
+            np.testing.assert_array_equal(
+                bits(fake_quantize(*full, levels=levels, auto_broadcast=rule)), bits(expected)
+            )
+
+
+PDPD = [
+    ((2, 3, 4), (2, 3, 4)),
+    ((2, 3, 4), (2, 3)),
+    ((2, 3, 4), (2,)),
+    ((2, 3, 4), (2, 1)),
+    ((2, 3, 4), (1, 3)),
+    ((2, 3, 4), (1, 3, 1)),
+    ((2, 3, 4), (1, 1, 4)),
+    ((2, 3, 4), (1,)),
+    ((2, 3, 4), ()),
+    ((2, 2, 2), (2, 2)),
+    ((), ()),
+]
+
+
+@pytest.mark.parametrize(("shape", "size"), PDPD)
+def test_pdpd_places_limits_as_openvinos_elementwise_operators(
+    openvino: Any, evaluate: Evaluate, shape: tuple[int, ...], size: tuple[int, ...]
+) -> None:
+    opset = pytest.importorskip("openvino.opset1")
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=shape).astype(f32)
+    limits: Any = [rng.normal(size=size).astype(f32) for _ in range(4)]
+    full = [x]
+    # The reference of FakeQuantize ignores the rule and reads limits of a lower rank as numpy
+    # would; Add does not, so it expands them.
+    for limit in limits:
+        parameters = [opset.parameter(shape, f32), opset.parameter(size, f32)]
+        model = openvino.Model([opset.add(*parameters, "pdpd")], parameters)
+        output = openvino.Tensor(np.zeros(shape, f32))
+        assert model.evaluate(
+            [output], [openvino.Tensor(np.zeros(shape, f32)), openvino.Tensor(limit)]
+        )
+        full.append(output.data.copy())
+    got = fake_quantize(x, *limits, levels=16, auto_broadcast="pdpd")
+    np.testing.assert_array_equal(bits(got), bits(evaluate(full, 16)))
+
+
+@pytest.mark.parametrize("rule", ["numpy", "pdpd", "none"])
+@pytest.mark.parametrize(
+    ("shape", "size"),
+    [
+        *PDPD,
+        ((2, 3, 4), (4,)),
+        ((2, 3, 4), (3,)),
+        ((2, 3, 4), (3, 4)),
+        ((2, 3, 4), (3, 1)),
+        ((2, 3, 4), (1, 4)),
+        ((2, 3, 4), (3, 1, 1)),
+        ((2, 3), (2, 3, 1)),
+        ((2, 3, 4), (1, 1, 1, 1)),
+        ((2, 3, 4), (1, 1, 3, 1)),
+        ((), (1,)),
+    ],
+)
+def test_accepts_the_shapes_that_openvino_accepts(
+    openvino: Any, rule: Any, shape: tuple[int, ...], size: tuple[int, ...]
+) -> None:
+    opset = pytest.importorskip("openvino.opset1")
+    parameters = [opset.parameter(s, f32) for s in (shape, *[size] * 4)]
+    arrays: Any = [np.ones(shape, f32), *[np.zeros(size, f32)] * 4]
+    try:
+        opset.fake_quantize(*parameters, 4, rule)
+    except RuntimeError:
+        with pytest.raises(RejectedError, match="broadcast"):
+            fake_quantize(*arrays, levels=4, auto_broadcast=rule)
+    else:
+        assert fake_quantize(*arrays, levels=4, auto_broadcast=rule).shape == shape
+
+
+def test_pdpd_axis_places_the_first_size_of_the_limit() -> None:
+    x = np.arange(24, dtype=f32).reshape(2, 3, 4)
+    limits = np.array([3, 9, 15], f32)
+    by_axis = fake_quantize(x, limits, limits, 0, 1, 2, "pdpd", axis=1)
+    np.testing.assert_array_equal(by_axis, (x > limits[:, None]).astype(f32))
+    aligned = fake_quantize(x, x[0, 0], x[0, 0], 0, 1, 2, "pdpd", axis=-1)
+    np.testing.assert_array_equal(aligned, (x > x[0, 0]).astype(f32))
+    for axis in (-2, 3):
+        with pytest.raises(RejectedError, match="broadcast"):
+            fake_quantize(x, limits, limits, 0, 1, 2, "pdpd", axis=axis)
+
+
+@pytest.mark.parametrize(
+    ("levels", "rule", "size", "match"),
+    [
+        (1, "numpy", (), "levels"),
+        (2**32 + 1, "numpy", (), "levels"),
+        (4, "explicit", (), "auto_broadcast"),
+        (4, "numpy", (4,), "broadcast"),
+        (4, "numpy", (2, 3), "broadcast"),
+    ],
+)
+def test_refuses_what_does_not_exist(levels: int, rule: Any, size: Any, match: str) -> None:
+    limit = np.zeros(size, f32)
+    with pytest.raises(RejectedError, match=match):
+        fake_quantize(np.zeros(3, f32), limit, limit, limit, limit, levels, rule)

@@ -1,0 +1,17 @@
+"""The examples of docs/other-specs.md."""
+
+import doctest
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).parents[2] / "docs" / "other-specs.md"
+
+
+def test_every_example_of_the_page_is_true() -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    source = "\n".join(blocks)
+    assert source.count(">>>") > 20
+    test = doctest.DocTestParser().get_doctest(source, {}, PAGE.name, str(PAGE), 0)
+    runner = doctest.DocTestRunner()
+    runner.run(test)
+    assert runner.summarize(verbose=False).failed == 0
