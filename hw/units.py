@@ -1,0 +1,26 @@
+"""The units that can be generated, simulated and synthesized on their own, by name."""
+
+from collections.abc import Callable
+from importlib import import_module
+
+from amaranth.lib import wiring
+
+from eightfold.config import AcceleratorConfig
+
+
+def _unit(module: str, name: str) -> Callable[[AcceleratorConfig], wiring.Component]:
+    # Imported when built: asking for one small unit does not load the whole accelerator.
+    def build(config: AcceleratorConfig) -> wiring.Component:
+        return getattr(import_module(f"hw.{module}"), name)(config)
+
+    return build
+
+
+UNITS: dict[str, Callable[[AcceleratorConfig], wiring.Component]] = {
+    "requantizer": _unit("requantizer", "Requantizer"),
+    "table": _unit("table", "Table"),
+    "lane": _unit("lane", "Lane"),
+    "mac_array": _unit("mac_array", "MacArray"),
+    "datapath": _unit("datapath", "Datapath"),
+}
+"""Unit name to a function that builds it for a configuration, smallest unit first."""

@@ -1,0 +1,183 @@
+"""Simulation models: a component's Verilog, compiled by one of the simulators, built once."""
+
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from amaranth.lib import wiring
+
+from eightfold import verilog
+from eightfold.config import AcceleratorConfig
+from hw.units import UNITS
+from sim.cache import cached, content_key
+from sim.simulators import make_runner
+from sim.toolchain import OPTIMISATION, Simulator, check_simulator, simulator_version
+
+RECIPE = 1
+"""Part of every key: count up when the way models are built changes."""
+
+TIMESCALE = ("1ns", "1ns")
+
+BUILD_ARGS: dict[Simulator, tuple[str, ...]] = {
+    # --no-public-flat-rw takes back what cocotb's runner asks for: with every signal public,
+    # nothing can be optimised; only the ports are (see `_ports_file`). Warnings are the business
+    # of the lint test.
+    "verilator": ("--no-public-flat-rw", "-Wno-fatal", "-Wno-lint", "-O3", "--x-assign", "fast"),
+    "icarus": (),
+}
+
+
+class BuildFailed(RuntimeError):  # noqa: N818 - reads as what happened
+    """A simulator did not accept a design; the message ends with its own words."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A compiled design, ready to run any number of benches.
+
+    Attributes
+    ----------
+    directory
+        Where the simulator's files are.
+    top
+        The top module's name.
+    simulator
+        ``verilator`` or ``icarus``.
+    waves
+        Whether it can record a value change dump.
+    """
+
+    directory: Path
+    top: str
+    simulator: Simulator
+    waves: bool
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit of `hw.units` at a configuration: a component whose build is found unelaborated.
+
+    Elaborating a large unit takes longer than simulating it. The key of this one's Verilog is a
+    hash of the sources in ``hw`` instead of the netlist's.
+    """
+
+    name: str
+    config: AcceleratorConfig
+
+    def __call__(self) -> wiring.Component:
+        """Return the component."""
+        return UNITS[self.name](self.config)
+
+
+def build_model(
+    component: wiring.Component | Callable[[], wiring.Component],
+    simulator: Simulator,
+    *,
+    name: str | None = None,
+    waves: bool = False,
+) -> Model:
+    """Compile a component for a simulator, or find it compiled.
+
+    Parameters
+    ----------
+    component
+        The component, or a function that makes it, such as a `Unit`.
+    simulator
+        ``verilator`` or ``icarus``.
+    name
+        Top module's name; by default ``eightfold_`` and the unit's name, or the class's name in
+        snake case.
+    waves
+        Build in the recording of waves; slower even when nothing is recorded.
+
+    Raises
+    ------
+    InputError
+        If a program is missing.
+    BuildFailed
+        If the simulator rejects the design.
+    """
+    check_simulator(simulator)
+    if isinstance(component, Unit):
+        top = name or f"eightfold_{component.name}"
+        source = _unit_source(component, top)
+    else:
+        if not isinstance(component, wiring.Component):
+            component = component()
+        top = name or _snake_case(type(component).__name__)
+        source = _component_source(component, top)
+    arguments = BUILD_ARGS[simulator]
+    key = content_key(
+        RECIPE,
+        source.read_text("utf-8"),
+        simulator_version(simulator),
+        arguments,
+        OPTIMISATION,
+        waves,
+    )
+
+    def make(folder: Path) -> None:
+        _compile(folder, source, top, simulator, waves)
+
+    return Model(cached(simulator, f"{top}-{key}", make), top, simulator, waves)
+
+
+def _snake_case(name: str) -> str:
+    return "eightfold_" + re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def _unit_source(unit: Unit, top: str) -> Path:
+    """Return the file with a unit's Verilog; nothing is elaborated if the sources are known."""
+    key = content_key(verilog.unit_recipe(unit.name, unit.config))
+
+    def make(folder: Path) -> None:
+        shutil.copy(_component_source(unit(), top), folder)
+
+    return cached("unit", f"{top}-{key}", make) / f"{top}.v"
+
+
+def _component_source(component: wiring.Component, top: str) -> Path:
+    """Return the file with a component's Verilog; Yosys runs only if the netlist is new."""
+    netlist = verilog.to_rtlil(component, top)
+    key = content_key(netlist, verilog.recipe())
+
+    def make(folder: Path) -> None:
+        (folder / f"{top}.v").write_text(verilog.from_rtlil(netlist), encoding="utf-8")
+
+    return cached("verilog", f"{top}-{key}", make) / f"{top}.v"
+
+
+def _compile(folder: Path, source: Path, top: str, simulator: Simulator, waves: bool) -> None:
+    shutil.copy(source, folder)
+    sources = [folder / source.name]
+    if simulator == "verilator":
+        sources.insert(0, _ports_file(folder, source.read_text("utf-8"), top))
+    log = folder / "build.log"
+    runner = make_runner(simulator, waves)
+    try:
+        runner.build(
+            sources=sources,
+            hdl_toplevel=top,
+            build_dir=folder,
+            build_args=BUILD_ARGS[simulator],
+            timescale=TIMESCALE,
+            waves=waves,
+            log_file=log,
+            always=True,
+        )
+    except RuntimeError as error:
+        words = log.read_text("utf-8", "replace")[-2000:] if log.exists() else ""
+        raise BuildFailed(f"{simulator} cannot build {top}: {error}\n{words}") from None
+
+
+def _ports_file(folder: Path, text: str, top: str) -> Path:
+    """Write the Verilator configuration that lets benches see the top module's ports."""
+    header = re.search(rf"^module {re.escape(top)}\s*\((.*?)\);", text, re.MULTILINE | re.DOTALL)
+    assert header is not None, f"no module {top} in its own Verilog"
+    ports = re.findall(r"\w+", header[1])
+    lines = [f'public_flat_rw -module "{top}" -var "{port}"' for port in ports]
+    path = folder / "ports.vlt"
+    path.write_text("\n".join(["`verilator_config", *lines, ""]), encoding="utf-8")
+    return path

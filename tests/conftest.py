@@ -1,0 +1,28 @@
+"""What all tests share: a test with an argument ``simulator`` runs on every simulator."""
+
+import pytest
+
+from sim.toolchain import SIMULATORS, icarus_available
+
+ON_EVERY_SIMULATOR = [
+    pytest.param(name, marks=[pytest.mark.icarus] if name == "icarus" else [])
+    for name in SIMULATORS
+]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker of tests that cannot run without Icarus."""
+    config.addinivalue_line("markers", "icarus: needs Icarus Verilog (skipped without it)")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Parametrize ``simulator``, unless the test chooses its simulators itself."""
+    chosen = [str(mark.args[0]) for mark in metafunc.definition.iter_markers("parametrize")]
+    if "simulator" in metafunc.fixturenames and not any("simulator" in names for names in chosen):
+        metafunc.parametrize("simulator", ON_EVERY_SIMULATOR)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip, and say what to install, where Icarus is missing."""
+    if item.get_closest_marker("icarus") and not icarus_available():
+        pytest.skip("iverilog is not installed: apt-get install iverilog")
