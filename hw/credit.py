@@ -1,0 +1,111 @@
+"""Credits: make a stream of a free-running pipeline, which can itself not be stalled."""
+
+from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value, unsigned
+from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+
+class CreditQueue(wiring.Component):
+    """Queue of results that never overflows, because a place is reserved before a word starts.
+
+    The side that feeds the pipeline takes a credit with each word it sends in; the pipeline
+    pushes the word's result some cycles later; a credit returns when a result leaves ``o``. Nothing
+    inside the pipeline ever waits, so its registers need no enable.
+
+    Timing
+    ------
+    A result that is pushed in cycle ``n`` into an empty queue is on ``o`` in cycle ``n + LATENCY``.
+    A credit whose result leaves in cycle ``n`` is available in cycle ``n + 1``. A pipeline that
+    pushes ``p`` cycles after it takes runs at one word per cycle if ``depth >= p + LATENCY + 1``.
+
+    Parameters
+    ----------
+    shape
+        Shape of a result.
+    depth
+        Number of results, at least 2. The storage is a RAM of ``depth`` words with a registered
+        read.
+
+    Members
+    -------
+    available : ``Out(1)``
+        A credit may be taken in this cycle. From a register.
+    take : ``In(1)``
+        Takes a credit; only while ``available``.
+    push : ``In(1)``
+        Stores ``push_data``, exactly once for each credit taken.
+    push_data : ``In(shape)``
+        Result.
+    o : ``Out(stream.Signature(shape))``
+        Results in the order of the pushes.
+
+    Raises
+    ------
+    ValueError
+        If ``depth`` is less than 2.
+    """
+
+    LATENCY = 2
+    """Cycles from a push into an empty queue to ``o.valid``."""
+
+    available: Signal
+    take: Signal
+    push: Signal
+    push_data: Value
+    o: stream.Interface
+
+    def __init__(self, shape: ShapeLike, depth: int) -> None:
+        if depth < 2:
+            raise ValueError(f"depth must be at least 2, not {depth}")
+        self.depth = depth
+        super().__init__(
+            {
+                "available": Out(1),
+                "take": In(1),
+                "push": In(1),
+                "push_data": In(shape),
+                "o": Out(stream.Signature(shape)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        credits, available = Signal(range(self.depth + 1), init=self.depth), Signal(init=1)
+        returned = self.o.valid & self.o.ready
+        m.d.comb += self.available.eq(available)
+        with m.If(self.take & ~returned):
+            m.d.sync += [credits.eq(credits - 1), available.eq(credits != 1)]
+        with m.Elif(returned & ~self.take):
+            m.d.sync += [credits.eq(credits + 1), available.eq(1)]
+        self._queue(m)
+        return m
+
+    def _queue(self, m: Module) -> None:
+        """Add the RAM, and the register that reads it and drives the output."""
+        payload = Value.cast(self.o.payload)
+        m.submodules.storage = storage = Memory(
+            shape=unsigned(len(payload)), depth=self.depth, init=[]
+        )
+        write_port, read_port = storage.write_port(), storage.read_port(domain="comb")
+        # One of ``depth`` words is always in the output register, so the RAM never fills, and equal
+        # pointers mean an empty one. That also tells synthesis, which merges the register into the
+        # RAM, that no word is read while it is written; otherwise it would add a bypass.
+        word, valid, read = Signal(len(payload), reset_less=True), Signal(), Signal()
+        waiting = write_port.addr != read_port.addr
+        m.d.comb += [
+            write_port.data.eq(self.push_data),
+            write_port.en.eq(self.push),
+            self.o.valid.eq(valid),
+            payload.eq(word),
+            read.eq(waiting & (self.o.ready | ~valid)),
+        ]
+        with m.If(self.o.ready | ~valid):
+            m.d.sync += valid.eq(waiting)
+        with m.If(read):
+            m.d.sync += word.eq(read_port.data)
+        for port, moves in ((write_port, self.push), (read_port, read)):
+            pointer = Signal(range(self.depth))
+            m.d.comb += port.addr.eq(pointer)
+            with m.If(moves):
+                m.d.sync += pointer.eq(Mux(pointer == self.depth - 1, 0, pointer + 1))
