@@ -1,0 +1,164 @@
+"""The front end of the MAC array: when a vector of activations may enter the pipeline."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import activation_layout
+from hw.partial_sums import PartialSums
+
+
+def step_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return what moves the lanes' operands: a vector, and whether weights change with it."""
+    return data.StructLayout(
+        {
+            "bytes": data.ArrayLayout(signed(8), config.width),
+            "valid": unsigned(1),
+            "depthwise": unsigned(1),
+            "swap": unsigned(1),
+        }
+    )
+
+
+def sum_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return what becomes of a vector's dot products, lane by lane the same."""
+    return data.StructLayout(
+        {
+            "slot": range(config.psum_depth),
+            "first": unsigned(1),
+            "store": unsigned(1),  # the sum stays in its slot
+            "send": unsigned(1),  # the sum leaves through the requantizer
+            "bank": range(config.parameter_banks),
+            "retire": unsigned(1),  # the bank before this one is not needed any more
+        }
+    )
+
+
+class Issue(wiring.Component):
+    """Hold a vector until its weights, parameters, partial sum and result's place are there.
+
+    Timing
+    ------
+    One vector per cycle; ``step`` and ``sum`` come from registers, two cycles after the vector if
+    nothing holds it. A vector that reads a partial sum waits until the sum is `PartialSums.REVISIT`
+    cycles old, so results do not depend on the order in which slots are visited.
+
+    Parameters
+    ----------
+    config
+        ``width``, ``psum_depth`` and ``parameter_banks``.
+
+    Members
+    -------
+    activations : ``In(stream.Signature(activation_layout(config)))``
+    weights_full, parameters_ready, credit : ``In(1)``
+        What ``next_weights``, ``next_parameters`` and a result need.
+    swap, take, spend : ``Out(1)``
+        They are used up in this cycle.
+    step : ``Out(step_layout(config))``
+    sum : ``Out(sum_layout(config))``
+        Its flags are 0 if no vector is issued.
+    """
+
+    activations: stream.Interface
+    weights_full: Signal
+    parameters_ready: Signal
+    credit: Signal
+    swap: Signal
+    take: Signal
+    spend: Signal
+    step: data.View
+    sum: data.View
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "activations": In(stream.Signature(activation_layout(config))),
+                "weights_full": In(1),
+                "parameters_ready": In(1),
+                "credit": In(1),
+                "swap": Out(1),
+                "take": Out(1),
+                "spend": Out(1),
+                "step": Out(step_layout(config)),
+                "sum": Out(sum_layout(config)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        held, valid = Signal(activation_layout(self.config), reset_less=True), Signal()
+        go, load = Signal(), Signal()
+        m.d.comb += [
+            go.eq(
+                valid
+                & ~self._revisits(m, load, go, held)
+                & (~held.next_weights | self.weights_full)
+                & self._may_advance(held)
+                & self._may_send(held)
+            ),
+            self.activations.ready.eq(go | ~valid),
+            load.eq(self.activations.valid & self.activations.ready),
+            self.swap.eq(go & held.next_weights),
+            self.take.eq(go & held.next_parameters),
+            self.spend.eq(go & held.fire & held.last),
+        ]
+        with m.If(self.activations.ready):
+            m.d.sync += valid.eq(self.activations.valid)
+        with m.If(load):
+            m.d.sync += held.eq(self.activations.payload)
+        self._send(m, held, go)
+        return m
+
+    def _may_advance(self, held: data.View) -> Value:
+        return ~held.next_parameters | self.parameters_ready
+
+    def _may_send(self, held: data.View) -> Value:
+        return ~(held.fire & held.last) | self.credit
+
+    def _send(self, m: Module, held: data.View, go: Signal) -> None:
+        """Register the vector for the lanes."""
+        banks = self.config.parameter_banks
+        bank = Signal(range(banks), init=banks - 1)
+        following = Signal(range(banks))
+        m.d.comb += following.eq(bank + 1)
+        with m.If(self.take):
+            m.d.sync += bank.eq(following)
+        m.d.sync += [
+            self.step.bytes.eq(held.bytes),
+            self.step.depthwise.eq(held.depthwise),
+            self.step.valid.eq(go),
+            self.step.swap.eq(self.swap),
+            self.sum.slot.eq(held.slot),
+            self.sum.first.eq(held.first),
+            self.sum.store.eq(go & held.fire & ~held.last),
+            self.sum.send.eq(self.spend),
+            self.sum.bank.eq(Mux(self.take, following, bank)),
+            self.sum.retire.eq(self.take),
+        ]
+
+    def _revisits(self, m: Module, load: Signal, go: Signal, held: data.View) -> Value:
+        """Return whether the held vector reads a sum that is still on its way to the RAM.
+
+        The comparisons are made while the vector is loaded, against the vectors issued in this
+        cycle and the ones before; what is left for later is to count the cycles.
+        """
+        cycles = PartialSums.REVISIT - 1
+        new = self.activations.payload
+        writes, slot = held.fire & ~held.last, held.slot
+        recent: list[Value] = []
+        for age in range(cycles):
+            recent.append(writes & new.fire & ~new.first & (slot == new.slot))
+            stored = Signal(name=f"stored{age}")
+            stored_slot = Signal.like(held.slot, name=f"stored_slot{age}", reset_less=True)
+            m.d.sync += [stored.eq(writes & go if age == 0 else writes), stored_slot.eq(slot)]
+            writes, slot = stored, stored_slot
+        wait = Signal(cycles)
+        m.d.sync += wait.eq(wait >> 1)
+        with m.If(load):
+            # A held vector is issued if another one is loaded; one issued before does not count.
+            valid = [Value.cast(recent[0]) & go, *recent[1:]]
+            m.d.sync += wait.eq(Cat(Cat(*valid[: cycles - left]).any() for left in range(cycles)))
+        return wait[0]

@@ -1,0 +1,93 @@
+"""The accumulators of a lane: partial sums in a RAM, and the adder that extends them."""
+
+from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from eightfold.config import AcceleratorConfig
+from hw.dot_product import add
+
+
+class PartialSums(wiring.Component):
+    """Add dot products to stored int32 sums, with wrap.
+
+    ``acc = (0 if clear else stored[slot]) + dot + carry``; with ``write``, ``acc`` is stored.
+
+    Timing
+    ------
+    One sum per cycle, no stalls. For a dot product presented in cycle ``n`` together with
+    ``clear``: ``read_slot`` in cycle ``n - READ_AHEAD``; ``acc`` appears in ``n + 1``, where
+    ``write`` with ``write_slot`` belong too. A sum stored for cycle ``n`` can be read for cycle
+    ``n + REVISIT`` and later; who reads it before gets the old one: the user must keep apart.
+
+    Parameters
+    ----------
+    config
+        ``psum_depth`` and the dot product's width.
+    bits
+        Width of ``dot``.
+
+    Members
+    -------
+    read_slot, write_slot : ``In(range(config.psum_depth))``
+    clear, write : ``In(1)``
+    dot : ``In(signed(bits))``
+    carry : ``In(1)``
+    acc : ``Out(signed(32))``
+    """
+
+    READ_AHEAD = 2
+    """Cycles from the RAM's address to its output register."""
+
+    REVISIT = READ_AHEAD + 2
+    """Least distance in cycles between two sums in one slot."""
+
+    read_slot: Signal
+    write_slot: Signal
+    clear: Signal
+    write: Signal
+    dot: Signal
+    carry: Signal
+    acc: Signal
+
+    def __init__(self, config: AcceleratorConfig, bits: int) -> None:
+        self.config = config
+        slot = range(config.psum_depth)
+        super().__init__(
+            {
+                "read_slot": In(slot),
+                "write_slot": In(slot),
+                "clear": In(1),
+                "write": In(1),
+                "dot": In(signed(bits)),
+                "carry": In(1),
+                "acc": Out(signed(32)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.ram = ram = Memory(shape=signed(32), depth=self.config.psum_depth, init=[])
+        write, read = ram.write_port(), ram.read_port(domain="comb")
+        # No reset and no logic: both are registers that RAM blocks have.
+        output, stored = (Signal(signed(32), name=n, reset_less=True) for n in ("output", "stored"))
+        m.d.comb += [
+            read.addr.eq(self.read_slot),
+            write.addr.eq(self.write_slot),
+            write.data.eq(self.acc),
+            write.en.eq(self.write),
+        ]
+        # Synthesis merges this register into the RAM's port. What a read gives in the cycle of a
+        # write to the same slot is never used; the condition shows that to tools that would
+        # otherwise add a bypass.
+        with m.If(~self.write | (self.read_slot != self.write_slot)):
+            m.d.sync += output.eq(read.data)
+        # A RAM block is slow from clock to output: it needs a second register before the adder.
+        m.d.sync += stored.eq(output)
+        before = Mux(self._clears(), 0, stored)
+        m.d.sync += self.acc.eq(add(before, self.dot, self.carry))
+        return m
+
+    def _clears(self) -> Value:
+        return self.clear

@@ -1,0 +1,131 @@
+"""Weights: the double buffer of a lane, and the loader that fills those of all lanes."""
+
+from amaranth.hdl import Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import weight_layout
+from hw import multiplier
+from hw.multiplier import WeightEncoder
+
+
+def taps_layout(config: AcceleratorConfig) -> data.ArrayLayout:
+    """Return the weights of one lane, as its multipliers take them."""
+    return data.ArrayLayout(multiplier.weight_layout(config.multiplier), config.width)
+
+
+def weight_write_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return a write to the lanes with a set bit in ``lanes``."""
+    return data.StructLayout({"lanes": unsigned(config.lanes), "taps": taps_layout(config)})
+
+
+class WeightBuffer(wiring.Component):
+    """Hold one lane's weights: a shadow copy being written, and the active one.
+
+    Timing
+    ------
+    ``active`` changes the cycle after ``swap``, to what was written before the cycle of ``swap``;
+    a write in the same cycle belongs to the next buffer. Taps never written are 0.
+
+    Parameters
+    ----------
+    config
+        ``width`` and ``multiplier``.
+
+    Members
+    -------
+    write, swap : ``In(1)``
+    taps : ``In(taps_layout(config))``
+    active : ``Out(taps_layout(config))``
+    """
+
+    write: Signal
+    swap: Signal
+    taps: data.View
+    active: data.View
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        layout = taps_layout(config)
+        super().__init__({"write": In(1), "swap": In(1), "taps": In(layout), "active": Out(layout)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        layout = taps_layout(self.config)
+        shadow, active = (Signal(layout, name=n, reset_less=True) for n in ("shadow", "active"))
+        m.d.comb += self.active.eq(active)
+        with m.If(self.write):
+            m.d.sync += shadow.eq(self.taps)
+        with m.If(self._swaps()):
+            m.d.sync += active.eq(shadow)
+        return m
+
+    def _swaps(self) -> Value:
+        return self.swap
+
+
+class WeightLoader(wiring.Component):
+    """Fill the shadow buffers from the weight stream, one lane per word, lane 0 first.
+
+    A buffer is full with its word marked ``last``, or lane ``lanes - 1``; it stays so until
+    ``swap``, and the first word of the next buffer is taken in the same cycle as ``swap``: in
+    steady state the stream never pauses.
+
+    Timing
+    ------
+    A word per cycle; stalls while the buffer is full. Words wait in one register, behind which the
+    weights are encoded; ``write`` comes from a second one. ``full`` follows the cycle in which the
+    last word leaves the first register.
+
+    Parameters
+    ----------
+    config
+        ``lanes``, ``width`` and ``multiplier``.
+
+    Members
+    -------
+    words : ``In(stream.Signature(weight_layout(config)))``
+    full : ``Out(1)``
+    swap : ``In(1)``
+        Only while ``full``.
+    write : ``Out(weight_write_layout(config))``
+    """
+
+    words: stream.Interface
+    full: Signal
+    swap: Signal
+    write: data.View
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "words": In(stream.Signature(weight_layout(config))),
+                "full": Out(1),
+                "swap": In(1),
+                "write": Out(weight_write_layout(config)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        word, valid = Signal(weight_layout(self.config), reset_less=True), Signal()
+        lane, accept, done = Signal(range(self.config.lanes)), Signal(), Signal()
+        m.d.comb += [
+            accept.eq(valid & (~self.full | self.swap)),
+            done.eq(accept & (word.last | (lane == self.config.lanes - 1))),
+            self.words.ready.eq(accept | ~valid),
+        ]
+        with m.If(self.words.ready):
+            m.d.sync += [valid.eq(self.words.valid), word.eq(self.words.payload)]
+        with m.If(accept):
+            m.d.sync += lane.eq(Mux(done, 0, lane + 1))
+        with m.If(done | self.swap):
+            m.d.sync += self.full.eq(done)
+        m.d.sync += self.write.lanes.eq(accept << lane)
+        for d in range(self.config.width):
+            m.submodules[f"encoder{d}"] = encoder = WeightEncoder(self.config.multiplier)
+            m.d.comb += encoder.byte.eq(word.taps[d])
+            m.d.sync += self.write.taps[d].eq(encoder.weight)
+        return m

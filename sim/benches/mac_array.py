@@ -1,0 +1,140 @@
+"""Benches of the MAC array against `sim.beats_model`.
+
+Parameters: ``config``, the fields of an `AcceleratorConfig`; ``passes``, the length of the random
+programs.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.utils import get_sim_time
+from numpy.typing import NDArray
+
+from eightfold.config import AcceleratorConfig
+from hw.mac_array import latency
+from hw.partial_sums import PartialSums
+from sim import beats_model
+from sim.beats_model import Program
+from sim.beats_random import ProgramBuilder, random_program
+from sim.benches.support import clock_cycles, parameters, report, rng, start_clock_and_reset
+from sim.scoreboard import StreamScoreboard
+from sim.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
+
+INPUTS = ("parameters", "weights", "activations")
+
+
+def configuration() -> AcceleratorConfig:
+    """Return the configuration that the runner asks for."""
+    return AcceleratorConfig(**parameters()["config"])
+
+
+def words_of(results: NDArray[np.int8]) -> list[int]:
+    """Return result vectors as the words of the result stream."""
+    return [int.from_bytes(row.tobytes(), "little") for row in results]
+
+
+class ArrayBench:
+    """A MAC array with a source on every input, and every result compared as it comes.
+
+    Parameters
+    ----------
+    stalls
+        Probability of a pause in parameters, weights, activations and results.
+
+    Attributes
+    ----------
+    words
+        The program's words by stream.
+    cycles
+        Clock cycle of each result.
+    """
+
+    def __init__(
+        self, dut: Any, config: AcceleratorConfig, stalls: Sequence[float] = (0.0, 0.0, 0.0, 0.0)
+    ) -> None:
+        self.dut, self.config = dut, config
+        self.sources = {
+            name: StreamSource(dut, name, idle=idle)
+            for name, idle in zip(INPUTS, stalls, strict=False)
+        }
+        self.sink = StreamSink(dut, "results", stall=stalls[-1])
+        self.scoreboard = StreamScoreboard(dut)
+        self.words: dict[str, list[int]] = {}
+        self.cycles: list[int] = []
+        self.sink.add_callback(lambda _: self.cycles.append(cycle()))
+
+    async def start(self, program: Program, streams: Sequence[str] = INPUTS) -> None:
+        """Reset the array, send the words of some streams, and expect the model's results."""
+        self.scoreboard.expect(self.sink, words_of(beats_model.results(self.config, program)))
+        self.words = program.packed(self.config)
+        await start_clock_and_reset(self.dut)
+        cocotb.start_soon(watchdog([*self.sources.values(), self.sink]))
+        for name in streams:
+            self.sources[name].append(self.words[name])
+
+    async def run(self, program: Program) -> None:
+        """Send a program and wait until all its results have come and were right."""
+        await self.start(program)
+        await self.scoreboard.finish()
+
+
+def cycle() -> int:
+    """Return the number of the clock cycle."""
+    return int(get_sim_time("ns")) // CLOCK_NS
+
+
+@cocotb.test()
+@cocotb.parametrize(stall=[0.0, 0.3, None])
+async def random_programs(dut: Any, stall: float | None) -> None:
+    """Random passes give the model's results in order; stall None: each stream at its own pace."""
+    config, generator = configuration(), rng(int(10 * (stall or 0)))
+    stalls = [stall] * 4 if stall is not None else generator.choice([0, 0.1, 0.5, 0.85], 4).tolist()
+    bench = ArrayBench(dut, config, stalls)
+    await bench.run(random_program(config, generator, parameters()["passes"]))
+
+
+@cocotb.test()
+async def one_vector_per_cycle(dut: Any) -> None:
+    """Tiles of at least ``lanes`` pixels take a cycle per vector, weight changes included."""
+    config = configuration()
+    pixels, chunks = max(config.lanes, PartialSums.REVISIT), 3
+    # A bank per tile, and as many tiles as there are free banks in the ring.
+    tiles = config.parameter_banks - 1
+    bench, builder = ArrayBench(dut, config), ProgramBuilder(config, rng())
+    for _ in range(tiles):
+        builder.dense(pixels, chunks)
+    await bench.run(builder.build())
+    gaps = np.tile([1] * (pixels - 1) + [pixels * (chunks - 1) + 1], tiles)[:-1]
+    np.testing.assert_array_equal(np.diff(bench.cycles), gaps)
+
+
+@cocotb.test()
+async def a_pass_takes_as_long_as_its_weights(dut: Any) -> None:
+    """FULLY_CONNECTED in steady state: exactly ``lanes`` cycles per weight buffer."""
+    config = configuration()
+    # Fewer lanes than it takes to come back to a partial sum: then only single chunks are as fast.
+    chunks = 3 if config.lanes >= PartialSums.REVISIT else 1
+    bench, builder = ArrayBench(dut, config), ProgramBuilder(config, rng())
+    for _ in range(config.parameter_banks - 1):
+        builder.dense(1, chunks)
+    await bench.run(builder.build())
+    gaps = np.diff(bench.cycles)
+    report({"cycles_per_pass": float(gaps.mean()) / chunks})
+    np.testing.assert_array_equal(gaps, chunks * config.lanes)
+
+
+@cocotb.test()
+async def a_result_comes_after_the_stated_latency(dut: Any) -> None:
+    """With weights and parameters loaded, a lone vector's result takes `latency` cycles."""
+    config = configuration()
+    bench, builder = ArrayBench(dut, config), ProgramBuilder(config, rng())
+    builder.dense(1, 1)
+    await bench.start(builder.build(), ["parameters", "weights"])
+    await clock_cycles(dut, 2 * config.lanes + 8)
+    await bench.sources["activations"].send(bench.words["activations"])
+    accepted = cycle()
+    await bench.scoreboard.finish()
+    report({"latency": bench.cycles[0] - accepted})
+    assert bench.cycles[0] - accepted == latency(config)
