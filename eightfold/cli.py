@@ -1,0 +1,255 @@
+"""The command line: exit status 0 = fine, 1 = a comparison failed, 2 = bad input or unsupported."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import click
+import numpy as np
+from rich.console import Console
+
+from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.errors import HardwareError, InputError
+from eightfold.report import print_table, simulation_progress, verdict
+from hw.units import UNITS
+
+T = TypeVar("T")
+UNIT_HELP = f"{', '.join(UNITS)}."
+CONFIG_HELP = f"{', '.join(PRESETS)}, or a .toml file"
+
+
+def one_line_errors(command: click.Command, *args: Any, **options: Any) -> NoReturn:
+    """Run a command as a program; a wrong call or bad input is one line and exit status 2."""
+    try:
+        status = command.main(*args, **{**options, "standalone_mode": False})
+    except (InputError, click.ClickException) as error:
+        text = error.format_message() if isinstance(error, click.ClickException) else error
+        click.echo(f"eightfold: {' '.join(str(text).split())}", err=True)
+        sys.exit(2)
+    except HardwareError as error:
+        click.echo(f"eightfold: {error}", err=True)
+        sys.exit(1)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("eightfold: interrupted", err=True)
+        sys.exit(130)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="eightfold")
+def commands() -> None:
+    """int8 inference hardware that agrees with the TFLite 8-bit quantization spec bit for bit."""
+
+
+@commands.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "--input",
+    "input_file",
+    type=click.Path(path_type=Path),
+    metavar="IN.npz",
+    help="Arrays named tensor_<index>; without it int8 inputs are drawn with --seed.",
+)
+@click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
+@click.option(
+    "--backend",
+    type=click.Choice(["golden", "verilator", "icarus"]),
+    default="golden",
+    show_default=True,
+)
+@click.option("--config", default="base", show_default=True, help=CONFIG_HELP)
+@click.option(
+    "--reference",
+    type=click.Choice(["litert", "tflm"]),
+    default="litert",
+    show_default=True,
+    help="Whose kernels to equal where LiteRT and TFLM differ.",
+)
+@click.option(
+    "--compare", is_flag=True, help="Compare every tensor with LiteRT's reference kernels."
+)
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="OUT.npz", help="Write the output tensors."
+)
+@click.option("--all-tensors", is_flag=True, help="With --output: every tensor computed.")
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the report as JSON; - for standard output.",
+)
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the waves of the simulation (.fst on verilator, .vcd or .fst on icarus).",
+)
+def run(
+    model: Path,
+    input_file: Path | None,
+    seed: int,
+    backend: str,
+    config: str,
+    reference: str,
+    compare: bool,
+    output: Path | None,
+    all_tensors: bool,
+    json_file: Path | None,
+    trace: Path | None,
+) -> None:
+    """Run MODEL once and report every operator."""
+    from eightfold.session import Session  # the model reader and golden load only when needed
+
+    inputs = _load_inputs(input_file) if input_file else None
+    with (
+        simulation_progress() as progress,
+        Session(backend, config, reference, trace=trace, progress=progress) as session,
+    ):
+        result = session.run(model, inputs=inputs, seed=seed, compare=compare, all_tensors=True)
+    if output:
+        tensors = result.tensors if all_tensors else result.outputs
+        _write(
+            output,
+            lambda: np.savez(
+                output,
+                allow_pickle=False,
+                **{f"tensor_{index}": tensor for index, tensor in tensors.items()},
+            ),
+        )
+    if json_file:
+        text = json.dumps(result.as_json(), indent=1) + "\n"
+        if str(json_file) == "-":
+            click.echo(text, nl=False)
+        else:
+            _write(json_file, lambda: json_file.write_text(text, encoding="utf-8"))
+    if str(json_file) != "-":
+        print_table(result, Console(width=None if sys.stdout.isatty() else 120))
+        click.echo(verdict(result))
+    raise SystemExit(1 if result.mismatches else 0)
+
+
+@commands.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def check(model: Path, as_json: bool) -> None:
+    """Hold MODEL against the rows of the spec; exit status 1 if it violates one."""
+    from eightfold.model import load_model
+    from eightfold.spec import check_model, findings_as_json, has_violation, render
+
+    graph = load_model(model)
+    findings = check_model(graph)
+    if as_json:
+        click.echo(json.dumps(findings_as_json(findings), indent=1))
+    else:
+        for line in render(findings, graph):
+            click.echo(line)
+        if not findings:
+            click.echo(f"{model}: {len(graph.operators)} operators conform to the spec")
+    raise SystemExit(has_violation(findings))
+
+
+@commands.command()
+@click.option("--config", default="base", show_default=True, help=CONFIG_HELP)
+@click.option("--unit", default="datapath", show_default=True, help=UNIT_HELP)
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Every unit at --config, and the datapath at every preset, into a directory.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where to write, standard output without it; with --all a directory.",
+)
+def verilog(config: str, unit: str, everything: bool, output: Path | None) -> None:
+    """Generate Verilog of one unit."""
+    from eightfold.verilog import unit_verilog
+
+    chosen = AcceleratorConfig.load(config)
+    if not everything and output is None:
+        click.echo(unit_verilog(unit, chosen), nl=False)
+        return
+    if everything:
+        folder = output or Path("build/verilog")
+        files = {folder / f"{name}-{Path(config).stem}.v": (name, chosen) for name in UNITS}
+        files |= {folder / f"datapath-{p}.v": ("datapath", PRESETS[p]) for p in PRESETS}
+    else:
+        assert output is not None
+        files = {output: (unit, chosen)}
+    for path, (name, sizes) in files.items():
+        text = unit_verilog(name, sizes)
+        _write(path, lambda path=path, text=text: path.write_text(text, encoding="utf-8"))
+        click.echo(path)
+
+
+@commands.command()
+@click.option("--unit", "units", multiple=True, help=f"May be given several times: {UNIT_HELP}")
+@click.option("--config", help=f"{CONFIG_HELP}; without it the configurations of the docs' table.")
+@click.option("--seeds", type=click.IntRange(1, 100), default=3, show_default=True)
+@click.option("--speed", type=click.Choice(["6", "7", "8"]), default="6", show_default=True)
+@click.option(
+    "--family",
+    type=click.Choice(["ecp5", "xilinx", "gowin"]),
+    default="ecp5",
+    show_default=True,
+    help="Area for all; the clock by placement and routing for ecp5 only.",
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default=Path("build/synth"), metavar="DIR"
+)
+@click.option(
+    "--docs", type=click.Path(path_type=Path), metavar="FILE", help="Rewrite the table in FILE."
+)
+def synth(
+    units: tuple[str, ...],
+    config: str | None,
+    seeds: int,
+    speed: str,
+    family: str,
+    output: Path,
+    docs: Path | None,
+) -> None:
+    """Measure area and clock with Yosys and nextpnr."""
+    from eightfold.synth import main_jobs
+
+    main_jobs(units, config, seeds=seeds, speed=int(speed), family=family, out=output, docs=docs)
+
+
+def _load_inputs(path: Path) -> dict[int, np.ndarray]:
+    """Read ``tensor_<index>`` arrays from an npz file."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = dict(archive)
+    except Exception as error:  # a damaged archive raises whatever zipfile, zlib or numpy likes
+        raise InputError(f"--input {path}: cannot be read as .npz: {error}") from None
+    inputs = {}
+    for name, array in arrays.items():
+        index = name.removeprefix("tensor_")
+        if index == name or not index.isdecimal():
+            raise InputError(f"--input {path}: array {name!r} is not named tensor_<index>")
+        inputs[int(index)] = array
+    return inputs
+
+
+def _write(path: Path, write: Callable[[], T]) -> T:
+    """Write a file or directory; a full disk or a wrong path is the user's to hear about."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return write()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def main() -> NoReturn:
+    """Entry point of the console script."""
+    one_line_errors(commands)
+
+
+if __name__ == "__main__":
+    main()

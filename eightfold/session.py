@@ -1,0 +1,274 @@
+"""Run a model: golden in this process, or RTL in a simulator, with LiteRT beside it to compare."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, Self, cast
+
+import numpy as np
+
+from eightfold.config import AcceleratorConfig
+from eightfold.errors import HardwareError, InputError
+from eightfold.execute import run_operator
+from eightfold.macs import count_macs
+from eightfold.model import Graph, load_model
+from eightfold.oracle import Oracle, OracleError
+from eightfold.report import OperatorReport, RunResult
+
+if TYPE_CHECKING:
+    from sim.runner import Progress
+
+Backend = Literal["golden", "verilator", "icarus"]
+Inputs = Mapping[int, np.ndarray]
+
+
+class Session:
+    """Runs models on one backend; simulator builds and the LiteRT process are kept between runs.
+
+    Parameters
+    ----------
+    backend
+        ``golden`` computes with numpy; ``verilator`` and ``icarus`` simulate the lane array and
+        compute the operators that it does not cover in golden.
+    config
+        A preset's name, a ``.toml`` file or an `AcceleratorConfig`.
+    reference
+        ``litert`` or ``tflm``: whose kernels to equal where they differ.
+    trace
+        File for the simulation's waves.
+    progress
+        Called during simulation with a `sim.runner.Progress`.
+
+    Raises
+    ------
+    InputError
+        From any method: a bad model, input, configuration, or a missing tool.
+    HardwareError
+        From a run: the simulated hardware hung or broke a rule of its streams.
+    """
+
+    def __init__(
+        self,
+        backend: str = "golden",
+        config: str | Path | AcceleratorConfig = "base",
+        reference: str = "litert",
+        *,
+        trace: Path | None = None,
+        progress: "Callable[[Progress], None] | None" = None,
+    ) -> None:
+        if backend not in ("golden", "verilator", "icarus"):
+            raise InputError(f"backend must be golden, verilator or icarus, not {backend!r}")
+        if reference not in ("litert", "tflm"):
+            raise InputError(f"reference must be litert or tflm, not {reference!r}")
+        self.backend = cast(Backend, backend)
+        self.config = AcceleratorConfig.load(config)
+        self.config_name = str(config) if not isinstance(config, AcceleratorConfig) else "custom"
+        self.reference = reference
+        self.trace = trace
+        self.progress = progress
+        self._oracle: Oracle | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the LiteRT process, if one was started."""
+        if self._oracle is not None:
+            self._oracle.close()
+            self._oracle = None
+
+    def run(
+        self,
+        model: bytes | str | Path,
+        inputs: Inputs | None = None,
+        *,
+        seed: int = 0,
+        all_tensors: bool = False,
+        compare: bool = False,
+    ) -> RunResult:
+        """Run one inference.
+
+        Parameters
+        ----------
+        model
+            A ``.tflite`` file or its bytes.
+        inputs
+            Input tensors by index; without it int8 inputs are drawn uniformly from [-128, 127].
+        seed
+            Of the random inputs.
+        all_tensors
+            Keep every computed tensor in the result, not only the outputs.
+        compare
+            Compare every computed tensor with LiteRT's reference kernels.
+        """
+        graph = load_model(model)
+        chosen = dict(inputs) if inputs is not None else random_inputs(graph, seed)
+        return self.run_batch(model, [chosen], all_tensors=all_tensors, compare=compare)[0]
+
+    def run_batch(
+        self,
+        model: bytes | str | Path,
+        batch: Sequence[Inputs],
+        *,
+        all_tensors: bool = False,
+        compare: bool = False,
+    ) -> list[RunResult]:
+        """Run one inference for each entry of ``batch``, in one simulation."""
+        if compare and self.reference != "litert":
+            raise InputError("compare runs LiteRT's kernels; use it with reference litert")
+        started = time.monotonic()
+        graph = load_model(model)
+        _check_inputs(graph, batch)
+        if self.backend == "golden":
+            runs = [_run_golden(graph, inputs, self.reference) for inputs in batch]
+            results = [self._result(model, graph, tensors, {}) for tensors in runs]
+        else:
+            results = self._simulate(model, graph, batch)
+        if compare:
+            for result, inputs in zip(results, batch, strict=True):
+                self._compare(result, graph, _model_bytes(model), inputs)
+        for result in results:
+            result.seconds = (time.monotonic() - started) / len(batch)
+            if not all_tensors:
+                result.tensors = dict(result.outputs)
+        return results
+
+    def _simulate(
+        self, model: bytes | str | Path, graph: Graph, batch: Sequence[Inputs]
+    ) -> list[RunResult]:
+        # The simulator's packages are needed, and loaded, only here.
+        from sim.network import simulate_network
+        from sim.runner import BenchFailed
+
+        try:
+            run = simulate_network(
+                _model_bytes(model),
+                batch,
+                config=self.config,
+                simulator=cast(Literal["verilator", "icarus"], self.backend),
+                reference=self.reference,
+                trace=self.trace,
+                on_progress=self.progress,
+            )
+        except BenchFailed as error:
+            raise HardwareError(str(error)) from None
+        results = [self._result(model, graph, tensors, run.cycles) for tensors in run.tensors]
+        for result in results:
+            for operator in result.operators:
+                operator.reason = run.reasons.get(operator.index)
+                operator.searched = run.searched.get(operator.index, 0)
+        return results
+
+    def _result(
+        self,
+        model: bytes | str | Path,
+        graph: Graph,
+        tensors: dict[int, np.ndarray],
+        cycles: Mapping[int, int],
+    ) -> RunResult:
+        operators = []
+        for operator in graph.operators:
+            macs = count_macs(graph, operator)
+            taken = cycles.get(operator.index)
+            operators.append(
+                OperatorReport(
+                    index=operator.index,
+                    name=operator.name,
+                    shape=graph.tensors[operator.outputs[0]].shape,
+                    macs=macs,
+                    where="golden" if taken is None else "hardware",
+                    cycles=taken,
+                    utilisation=macs / (taken * self.config.macs_per_cycle) if taken else None,
+                )
+            )
+        return RunResult(
+            model=str(model) if not isinstance(model, bytes) else "(bytes)",
+            config=self.config_name,
+            backend=self.backend,
+            reference=self.reference,
+            tensors=tensors,
+            outputs={index: tensors[index] for index in graph.outputs if index in tensors},
+            operators=operators,
+            macs_per_cycle=self.config.macs_per_cycle,
+        )
+
+    def _compare(self, result: RunResult, graph: Graph, model: bytes, inputs: Inputs) -> None:
+        """Count differing elements of every operator's outputs."""
+        if self._oracle is None:
+            self._oracle = Oracle()
+        try:
+            expected = self._oracle.run(model, dict(inputs))
+        except OracleError as error:
+            raise InputError(
+                f"{result.model}: LiteRT's reference kernels refuse this model: {error}"
+            ) from None
+        result.compared = True
+        for operator, report in zip(graph.operators, result.operators, strict=True):
+            report.mismatches = 0
+            for index in operator.outputs:
+                if index not in expected:
+                    result.unread.append(index)
+                    continue
+                different = np.argwhere(result.tensors[index] != expected[index])
+                report.mismatches += len(different)
+                if len(different) and result.first_mismatch is None:
+                    place = tuple(different[0].tolist())
+                    result.first_mismatch = (
+                        f"first at operator {operator.index} {operator.name}, tensor {index} "
+                        f"{list(place)}: {int(result.tensors[index][place])}, "
+                        f"LiteRT {int(expected[index][place])}"
+                    )
+
+
+def random_inputs(graph: Graph, seed: int) -> dict[int, np.ndarray]:
+    """Draw every int8 input uniformly from [-128, 127]."""
+    rng = np.random.default_rng(seed)
+    inputs = {}
+    for index in graph.inputs:
+        tensor = graph.tensors[index]
+        if tensor.dtype != np.int8:
+            raise InputError(
+                f"input tensor {index} ({tensor.name}) is {tensor.dtype}, not int8; "
+                f"give its values with --input"
+            )
+        inputs[index] = rng.integers(-128, 128, tensor.shape, dtype=np.int8)
+    return inputs
+
+
+def _run_golden(graph: Graph, inputs: Inputs, reference: str) -> dict[int, np.ndarray]:
+    """Return every computed tensor."""
+    values = dict(inputs)
+    for operator in graph.operators:
+        outputs = run_operator(graph, operator, values, reference)
+        values.update(zip(operator.outputs, outputs, strict=True))
+    return values
+
+
+def _check_inputs(graph: Graph, batch: Sequence[Inputs]) -> None:
+    """Refuse missing, unknown or misshapen inputs."""
+    for inputs in batch:
+        if odd := sorted(set(inputs) ^ set(graph.inputs)):
+            raise InputError(
+                f"inputs are tensors {sorted(graph.inputs)}; "
+                f"given are {sorted(inputs)}: check tensor {odd[0]}"
+            )
+        for index, array in inputs.items():
+            tensor = graph.tensors[index]
+            if array.shape != tensor.shape or array.dtype != tensor.dtype:
+                raise InputError(
+                    f"input tensor {index} ({tensor.name}) must be {tensor.dtype} of shape "
+                    f"{tensor.shape}, not {array.dtype} of shape {array.shape}"
+                )
+
+
+def _model_bytes(model: bytes | str | Path) -> bytes:
+    return model if isinstance(model, bytes) else Path(model).read_bytes()
