@@ -1,0 +1,1 @@
+"""What Eightfold can be shown with; each folder stands alone."""

@@ -1,0 +1,253 @@
+"""The committed network of examples/digits against its README and the quantization spec."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from ai_edge_litert import schema_py_generated as schema
+
+from eightfold.oracle import Oracle
+from examples.digits import images
+from examples.digits.accuracy import float_correct, int8_correct
+from examples.digits.network import (
+    CALIBRATION_FILE,
+    FOLDER,
+    LAYERS,
+    MODEL_FILE,
+    SAMPLE_FILE,
+    TEST_FILE,
+    WEIGHTED,
+    WEIGHTS_FILE,
+    Layer,
+    same_padding,
+    shapes,
+)
+from examples.digits.quantize import from_range, quantize, quantize_bias, quantize_filter
+
+MODEL = MODEL_FILE.read_bytes()
+README = (FOLDER / "README.md").read_text(encoding="utf-8")
+# Read with the schema's own classes, so that the example's tests judge no reader but LiteRT's.
+PARSED: Any = schema.ModelT.InitFromObj(schema.Model.GetRootAs(MODEL))
+GRAPH = PARSED.subgraphs[0]
+TENSORS: dict[str, Any] = {tensor.name.decode(): tensor for tensor in GRAPH.tensors}
+OPERATORS = {
+    "ADD",
+    "AVERAGE_POOL_2D",
+    "CONV_2D",
+    "DEPTHWISE_CONV_2D",
+    "FULLY_CONNECTED",
+    "LOGISTIC",
+    "MAX_POOL_2D",
+    "MUL",
+    "QUANTIZE",
+    "RESHAPE",
+    "SOFTMAX",
+}
+WEIGHTED_LAYERS = [layer for layer in LAYERS if layer.operator in WEIGHTED]
+
+
+@pytest.fixture(scope="module")
+def weights() -> dict[str, np.ndarray]:
+    with np.load(WEIGHTS_FILE) as file:
+        return dict(file)
+
+
+@pytest.fixture(scope="module")
+def tensors() -> dict[str, np.ndarray]:
+    """Every tensor as the reference sees it, by name."""
+    with Oracle() as oracle:
+        values = oracle.run(MODEL, {0: images.load(TEST_FILE)[0][:1]})
+    return {name: values[index] for index, name in enumerate(TENSORS)}
+
+
+def scale(name: str) -> np.ndarray:
+    return np.asarray(TENSORS[name].quantization.scale, np.float32)
+
+
+def zero_point(name: str) -> np.ndarray:
+    return np.asarray(TENSORS[name].quantization.zeroPoint)
+
+
+def quantization(name: str) -> tuple[float, int]:
+    (only_scale,), (only_zero_point,) = scale(name), zero_point(name)
+    return float(only_scale), int(only_zero_point)
+
+
+def correct_in_readme(kind: str) -> str:
+    (line,) = [line for line in README.splitlines() if line.startswith(f"| {kind}")]
+    return line.split("|")[2].strip()
+
+
+def table_row(index: int, layer: Layer) -> str:
+    """Return the layer's row of the README."""
+    shape, macs = shapes()[layer.name], 0
+    if layer.operator in WEIGHTED:
+        taps = TENSORS[f"{layer.name}.filter"].shape[1:]
+        macs = math.prod(shape) * math.prod(taps[:2] if "DEPTHWISE" in layer.operator else taps)
+    kernel = f"{layer.size}, {layer.stride}" if layer.size else ""
+    no_activation = ("QUANTIZE", "LOGISTIC", "RESHAPE", "SOFTMAX")
+    cells = (
+        index,
+        layer.operator,
+        layer.name,
+        ", ".join(layer.inputs),
+        "x".join(map(str, shape)),
+        kernel,
+        "" if layer.operator in no_activation else layer.activation,
+        macs,
+    )
+    return "|" + "|".join(f" {cell} " if cell != "" else " " for cell in cells) + "|"
+
+
+def test_quantization_reproduces_the_committed_model_byte_for_byte(weights):
+    assert quantize(weights, images.load(CALIBRATION_FILE)[0]) == MODEL
+
+
+def test_int8_accuracy_is_the_one_stated():
+    codes, labels = images.load(TEST_FILE)
+    correct = int8_correct(MODEL, codes, labels)
+    assert correct_in_readme("int8") == f"{correct} of {len(labels)}"
+
+
+def test_float_accuracy_is_the_one_stated(weights):
+    codes, labels = images.load(TEST_FILE)
+    correct = float_correct(weights, codes, labels)
+    assert correct_in_readme("float") == f"{correct} of {len(labels)}"
+
+
+def test_model_is_small_and_its_figures_are_the_ones_stated(weights):
+    macs = sum(int(table_row(i, layer).split("|")[-2]) for i, layer in enumerate(LAYERS))
+    count = sum(values.size for values in weights.values())
+    text = " ".join(README.split())
+    assert len(MODEL) < 100_000
+    assert f"{count} weights and biases, {macs} multiply-accumulates, {len(MODEL)} bytes." in text
+
+
+def test_image_is_tensor_0_and_probabilities_are_the_output():
+    assert list(GRAPH.inputs) == [0]
+    assert GRAPH.tensors[0].name == b"image"
+    assert [GRAPH.tensors[index].name for index in GRAPH.outputs] == [b"probabilities"]
+
+
+def test_operators_are_the_layers_in_order():
+    used = [PARSED.operatorCodes[operator.opcodeIndex].builtinCode for operator in GRAPH.operators]
+    assert used == [getattr(schema.BuiltinOperator, layer.operator) for layer in LAYERS]
+
+
+def test_operators_are_all_those_that_the_example_promises():
+    assert {layer.operator for layer in LAYERS} == OPERATORS
+
+
+@pytest.mark.parametrize(
+    ("index", "layer"), [pytest.param(i, layer, id=layer.name) for i, layer in enumerate(LAYERS)]
+)
+def test_readme_has_the_layer(index, layer):
+    assert table_row(index, layer) in README.splitlines()
+
+
+def test_shapes_are_those_the_reference_computes(tensors):
+    assert {name: tensors[name].shape for name in shapes()} == {
+        name: (1, *shape) for name, shape in shapes().items()
+    }
+
+
+@pytest.mark.parametrize("layer", WEIGHTED_LAYERS, ids=lambda layer: layer.name)
+class TestWeights:
+    def test_filter_is_symmetric_and_uses_its_range(self, layer, tensors):
+        codes = tensors[f"{layer.name}.filter"].astype(np.int32)
+        axis = {"CONV_2D": (1, 2, 3), "DEPTHWISE_CONV_2D": (0, 1, 2)}.get(layer.operator)
+        peaks = np.abs(codes).max(axis=axis)
+        np.testing.assert_array_equal(peaks, np.full(peaks.shape, 127))
+        np.testing.assert_array_equal(zero_point(f"{layer.name}.filter"), 0)
+
+    def test_filter_scales_are_per_channel_except_fully_connected(self, layer, tensors):
+        tensor = TENSORS[f"{layer.name}.filter"]
+        axis = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3}.get(layer.operator)
+        assert len(scale(tensor.name.decode())) == (1 if axis is None else tensor.shape[axis])
+        assert tensor.quantization.quantizedDimension == (axis or 0)
+
+    def test_bias_scale_is_the_float32_product(self, layer, tensors):
+        product = scale(layer.inputs[0]) * scale(f"{layer.name}.filter")
+        assert product.dtype == np.float32
+        np.testing.assert_array_equal(scale(f"{layer.name}.bias"), product)
+        np.testing.assert_array_equal(zero_point(f"{layer.name}.bias"), 0)
+        assert tensors[f"{layer.name}.bias"].dtype == np.int32
+
+
+def test_operators_that_cannot_rescale_keep_the_quantization():
+    for layer in LAYERS:
+        if layer.operator in ("MAX_POOL_2D", "AVERAGE_POOL_2D", "RESHAPE"):
+            for name in layer.inputs:
+                assert quantization(name) == quantization(layer.name), layer.name
+
+
+def test_logistic_and_softmax_have_the_prescribed_output():
+    for name in ("gate", "probabilities"):
+        assert quantization(name) == (1 / 256, -128)
+
+
+def test_quantize_changes_scale_and_zero_point_to_those_of_the_other_branch():
+    before, after = quantization("peak"), quantization("peak_rescaled")
+    assert before[0] != after[0]
+    assert before[1] != after[1]
+    assert after == quantization("reduce")
+
+
+def test_every_pixel_value_survives_quantization():
+    pixels = np.arange(17, dtype=np.uint8)
+    codes = images.to_codes(pixels)
+    assert codes[0] == -128
+    assert codes[-1] == 127
+    np.testing.assert_array_equal(images.to_real(codes), pixels / 16)
+
+
+def test_no_test_image_is_a_calibration_image():
+    test, calibration = (
+        {image.tobytes() for image in images.load(path)[0]}
+        for path in (TEST_FILE, CALIBRATION_FILE)
+    )
+    assert len(test) == images.TEST_COUNT
+    assert len(calibration) == images.CALIBRATION_COUNT
+    assert not test & calibration
+
+
+def test_sample_is_the_first_test_image():
+    with np.load(SAMPLE_FILE) as file:
+        assert list(file) == ["tensor_0"]
+        np.testing.assert_array_equal(file["tensor_0"], images.load(TEST_FILE)[0][:1])
+    assert f"the first test image, a {images.load(TEST_FILE)[1][0]}," in README
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param([0.0, 2.55], (0.01, -128), id="positive"),
+        pytest.param([1.0, 2.55], (0.01, -128), id="zero-is-covered"),
+        pytest.param([-2.55, -1.0], (0.01, 127), id="negative"),
+        pytest.param([-1.0, 1.55], (0.01, -28), id="both"),
+        pytest.param([0.0, 0.0], (1.0, -128), id="constant-zero"),
+    ],
+)
+def test_range_is_covered_from_end_to_end(values, expected):
+    found = from_range(np.array(values))
+    assert (found.scale, found.zero_point) == (np.float32(expected[0]), expected[1])
+
+
+def test_filter_codes_reach_both_ends_and_a_zero_channel_has_scale_one():
+    codes, scales = quantize_filter(np.array([[-2.0, 1.0], [0.5, 0.25], [0.0, 0.0]]), 0)
+    np.testing.assert_array_equal(codes, np.array([[-127, 64], [127, 64], [0, 0]], np.int8))
+    np.testing.assert_array_equal(scales, np.array([2 / 127, 0.5 / 127, 1.0], np.float32))
+
+
+def test_bias_beyond_int32_is_refused():
+    with pytest.raises(ValueError, match="bias 4294967296 does not fit int32"):
+        quantize_bias(np.array([2.0**31]), np.array([0.5], np.float32))
+
+
+@pytest.mark.parametrize(
+    ("length", "size", "stride", "expected"),
+    [(8, 3, 1, (1, 1)), (8, 3, 2, (0, 1)), (8, 2, 2, (0, 0)), (7, 3, 2, (1, 1)), (1, 4, 1, (1, 2))],
+)
+def test_same_padding_puts_the_odd_element_after(length, size, stride, expected):
+    assert same_padding(length, size, stride) == expected
