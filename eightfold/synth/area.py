@@ -1,0 +1,83 @@
+"""The area of a netlist, from the number of its cells by type."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from eightfold.synth.ports import top_module
+
+# Cells by name pattern: (LUT, LUT equivalents, flip-flops, DSP, block RAM of 16 or 18 Kbit).
+_CELLS: dict[str, dict[str, tuple[int, int, int, int, int]]] = {
+    "ecp5": {
+        "LUT4": (1, 1, 0, 0, 0),
+        "CCU2C": (0, 2, 0, 0, 0),
+        "TRELLIS_DPR16X4": (0, 4, 0, 0, 0),
+        "TRELLIS_FF": (0, 0, 1, 0, 0),
+        "MULT18X18D": (0, 0, 0, 1, 0),
+        "DP16KD": (0, 0, 0, 0, 1),
+        "PDPW16KD": (0, 0, 0, 0, 1),
+    },
+    "xilinx": {
+        "LUT[1-6]": (1, 1, 0, 0, 0),
+        "INV": (1, 1, 0, 0, 0),
+        "SRL*": (0, 1, 0, 0, 0),
+        "RAM32M": (0, 4, 0, 0, 0),
+        "RAM64M": (0, 4, 0, 0, 0),
+        "RAM32X1D": (0, 2, 0, 0, 0),
+        "RAM64X1D": (0, 2, 0, 0, 0),
+        "FD[RSCP]E*": (0, 0, 1, 0, 0),
+        "DSP48E1": (0, 0, 0, 1, 0),
+        "RAMB18E1": (0, 0, 0, 0, 1),
+        "RAMB36E1": (0, 0, 0, 0, 2),
+    },
+    "gowin": {
+        "LUT[1-4]": (1, 1, 0, 0, 0),
+        "ALU": (0, 1, 0, 0, 0),
+        "RAM16SDP4": (0, 4, 0, 0, 0),
+        "RAM16SDP2": (0, 2, 0, 0, 0),
+        "RAM16SDP1": (0, 1, 0, 0, 0),
+        "DFF*": (0, 0, 1, 0, 0),
+        "MULT9X9": (0, 0, 0, 1, 0),
+        "MULT18X18": (0, 0, 0, 1, 0),
+        "MULT36X36": (0, 0, 0, 1, 0),
+        "SDP*": (0, 0, 0, 0, 1),
+        "DP[BX]*": (0, 0, 0, 0, 1),
+        "SP[X9]*": (0, 0, 0, 0, 1),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Area:
+    """Cells of one netlist."""
+
+    luts: int
+    """LUT cells."""
+
+    lut4_equivalents: int
+    """LUT sites: on ECP5 LUT4 + 2 CCU2C + 4 DPR16X4."""
+
+    ffs: int
+    dsps: int
+
+    rams: int
+    """Block RAMs, in units of 16 Kbit (ECP5, Gowin) or 18 Kbit (Xilinx)."""
+
+
+def area_of(cells: Mapping[str, int], family: str) -> Area:
+    """Return the area of a netlist from its number of cells by type."""
+    totals = [0, 0, 0, 0, 0]
+    for cell, count in cells.items():
+        for pattern, weights in _CELLS[family].items():
+            if fnmatchcase(cell, pattern):
+                totals = [t + count * w for t, w in zip(totals, weights, strict=True)]
+                break
+    return Area(*totals)
+
+
+def cells_of(netlist: dict[str, Any]) -> dict[str, int]:
+    """Return the number of cells by type of a flat Yosys JSON netlist."""
+    types = Counter(cell["type"] for cell in top_module(netlist)["cells"].values())
+    return {cell: count for cell, count in sorted(types.items()) if cell != "$scopeinfo"}

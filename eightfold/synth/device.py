@@ -1,0 +1,94 @@
+"""The devices to measure, as constraints/ states them."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eightfold.errors import InputError
+
+FAMILIES = ("ecp5", "xilinx", "gowin")
+"""FPGA families that the flow knows; only ECP5 is placed and routed."""
+
+CONSTRAINTS = Path(__file__).parents[2] / "constraints"
+"""The folder of the constraint files in a checkout."""
+
+_FREQUENCY = re.compile(r'^\s*FREQUENCY\s+PORT\s+"(\w+)"\s+([\d.]+)\s*MHZ\s*;', re.M | re.I)
+_PERIOD = re.compile(r"^\s*create_clock\b.*-period\s+([\d.]+).*get_ports\s+\{?(\w+)", re.M)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device:
+    """One device: what synthesis and place and route need to know of it."""
+
+    family: str
+    name: str
+    """The part, as the vendor writes it."""
+
+    clock: str
+    """Name of the clock port."""
+
+    mhz: float
+    """Clock target in MHz, from the constraint file."""
+
+    constraints: str
+    """Text of the constraint file."""
+
+    yosys: str
+    """Synthesis command of Yosys."""
+
+    nextpnr: tuple[str, ...]
+    """Options of nextpnr that select the part; empty if it is not placed and routed."""
+
+    speeds: tuple[int, ...]
+    """Speed grades, slowest first."""
+
+    @classmethod
+    def load(cls, family: str, folder: Path = CONSTRAINTS) -> "Device":
+        """Return the device of a family, from ``devices.toml`` and its constraint file.
+
+        Raises
+        ------
+        InputError
+            If the family is unknown, or a file of the folder is missing or not valid.
+        """
+        if family not in FAMILIES:
+            raise InputError(f"family must be one of {', '.join(FAMILIES)}, not {family!r}")
+        table = folder / "devices.toml"
+        try:
+            entry: dict[str, Any] = tomllib.loads(table.read_text(encoding="utf-8"))[family]
+            path = folder / entry["constraints"]
+            text = path.read_text(encoding="utf-8")
+            clock, mhz = read_clock(text, str(path))
+            return cls(
+                family=family,
+                name=entry["device"],
+                clock=clock,
+                mhz=mhz,
+                constraints=text,
+                yosys=entry["yosys"],
+                nextpnr=tuple(entry.get("nextpnr", ())),
+                speeds=tuple(entry.get("speeds", ())),
+            )
+        except OSError as error:
+            raise InputError(
+                f"constraints {error.filename}: {error.strerror}; synthesis needs a checkout"
+            ) from None
+        except (tomllib.TOMLDecodeError, KeyError) as error:
+            raise InputError(f"constraints {table}: not valid: {error}") from None
+
+
+def read_clock(text: str, where: str) -> tuple[str, float]:
+    """Return the clock port and its frequency in MHz from the text of an LPF, XDC or SDC file.
+
+    Raises
+    ------
+    InputError
+        If the text does not constrain exactly one clock; the message names `where`.
+    """
+    clocks = [(name, float(mhz)) for name, mhz in _FREQUENCY.findall(text)]
+    clocks += [(name, 1000 / float(period)) for period, name in _PERIOD.findall(text)]
+    if len(clocks) != 1:
+        raise InputError(f"constraints {where}: one clock must be constrained, not {len(clocks)}")
+    return clocks[0]

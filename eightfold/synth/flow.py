@@ -1,0 +1,193 @@
+"""One unit through synthesis and place and route, with results kept by content."""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from eightfold.config import AcceleratorConfig
+from eightfold.errors import InputError
+from eightfold.synth import absorb, ports
+from eightfold.synth.absorb import absorb_registers
+from eightfold.synth.area import area_of, cells_of
+from eightfold.synth.device import Device
+from eightfold.synth.ports import register_ports
+from eightfold.synth.report import SynthesisResult, Timing, timing_of
+from eightfold.synth.tools import Stage, run_tool, tool_version
+from eightfold.verilog import unit_verilog
+
+
+def run_synthesis(
+    unit: str,
+    config: AcceleratorConfig,
+    *,
+    config_name: str,
+    seeds: Sequence[int] = (1, 2, 3),
+    speed: int = 6,
+    family: str = "ecp5",
+    out: Path = Path("build/synth"),
+    verilog: str | None = None,
+    stage: Stage = lambda words: None,
+) -> SynthesisResult:
+    """Synthesize one unit, place and route it once per seed, and return the figures.
+
+    The unit is measured out of context: no pads, and on the routed copy a register at each port
+    except the clock, so that paths through ports count. Area is without these registers.
+
+    Parameters
+    ----------
+    unit
+        A unit that `eightfold.verilog.unit_verilog` knows.
+    config
+        Sizes of the hardware.
+    config_name
+        Preset or file stem; names the folder ``out/<family>/<config_name>/<unit>``.
+    seeds
+        Seeds of the placer; one run each.
+    speed
+        Speed grade of the device.
+    family
+        One of `FAMILIES`; only ``ecp5`` is placed and routed, the others get area figures.
+    out
+        Folder of netlists, logs and reports. A step whose Verilog, options and tool versions
+        have not changed since is not run again.
+    verilog
+        The Verilog to measure instead of the unit's own.
+    stage
+        Called with a few words when a step begins.
+
+    Raises
+    ------
+    InputError
+        If the unit, family or speed grade is unknown, no seed is given, a tool is missing, or
+        the unit does not fit the device.
+    """
+    device = Device.load(family)
+    routed = bool(device.nextpnr)
+    if routed and speed not in device.speeds:
+        grades = ", ".join(str(grade) for grade in device.speeds)
+        raise InputError(f"speed grade of {device.name} must be one of {grades}, not {speed}")
+    if routed and not seeds:
+        raise InputError("at least one seed is needed")
+    tools = [tool_version("yosys"), *([tool_version("nextpnr_ecp5")] if routed else [])]
+    if verilog is None:
+        stage("Verilog")
+        verilog = unit_verilog(unit, config)
+    digest = digest_of(verilog)
+    folder = out / family / config_name / unit
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        netlist_key = digest_of(digest, device.yosys, tools[0], *_own_steps())
+        area = _kept(
+            folder / "area.json", netlist_key, lambda: _synthesize(verilog, device, folder, stage)
+        )
+        timing: dict[int, Timing] = {}
+        for number, seed in enumerate(seeds if routed else (), start=1):
+            here = f"seed {number} of {len(seeds)}"
+            options = _nextpnr_options(device, speed, seed)
+            kept = _kept(
+                folder / f"speed-{speed}-seed-{seed}.json",
+                digest_of(netlist_key, device.constraints, *options, tools[1]),
+                lambda options=options, here=here: _route(device, folder, options, stage, here),
+            )
+            timing[seed] = Timing.from_dict(kept)
+    except InputError as error:
+        raise InputError(f"{unit} ({config_name}): {error}") from None
+    warnings = [*area["warnings"], *(w for t in timing.values() for w in t.warnings)]
+    return SynthesisResult(
+        unit=unit,
+        config_name=config_name,
+        config=config,
+        family=family,
+        device=device.name,
+        speed=speed if routed else None,
+        cells=area["cells"],
+        area=area_of(area["cells"], family),
+        timing=timing,
+        target_mhz=device.mhz if routed else None,
+        seconds=area["seconds"],
+        warnings=tuple(dict.fromkeys(warnings)),
+        tools=tuple(tools),
+        digest=digest,
+    )
+
+
+def digest_of(*parts: str) -> str:
+    """Return the SHA-256 of some texts, as hexadecimal digits."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _own_steps() -> list[str]:
+    """Return the source of the steps between the tools, as part of the keys."""
+    return [Path(str(m.__file__)).read_text(encoding="utf-8") for m in (absorb, ports)]
+
+
+def _kept(path: Path, key: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return the figures kept in `path` under `key`, or run the step and keep its figures."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if record["key"] == key:
+            return record["figures"]
+    except (OSError, ValueError, KeyError):
+        pass
+    path.unlink(missing_ok=True)
+    figures = run()
+    path.write_text(json.dumps({"key": key, "figures": figures}, indent=1), encoding="utf-8")
+    return figures
+
+
+def _synthesize(verilog: str, device: Device, folder: Path, stage: Stage) -> dict[str, Any]:
+    stage("synthesis")
+    (folder / "unit.v").write_text(verilog, encoding="utf-8")
+    script = (
+        f"read_verilog unit.v; hierarchy -check -auto-top; {device.yosys}; check -noinit; "
+        "write_json synthesized.json"
+    )
+    begin = time.monotonic()
+    # Quiet, and a log file: Yosys's own output through a pipe gets lost after its call of ABC.
+    warnings = run_tool("yosys", ["-q", "-p", script], folder=folder, log="yosys.log", stage=stage)
+    seconds = time.monotonic() - begin
+    netlist = json.loads((folder / "synthesized.json").read_text(encoding="utf-8"))
+    if device.nextpnr:
+        absorb_registers(netlist, device.clock)
+        (folder / "netlist.json").write_text(json.dumps(netlist), encoding="utf-8")
+    cells = cells_of(netlist)
+    if device.nextpnr:
+        register_ports(netlist, device.clock)
+        (folder / "registered.json").write_text(json.dumps(netlist), encoding="utf-8")
+    return {"cells": cells, "seconds": round(seconds, 1), "warnings": warnings}
+
+
+def _nextpnr_options(device: Device, speed: int, seed: int) -> list[str]:
+    return [
+        *device.nextpnr,
+        *("--speed", str(speed), "--seed", str(seed)),
+        *("--out-of-context", "--lpf-allow-unconstrained", "--timing-allow-fail"),
+        *("--json", "registered.json", "--lpf", "clock.lpf"),
+        *("--report", f"speed-{speed}-seed-{seed}.report.json"),
+    ]
+
+
+def _route(
+    device: Device, folder: Path, options: list[str], stage: Stage, here: str
+) -> dict[str, Any]:
+    stage(f"{here}, packing")
+    (folder / "clock.lpf").write_text(device.constraints, encoding="utf-8")
+    report = folder / options[-1]
+    log = report.name.replace(".report.json", ".log")
+    begin = time.monotonic()
+    warnings = run_tool(
+        "nextpnr_ecp5",
+        options,
+        folder=folder,
+        log=log,
+        stage=lambda words: stage(f"{here}, {words}"),
+    )
+    seconds = time.monotonic() - begin
+    mhz, path = timing_of(json.loads(report.read_text(encoding="utf-8")), device.clock)
+    return asdict(
+        Timing(mhz=round(mhz, 2), path=path, seconds=round(seconds, 1), warnings=tuple(warnings))
+    )

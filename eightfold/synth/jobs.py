@@ -1,0 +1,155 @@
+"""The list of jobs behind ``eightfold synth`` and ``make synth``."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.synth.flow import digest_of, run_synthesis
+from eightfold.synth.report import SynthesisResult
+from eightfold.synth.table import markdown_table, write_between_markers
+from eightfold.verilog import unit_verilog
+
+
+@dataclass(frozen=True)
+class Job:
+    """One unit in one configuration."""
+
+    unit: str
+    config_name: str
+    config: AcceleratorConfig
+
+
+DEFAULT_JOBS = (
+    Job("requantizer", "base", PRESETS["base"]),
+    Job("lane", "base", PRESETS["base"]),
+    Job("lane", "base-dsp", PRESETS["base"].replace(multiplier="infer")),
+    Job("datapath", "small", PRESETS["small"]),
+)
+"""The requantizer, one 16-wide lane with carry chains and with DSP blocks, a small datapath."""
+
+
+def main_jobs(
+    units: Sequence[str] = (),
+    config: str | Path | None = None,
+    *,
+    seeds: int = 3,
+    speed: int = 6,
+    family: str = "ecp5",
+    out: Path = Path("build/synth"),
+    docs: Path | None = None,
+    console: Console | None = None,
+) -> list[SynthesisResult]:
+    """Measure units one after the other and print the table.
+
+    Progress goes to the console while it is a terminal; otherwise only the table is printed, at
+    the end. All figures, those of earlier runs included, are kept in ``out/synthesis.json`` and
+    as a table in ``out/synthesis.md``, written after each job.
+
+    Parameters
+    ----------
+    units
+        Units to measure; none means those of `DEFAULT_JOBS`.
+    config
+        Preset or ``.toml`` file; None means the configurations of `DEFAULT_JOBS`.
+    seeds
+        Number of placements: seeds 1 to `seeds`.
+    speed, family, out
+        See `run_synthesis`.
+    docs
+        Markdown file whose table is replaced by the current figures: those whose Verilog has
+        not changed since.
+    console
+        Where to print; standard output by default.
+
+    Returns
+    -------
+    list of SynthesisResult
+        Of this call, in the order of the jobs.
+
+    Raises
+    ------
+    InputError
+        From `run_synthesis`, `AcceleratorConfig.load` or `write_between_markers`.
+    """
+    console = console or Console()
+    results: list[SynthesisResult] = []
+    everything: list[SynthesisResult] = []
+    jobs = select_jobs(units, config)
+    with console.status("") as status:  # silent unless the console is a terminal
+        for number, job in enumerate(jobs, start=1):
+            title = f"{number} of {len(jobs)}: {job.unit} ({job.config_name})"
+            result = run_synthesis(
+                job.unit,
+                job.config,
+                config_name=job.config_name,
+                seeds=range(1, seeds + 1),
+                speed=speed,
+                family=family,
+                out=out,
+                stage=lambda words, title=title: status.update(f"{title}: {words}"),
+            )
+            results.append(result)
+            everything = _keep(out, result)
+    if docs is not None:
+        write_between_markers(docs, markdown_table(filter(_is_current, everything)))
+    _print(console, results)
+    return results
+
+
+def select_jobs(units: Sequence[str], config: str | Path | None) -> list[Job]:
+    """Return the jobs for what the command line names; see `main_jobs`.
+
+    Raises
+    ------
+    InputError
+        If the configuration is unknown or not valid.
+    """
+    if config is not None:
+        sizes = AcceleratorConfig.load(config)
+        names = units or dict.fromkeys(job.unit for job in DEFAULT_JOBS)
+        return [Job(unit, Path(config).stem, sizes) for unit in names]
+    jobs: list[Job] = []
+    for unit in units or dict.fromkeys(job.unit for job in DEFAULT_JOBS):
+        known = [job for job in DEFAULT_JOBS if job.unit == unit]
+        jobs += known or [Job(unit, "small", PRESETS["small"])]
+    return jobs
+
+
+def _keep(out: Path, result: SynthesisResult) -> list[SynthesisResult]:
+    """Put a result in place of its predecessor in ``synthesis.json``; return all results."""
+    path = out / "synthesis.json"
+    try:
+        kept = [SynthesisResult.from_dict(entry) for entry in json.loads(path.read_text())]
+    except (OSError, ValueError, TypeError, KeyError):
+        kept = []  # no file yet, or one of another version: its steps are kept apart anyway
+    everything = [entry for entry in kept if entry.key != result.key] + [result]
+    everything.sort(key=_order)
+    path.write_text(json.dumps([r.as_dict() for r in everything], indent=1), encoding="utf-8")
+    (out / "synthesis.md").write_text(markdown_table(everything), encoding="utf-8")
+    return everything
+
+
+def _order(result: SynthesisResult) -> tuple[str, int, tuple[str, str, str, int]]:
+    """Sort by family, then as the jobs are listed, then by name."""
+    jobs = [(job.unit, job.config_name) for job in DEFAULT_JOBS]
+    name = (result.unit, result.config_name)
+    return result.family, jobs.index(name) if name in jobs else len(jobs), result.key
+
+
+def _is_current(result: SynthesisResult) -> bool:
+    return digest_of(unit_verilog(result.unit, result.config)) == result.digest
+
+
+def _print(console: Console, results: Sequence[SynthesisResult]) -> None:
+    console.print(markdown_table(results), markup=False, soft_wrap=True, highlight=False)
+    for result in results:
+        name = f"{result.unit} ({result.config_name})"
+        if result.timing:
+            slowest = min(result.timing.values(), key=lambda timing: timing.mhz)
+            console.print(f"{name}: {slowest.path}", markup=False, soft_wrap=True)
+        for warning in result.warnings:
+            console.print(f"{name}: warning: {warning}", markup=False, soft_wrap=True)

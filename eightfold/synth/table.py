@@ -1,0 +1,60 @@
+"""Results as a Markdown table, and its place between the markers of a document."""
+
+import statistics
+from collections.abc import Iterable
+from pathlib import Path
+
+from eightfold.errors import InputError
+from eightfold.synth.report import SynthesisResult
+
+BEGIN, END = "<!-- synthesis table: begin -->", "<!-- synthesis table: end -->"
+
+
+def markdown_table(results: Iterable[SynthesisResult]) -> str:
+    """Return the figures as a Markdown table, one row per result."""
+    rows = list(results)
+    lines = [
+        "| Unit | Configuration | Device | LUTs | FFs | DSPs | RAMs "
+        "| MHz worst / median | Seeds | Seconds |",
+        "|---|---|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for row in rows:
+        config = f"{row.config_name} ({row.config.lanes}x{row.config.width}, "
+        device = row.device if row.speed is None else f"{row.device}, speed {row.speed}"
+        routing = [timing.seconds for timing in row.timing.values()]
+        columns = [
+            row.unit,
+            f"{config}{row.config.multiplier})",
+            device,
+            f"{row.area.lut4_equivalents}",
+            f"{row.area.ffs}",
+            f"{row.area.dsps}",
+            f"{row.area.rams}",
+            f"{row.worst_mhz:.0f} / {row.median_mhz:.0f}" if routing else "not routed",
+            f"{len(routing)}" if routing else "",
+            f"{row.seconds:.0f} + {statistics.mean(routing):.0f}"
+            if routing
+            else f"{row.seconds:.0f}",
+        ]
+        lines.append(f"| {' | '.join(columns)} |")
+    tools = sorted({tool for row in rows for tool in row.tools})
+    return "\n".join([*lines, "", f"Measured with {', '.join(tools)}."]) + "\n"
+
+
+def write_between_markers(path: Path, table: str) -> None:
+    """Replace what stands between the synthesis table's markers of a Markdown file.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or lacks the markers.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; the table needs a file to go to") from None
+    if BEGIN not in text or END not in text:
+        raise InputError(f"{path}: the markers {BEGIN} and {END} are missing")
+    head, rest = text.split(BEGIN, 1)
+    tail = rest.split(END, 1)[1]
+    path.write_text(f"{head}{BEGIN}\n{table}{END}{tail}", encoding="utf-8")

