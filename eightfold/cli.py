@@ -85,7 +85,7 @@ def commands() -> None:
     "--trace",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write the waves of the simulation (.fst on verilator, .vcd or .fst on icarus).",
+    help="Write the waves of the simulation, .vcd.",
 )
 def run(
     model: Path,

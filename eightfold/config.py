@@ -118,7 +118,7 @@ def _check_power(name: str, value: object, low: int, high: int) -> None:
 
 PRESETS: dict[str, AcceleratorConfig] = {
     "nano": AcceleratorConfig(lanes=4, width=4),
-    "small": AcceleratorConfig(lanes=8, width=8),
+    "small": AcceleratorConfig(lanes=8, width=8, multiplier="rows"),
     "base": AcceleratorConfig(lanes=16, width=16, multiplier="rows"),
     "large": AcceleratorConfig(lanes=32, width=32, multiplier="rows"),
 }

@@ -1,6 +1,6 @@
 """Requantization parameters: the banks of a lane, and the loader that fills those of all lanes."""
 
-from amaranth.hdl import Module, Mux, Signal, unsigned
+from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -156,7 +156,7 @@ class ParameterLoader(wiring.Component):
         return m
 
     def _count(
-        self, m: Module, name: str, init: int, up: Signal, down: Signal, nonzero: Signal
+        self, m: Module, name: str, init: int, up: Signal, down: Signal, nonzero: Value
     ) -> None:
         """Count banks; whether there are any comes from a register, for the front end's sake."""
         count = Signal(range(self.config.parameter_banks), init=init, name=name)
