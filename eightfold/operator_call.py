@@ -1,32 +1,41 @@
 """What one operator of a graph works on: arrays, quantizations, windows, as golden takes them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from eightfold.errors import InputError
 from eightfold.model.graph import Graph, Operator, Tensor
+from golden.errors import RejectedError
 from golden.quantization import Quantization, Reference
 from golden.windows import Window
+
+_QUANTIZATIONS: WeakKeyDictionary[Tensor, Quantization] = WeakKeyDictionary()
 
 
 def quantization_of(tensor: Tensor) -> Quantization:
     """Return a tensor's quantization as golden takes it: no axis if there is one scale.
+
+    The same object each time: golden remembers what it derives from one.
 
     Raises
     ------
     InputError
         If the tensor is not quantized.
     """
+    if (known := _QUANTIZATIONS.get(tensor)) is not None:
+        return known
     quantization = tensor.quantization
     if quantization is None:
         raise InputError(f"{tensor} has no scale and zero point; quantize the model to int8")
     per_axis = len(quantization.scale) > 1
-    return Quantization(
+    known = _QUANTIZATIONS[tensor] = Quantization(
         scale=quantization.scale,
         zero_point=quantization.zero_point,
         axis=quantization.axis if per_axis else None,
     )
+    return known
 
 
 def window_of(operator: Operator, kernel: tuple[int, int]) -> Window:
@@ -73,17 +82,25 @@ class OperatorCall:
         self.reference: Reference = reference
         self._graph = graph
         self._values = values
-        if len(operator.outputs) != 1:
-            raise InputError(f"has {len(operator.outputs)} outputs, not 1")
-        self._output = graph.tensors[operator.outputs[0]]
-        if self._output.dtype != np.int8:
-            raise InputError(f"{self._output} is {self._output.dtype}, not int8")
+        self.outputs = tuple(graph.tensors[index] for index in operator.outputs)
+
+    def check_outputs(self, dtypes: Sequence[type[np.generic]], several: bool) -> None:
+        """Check the outputs' dtypes, and their number: one, or any number from one."""
+        if not self.outputs or (len(self.outputs) > 1 and not several):
+            raise InputError(f"has {len(self.outputs)} outputs, not 1")
+        for tensor in self.outputs:
+            _check_dtype(tensor, tensor.dtype, dtypes)
 
     def tensor(self, position: int) -> Tensor | None:
         """Return the tensor of an input; None if it is absent."""
         inputs = self.operator.inputs
         index = inputs[position] if position < len(inputs) else -1
         return self._graph.tensors[index] if index >= 0 else None
+
+    def is_constant(self, position: int) -> bool:
+        """Return whether an input is there and a constant."""
+        tensor = self.tensor(position)
+        return tensor is not None and tensor.data is not None
 
     def optional(self, position: int) -> np.ndarray | None:
         """Return an input's array; None if it is absent."""
@@ -105,18 +122,31 @@ class OperatorCall:
 
     def int8(self, position: int) -> np.ndarray:
         """Return an input's array, which must be there and int8."""
-        array = self.array(position)
-        if array.dtype != np.int8:
-            raise InputError(f"{self.tensor(position)} is {array.dtype}, not int8")
-        return array
+        return self.integers(position, np.int8)
 
-    def integers(self, position: int, *dtypes: type[np.signedinteger]) -> np.ndarray:
+    def copied(self, position: int) -> np.ndarray:
+        """Return an input's array, which must be there and of the outputs' dtype."""
+        return self.integers(position, self.outputs[0].dtype.type)
+
+    def integers(self, position: int, *dtypes: type[np.generic]) -> np.ndarray:
         """Return an input's array, such as axes, which must be of one of ``dtypes``."""
         array = self.array(position)
-        if array.dtype not in dtypes:
-            names = " or ".join(dtype.__name__ for dtype in dtypes)
-            raise InputError(f"{self.tensor(position)} is {array.dtype}, not {names}")
+        _check_dtype(self.tensor(position), array.dtype, dtypes)
         return array
+
+    def integer(self, position: int, *dtypes: type[np.generic]) -> int:
+        """Return the only element of an input's array, which must be of one of ``dtypes``."""
+        array = self.integers(position, *dtypes)
+        if array.size != 1:
+            raise RejectedError(f"{self.tensor(position)} must be one integer, not {array.size}")
+        return int(array.reshape(()))
+
+    def vector(self, position: int, *dtypes: type[np.generic]) -> list[int]:
+        """Return an input's elements, which must be a vector of one of ``dtypes``."""
+        array = self.integers(position, *dtypes)
+        if array.ndim != 1:
+            raise RejectedError(f"{self.tensor(position)} must be a vector, not {array.shape}")
+        return array.tolist()
 
     def quantization(self, position: int) -> Quantization:
         """Return an input's quantization."""
@@ -127,22 +157,28 @@ class OperatorCall:
 
     def output_quantization(self) -> Quantization:
         """Return the output's quantization."""
-        return quantization_of(self._output)
+        return quantization_of(self.outputs[0])
 
-    def bias_quantization(self) -> Quantization | None:
-        """Return the bias's quantization; None without a bias or without one."""
-        tensor = self.tensor(2)
+    def every_quantization(self) -> list[Quantization | None]:
+        """Return the quantizations of all inputs and outputs, None for those without."""
+        inputs = [self.quantization_if_any(i) for i in range(len(self.operator.inputs))]
+        return inputs + [quantization_of(t) if t.quantization else None for t in self.outputs]
+
+    def quantization_if_any(self, position: int) -> Quantization | None:
+        """Return an input's quantization; None if it is absent or has none, such as many a bias."""
+        tensor = self.tensor(position)
         return quantization_of(tensor) if tensor is not None and tensor.quantization else None
 
     def activation(self) -> str:
         """Return the fused activation's name."""
         return self.options["fused_activation_function"]
 
-    def pool_window(self) -> Window:
-        """Return the window of a pool, whose size is an option."""
-        return window_of(
-            self.operator, (self.options["filter_height"], self.options["filter_width"])
-        )
+    def option_dtype(self, option: str) -> type[np.signedinteger]:
+        """Return the element type that an option gives the output, which must have it."""
+        name = self.options[option]
+        if name.lower() != self.outputs[0].dtype.name:
+            raise InputError(f"{self.outputs[0]} is {self.outputs[0].dtype}, but {option} {name}")
+        return self.outputs[0].dtype.type
 
     def filter_window(self) -> Window:
         """Return the window of a convolution, whose size is that of its filter."""
@@ -150,3 +186,11 @@ class OperatorCall:
         if len(shape) != 4:
             raise InputError(f"{self.tensor(1)} has rank {len(shape)}, not 4")
         return window_of(self.operator, (shape[1], shape[2]))
+
+
+def _check_dtype(
+    tensor: Tensor | None, dtype: np.dtype, dtypes: Sequence[type[np.generic]]
+) -> None:
+    if dtype.type not in dtypes:
+        names = " or ".join(dtype.__name__ for dtype in dtypes)
+        raise InputError(f"{tensor} is {dtype}, not {names}")

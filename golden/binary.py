@@ -9,7 +9,7 @@ from golden.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     quantize_multiplier_smaller_than_one,
-    wrap32,
+    wrapped,
 )
 from golden.quantization import Quantization, Reference, clamp, fused_bounds
 
@@ -97,6 +97,8 @@ def sub(
 def rescaled_operand(x: NDArray[np.int8], quantization: Quantization, real: float) -> Integers:
     """Return ``(x - z) * 2^20 * real`` through the multiplier pair, 0 < real < 1."""
     difference = x.astype(np.int64) - quantization.per_tensor()[1]
+    if real == 0.5:  # the operand with the larger scale: what follows is exact
+        return difference << (ADD_LEFT_SHIFT - 1)
     return multiply_by_quantized_multiplier(
         difference << ADD_LEFT_SHIFT, *quantize_multiplier_smaller_than_one(real)
     )
@@ -121,7 +123,7 @@ def _finish(
     total: Integers, real: float, output: Quantization, activation: str
 ) -> NDArray[np.int8]:
     scaled = multiply_by_quantized_multiplier(total, *quantize_multiplier_smaller_than_one(real))
-    return clamp(wrap32(scaled + output.per_tensor()[1]), fused_bounds(activation, output))
+    return clamp(wrapped(scaled + output.per_tensor()[1]), fused_bounds(activation, output))
 
 
 def mul(
@@ -143,7 +145,7 @@ def mul(
     real = multiplication_scale(a_scale, b_scale, output_quantization.per_tensor()[0], reference)
     product = (x.astype(np.int64) - a_zero) * (y.astype(np.int64) - b_zero)
     scaled = multiply_by_quantized_multiplier(product, *quantize_multiplier(real))
-    codes = wrap32(scaled + output_quantization.per_tensor()[1])
+    codes = wrapped(scaled + output_quantization.per_tensor()[1])
     return clamp(codes, fused_bounds(activation, output_quantization))
 
 

@@ -1,26 +1,22 @@
 """CONV_2D and DEPTHWISE_CONV_2D, and their int32 accumulators."""
 
+from functools import lru_cache
+from math import gcd
+
 import numpy as np
 from numpy.typing import NDArray
 
 from golden.errors import RejectedError
+from golden.exact_product import filter_matrix, filter_sums, operand_type
 from golden.fixed_point import (
     Integers,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
-    wrap32,
+    wrapped,
 )
 from golden.quantization import Quantization, clamp, effective_scales, fused_bounds
+from golden.remember import read_only
 from golden.windows import Window
-
-
-def exact_matmul(a: NDArray, b: NDArray) -> Integers:
-    """Return ``a @ b`` of integer matrices, |a| <= 2^8 and |b| <= 2^8, as int64.
-
-    Through float64, where BLAS is fast, and exact all the same: every product and every partial
-    sum in any order is an integer below 2^16 * (common length), and length < 2^37.
-    """
-    return (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64)
 
 
 def conv_2d_accumulators(
@@ -64,18 +60,20 @@ def conv_2d_accumulators(
         )
     _check_room(window, x.shape)
     # Taps outside the input are skipped: they count as the zero point, 0 after subtraction.
-    taps = window.taps(x.astype(np.int16) - np.int16(input_zero_point), fill=0)
+    columns, limit = filter_matrix(weights)
+    operand = x.astype(operand_type(limit, input_zero_point))
+    operand -= input_zero_point
+    taps = window.taps(operand, fill=0)
     n, oh, ow, _, kh, kw = taps.shape
     size, per_group = kh * kw * depth, outputs // groups
-    acc = np.empty((n * oh * ow, outputs), dtype=np.int64)
+    acc = np.empty((n * oh * ow, outputs), dtype=np.int32)
     for group in range(groups):
         rows = taps[:, :, :, group * depth : (group + 1) * depth].transpose(0, 1, 2, 4, 5, 3)
         channels = slice(group * per_group, (group + 1) * per_group)
-        columns = weights[channels].reshape(per_group, size).T
-        acc[:, channels] = exact_matmul(rows.reshape(-1, size), columns)
+        acc[:, channels] = filter_sums(rows.reshape(-1, size), columns[:, channels])
     if bias is not None:
-        acc += checked_bias(bias, outputs)
-    return acc.astype(np.int32).reshape(n, oh, ow, outputs)
+        acc += checked_bias(bias, outputs)  # int32 wraps, which is the arithmetic asked for
+    return acc.reshape(n, oh, ow, outputs)
 
 
 def depthwise_conv_2d_accumulators(
@@ -115,14 +113,21 @@ def depthwise_conv_2d_accumulators(
     if outputs % x.shape[3]:
         raise RejectedError(f"{outputs} filters are no multiple of {x.shape[3]} input channels")
     _check_room(window, x.shape)
-    shifted = x.astype(np.int32) - np.int32(input_zero_point)
-    taps = window.taps(np.repeat(shifted, outputs // x.shape[3], axis=3), fill=0)
-    acc = np.zeros(taps.shape[:4], dtype=np.int32)
-    factors = weights[0].astype(np.int32)
-    for ky, kx in np.ndindex(*window.kernel):
-        acc += taps[..., ky, kx] * factors[ky, kx]  # int32 wraps, which is the arithmetic asked for
+    operand = x.astype(np.int32) - np.int32(input_zero_point)
+    if outputs != x.shape[3]:
+        operand = np.repeat(operand, outputs // x.shape[3], axis=3)
+    padded = window.padded(operand, fill=0)
+    oh, ow = (window.output_size(axis, x.shape[1 + axis]) for axis in (0, 1))
+    acc = np.zeros((x.shape[0], oh, ow, outputs), dtype=np.int32)
+    product = np.empty_like(acc)
+    # Repeated along the width, so that numpy's inner loop runs over more than the channels.
+    factors = np.repeat(weights[0].astype(np.int32)[:, :, None], ow, axis=2)
+    for kx, column in enumerate(window.shifted(padded, 1, ow)):
+        contiguous = np.ascontiguousarray(column)
+        for ky, seen in enumerate(window.shifted(contiguous, 0, oh)):
+            acc += np.multiply(seen, factors[ky, kx], out=product)  # wraps, as asked for
     if bias is not None:
-        acc += checked_bias(bias, outputs).astype(np.int32)
+        acc += checked_bias(bias, outputs)
     return acc
 
 
@@ -150,10 +155,10 @@ def conv_2d(
     """
     if bias is None:
         raise RejectedError("CONV_2D needs a bias")
-    _check_bias_zero_point(bias_quantization)
-    if np.any(weight_quantization.zero_point):
+    check_bias_zero_point(bias_quantization)
+    if weight_quantization.zero_point.any():
         raise RejectedError("the zero point of the filter must be 0")
-    _check_axis(weight_quantization, weights.shape, weights.shape[0])
+    check_axis(weight_quantization, weights.shape, weights.shape[0])
     acc = conv_2d_accumulators(
         x, weights, bias, input_zero_point=input_quantization.per_tensor()[1], window=window
     )
@@ -184,8 +189,8 @@ def depthwise_conv_2d(
         If the bias zero point is not 0; if the scales are neither one nor one per output channel,
         or their axis has another size.
     """
-    _check_bias_zero_point(bias_quantization)
-    _check_axis(weight_quantization, weights.shape, weights.shape[-1])
+    check_bias_zero_point(bias_quantization)
+    check_axis(weight_quantization, weights.shape, weights.shape[-1])
     acc = depthwise_conv_2d_accumulators(
         x, weights, bias, input_zero_point=input_quantization.per_tensor()[1], window=window
     )
@@ -194,11 +199,13 @@ def depthwise_conv_2d(
     )
 
 
+@lru_cache(maxsize=1024)
 def channel_multipliers(
-    inputs: Quantization, weights: Quantization, output: Quantization
+    inputs: Quantization, weights: Quantization, output: Quantization, repeats: int = 1
 ) -> tuple[Integers, Integers]:
-    """Return `quantize_multiplier` of the effective scales, one per filter scale."""
-    return quantize_multiplier(effective_scales(inputs, weights, output))
+    """Return `quantize_multiplier` of the effective scales, one per filter scale, repeated."""
+    multiplier, shift = quantize_multiplier(effective_scales(inputs, weights, output))
+    return read_only(np.tile(multiplier, repeats)), read_only(np.tile(shift, repeats))
 
 
 def requantize_channels(
@@ -209,9 +216,13 @@ def requantize_channels(
     activation: str,
 ) -> NDArray[np.int8]:
     """Return accumulators (..., o) as codes: multiplier pair per channel, zero point, clamp."""
-    multiplier, shift = channel_multipliers(inputs, weights, output)
-    scaled = multiply_by_quantized_multiplier(acc, multiplier, shift)
-    return clamp(wrap32(scaled + output.per_tensor()[1]), fused_bounds(activation, output))
+    # Few channels: several pixels as one row, so that numpy's inner loop is not as short.
+    repeats = gcd(acc.size // acc.shape[-1], 32) if 1 < weights.scale.size < 32 else 1
+    multiplier, shift = channel_multipliers(inputs, weights, output, repeats)
+    rows = acc.reshape(-1, repeats * acc.shape[-1])
+    scaled = multiply_by_quantized_multiplier(rows, multiplier, shift)
+    codes = wrapped(scaled + output.per_tensor()[1])
+    return clamp(codes, fused_bounds(activation, output)).reshape(acc.shape)
 
 
 def _check_room(window: Window, shape: tuple[int, ...]) -> None:
@@ -222,12 +233,14 @@ def _check_room(window: Window, shape: tuple[int, ...]) -> None:
             raise RejectedError(f"a window of {window.extent(axis)} does not fit, {missing} short")
 
 
-def _check_bias_zero_point(quantization: Quantization | None) -> None:
-    if quantization is not None and np.any(quantization.zero_point):
+def check_bias_zero_point(quantization: Quantization | None) -> None:
+    """Reject a bias with a zero point; None is a bias without quantization."""
+    if quantization is not None and quantization.zero_point.any():
         raise RejectedError("the zero point of the bias must be 0")
 
 
-def _check_axis(quantization: Quantization, shape: tuple[int, ...], outputs: int) -> None:
+def check_axis(quantization: Quantization, shape: tuple[int, ...], outputs: int) -> None:
+    """Reject filter scales that are neither one nor one per output, or along an unfit axis."""
     count = quantization.scale.size
     if count == 1:
         return

@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.convolution import channel_multipliers, checked_bias, exact_matmul
+from golden.convolution import channel_multipliers, checked_bias
 from golden.errors import RejectedError, UndefinedError
+from golden.exact_product import exact_matmul, filter_matrix, filter_sums, operand_type
 from golden.fixed_point import (
     INT32_MAX,
     INT32_MIN,
@@ -60,13 +61,20 @@ def fully_connected_accumulators(
     outputs, size = weights.shape
     if x.size % size:
         raise UndefinedError(f"{x.size} inputs are no multiple of {size} weights")
-    rows = x.reshape(-1, size).astype(np.int16) - np.int16(input_zero_point)
-    acc = exact_matmul(rows, weights.T.astype(np.int16) - np.int16(weight_zero_point))
+    if weight_zero_point:
+        rows = x.reshape(-1, size).astype(np.int16) - np.int16(input_zero_point)
+        sums = exact_matmul(rows, weights.T.astype(np.int16) - np.int16(weight_zero_point))
+        acc = sums.astype(np.int32)
+    else:
+        columns, limit = filter_matrix(weights)
+        operand = x.reshape(-1, size).astype(operand_type(limit, input_zero_point))
+        operand -= input_zero_point
+        acc = filter_sums(operand, columns)
     if bias is not None:
         if bias.dtype == np.int64:
             raise UndefinedError("the bias must be int32; the kernel reads an int64 one as int32")
         acc += checked_bias(bias, outputs)
-    return acc.astype(np.int32)
+    return acc
 
 
 def scale_in_double(acc: NDArray[np.int32], scale: NDArray[np.float64]) -> Integers:

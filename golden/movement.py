@@ -1,4 +1,7 @@
-"""Operators that copy bytes: PAD and RESHAPE."""
+"""Operators that copy codes into another shape: nothing is rescaled.
+
+All equal LiteRT and, up to its lower limits of rank, TFLite Micro.
+"""
 
 import math
 from collections.abc import Sequence
@@ -6,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.errors import RejectedError
+from golden.errors import RejectedError, UndefinedError
 from golden.quantization import Quantization
 
 
@@ -25,12 +28,37 @@ def pad(
     RejectedError
         If the rank is above 5, or a padding is negative or missing.
     """
+    return _padded(x, paddings, output_quantization.per_tensor()[1])
+
+
+def padv2(
+    x: NDArray[np.int8],
+    paddings: ArrayLike,
+    value: NDArray[np.int8],
+    *,
+    value_quantization: Quantization,
+    output_quantization: Quantization,
+) -> NDArray[np.int8]:
+    """Return ``x`` surrounded by the code ``value``, one element; otherwise `pad`.
+
+    Raises
+    ------
+    RejectedError
+        As `pad`; or if ``value`` is not one element, or has not the output's scale and zero point.
+    """
+    if value.size != 1:
+        raise RejectedError(f"the value of PADV2 must be one element, not {value.size}")
+    if value_quantization.per_tensor() != output_quantization.per_tensor():
+        raise RejectedError("value and output of PADV2 must have the same scale and zero point")
+    return _padded(x, paddings, int(value.reshape(())))
+
+
+def _padded(x: NDArray[np.int8], paddings: ArrayLike, fill: int) -> NDArray[np.int8]:
     amounts = np.asarray(paddings, dtype=np.int64)
     if x.ndim > 5:
-        raise RejectedError(f"PAD works to rank 5, not {x.ndim}")
+        raise RejectedError(f"padding works to rank 5, not {x.ndim}")
     if amounts.shape != (x.ndim, 2) or np.any(amounts < 0):
         raise RejectedError(f"paddings must be {x.ndim} pairs, none negative")
-    fill = output_quantization.per_tensor()[1]
     return np.pad(x, amounts, constant_values=fill)
 
 
@@ -50,3 +78,77 @@ def reshape(x: NDArray, shape: Sequence[int]) -> NDArray:
     if whole != x.size or (sizes.count(-1) == 0 and known != x.size):
         raise RejectedError(f"{x.size} elements do not fit into shape {sizes}")
     return x.reshape(sizes)
+
+
+def squeeze(x: NDArray, dims: Sequence[int] = ()) -> NDArray:
+    """Return ``x`` without the dimensions ``dims``, all of size 1; without all such if empty.
+
+    Raises
+    ------
+    RejectedError
+        If the rank is above 8, or a dimension is out of range or has another size.
+    """
+    if x.ndim > 8:
+        raise RejectedError(f"SQUEEZE works to rank 8, not {x.ndim}")
+    if any(not -x.ndim <= dim < x.ndim or x.shape[dim] != 1 for dim in dims):
+        raise RejectedError(f"dimensions {list(dims)} of shape {x.shape} are not all 1")
+    removed = {dim % x.ndim for dim in dims} or {d for d, size in enumerate(x.shape) if size == 1}
+    return x.reshape([size for d, size in enumerate(x.shape) if d not in removed])
+
+
+def expand_dims(
+    x: NDArray,
+    axis: int,
+    *,
+    input_quantization: Quantization | None = None,
+    output_quantization: Quantization | None = None,
+) -> NDArray:
+    """Return ``x`` with a new dimension of 1 at ``axis``, which may be negative.
+
+    Raises
+    ------
+    RejectedError
+        If the axis is out of range, or scale or zero point of input and output differ.
+    """
+    check_same("EXPAND_DIMS", output_quantization, input_quantization)
+    if not -x.ndim - 1 <= axis <= x.ndim:
+        raise RejectedError(f"axis {axis} of rank {x.ndim}")
+    return np.expand_dims(x, axis)
+
+
+def transpose(x: NDArray, permutation: Sequence[int]) -> NDArray:
+    """Return ``x`` with dimension ``permutation[i]`` at place i; entries may be negative.
+
+    Raises
+    ------
+    RejectedError
+        If the rank is above 8, or an entry is missing or out of range.
+    UndefinedError
+        If a dimension appears twice, where the kernel leaves elements unwritten.
+    """
+    if x.ndim > 8:
+        raise RejectedError(f"TRANSPOSE works to rank 8, not {x.ndim}")
+    if len(permutation) != x.ndim or any(not -x.ndim <= p < x.ndim for p in permutation):
+        raise RejectedError(f"{list(permutation)} does not permute rank {x.ndim}")
+    axes = [p % x.ndim for p in permutation]
+    if len(set(axes)) < len(axes):
+        raise UndefinedError(f"{list(permutation)} names a dimension twice")
+    return x.transpose(axes)
+
+
+def shape(x: NDArray, *, dtype: type[np.signedinteger] = np.int32) -> NDArray[np.signedinteger]:
+    """Return the sizes of ``x``; shape (rank,), int32 or int64."""
+    return np.array(x.shape, dtype=dtype)
+
+
+def check_same(name: str, first: Quantization | None, *others: Quantization | None) -> None:
+    """Check that tensors have the same scale and zero point, or all none.
+
+    Raises
+    ------
+    RejectedError
+        If they differ.
+    """
+    pairs = {(q.per_tensor() if q is not None else None) for q in (first, *others)}
+    if len(pairs) > 1:
+        raise RejectedError(f"inputs and outputs of {name} must have the same scale and zero point")

@@ -25,9 +25,9 @@ def average_pool_2d(
     -------
     int8, shape (n, oh, ow, c).
     """
-    total = window.taps(x, fill=0).sum(axis=(4, 5), dtype=np.int64)
-    inside = np.ones((1, *x.shape[1:3], 1), dtype=np.int8)
-    count = window.taps(inside, fill=0).sum(axis=(4, 5), dtype=np.int64)
+    total = _combined(np.add, x.astype(np.int32), window, fill=0)
+    inside = np.ones((1, *x.shape[1:3], 1), dtype=np.int32)
+    count = _combined(np.add, inside, window, fill=0)
     mean = np.sign(total) * ((np.abs(total) + count // 2) // count)
     return clamp(mean, fused_bounds(activation, output_quantization))
 
@@ -40,5 +40,17 @@ def max_pool_2d(
     activation: str = "NONE",
 ) -> NDArray[np.int8]:
     """Return the largest code inside the input, clamped. Shapes as `average_pool_2d`."""
-    largest = window.taps(x, fill=-128).max(axis=(4, 5))
-    return clamp(largest.astype(np.int64), fused_bounds(activation, output_quantization))
+    largest = _combined(np.maximum, x, window, fill=-128)
+    return clamp(largest.astype(np.int32), fused_bounds(activation, output_quantization))
+
+
+def _combined(combine: np.ufunc, x: NDArray, window: Window, fill: int) -> NDArray:
+    """Return every window's taps combined: first down the columns, then along the rows."""
+    outputs = [window.output_size(axis, x.shape[1 + axis]) for axis in (0, 1)]
+    result = window.padded(x, fill)
+    for axis in (0, 1):
+        first, *others = window.shifted(result, axis, outputs[axis])
+        result = first.copy()
+        for other in others:
+            combine(result, other, out=result)
+    return result

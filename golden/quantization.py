@@ -1,6 +1,7 @@
 """Scales and zero points, and what operators derive from them."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from golden.errors import RejectedError, SpecError, UndefinedError
 from golden.fixed_point import INT32_MAX, INT32_MIN
+from golden.remember import read_only
 from golden.rounding import round_half_away
 
 Reference = Literal["litert", "tflm"]
@@ -70,6 +72,7 @@ class Quantization:
         return self.scale[0], int(self.zero_point[0])
 
 
+@lru_cache(maxsize=1024)
 def fused_bounds(activation: str, output: Quantization) -> tuple[int, int]:
     """Return the codes between which a fused ``activation`` clamps, as `quantized_bounds`.
 
@@ -111,14 +114,15 @@ def quantized_bounds(
     return max(-128, codes[0]), min(127, codes[1])
 
 
+@lru_cache(maxsize=1024)
 def effective_scales(
     inputs: Quantization, weights: Quantization, output: Quantization
 ) -> NDArray[np.float64]:
     """Return ``s_in * s_w / s_out``, one per filter scale, each scale first widened to float64."""
     product = float(inputs.per_tensor()[0]) * weights.scale.astype(np.float64)
-    return product / float(output.per_tensor()[0])
+    return read_only(product / float(output.per_tensor()[0]))
 
 
-def clamp(v: NDArray[np.int64], bounds: tuple[int, int] = (-128, 127)) -> NDArray[np.int8]:
+def clamp(v: NDArray[np.signedinteger], bounds: tuple[int, int] = (-128, 127)) -> NDArray[np.int8]:
     """Return ``min(high, max(low, v))`` as int8."""
     return np.minimum(bounds[1], np.maximum(bounds[0], v)).astype(np.int8)

@@ -1,12 +1,17 @@
-"""MEAN."""
+"""MEAN, SUM, and the extremes: REDUCE_MAX, REDUCE_MIN, ARG_MAX, ARG_MIN."""
 
 import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.errors import RejectedError
-from golden.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier, wrap32
+from golden.errors import RejectedError, UndefinedError
+from golden.fixed_point import (
+    Integers,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    wrap32,
+)
 from golden.quantization import Quantization, clamp
 
 
@@ -47,15 +52,129 @@ def mean(
 ) -> NDArray[np.int8]:
     """Return MEAN over ``axes`` (integers, any of them negative or repeated).
 
+    No axes: every element is its own mean, rescaled. Equals LiteRT and TFLite Micro.
+
     Raises
     ------
     RejectedError
         If an axis is out of range.
+    UndefinedError
+        If the input has no elements.
     """
-    reduced = reduced_axes(axes, x.ndim)
-    count = math.prod(x.shape[axis] for axis in reduced)
-    total = wrap32(x.sum(axis=reduced, dtype=np.int64, keepdims=keep_dims))
-    acc = wrap32(total - input_quantization.per_tensor()[1] * count)
+    acc, count = _accumulators(x, axes, input_quantization, keep_dims)
     pair = mean_multiplier(count, input_quantization, output_quantization)
     scaled = multiply_by_quantized_multiplier(acc, *pair)
     return clamp(wrap32(scaled + output_quantization.per_tensor()[1]))
+
+
+def sum(
+    x: NDArray[np.int8],
+    axes: ArrayLike,
+    *,
+    input_quantization: Quantization,
+    output_quantization: Quantization,
+    keep_dims: bool = False,
+) -> NDArray[np.int8]:
+    """Return SUM over ``axes``: `mean` without the division.
+
+    Equals TFLite Micro, and LiteRT on the uint8 tensors ``q + 128``. LiteRT's int8 kernel reads and
+    writes the int8 codes as uint8, and is not followed; see docs/numerics.md.
+
+    Raises
+    ------
+    RejectedError
+        If an axis is out of range.
+    UndefinedError
+        If the input has no elements.
+    """
+    acc, _ = _accumulators(x, axes, input_quantization, keep_dims)
+    real = float(input_quantization.per_tensor()[0]) / float(output_quantization.per_tensor()[0])
+    scaled = multiply_by_quantized_multiplier(acc, *quantize_multiplier(real))
+    return clamp(wrap32(scaled + output_quantization.per_tensor()[1]))
+
+
+def _accumulators(
+    x: NDArray[np.int8], axes: ArrayLike, inputs: Quantization, keep_dims: bool
+) -> tuple[Integers, int]:
+    """Return ``wrap32(sum of (q - z))`` and the number of elements in each sum."""
+    reduced = reduced_axes(axes, x.ndim)
+    if not x.size:
+        raise UndefinedError("without elements the kernel leaves its output unwritten")
+    count = math.prod(x.shape[axis] for axis in reduced)
+    total = wrap32(x.sum(axis=reduced, dtype=np.int64, keepdims=keep_dims))
+    return wrap32(total - inputs.per_tensor()[1] * count), count
+
+
+def reduce_max(
+    x: NDArray[np.int8],
+    axes: ArrayLike,
+    *,
+    input_quantization: Quantization,
+    output_quantization: Quantization,
+    keep_dims: bool = False,
+) -> NDArray[np.int8]:
+    """Return the largest raw code over ``axes``; of no elements -128. Equals LiteRT.
+
+    Raises
+    ------
+    RejectedError
+        If an axis is out of range, or scale or zero point of input and output differ.
+    """
+    _check_same(input_quantization, output_quantization, "REDUCE_MAX")
+    return x.max(axis=reduced_axes(axes, x.ndim), keepdims=keep_dims, initial=np.int8(-128))
+
+
+def reduce_min(
+    x: NDArray[np.int8],
+    axes: ArrayLike,
+    *,
+    input_quantization: Quantization,
+    output_quantization: Quantization,
+    keep_dims: bool = False,
+) -> NDArray[np.int8]:
+    """Return the smallest raw code over ``axes``; of no elements 127. Otherwise `reduce_max`."""
+    _check_same(input_quantization, output_quantization, "REDUCE_MIN")
+    return x.min(axis=reduced_axes(axes, x.ndim), keepdims=keep_dims, initial=np.int8(127))
+
+
+def _check_same(inputs: Quantization, output: Quantization, name: str) -> None:
+    if inputs.per_tensor() != output.per_tensor():
+        raise RejectedError(f"input and output of {name} must have the same scale and zero point")
+
+
+def arg_max(
+    x: NDArray[np.int8], axis: ArrayLike, *, dtype: type[np.signedinteger] = np.int32
+) -> NDArray[np.signedinteger]:
+    """Return the lowest index of the largest raw code along ``axis``, which is removed.
+
+    Equals LiteRT and TFLite Micro.
+
+    Parameters
+    ----------
+    axis
+        One integer; negative counts from the end.
+    dtype
+        int32 or int64, of the result.
+
+    Raises
+    ------
+    RejectedError
+        If the axis is out of range, not one, or has no elements.
+    """
+    return x.argmax(axis=_one_axis(x, axis)).astype(dtype)
+
+
+def arg_min(
+    x: NDArray[np.int8], axis: ArrayLike, *, dtype: type[np.signedinteger] = np.int32
+) -> NDArray[np.signedinteger]:
+    """Return the lowest index of the smallest raw code along ``axis``; see `arg_max`."""
+    return x.argmin(axis=_one_axis(x, axis)).astype(dtype)
+
+
+def _one_axis(x: NDArray[np.int8], axis: ArrayLike) -> int:
+    if np.asarray(axis).size != 1:
+        raise RejectedError(f"axis must be one integer, not {np.asarray(axis).size}")
+    (chosen,) = reduced_axes(axis, x.ndim)
+    if not x.shape[chosen]:
+        raise RejectedError("an axis without elements has no extreme")
+    return chosen

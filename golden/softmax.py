@@ -1,5 +1,7 @@
 """SOFTMAX in gemmlowp fixed point."""
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,7 @@ from golden.fixed_point import (
 )
 from golden.fixed_point_math import exp_on_negative, input_radius, reciprocal, softmax_scaling
 from golden.quantization import Quantization, clamp
+from golden.remember import read_only
 
 SCALED_DIFFERENCE_BITS = 5
 """Integer bits of a difference of logits; below -32 its exponential counts as 0."""
@@ -20,6 +23,7 @@ SUM_BITS = 12
 """Integer bits of a row's sum of exponentials."""
 
 
+@lru_cache(maxsize=64)
 def exponential_table(beta: float, input_scale: np.float32) -> tuple[Integers, int]:
     """Return ``exp(beta * s * d)`` in Q0 of d = 0, -1, .. -255, and the radius D.
 
@@ -35,7 +39,8 @@ def exponential_table(beta: float, input_scale: np.float32) -> tuple[Integers, i
     d = -np.arange(256, dtype=np.int64)
     near = d >= -radius
     scaled = multiply_by_quantized_multiplier(np.where(near, d, 0), multiplier, shift)
-    return np.where(near, exp_on_negative(scaled, SCALED_DIFFERENCE_BITS), 0), radius
+    table = np.where(near, exp_on_negative(scaled, SCALED_DIFFERENCE_BITS), 0)
+    return read_only(table), radius  # every caller gets the same
 
 
 def softmax(

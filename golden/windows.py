@@ -66,7 +66,7 @@ class Window:
         return total // 2, total - total // 2
 
     def taps(self, x: NDArray, fill: int) -> NDArray:
-        """Return a view of every window's taps, positions outside the input being ``fill``.
+        """Return every window's taps, positions outside the input being ``fill``.
 
         Parameters
         ----------
@@ -77,14 +77,40 @@ class Window:
         -------
         dtype of ``x``, shape (n, oh, ow, c, kh, kw).
         """
+        padded = np.ascontiguousarray(self.padded(x, fill))
+        counts = [self.output_size(axis, x.shape[1 + axis]) for axis in (0, 1)]
+        (sn, sy, sx, sc), (sh, sw), (dh, dw) = padded.strides, self.stride, self.dilation
+        shape = (x.shape[0], *counts, x.shape[3], *self.kernel)
+        strides = (sn, sy * sh, sx * sw, sc, sy * dh, sx * dw)
+        # As numpy's as_strided, which takes ten times as long; the bounds are checked here too.
+        taps = np.ndarray(shape, padded.dtype, padded, strides=strides)
+        taps.flags.writeable = False  # taps overlap
+        return taps
+
+    def padded(self, x: NDArray, fill: int) -> NDArray:
+        """Return ``x`` of shape (n, h, w, c) with ``fill`` where the windows reach beyond it."""
         if x.ndim != 4:
             raise RejectedError(f"the input must have rank 4, not {x.ndim}")
-        pads = [self.pads(axis, x.shape[1 + axis]) for axis in (0, 1)]
-        padded = np.pad(x, [(0, 0), *pads, (0, 0)], constant_values=fill)
-        extents = (self.extent(0), self.extent(1))
-        every = np.lib.stride_tricks.sliding_window_view(padded, extents, axis=(1, 2))
-        counts = [self.output_size(axis, x.shape[1 + axis]) for axis in (0, 1)]
-        (sh, sw), (dh, dw) = self.stride, self.dilation
-        strided = every[:, ::sh, ::sw, :, ::dh, ::dw]
-        # A stride beyond the window can leave room for one more position than there are outputs.
-        return strided[:, : counts[0], : counts[1]]
+        (n, h, w, c), pads = x.shape, [self.pads(axis, x.shape[1 + axis]) for axis in (0, 1)]
+        (top, bottom), (left, right) = pads
+        if top + bottom + left + right == 0:
+            return x
+        padded = np.full((n, top + h + bottom, left + w + right, c), fill, dtype=x.dtype)
+        padded[:, top : top + h, left : left + w] = x
+        return padded
+
+    def shifted(self, padded: NDArray, axis: int, outputs: int) -> list[NDArray]:
+        """Return, for each tap along one axis, a view of what all windows see there.
+
+        Parameters
+        ----------
+        padded
+            Shape (n, h, w, c), padded along ``axis`` (0 vertical, 1 horizontal).
+        outputs
+            Number of windows along the axis.
+        """
+        step, reach = self.stride[axis], (outputs - 1) * self.stride[axis] + 1
+        starts = range(0, self.extent(axis), self.dilation[axis])
+        if axis == 0:
+            return [padded[:, start : start + reach : step] for start in starts]
+        return [padded[:, :, start : start + reach : step] for start in starts]

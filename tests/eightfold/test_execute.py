@@ -82,13 +82,29 @@ def test_window_takes_strides_dilations_and_padding() -> None:
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        (graph_of("CONCATENATION"), "operator 0 CONCATENATION: not supported"),
+        (graph_of("CEIL"), "operator 0 CEIL: not supported"),
         (graph_of("RELU", dtype=np.float32), "operator 0 RELU: tensor 0 'tensor_0' is float32"),
         (graph_of("RELU", scale=None), "operator 0 RELU: tensor 0 'tensor_0' has no scale"),
         (graph_of("ADD"), "operator 0 ADD: input 1 is absent"),
+        (graph_of("LESS", inputs=2), "operator 0 LESS: tensor 2 'tensor_2' is int8, not bool"),
+        (graph_of("PACK", dtype=np.int32, inputs=2), "operator 0 PACK: tensor 0 'tensor_0' is int"),
+        (graph_of("SHAPE"), "operator 0 SHAPE: tensor 1 'tensor_1' is int8, not int32 or int64"),
+        (graph_of("SPLIT"), "operator 0 SPLIT: input 1 is absent"),
+        (graph_of("PAD", inputs=2), "operator 0 PAD: tensor 1 'tensor_1' is int8, not int32 or"),
         (graph_of("LOGISTIC"), "operator 0 LOGISTIC: the output scale"),
     ],
-    ids=["operator", "dtype", "quantization", "input", "rule"],
+    ids=[
+        "operator",
+        "dtype",
+        "quantization",
+        "input",
+        "output",
+        "copied dtype",
+        "output of shapes",
+        "second input",
+        "indices",
+        "rule",
+    ],
 )
 def test_says_what_is_wrong_where(graph: Graph, message: str) -> None:
     with pytest.raises(InputError) as raised:
@@ -109,3 +125,61 @@ def test_every_supported_name_is_a_builtin_operator() -> None:
     from eightfold.model.schema import OPERATOR_CODES
 
     assert set(OPERATOR_CODES) >= SUPPORTED
+
+
+def test_returns_every_output() -> None:
+    builder = ModelBuilder()
+    source = builder.input((2, 3), scale=0.5)
+    parts = [builder.tensor((2, 1), scale=0.5) for _ in range(3)]
+    builder.operator("SPLIT", [builder.constant(np.int32(-1)), source], parts, {"num_splits": 3})
+    builder.output(parts[0])
+    graph = load_model(builder.build())
+    values = {source: np.arange(6, dtype=np.int8).reshape(2, 3)}
+    results = run_operator(graph, graph.operators[0], values)
+    assert [part.tolist() for part in results] == [[[0], [3]], [[1], [4]], [[2], [5]]]
+
+
+def test_the_arithmetic_of_shapes_runs_on_integers() -> None:
+    """SHAPE, STRIDED_SLICE, PACK, RESHAPE: how converters write a reshape that keeps the batch."""
+    builder = ModelBuilder()
+    source = builder.input((2, 2, 3), scale=0.5)
+    sizes = builder.tensor((3,), dtype=np.int32)
+    batch, target = builder.tensor((), dtype=np.int32), builder.tensor((2,), dtype=np.int32)
+    result = builder.tensor((2, 6), scale=0.5)
+    ends = [builder.constant(np.array([v], np.int32)) for v in (0, 1, 1)]
+    builder.operator("SHAPE", [source], [sizes], {"out_type": "INT32"})
+    builder.operator("STRIDED_SLICE", [sizes, *ends], [batch], {"shrink_axis_mask": 1})
+    six = builder.constant(np.int32(6))
+    builder.operator("PACK", [batch, six], [target], {"values_count": 2, "axis": 0})
+    builder.operator("RESHAPE", [source, target], [result])
+    builder.output(result)
+    graph = load_model(builder.build())
+    values = {source: np.arange(12, dtype=np.int8).reshape(2, 2, 3)}
+    for operator in graph.operators:
+        (values[operator.outputs[0]],) = run_operator(graph, operator, values)
+    np.testing.assert_array_equal(values[result], np.arange(12).reshape(2, 6))
+
+
+def test_refuses_another_number_of_outputs() -> None:
+    builder = ModelBuilder()
+    source = builder.input((2, 3), scale=0.5)
+    parts = [builder.tensor((1, 3), scale=0.5) for _ in range(2)]
+    builder.operator("UNPACK", [source], parts, {"num": 3})
+    builder.operator("RELU", [source], [builder.tensor((2, 3), scale=0.5) for _ in range(2)])
+    builder.output(parts[0])
+    graph = load_model(builder.build())
+    values = {source: np.zeros((2, 3), np.int8)}
+    for operator, message in zip(graph.operators, ("but num 3", "not 1"), strict=True):
+        with pytest.raises(InputError, match=f"has 2 outputs, {message}"):
+            run_operator(graph, operator, values)
+
+
+def test_refuses_computed_ends_that_count_from_begin() -> None:
+    builder = ModelBuilder()
+    source, end = builder.input((4,), scale=0.5), builder.input((1,), dtype=np.int32)
+    one, result = builder.constant(np.array([1], np.int32)), builder.tensor((1,), scale=0.5)
+    builder.operator("STRIDED_SLICE", [source, one, end, one], [result], {"offset": True})
+    builder.output(result)
+    graph = load_model(builder.build())
+    with pytest.raises(InputError, match="counts from begin and is computed"):
+        run(graph)

@@ -1,6 +1,6 @@
-"""Random CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED."""
+"""Random operators with weights."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -118,3 +118,37 @@ def fully_connected(rng: Random) -> Case:
         random_zero_point(rng),
         {"keep_num_dims": keep} | random_activation(rng),
     )
+
+
+def transpose_conv(rng: Random) -> Case:
+    model = SingleOperator(rng)
+    kernel = rng.integers(1, 4, 2, endpoint=True).tolist()
+    options, sizes = random_window(rng, (kernel[0], kernel[1]), dilated=False)
+    depth, outputs = choose(rng, 1, 2, 3, 5, 17), choose(rng, 1, 2, 3, 8)
+    # The window is that of the convolution from the output to the input.
+    result = [choose(rng, 1, 1, 2), *sizes, outputs]
+    x = random_codes(rng, output_shape(result, kernel, options, depth))
+    inputs = [model.given(np.array(result, np.int32))]
+    scale = model.scale()
+    taps = kernel[0] * kernel[1] * depth
+    weights, scales, suited = _filter(model, [outputs, *kernel, depth], 0, taps, scale)
+    inputs += [weights, model.input(x, scale, random_zero_point(rng))]
+    if rng.integers(2):
+        values = _bias(rng, outputs, 73 * 73 * np.sqrt(taps))
+        inputs.append(model.builder.constant(values, scale=scale * scales))
+    return model.finish(
+        "TRANSPOSE_CONV",
+        inputs,
+        result,
+        model.scale(suited),
+        random_zero_point(rng),
+        options | random_activation(rng),
+    )
+
+
+MATRIX: dict[str, Callable[[Random], Case]] = {
+    "CONV_2D": conv_2d,
+    "DEPTHWISE_CONV_2D": depthwise_conv_2d,
+    "FULLY_CONNECTED": fully_connected,
+    "TRANSPOSE_CONV": transpose_conv,
+}

@@ -10,11 +10,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tests.golden.random_matrix import conv_2d, depthwise_conv_2d, fully_connected
+from tests.golden.random_elementwise import ELEMENTWISE, quantize_float
+from tests.golden.random_indexing import INDEXING
+from tests.golden.random_matrix import MATRIX
+from tests.golden.random_movement import MOVEMENT
+from tests.golden.random_rows import ROWS
 from tests.golden.random_tensors import (
     Case,
     Random,
     SingleOperator,
+    broadcast_shapes,
     choose,
     every_code,
     output_shape,
@@ -27,7 +32,7 @@ from tests.golden.random_tensors import (
 
 
 def random_case(operator: str, rng: Random) -> Case:
-    """Return a model of one operator, and an int8 array for each of its inputs by tensor index.
+    """Return a model of one operator, and an array for each of its inputs by tensor index.
 
     Raises
     ------
@@ -46,7 +51,7 @@ def _binary(operator: str) -> Callable[[Random], Case]:
     def make(rng: Random) -> Case:
         model = SingleOperator(rng)
         every_pair = rng.integers(2) == 0  # a wrong multiplier shows in few of them
-        shapes = [[256, 1], [1, 256]] if every_pair else _broadcast_shapes(rng)
+        shapes = [[256, 1], [1, 256]] if every_pair else broadcast_shapes(rng)
         scales = [model.scale(0.1, 3.0) for _ in range(2)]
         inputs = []
         for shape, scale in zip(shapes, scales, strict=True):
@@ -67,20 +72,6 @@ def _binary(operator: str) -> Callable[[Random], Case]:
         )
 
     return make
-
-
-def _broadcast_shapes(rng: Random) -> list[list[int]]:
-    """Return two equal shapes, or two that broadcast, to rank 8 in a few cases."""
-    wide = rng.integers(8) == 0
-    full = random_shape(rng, range(5, 9) if wide else (1, 2, 3, 4), 2 if wide else 6)
-    shapes = [list(full), list(full)]
-    if rng.integers(2):
-        for shape in shapes:
-            ones = rng.integers(3, size=len(shape)) == 0
-            shape[:] = [1 if one else size for one, size in zip(ones, shape, strict=True)]
-        shorter = shapes[rng.integers(2)]
-        del shorter[: rng.integers(len(shorter))]
-    return shapes
 
 
 def _unary(
@@ -123,6 +114,13 @@ def _tanh_output(model: SingleOperator, scale: float) -> tuple[float, int]:
     )
 
 
+_requantize = _unary("QUANTIZE", _rescaled)
+
+
+def _quantize(rng: Random) -> Case:
+    return quantize_float(rng) if rng.integers(4) == 0 else _requantize(rng)
+
+
 def _pool(operator: str) -> Callable[[Random], Case]:
     def make(rng: Random) -> Case:
         model = SingleOperator(rng)
@@ -141,86 +139,24 @@ def _pool(operator: str) -> Callable[[Random], Case]:
     return make
 
 
-def _softmax(rng: Random) -> Case:
-    model = SingleOperator(rng)
-    codes = random_codes(rng, [*random_shape(rng, (1, 2), 16), choose(rng, 1, 2, 3, 10, 100, 400)])
-    source = model.input(codes, model.scale(0.1, 5.0), random_zero_point(rng))
-    beta = float(rng.choice([1.0, 1.0, 0.5, 2.0, rng.uniform(0.1, 3.0)]))
-    return model.finish("SOFTMAX", [source], codes.shape, 1 / 256, -128, {"beta": beta})
-
-
-def _mean(rng: Random) -> Case:
-    model = SingleOperator(rng)
-    codes = random_codes(rng, random_shape(rng, (1, 2, 3, 4, 5), 7))
-    scale = model.scale()
-    source = model.input(codes, scale, random_zero_point(rng))
-    rank = codes.ndim
-    chosen = rng.choice(rank, rng.integers(1, rank, endpoint=True), replace=False)
-    keep = bool(rng.integers(2))
-    shape = [
-        1 if axis in chosen else size
-        for axis, size in enumerate(codes.shape)
-        if keep or axis not in chosen
-    ]
-    axes = chosen - rank * rng.integers(0, 2, chosen.size)  # negative ones count from the end
-    axes = rng.permutation(np.append(axes, chosen[: rng.integers(2)])).astype(np.int32)
-    inputs = [source, model.builder.constant(axes)]
-    near = scale / np.sqrt(codes.size / max(1, np.prod(shape)))
-    return model.finish(
-        "MEAN", inputs, shape, model.scale(near), random_zero_point(rng), {"keep_dims": keep}
-    )
-
-
-def _pad(rng: Random) -> Case:
-    model = SingleOperator(rng)
-    codes = random_codes(rng, random_shape(rng, (1, 2, 3, 4, 5), 4))
-    scale, zero_point = model.scale(), random_zero_point(rng)
-    source = model.input(codes, scale, zero_point)
-    dtype = np.int32 if rng.integers(2) else np.int64
-    paddings = rng.integers(0, 3, (codes.ndim, 2), endpoint=True).astype(dtype)
-    if rng.integers(4) == 0:  # accepted, and not rescaled
-        scale, zero_point = model.scale(), random_zero_point(rng)
-    shape = (np.array(codes.shape) + paddings.sum(axis=1)).tolist()
-    inputs = [source, model.builder.constant(paddings)]
-    return model.finish("PAD", inputs, shape, scale, zero_point)
-
-
-def _reshape(rng: Random) -> Case:
-    model = SingleOperator(rng)
-    codes = random_codes(rng, random_shape(rng, (1, 2, 3, 4, 5)))
-    scale, zero_point = model.scale(), random_zero_point(rng)
-    source = model.input(codes, scale, zero_point)
-    first = choose(rng, *(n for n in range(1, codes.size + 1) if codes.size % n == 0))
-    shape = [first, codes.size // first, *([1] if rng.integers(2) else [])]
-    asked = list(shape)
-    if rng.integers(2):
-        asked[rng.integers(2)] = -1
-    if rng.integers(2):
-        inputs = [source, model.builder.constant(np.array(asked, dtype=np.int32))]
-        return model.finish("RESHAPE", inputs, shape, scale, zero_point)
-    return model.finish("RESHAPE", [source], shape, scale, zero_point, {"new_shape": asked})
-
-
 _MAKERS: dict[str, Callable[[Random], Case]] = {
     "ADD": _binary("ADD"),
     "AVERAGE_POOL_2D": _pool("AVERAGE_POOL_2D"),
-    "CONV_2D": conv_2d,
-    "DEPTHWISE_CONV_2D": depthwise_conv_2d,
-    "FULLY_CONNECTED": fully_connected,
     "LOGISTIC": _unary("LOGISTIC", _logistic_output),
     "MAX_POOL_2D": _pool("MAX_POOL_2D"),
-    "MEAN": _mean,
     "MUL": _binary("MUL"),
-    "PAD": _pad,
-    "QUANTIZE": _unary("QUANTIZE", _rescaled),
+    "QUANTIZE": _quantize,
     "RELU": _unary("RELU", _clamped),
     "RELU6": _unary("RELU6", _clamped),
     "RELU_0_TO_1": _unary("RELU_0_TO_1", _clamped, 6.0),
     "RELU_N1_TO_1": _unary("RELU_N1_TO_1", _clamped, 6.0),
-    "RESHAPE": _reshape,
-    "SOFTMAX": _softmax,
     "SUB": _binary("SUB"),
     "TANH": _unary("TANH", _tanh_output),
+    **MATRIX,
+    **ELEMENTWISE,
+    **ROWS,
+    **MOVEMENT,
+    **INDEXING,
 }
 
 OPERATORS = tuple(sorted(_MAKERS))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from eightfold.model.builder import ModelBuilder
 
@@ -41,6 +42,20 @@ def random_activation(rng: Random) -> dict[str, str]:
     return {"fused_activation_function": str(rng.choice(ACTIVATIONS))}
 
 
+def broadcast_shapes(rng: Random) -> list[list[int]]:
+    """Return two equal shapes, or two that broadcast, to rank 8 in a few cases."""
+    wide = rng.integers(8) == 0
+    full = random_shape(rng, range(5, 9) if wide else (1, 2, 3, 4), 2 if wide else 6)
+    shapes = [list(full), list(full)]
+    if rng.integers(2):
+        for shape in shapes:
+            ones = rng.integers(3, size=len(shape)) == 0
+            shape[:] = [1 if one else size for one, size in zip(ones, shape, strict=True)]
+        shorter = shapes[rng.integers(2)]
+        del shorter[: rng.integers(len(shorter))]
+    return shapes
+
+
 def choose(rng: Random, *sizes: int) -> int:
     return int(rng.choice(sizes))
 
@@ -68,18 +83,39 @@ class SingleOperator:
         self.inputs[index] = array
         return index
 
+    def given(self, array: np.ndarray) -> int:
+        """Return an unquantized operand, such as axes: mostly a constant, sometimes an input."""
+        if self.rng.integers(4):
+            return self.builder.constant(array)
+        index = self.builder.input(array.shape, dtype=array.dtype)
+        self.inputs[index] = array
+        return index
+
     def finish(
         self,
         operator: str,
         inputs: list[int],
         shape: Sequence[int],
-        scale: float,
-        zero_point: int,
+        scale: float | None,
+        zero_point: int = 0,
+        options: dict | None = None,
+        dtype: DTypeLike = np.int8,
+    ) -> Case:
+        result = {"scale": scale, "zero_point": zero_point, "dtype": dtype}
+        return self.finish_all(operator, inputs, [(shape, result)], options)
+
+    def finish_all(
+        self,
+        operator: str,
+        inputs: list[int],
+        results: Sequence[tuple[Sequence[int], dict]],
         options: dict | None = None,
     ) -> Case:
-        output = self.builder.tensor(shape, scale=scale, zero_point=zero_point)
-        self.builder.operator(operator, inputs, [output], options)
-        self.builder.output(output)
+        """Add the operator with an output for each (shape, arguments of the tensor)."""
+        outputs = [self.builder.tensor(shape, **fields) for shape, fields in results]
+        self.builder.operator(operator, inputs, outputs, options)
+        for output in outputs:
+            self.builder.output(output)
         return self.builder.build(), self.inputs
 
 

@@ -31,6 +31,8 @@ class Refusal:
     make: Callable[[], bytes]
     outcome: Outcome
     message: str
+    fill: float | None = None
+    """What every element of the inputs is; None is random."""
 
 
 OVERFLOW = {"fused_activation_function": "RELU6"}
@@ -143,7 +145,9 @@ REFUSALS: dict[str, Refusal] = {
     "SOFTMAX tiny input scale": Refusal(
         partial(softmax, scale=2.0**-26), OracleAborted, "multiplier"
     ),
-    "SOFTMAX of 512 equal logits": Refusal(partial(softmax, length=512), OracleAborted, "512"),
+    "SOFTMAX of 512 equal logits": Refusal(
+        partial(softmax, length=512), OracleAborted, "512", fill=7
+    ),
     "MEAN axis out of range": Refusal(
         partial(one_operator, "MEAN", [(2, 2)], (2,), constants=(np.array([2], np.int32),)),
         OracleRejected,

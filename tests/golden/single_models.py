@@ -17,14 +17,19 @@ def one_operator(
     zero_points: tuple[int, ...] = (0, 0, 0),
     options: dict | None = None,
     constants: tuple = (),
+    order: tuple[int, ...] | None = None,
+    dtype: type = np.int8,
+    outputs: int = 1,
+    source_dtype: type = np.int8,
 ) -> bytes:
-    """Build ``name`` on int8 inputs of ``shapes``; the last scale and zero point are the output's.
+    """Build ``name`` on inputs of ``shapes``; the last scale and zero point are the outputs'.
 
-    ``constants`` follow the inputs: arrays, or (array, scale, zero point, axis).
+    ``constants`` follow the inputs: arrays, or (array, scale, zero point, axis). ``order`` permutes
+    them all. Only int8 outputs are quantized.
     """
     builder = ModelBuilder()
     inputs = [
-        builder.input(shape, scale=scales[i], zero_point=zero_points[i])
+        builder.input(shape, scale=scales[i], zero_point=zero_points[i], dtype=source_dtype)
         for i, shape in enumerate(shapes)
     ]
     for constant in constants:
@@ -33,9 +38,14 @@ def one_operator(
             inputs.append(builder.constant(array, scale=scale, zero_point=zero_point, axis=axis))
         else:
             inputs.append(builder.constant(constant))
-    result = builder.tensor(output, scale=scales[-1], zero_point=zero_points[-1])
-    builder.operator(name, inputs, [result], options)
-    builder.output(result)
+    scale = scales[-1] if dtype == np.int8 else None
+    results = [
+        builder.tensor(output, scale=scale, zero_point=zero_points[-1], dtype=dtype)
+        for _ in range(outputs)
+    ]
+    builder.operator(name, [inputs[i] for i in order or range(len(inputs))], results, options)
+    for result in results:
+        builder.output(result)
     return builder.build()
 
 
@@ -105,3 +115,31 @@ def depthwise(
     *, weights: tuple = weights_of((1, 1, 1, 3), 0.5), bias: tuple | None = None, **options: int
 ) -> bytes:
     return convolution(name="DEPTHWISE_CONV_2D", weights=weights, bias=bias, outputs=3, **options)
+
+
+def moved(name: str, shape: tuple[int, ...], output: tuple[int, ...], *constants, **more) -> bytes:
+    """Build an operator on one input; lists among ``constants`` are int32."""
+    arrays = [np.array(c, np.int32) if isinstance(c, (list, int)) else c for c in constants]
+    return one_operator(name, [shape], output, constants=tuple(arrays), **more)
+
+
+def transposed(
+    result: tuple[int, ...] = (1, 3, 3, 1),
+    *,
+    source: tuple[int, ...] = (1, 2, 2, 1),
+    weights: tuple = weights_of((1, 2, 2, 1), 0.5),
+    bias: tuple | None = None,
+    shape: np.ndarray | None = None,
+    **options: int | str,
+) -> bytes:
+    given = np.array(result, np.int32) if shape is None else shape
+    constants = (given, weights) if bias is None else (given, weights, bias)
+    order = (1, 2, 0) if bias is None else (1, 2, 0, 3)
+    return one_operator(
+        "TRANSPOSE_CONV",
+        [source],
+        result,
+        constants=constants,
+        order=order,
+        options=WINDOW | options,
+    )

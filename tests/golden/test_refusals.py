@@ -8,30 +8,34 @@ from eightfold.execute import run_operator
 from eightfold.model import Graph, load_model
 from eightfold.oracle import Oracle, OracleAborted, OracleRejected
 from golden.errors import AbortedError, RejectedError, UndefinedError
-from tests.golden.refusals import REFUSALS, UNDEFINED
-from tests.golden.tolerated import TOLERATED
+from tests.golden import refusals, refusals_movement, refusals_values, tolerated, tolerated_movement
 
 Inputs = dict[int, np.ndarray]
 
+REFUSALS = refusals.REFUSALS | refusals_values.REFUSALS | refusals_movement.REFUSALS
+UNDEFINED = refusals.UNDEFINED | refusals_values.UNDEFINED | refusals_movement.UNDEFINED
+TOLERATED = tolerated.TOLERATED | tolerated_movement.TOLERATED
 
-def prepare(model: bytes) -> tuple[Graph, Inputs]:
+
+def prepare(model: bytes, fill: float | None = None) -> tuple[Graph, Inputs]:
     graph = load_model(model)
     rng = np.random.default_rng(0)
-    shapes = {index: graph.tensors[index].shape for index in graph.inputs}
-    return graph, {i: rng.integers(-128, 128, s).astype(np.int8) for i, s in shapes.items()}
+    inputs = {}
+    for tensor in (graph.tensors[index] for index in graph.inputs):
+        random = rng.integers(-128, 128, tensor.shape) if fill is None else fill
+        inputs[tensor.index] = np.full(tensor.shape, random, tensor.dtype)
+    return graph, inputs
 
 
-def run(graph: Graph, inputs: Inputs) -> np.ndarray:
-    return run_operator(graph, graph.operators[0], inputs)[0]
+def run(graph: Graph, inputs: Inputs) -> list[np.ndarray]:
+    return run_operator(graph, graph.operators[0], inputs)
 
 
 @pytest.mark.parametrize("rule", REFUSALS)
 def test_golden_raises_where_litert_stops(oracle: Oracle, rule: str) -> None:
     refusal = REFUSALS[rule]
     model = refusal.make()
-    graph, inputs = prepare(model)
-    if rule == "SOFTMAX of 512 equal logits":
-        inputs[graph.inputs[0]][:] = 7
+    graph, inputs = prepare(model, refusal.fill)
     with pytest.raises(refusal.outcome):
         oracle.run(model, inputs)
     with pytest.raises(InputError, match=refusal.message) as raised:
@@ -43,9 +47,9 @@ def test_golden_raises_where_litert_stops(oracle: Oracle, rule: str) -> None:
 
 @pytest.mark.parametrize("rule", UNDEFINED)
 def test_golden_raises_where_no_number_follows(oracle: Oracle, rule: str) -> None:
-    make, message = UNDEFINED[rule]
+    make, message, *fill = UNDEFINED[rule]
     model = make()
-    graph, inputs = prepare(model)
+    graph, inputs = prepare(model, *fill)
     oracle.run(model, inputs)  # LiteRT says nothing
     with pytest.raises(InputError, match=message) as raised:
         run(graph, inputs)
@@ -55,8 +59,7 @@ def test_golden_raises_where_no_number_follows(oracle: Oracle, rule: str) -> Non
 @pytest.mark.parametrize("rule", TOLERATED)
 def test_golden_equals_litert_on_what_it_tolerates(oracle: Oracle, rule: str) -> None:
     model = TOLERATED[rule]()
-    graph, inputs = prepare(model)
-    if "wraps" in rule or "equal logits" in rule:
-        inputs[graph.inputs[0]][:] = 127
-    expected = oracle.run(model, inputs)[graph.outputs[0]]
-    np.testing.assert_array_equal(run(graph, inputs), expected, strict=True)
+    graph, inputs = prepare(model, 127 if "wraps" in rule or "equal logits" in rule else None)
+    expected = oracle.run(model, inputs)
+    for index, got in zip(graph.outputs, run(graph, inputs), strict=True):
+        np.testing.assert_array_equal(got, expected[index], strict=True)

@@ -10,6 +10,7 @@ from golden.convolution import conv_2d
 from golden.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from golden.fully_connected import fully_connected, integer_multipliers
 from golden.quantization import Quantization
+from golden.rectifiers import prelu
 from golden.unary import CODES, logistic, tanh
 from golden.windows import Window
 
@@ -132,3 +133,25 @@ def test_sub_with_float32_multipliers_differs_in_few_elements_from_float64() -> 
         assert np.max(np.abs(both[0] - both[1])) <= 1
         differing += np.count_nonzero(both[0] != both[1])
     assert 0 < differing < 60 * 65536 // 100
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_prelu_takes_its_multipliers_in_float64(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scale, slope, output = (np.float32(2.0 ** rng.uniform(-6, -2)) for _ in range(3))
+    got = prelu(
+        EVERY_CODE[:, None].repeat(256, axis=1),
+        EVERY_CODE,
+        input_quantization=per_tensor(float(scale), 3),
+        alpha_quantization=per_tensor(float(slope), -7),
+        output_quantization=per_tensor(float(output), 11),
+        reference="tflm",
+    )
+    v = (CODES - 3)[:, None]
+    one = quantize_multiplier(float(scale) / float(output))
+    both = quantize_multiplier(float(scale) * float(slope) / float(output))
+    positive = multiply_by_quantized_multiplier(v, *one)
+    negative = multiply_by_quantized_multiplier(v * (CODES + 7), *both)
+    np.testing.assert_array_equal(
+        got, np.clip(np.where(v >= 0, positive, negative) + 11, -128, 127)
+    )

@@ -1,0 +1,150 @@
+"""Copies between blocks of pixels and channels or batches."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.errors import RejectedError
+from golden.quantization import Quantization
+
+
+def space_to_depth(x: NDArray, block_size: int) -> NDArray:
+    """Return SPACE_TO_DEPTH: ``out[n, y, x, (dy*B + dx)*C + c] = in[n, y*B + dy, x*B + dx, c]``.
+
+    Equals LiteRT and TFLite Micro; scales and zero points have no effect.
+
+    Raises
+    ------
+    RejectedError
+        If the rank is not 4, or the block does not divide height and width.
+    """
+    n, h, w, c = _four(x, block_size)
+    if h % block_size or w % block_size:
+        raise RejectedError(f"blocks of {block_size} do not divide {h} x {w}")
+    rows, columns = h // block_size, w // block_size
+    blocks = x.reshape(n, rows, block_size, columns, block_size, c)
+    return blocks.transpose(0, 1, 3, 2, 4, 5).reshape(n, rows, columns, c * block_size**2)
+
+
+def depth_to_space(x: NDArray, block_size: int) -> NDArray:
+    """Return DEPTH_TO_SPACE, the inverse of `space_to_depth`.
+
+    Raises
+    ------
+    RejectedError
+        If the rank is not 4, or the channels are no multiple of the block's pixels.
+    """
+    n, h, w, c = _four(x, block_size)
+    if c % block_size**2:
+        raise RejectedError(f"{c} channels are no multiple of {block_size}^2")
+    blocks = x.reshape(n, h, w, block_size, block_size, c // block_size**2)
+    pixels = blocks.transpose(0, 1, 3, 2, 4, 5)
+    return pixels.reshape(n, h * block_size, w * block_size, c // block_size**2)
+
+
+def _four(x: NDArray, block_size: int) -> tuple[int, int, int, int]:
+    if x.ndim != 4 or block_size < 1:
+        raise RejectedError(f"rank must be 4, not {x.ndim}; block at least 1, not {block_size}")
+    n, h, w, c = x.shape
+    return n, h, w, c
+
+
+def space_to_batch_nd(
+    x: NDArray[np.int8],
+    block: Sequence[int],
+    paddings: NDArray[np.integer],
+    *,
+    input_quantization: Quantization,
+    output_quantization: Quantization,
+) -> NDArray[np.int8]:
+    """Return SPACE_TO_BATCH_ND, after padding with the zero point.
+
+    ``out[(dy*Bw + dx)*N + n, y, x, c] = in[n, y*Bh + dy, x*Bw + dx, c]``. A negative padding crops.
+    Equals LiteRT and, for paddings from 0, TFLite Micro.
+
+    Parameters
+    ----------
+    x
+        Shape (n, h, w, c) or (n, h, c).
+    block
+        One size per spatial dimension.
+    paddings
+        Shape (spatial dimensions, 2): before, after.
+
+    Raises
+    ------
+    RejectedError
+        If the rank is not 3 or 4, scale or zero point of input and output differ, numbers do not
+        fit, or a block does not divide the padded size.
+    """
+    _check_batches(x, block, paddings, input_quantization, output_quantization)
+    fill = output_quantization.per_tensor()[1]
+    grown = np.maximum(paddings, 0).tolist()
+    padded = np.pad(x, [(0, 0), *grown, (0, 0)], constant_values=fill)
+    for axis, size in enumerate(block, start=1):
+        left = padded.shape[axis] + int(np.minimum(paddings[axis - 1], 0).sum())
+        if left < 0 or left % size:
+            raise RejectedError(f"blocks of {size} do not divide {left}")
+    padded = _cropped(padded, -np.minimum(paddings, 0))
+    for axis, size in reversed([*enumerate(block, start=1)]):
+        # The last dimension's phase varies fastest, just above the old batch.
+        n, whole = padded.shape[0], padded.shape
+        rows = padded.reshape(*whole[:axis], whole[axis] // size, size, *whole[axis + 1 :])
+        phases = np.moveaxis(rows, axis + 1, 0)
+        padded = phases.reshape(size * n, *phases.shape[2:])
+    return padded
+
+
+def batch_to_space_nd(
+    x: NDArray[np.int8],
+    block: Sequence[int],
+    crops: NDArray[np.integer],
+    *,
+    input_quantization: Quantization,
+    output_quantization: Quantization,
+) -> NDArray[np.int8]:
+    """Return BATCH_TO_SPACE_ND: the inverse of `space_to_batch_nd`, cropped afterwards.
+
+    Equals LiteRT and TFLite Micro. Parameters as `space_to_batch_nd`.
+
+    Raises
+    ------
+    RejectedError
+        If the rank is not 3 or 4, scale or zero point of input and output differ, numbers do not
+        fit, the blocks do not divide the batch, or a crop is negative or too large.
+    """
+    _check_batches(x, block, crops, input_quantization, output_quantization)
+    if np.any(crops < 0):
+        raise RejectedError("crops must not be negative")
+    batches = x
+    for axis, size in enumerate(block, start=1):
+        if batches.shape[0] % size:
+            raise RejectedError(f"blocks of {size} do not divide {batches.shape[0]} batches")
+        n, whole = batches.shape[0] // size, batches.shape
+        rows = np.moveaxis(batches.reshape(size, n, *whole[1:]), 0, axis + 1)
+        batches = rows.reshape(n, *whole[1:axis], whole[axis] * size, *whole[axis + 1 :])
+        if crops[axis - 1].sum() > batches.shape[axis]:
+            raise RejectedError(f"crops {crops[axis - 1].tolist()} of {batches.shape[axis]}")
+    return _cropped(batches, crops)
+
+
+def _check_batches(
+    x: NDArray,
+    block: Sequence[int],
+    margins: NDArray[np.integer],
+    inputs: Quantization,
+    output: Quantization,
+) -> None:
+    if x.ndim not in (3, 4):
+        raise RejectedError(f"the input must have rank 3 or 4, not {x.ndim}")
+    if inputs.per_tensor() != output.per_tensor():
+        raise RejectedError("input and output must have the same scale and zero point")
+    if len(block) != x.ndim - 2 or margins.shape != (x.ndim - 2, 2) or min(block) < 1:
+        raise RejectedError(f"{x.ndim - 2} blocks from 1 and as many pairs are needed")
+
+
+def _cropped(x: NDArray, crops: NDArray[np.integer]) -> NDArray:
+    for axis, (before, after) in enumerate(crops.tolist(), start=1):
+        x = x.take(range(before, x.shape[axis] - after), axis=axis)
+    return x

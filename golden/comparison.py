@@ -1,0 +1,116 @@
+"""The six comparisons, MAXIMUM and MINIMUM, with broadcasting."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.binary import broadcast
+from golden.errors import UndefinedError
+from golden.fixed_point import (
+    Integers,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier_smaller_than_one,
+)
+from golden.quantization import Quantization
+
+COMPARISON_LEFT_SHIFT = 8
+"""Fraction bits of the real values that are compared."""
+
+_Codes = NDArray[np.int8]
+_Bools = NDArray[np.bool_]
+
+
+def compared_operand(x: _Codes, quantization: Quantization) -> Integers:
+    """Return the real value ``s * (x - z)`` in steps of 1/256, through the multiplier pair.
+
+    A function of one code: a table of 256 entries. With s < 1/256 different codes can become
+    equal.
+
+    Raises
+    ------
+    AbortedError
+        If the scale is 1.
+    UndefinedError
+        If the scale is above 1, where LiteRT shifts by a negative number and TFLM aborts.
+    """
+    scale, zero_point = quantization.per_tensor()
+    if scale > 1:
+        raise UndefinedError(f"a comparison needs scales below 1, not {scale}")
+    pair = quantize_multiplier_smaller_than_one(float(scale))
+    difference = x.astype(np.int64) - zero_point
+    return multiply_by_quantized_multiplier(difference << COMPARISON_LEFT_SHIFT, *pair)
+
+
+def _comparison(
+    compare: Callable[[Integers, Integers], _Bools],
+    a: _Codes,
+    b: _Codes,
+    a_quantization: Quantization,
+    b_quantization: Quantization,
+) -> _Bools:
+    x, y = broadcast(a, b)
+    return compare(compared_operand(x, a_quantization), compared_operand(y, b_quantization))
+
+
+def less(
+    a: _Codes, b: _Codes, *, a_quantization: Quantization, b_quantization: Quantization
+) -> _Bools:
+    """Return whether ``a < b``, both as `compared_operand`; bool, the common shape.
+
+    Equals LiteRT, and TFLite Micro wherever that does not abort.
+    """
+    return _comparison(np.less, a, b, a_quantization, b_quantization)
+
+
+def less_equal(
+    a: _Codes, b: _Codes, *, a_quantization: Quantization, b_quantization: Quantization
+) -> _Bools:
+    """Return whether ``a <= b``; see `less`."""
+    return _comparison(np.less_equal, a, b, a_quantization, b_quantization)
+
+
+def greater(
+    a: _Codes, b: _Codes, *, a_quantization: Quantization, b_quantization: Quantization
+) -> _Bools:
+    """Return whether ``a > b``; see `less`."""
+    return _comparison(np.greater, a, b, a_quantization, b_quantization)
+
+
+def greater_equal(
+    a: _Codes, b: _Codes, *, a_quantization: Quantization, b_quantization: Quantization
+) -> _Bools:
+    """Return whether ``a >= b``; see `less`."""
+    return _comparison(np.greater_equal, a, b, a_quantization, b_quantization)
+
+
+def equal(
+    a: _Codes, b: _Codes, *, a_quantization: Quantization, b_quantization: Quantization
+) -> _Bools:
+    """Return whether ``a = b``; see `less`."""
+    return _comparison(np.equal, a, b, a_quantization, b_quantization)
+
+
+def not_equal(
+    a: _Codes, b: _Codes, *, a_quantization: Quantization, b_quantization: Quantization
+) -> _Bools:
+    """Return whether ``a != b``; see `less`."""
+    return _comparison(np.not_equal, a, b, a_quantization, b_quantization)
+
+
+def maximum(a: _Codes, b: _Codes) -> _Codes:
+    """Return the larger raw code of each pair; scales and zero points have no effect.
+
+    Equals LiteRT and TFLite Micro.
+
+    Raises
+    ------
+    RejectedError, AbortedError
+        As `golden.binary.broadcast`.
+    """
+    return np.maximum(*broadcast(a, b))
+
+
+def minimum(a: _Codes, b: _Codes) -> _Codes:
+    """Return the smaller raw code of each pair; see `maximum`."""
+    return np.minimum(*broadcast(a, b))

@@ -1,0 +1,53 @@
+"""QUANTIZE and DEQUANTIZE between float32 and int8, at the edges of a network."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.errors import UndefinedError
+from golden.fixed_point import INT32_MAX, INT32_MIN, wrap32
+from golden.quantization import Quantization, clamp
+from golden.rounding import round_half_away
+
+
+def quantize_float(
+    x: NDArray[np.float32], *, output_quantization: Quantization
+) -> NDArray[np.int8]:
+    """Return QUANTIZE of float32: ``round(x / s) + z``, in float32, ties away from zero, clamped.
+
+    One scale, or one per slice along the output's axis. Equals LiteRT's reference kernel.
+
+    Raises
+    ------
+    UndefinedError
+        If a value is not a number, or ``round(x / s)`` leaves int32.
+    """
+    scale, zero_point = _along_axis(output_quantization, x.ndim)
+    with np.errstate(over="ignore", under="ignore"):
+        steps = round_half_away(x / scale).astype(np.float64)
+    if not np.all((steps >= INT32_MIN) & (steps <= INT32_MAX)):
+        raise UndefinedError("a value must be a number whose code fits int32")
+    return clamp(wrap32(steps.astype(np.int64) + zero_point))
+
+
+def dequantize(x: NDArray[np.int8], *, input_quantization: Quantization) -> NDArray[np.float32]:
+    """Return DEQUANTIZE: ``s * (q - z)`` in float64, rounded to float32.
+
+    One scale, or one per slice along the input's axis, where the product is in float32.
+    Equals LiteRT's reference kernel.
+    """
+    scale, zero_point = _along_axis(input_quantization, x.ndim)
+    difference = x.astype(np.int64) - zero_point
+    # The exact product has at most 24 + 9 bits: one rounding to float32, in either precision.
+    return (scale.astype(np.float64) * difference).astype(np.float32)
+
+
+def _along_axis(
+    quantization: Quantization, rank: int
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return scales and zero points in a shape that broadcasts over ``rank`` dimensions."""
+    if quantization.axis is None:
+        scale, zero_point = quantization.per_tensor()
+        return np.asarray(scale), np.asarray(zero_point)
+    shape = [1] * rank
+    shape[quantization.axis] = -1
+    return quantization.scale.reshape(shape), quantization.zero_point.reshape(shape)

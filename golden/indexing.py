@@ -1,0 +1,188 @@
+"""Operators that pick elements by index: SLICE, STRIDED_SLICE, GATHER. Nothing is rescaled."""
+
+import builtins
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.errors import RejectedError, UndefinedError
+
+
+def slice(x: NDArray, begin: Sequence[int], size: Sequence[int]) -> NDArray:
+    """Return SLICE: ``size`` elements from ``begin`` along each dimension; -1 is to the end.
+
+    Equals LiteRT, and TFLite Micro to rank 5.
+
+    Raises
+    ------
+    RejectedError
+        If numbers are missing, negative but for a size of -1, or reach beyond the end.
+    """
+    if len(begin) != x.ndim or len(size) != x.ndim:
+        raise RejectedError(f"SLICE needs {x.ndim} numbers for begin and for size")
+    taken = []
+    for first, count, whole in zip(begin, size, x.shape, strict=True):
+        last = whole if count == -1 else first + count
+        if not (0 <= first <= whole and count >= -1 and last <= whole):
+            raise RejectedError(f"begin {first} and size {count} do not fit into {whole}")
+        taken.append(builtins.slice(first, last))
+    return x[tuple(taken)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Masks:
+    """The options of STRIDED_SLICE; bit i of a mask is about entry i of begin, end and strides."""
+
+    begin: int = 0
+    """Ignore begin: from the first element in the direction of the stride."""
+
+    end: int = 0
+    """Ignore end: to the last element in the direction of the stride."""
+
+    ellipsis: int = 0
+    """The entry stands for all dimensions that no other entry names, and for one at least."""
+
+    new_axis: int = 0
+    """The entry stands for a new dimension of 1; without effect on an ellipsis."""
+
+    shrink_axis: int = 0
+    """Take one element, at begin, and remove the dimension; without effect on the above."""
+
+    offset: bool = False
+    """End counts from begin, and is not clamped; every dimension needs an entry with an end."""
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """Begin, end and stride, one each per entry."""
+
+    begin: Sequence[int]
+    end: Sequence[int]
+    strides: Sequence[int]
+    masks: Masks = field(default_factory=Masks)
+
+    def range(self, entry: int, size: int) -> builtins.slice | int:
+        """Return what an entry takes of a dimension of ``size``; an integer if it shrinks."""
+        stride, bit = self.strides[entry], 1 << entry
+        if stride == 0:
+            raise RejectedError("a stride must not be 0")
+        lowest, highest = (0, size) if stride > 0 else (-1, size - 1)
+
+        def position(index: int) -> int:
+            return min(max(index + size if index < 0 else index, lowest), highest)
+
+        start = position(self.begin[entry])
+        if self.masks.begin & bit:
+            start = 0 if stride > 0 else size - 1
+        if self.masks.shrink_axis & bit:
+            if stride < 0 or not 0 <= start < size:
+                raise UndefinedError(f"no element at {self.begin[entry]} of {size}, or backward")
+            return start
+        if self.masks.offset:
+            stop = start + self.end[entry]
+            if self.masks.end & bit or not 0 <= stop <= highest:
+                raise UndefinedError(f"end {self.end[entry]} from begin is not inside {size}")
+        else:
+            stop = position(self.end[entry])
+        if self.masks.end & bit:
+            stop = size if stride > 0 else -1
+        if start < 0:
+            return builtins.slice(0)
+        # To a slice, -1 would be the last element.
+        return builtins.slice(start, None if stop < 0 else stop, stride)
+
+
+def strided_slice(
+    x: NDArray,
+    begin: Sequence[int],
+    end: Sequence[int],
+    strides: Sequence[int],
+    masks: Masks | None = None,
+) -> NDArray:
+    """Return STRIDED_SLICE: along each dimension from ``begin`` to before ``end`` by ``strides``.
+
+    Negative positions count from the end, then all are clamped to the dimension. Dimensions without
+    an entry are taken whole, entries without a dimension are ignored. Equals LiteRT.
+
+    Raises
+    ------
+    RejectedError
+        If the numbers of entries differ, or a stride is 0.
+    UndefinedError
+        If a shrunk dimension has no element at begin or a negative stride, where LiteRT reads
+        nothing or out of bounds; or, with ``offset``, an end is missing, masked or outside, where
+        it reads out of bounds; or there are two ellipses; or an entry before the last new axis
+        has no dimension left.
+    """
+    options = masks or Masks()
+    if not len(begin) == len(end) == len(strides):
+        raise RejectedError("begin, end and strides must have as many entries")
+    count = len(begin)
+    every = (1 << count) - 1
+    if (options.ellipsis & every).bit_count() > 1:
+        raise UndefinedError("there may be one ellipsis")
+    if options.new_axis > every:
+        raise UndefinedError("a new axis needs an entry")
+    entries = _Entries(begin, end, strides, options)
+    added = (options.new_axis & ~options.ellipsis).bit_count()
+    taken: list[builtins.slice | int | None] = []
+    dims = 0  # of x, used up
+    for entry in range(count):
+        if len(taken) == x.ndim + added:
+            break
+        bit = 1 << entry
+        if options.new_axis & ~options.ellipsis & bit:
+            taken.append(None)
+            continue
+        if dims == x.ndim:
+            raise UndefinedError(f"no dimension is left for entry {entry}")
+        if options.ellipsis & bit:
+            # For at least one dimension, even where numpy's would stand for none.
+            span = min(max(1, 1 + x.ndim + added - count), x.ndim - dims)
+            taken += [builtins.slice(None)] * span
+            dims += span
+        else:
+            taken.append(entries.range(entry, x.shape[dims]))
+            dims += 1
+    if options.offset and (options.ellipsis or dims < x.ndim):
+        raise UndefinedError("ends from begin need an entry for every dimension")
+    return x[tuple(taken)]
+
+
+def gather(
+    x: NDArray, indices: NDArray[np.signedinteger], axis: int = 0, batch_dims: int = 0
+) -> NDArray:
+    """Return GATHER: the slices of ``x`` at ``indices`` along ``axis``.
+
+    ``out[b..., i..., j..., k...] = x[b..., i..., indices[b..., j...], k...]`` with ``batch_dims``
+    dimensions b and axis the one after i. Equals LiteRT and TFLite Micro.
+
+    Parameters
+    ----------
+    indices
+        int16, int32 or int64, any shape.
+    axis, batch_dims
+        Negative ones count from the end, of the input and of ``indices``.
+
+    Raises
+    ------
+    RejectedError
+        If an index is negative or too large, or axis or batch dimensions do not fit.
+    """
+    if not -x.ndim <= axis < x.ndim:
+        raise RejectedError(f"axis {axis} of rank {x.ndim}")
+    place = axis % x.ndim
+    batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
+    if not 0 <= batch <= min(place, indices.ndim):
+        raise RejectedError(f"batch_dims {batch_dims} at axis {axis}, indices {indices.shape}")
+    if x.shape[:batch] != indices.shape[:batch]:
+        raise RejectedError(f"batches {x.shape[:batch]} and {indices.shape[:batch]} differ")
+    if indices.size and not (indices.min() >= 0 and indices.max() < x.shape[place]):
+        raise RejectedError(f"an index must be in 0..{x.shape[place] - 1}")
+    lead, inner = x.shape[:batch], x.shape[batch:place]
+    result = np.empty((*lead, *inner, *indices.shape[batch:], *x.shape[place + 1 :]), x.dtype)
+    for where in np.ndindex(*lead):
+        result[where] = x[where].take(indices[where], axis=place - batch)
+    return result

@@ -1,0 +1,98 @@
+"""Operators that join tensors or take one apart: CONCATENATION, PACK, SPLIT, UNPACK.
+
+Codes are copied, nothing is rescaled. All equal LiteRT and TFLite Micro.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.errors import RejectedError
+from golden.movement import check_same
+from golden.quantization import Quantization
+
+_Quantizations = Sequence[Quantization | None]
+
+
+def concatenation(
+    arrays: Sequence[NDArray],
+    axis: int,
+    *,
+    quantizations: _Quantizations = (),
+    activation: str = "NONE",
+) -> NDArray:
+    """Return the arrays one after the other along ``axis``, which may be negative.
+
+    Parameters
+    ----------
+    quantizations
+        Of every input and the output.
+
+    Raises
+    ------
+    RejectedError
+        If sizes do not fit, the axis is out of range, scales or zero points differ, or there is
+        an activation.
+    """
+    if activation != "NONE":
+        raise RejectedError(f"CONCATENATION does not fuse {activation}")
+    check_same("CONCATENATION", *(quantizations or (None,)))
+    rank = arrays[0].ndim
+    if not -rank <= axis < rank:
+        raise RejectedError(f"axis {axis} of rank {rank}")
+    rests = {(*a.shape[: axis % rank], -1, *a.shape[axis % rank + 1 :]) for a in arrays}
+    if len(rests) > 1 or any(a.ndim != rank for a in arrays):
+        raise RejectedError(f"shapes {[a.shape for a in arrays]} do not join along axis {axis}")
+    return np.concatenate(arrays, axis)
+
+
+def pack(arrays: Sequence[NDArray], axis: int, *, quantizations: _Quantizations = ()) -> NDArray:
+    """Return the arrays, all of one shape, along a new dimension at ``axis``.
+
+    Raises
+    ------
+    RejectedError
+        If shapes, scales or zero points (of inputs and output) differ, or the axis is out of range.
+    """
+    check_same("PACK", *(quantizations or (None,)))
+    rank = arrays[0].ndim
+    if not -rank - 1 <= axis <= rank:
+        raise RejectedError(f"axis {axis} of rank {rank}")
+    if len({a.shape for a in arrays}) > 1:
+        raise RejectedError(f"shapes {[a.shape for a in arrays]} differ")
+    return np.stack(arrays, axis)
+
+
+def split(x: NDArray, axis: int, count: int) -> list[NDArray]:
+    """Return ``count`` equal parts of ``x`` along ``axis``, which may be negative.
+
+    Raises
+    ------
+    RejectedError
+        If the axis is out of range, or the parts would not be equal.
+    """
+    if not -x.ndim <= axis < x.ndim:
+        raise RejectedError(f"axis {axis} of rank {x.ndim}")
+    if count < 1 or x.shape[axis] % count:
+        raise RejectedError(f"{x.shape[axis]} does not split into {count} equal parts")
+    return np.split(x, count, axis)
+
+
+def unpack(
+    x: NDArray, axis: int, count: int, *, quantizations: _Quantizations = ()
+) -> list[NDArray]:
+    """Return the ``count`` slices of ``x`` along ``axis``, that dimension removed.
+
+    Raises
+    ------
+    RejectedError
+        If the axis is out of range or has another size, or scales or zero points (of input and
+        outputs) differ.
+    """
+    check_same("UNPACK", *(quantizations or (None,)))
+    if not -x.ndim <= axis < x.ndim:
+        raise RejectedError(f"axis {axis} of rank {x.ndim}")
+    if x.shape[axis] != count:
+        raise RejectedError(f"{x.shape[axis]} slices, not {count}")
+    return [x.take(i, axis) for i in range(count)]

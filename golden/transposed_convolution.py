@@ -1,0 +1,122 @@
+"""TRANSPOSE_CONV and its int32 accumulators."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.convolution import (
+    check_axis,
+    check_bias_zero_point,
+    checked_bias,
+    requantize_channels,
+)
+from golden.errors import RejectedError
+from golden.exact_product import exact_matmul
+from golden.quantization import Quantization
+from golden.windows import Window
+
+
+def transpose_conv_accumulators(
+    x: NDArray[np.int8],
+    weights: NDArray[np.int8],
+    bias: NDArray[np.int32] | None,
+    *,
+    output_shape: Sequence[int],
+    input_zero_point: int,
+    window: Window,
+) -> NDArray[np.int32]:
+    """Return ``wrap32(sum of w * (x - z), + bias)``, each pixel of ``x`` spread over a window.
+
+    Pixel (iy, ix) adds to output (iy * stride - pad + ky, ix * stride - pad + kx), if that is
+    inside; ``window`` is that of the convolution from output to input, and gives pad.
+
+    Parameters
+    ----------
+    x
+        Shape (n, h, w, i).
+    weights
+        Shape (o, kh, kw, i).
+    bias
+        Shape (o,), or None for 0.
+    output_shape
+        (n, oh, ow, o).
+
+    Returns
+    -------
+    int32, shape ``output_shape``.
+
+    Raises
+    ------
+    RejectedError
+        If the shapes do not fit, or a convolution of the output would not have the input's size.
+    """
+    if x.ndim != 4 or weights.ndim != 4 or len(output_shape) != 4:
+        raise RejectedError("input, filter and output must have rank 4")
+    n, *size, channels = (int(length) for length in output_shape)
+    if n != x.shape[0] or channels != weights.shape[0] or x.shape[3] != weights.shape[3]:
+        raise RejectedError(
+            f"input {x.shape}, filter {weights.shape} and output {tuple(output_shape)} do not fit"
+        )
+    for axis in (0, 1):
+        room = window.padding == "SAME" or size[axis] >= window.extent(axis)
+        if not room or window.output_size(axis, size[axis]) != x.shape[1 + axis]:
+            raise RejectedError(f"{x.shape[1 + axis]} inputs do not give {size[axis]} outputs")
+    acc = _spread(x.astype(np.int16) - np.int16(input_zero_point), weights, size, window)
+    if bias is not None:
+        acc += checked_bias(bias, channels)
+    return acc.astype(np.int32)
+
+
+def _spread(
+    x: NDArray[np.int16], weights: NDArray[np.int8], size: Sequence[int], window: Window
+) -> NDArray[np.int64]:
+    (n, h, w, depth), (channels, kh, kw, _) = x.shape, weights.shape
+    (sy, sx), pads = window.stride, [window.pads(axis, size[axis])[0] for axis in (0, 1)]
+    reach = [(h - 1) * sy + kh, (w - 1) * sx + kw]
+    room = [max(r, pad + length) for r, pad, length in zip(reach, pads, size, strict=True)]
+    acc = np.zeros((n, *room, channels), dtype=np.int64)
+    rows = x.reshape(-1, depth)
+    for ky, kx in np.ndindex(kh, kw):
+        part = exact_matmul(rows, weights[:, ky, kx].T).reshape(n, h, w, channels)
+        acc[:, ky : ky + h * sy : sy, kx : kx + w * sx : sx][:, :h, :w] += part
+    return acc[:, pads[0] : pads[0] + size[0], pads[1] : pads[1] + size[1]]
+
+
+def transpose_conv(
+    x: NDArray[np.int8],
+    weights: NDArray[np.int8],
+    bias: NDArray[np.int32] | None,
+    *,
+    output_shape: Sequence[int],
+    input_quantization: Quantization,
+    weight_quantization: Quantization,
+    output_quantization: Quantization,
+    window: Window,
+    bias_quantization: Quantization | None = None,
+    activation: str = "NONE",
+) -> NDArray[np.int8]:
+    """Return TRANSPOSE_CONV: the accumulators, requantized per output channel as CONV_2D.
+
+    Shapes as in `transpose_conv_accumulators`. Filter zero points and bias scale are ignored.
+    Equals LiteRT and TFLite Micro.
+
+    Raises
+    ------
+    RejectedError
+        As `transpose_conv_accumulators`; or if the bias zero point is not 0; if the scales are
+        neither one nor one per output channel.
+    """
+    check_bias_zero_point(bias_quantization)
+    check_axis(weight_quantization, weights.shape, weights.shape[0])
+    acc = transpose_conv_accumulators(
+        x,
+        weights,
+        bias,
+        output_shape=output_shape,
+        input_zero_point=input_quantization.per_tensor()[1],
+        window=window,
+    )
+    return requantize_channels(
+        acc, input_quantization, weight_quantization, output_quantization, activation
+    )
