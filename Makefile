@@ -8,9 +8,11 @@ SYNTH := .venv/.setup-synth-done
 CONFIG ?= base
 SEEDS ?= 3
 JOBS ?= 2
+CASES ?= 3000
+SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check verilog synth clean
+.PHONY: help setup run test test-long check verilog synth clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | \
@@ -34,6 +36,10 @@ run: $(SETUP) ## the handwritten digits through the hardware, every tensor again
 
 test: $(SETUP) ## all tests on Verilator and, if installed, Icarus (about 20 minutes on 2 cores)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+test-long: $(SETUP) ## golden against LiteRT on CASES=3000 random models per operator from seed SEED=0
+	@EIGHTFOLD_CASES=$(CASES) EIGHTFOLD_SEED=$(SEED) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal \
+		tests/golden/test_against_litert.py tests/eightfold/test_random_networks.py
 
 check: $(SETUP) ## format, lint, types and the fast tests; passes on every commit
 	@$(BIN)/ruff format --check --quiet . || { echo "make check: run .venv/bin/ruff format" >&2; exit 1; }

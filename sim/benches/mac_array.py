@@ -96,6 +96,17 @@ async def random_programs(dut: Any, stall: float | None) -> None:
 
 
 @cocotb.test()
+async def results_wait_for_a_slow_consumer(dut: Any) -> None:
+    """A result per cycle against a consumer that takes one in ten: none is lost."""
+    config = configuration()
+    bench = ArrayBench(dut, config, [0, 0, 0, 0.9])
+    builder = ProgramBuilder(config, rng())
+    for _ in range(config.parameter_banks - 1):
+        builder.dense(config.psum_depth, 1)
+    await bench.run(builder.build())
+
+
+@cocotb.test()
 async def one_vector_per_cycle(dut: Any) -> None:
     """Tiles of at least ``lanes`` pixels take a cycle per vector, weight changes included."""
     config = configuration()

@@ -81,7 +81,7 @@ def test_reports_a_bench_that_cannot_be_loaded(simulator):
 
 
 def test_reports_that_no_test_matches(simulator):
-    with pytest.raises(BenchFailed):
+    with pytest.raises(ValueError, match="no test was run"):
         run(simulator, "no_such_test")
 
 
