@@ -23,8 +23,8 @@ def operator_table() -> str:
     """Return one Markdown row per row of the spec."""
     functions = golden_functions()
     lines = [
-        "| # | Operator | Inputs | Output | Restriction | Golden |",
-        "|--:|---|---|---|---|---|",
+        "| # | Operator | Inputs | Output | Restriction | Golden | Test |",
+        "|--:|---|---|---|---|---|---|",
     ]
     for row in ROWS:
         name = f"{row.name} ({row.remark})" if row.remark else row.name
@@ -35,6 +35,7 @@ def operator_table() -> str:
             _operands(row.outputs, False),
             _restrictions(row),
             functions.get(row.name, "not yet"),
+            f"`-k [{row.name}-`" if row.name in SUPPORTED else "",
         )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

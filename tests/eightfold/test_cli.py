@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from eightfold import cli
 from eightfold.cli import one_line_errors
+from eightfold.model.builder import ModelBuilder
 
 DIGITS = Path(__file__).parent.parent.parent / "examples" / "digits"
 MODEL = str(DIGITS / "digits.tflite")
@@ -134,7 +135,34 @@ def test_a_comparison_that_fails_ends_with_1(
     assert "elements differ from LiteRT: first at operator 0 CONV_2D" in out
 
 
+def test_check_finds_nothing_in_a_conforming_model(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = call("check", MODEL, capsys=capsys)
+    assert status == 0
+    assert out.endswith("digits.tflite: 18 operators conform to the spec\n")
+    assert call("check", MODEL, "--json", capsys=capsys)[0] == 0
+
+
+def test_check_names_what_violates_the_spec(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    builder = ModelBuilder()
+    x = builder.input((1, 4), scale=0.5)
+    y = builder.tensor((1, 4), scale=0.0078125, zero_point=-128, name="gate")
+    builder.operator("LOGISTIC", [x], [y])
+    builder.output(y)
+    path = tmp_path / "wrong.tflite"
+    path.write_bytes(builder.build())
+    status, out, _ = call("check", path, capsys=capsys)
+    assert status == 1
+    assert out.startswith("violation: operator 0 LOGISTIC, tensor 1 'gate': ")
+    assert out.count("\n") == 1
+    assert "0.0078125" in out
+    status, out, _ = call("check", path, "--json", capsys=capsys)
+    assert status == 1
+    assert json.loads(out)["violations"] == 1
+
+
 def test_help_lists_the_commands() -> None:
     shown = CliRunner().invoke(cli.commands, ["--help"]).output
-    for command in ("run", "verilog", "synth"):
+    for command in ("run", "check", "verilog", "synth"):
         assert command in shown

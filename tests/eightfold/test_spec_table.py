@@ -7,6 +7,7 @@ import pytest
 
 from eightfold.execute import SUPPORTED
 from eightfold.spec import ROWS, table
+from tests.golden.random_models import OPERATORS
 
 _ROOT = Path(__file__).parents[2]
 
@@ -21,7 +22,7 @@ def test_table_has_a_row_for_each_operator() -> None:
     assert len(lines) == len(ROWS)
     for row, line in zip(ROWS, lines, strict=True):
         assert f" {row.name} " in line
-        assert line.count(" | ") == 5
+        assert line.count(" | ") == 6
         assert line.endswith("not yet |") == (row.name not in SUPPORTED)
 
 
@@ -51,3 +52,11 @@ def test_write_replaces_only_what_is_between_the_markers(
 def test_a_document_without_markers_is_refused() -> None:
     with pytest.raises(ValueError, match="operator table: begin"):
         table.document_with_table("nothing here")
+
+
+def test_every_row_has_a_test_against_litert() -> None:
+    rows = [line for line in table.operator_table().splitlines() if line.startswith("| ")][1:]
+    for line in rows:
+        name = line.split("|")[2].split()[0]
+        assert line.endswith(f"| `-k [{name}-` |")
+        assert name in OPERATORS
