@@ -11,11 +11,12 @@ from pathlib import Path
 
 import golden
 from eightfold.execute import SUPPORTED
+from eightfold.markers import replace_between
 from eightfold.spec.operand import label
 from eightfold.spec.row import INT8_RANGE, SAME, Granularity, Row, Source, TensorRule
 from eightfold.spec.rows import ROWS, place_of
 
-BEGIN, END = "<!-- operator table: begin -->", "<!-- operator table: end -->"
+PART = "operator table"
 DOCUMENT = Path("docs/operators.md")
 
 
@@ -66,11 +67,7 @@ def document_with_table(text: str) -> str:
     ValueError
         If the markers are missing.
     """
-    head, begin, rest = text.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"the markers {BEGIN} and {END} are missing")
-    return f"{head}{begin}\n{operator_table()}{end}{tail}"
+    return replace_between(text, PART, operator_table())
 
 
 def _operands(rules: tuple[TensorRule, ...], variadic: bool) -> str:

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from eightfold.errors import InputError
+from eightfold.markers import replace_between
 from eightfold.synth.report import SynthesisResult
 
-BEGIN, END = "<!-- synthesis table: begin -->", "<!-- synthesis table: end -->"
+PART = "synthesis table"
 
 
 def markdown_table(results: Iterable[SynthesisResult]) -> str:
@@ -53,8 +54,8 @@ def write_between_markers(path: Path, table: str) -> None:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; the table needs a file to go to") from None
-    if BEGIN not in text or END not in text:
-        raise InputError(f"{path}: the markers {BEGIN} and {END} are missing")
-    head, rest = text.split(BEGIN, 1)
-    tail = rest.split(END, 1)[1]
-    path.write_text(f"{head}{BEGIN}\n{table}{END}{tail}", encoding="utf-8")
+    try:
+        replaced = replace_between(text, PART, table)
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+    path.write_text(replaced, encoding="utf-8")

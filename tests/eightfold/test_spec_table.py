@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from eightfold.execute import SUPPORTED
+from eightfold.markers import begin, end
 from eightfold.spec import ROWS, table
 from tests.golden.random_models import OPERATORS
 
@@ -39,10 +40,12 @@ def test_write_replaces_only_what_is_between_the_markers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     document = tmp_path / "operators.md"
-    document.write_text(f"before\n{table.BEGIN}\nold\n{table.END}\nafter\n", encoding="utf-8")
+    document.write_text(
+        f"before\n{begin(table.PART)}\nold\n{end(table.PART)}\nafter\n", encoding="utf-8"
+    )
     monkeypatch.setattr(sys, "argv", ["table", "--write", str(document)])
     table.main()
-    expected = f"before\n{table.BEGIN}\n{table.operator_table()}{table.END}\nafter\n"
+    expected = f"before\n{begin(table.PART)}\n{table.operator_table()}{end(table.PART)}\nafter\n"
     assert document.read_text(encoding="utf-8") == expected
     monkeypatch.setattr(sys, "argv", ["table"])
     table.main()

@@ -151,7 +151,7 @@ def test_result_survives_json(mhz: tuple[float, ...]) -> None:
 def test_table_has_one_row_per_result() -> None:
     lines = markdown_table([result(), result(unit="requantizer", mhz=())]).splitlines()
     assert lines[2] == (
-        "| lane | small (8x8, infer) | LFE5U-85F, speed 6 | 10 | 3 | 0 | 0 "
+        "| lane | small (8x8, rows) | LFE5U-85F, speed 6 | 10 | 3 | 0 | 0 "
         "| 160 / 166 | 3 | 2 + 7 |"
     )
     assert "| requantizer |" in lines[3]
@@ -222,7 +222,7 @@ def test_figures_of_earlier_jobs_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_p
         main_jobs([unit], "small", out=tmp_path, console=Console(file=text, width=40))
     entries = json.loads((tmp_path / "synthesis.json").read_text())
     assert [entry["unit"] for entry in entries] == ["lane", "requantizer"]
-    assert (tmp_path / "synthesis.md").read_text().count("| small (8x8, infer) |") == 2
+    assert (tmp_path / "synthesis.md").read_text().count("| small (8x8, rows) |") == 2
     lines = text.getvalue().splitlines()
     assert lines[0].startswith("| Unit |"), "in a pipe the table comes first, without progress"
     assert "lane (small): a.Q to b.DI" in lines

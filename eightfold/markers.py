@@ -1,0 +1,26 @@
+"""The part of a Markdown document that a command writes, between two comments."""
+
+
+def begin(name: str) -> str:
+    """Return the comment in front of the generated part ``name``."""
+    return f"<!-- {name}: begin -->"
+
+
+def end(name: str) -> str:
+    """Return the comment behind the generated part ``name``."""
+    return f"<!-- {name}: end -->"
+
+
+def replace_between(text: str, name: str, content: str) -> str:
+    """Return ``text`` with ``content`` (whole lines) between the markers of ``name``.
+
+    Raises
+    ------
+    ValueError
+        If the markers are missing.
+    """
+    head, found, rest = text.partition(begin(name))
+    _, found_end, tail = rest.partition(end(name))
+    if not (found and found_end):
+        raise ValueError(f"the markers {begin(name)} and {end(name)} are missing")
+    return f"{head}{found}\n{content}{found_end}{tail}"
