@@ -1,16 +1,31 @@
 """Run one operator of a graph in numpy: operator names and options to the functions of golden."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from eightfold.errors import InputError
 from eightfold.model.graph import Graph, Operator
 from eightfold.operator_call import OperatorCall, quantization_of, window_of
+from eightfold.prepared import PreparedGraph
 from eightfold.runners import RUNNERS
+from eightfold.stacking import stack, stackable, unstack
 from golden.errors import SpecError
 
-__all__ = ["SUPPORTED", "quantization_of", "run_graph", "run_operator", "window_of"]
+__all__ = [
+    "SUPPORTED",
+    "quantization_of",
+    "run_graph",
+    "run_graphs",
+    "run_operator",
+    "window_of",
+]
+
+_STACKED = 16
+"""Inferences computed at a time: more gain little, and every tensor of all of them is kept."""
+
+_PREPARED: WeakKeyDictionary[Graph, dict[tuple[str, int], PreparedGraph]] = WeakKeyDictionary()
 
 
 def run_graph(
@@ -23,11 +38,49 @@ def run_graph(
     InputError
         As `run_operator`.
     """
-    values = dict(inputs)
-    for operator in graph.operators:
-        outputs = run_operator(graph, operator, values, reference)
-        values.update(zip(operator.outputs, outputs, strict=True))
-    return values
+    return _prepared(graph, reference, 1).run(graph, inputs, run_operator)
+
+
+def run_graphs(
+    graph: Graph, batch: Sequence[Mapping[int, np.ndarray]], reference: str = "litert"
+) -> list[dict[int, np.ndarray]]:
+    """Return `run_graph` of each entry of ``batch``, as stacks where the graph allows it.
+
+    Raises
+    ------
+    InputError
+        As `run_operator`, for the first entry that is refused.
+    """
+    results: list[dict[int, np.ndarray]] = []
+    for start in range(0, len(batch), _STACKED):
+        part = batch[start : start + _STACKED]
+        results += _stacked(graph, part, reference) or [
+            run_graph(graph, inputs, reference) for inputs in part
+        ]
+    return results
+
+
+def _stacked(
+    graph: Graph, batch: Sequence[Mapping[int, np.ndarray]], reference: str
+) -> list[dict[int, np.ndarray]] | None:
+    """Return the results of one run on the stack; None if it has to be one by one."""
+    if len(batch) == 1 or not stackable(graph):
+        return None
+    inputs = stack(graph, batch)
+    if inputs is None:
+        return None
+    try:
+        values = _prepared(graph, reference, len(batch)).run(graph, inputs, run_operator)
+    except InputError:
+        return None  # one of them is refused: which one, and why, turns out one by one
+    return unstack(graph, values, len(batch))
+
+
+def _prepared(graph: Graph, reference: str, stacked: int) -> PreparedGraph:
+    known = _PREPARED.setdefault(graph, {})
+    if (reference, stacked) not in known:
+        known[reference, stacked] = PreparedGraph(graph, reference, stacked)
+    return known[reference, stacked]
 
 
 def run_operator(

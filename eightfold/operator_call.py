@@ -1,6 +1,7 @@
 """What one operator of a graph works on: arrays, quantizations, windows, as golden takes them."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -82,7 +83,14 @@ class OperatorCall:
         self.reference: Reference = reference
         self._graph = graph
         self._values = values
+        self._substitutes: dict[int, np.ndarray] = {}
         self.outputs = tuple(graph.tensors[index] for index in operator.outputs)
+
+    def substituted(self, *arrays: np.ndarray) -> "OperatorCall":
+        """Return the call with its first inputs replaced by ``arrays``, constants too."""
+        call = copy(self)
+        call._substitutes = dict(enumerate(arrays))
+        return call
 
     def check_outputs(self, dtypes: Sequence[type[np.generic]], several: bool) -> None:
         """Check the outputs' dtypes, and their number: one, or any number from one."""
@@ -104,6 +112,8 @@ class OperatorCall:
 
     def optional(self, position: int) -> np.ndarray | None:
         """Return an input's array; None if it is absent."""
+        if position in self._substitutes:
+            return self._substitutes[position]
         tensor = self.tensor(position)
         if tensor is None:
             return None

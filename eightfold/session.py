@@ -11,7 +11,7 @@ import numpy as np
 from eightfold.config import AcceleratorConfig
 from eightfold.deviations import deviates, litert_outputs
 from eightfold.errors import HardwareError, InputError
-from eightfold.execute import run_graph
+from eightfold.execute import run_graphs
 from eightfold.macs import count_macs
 from eightfold.model import Graph, load_model
 from eightfold.oracle import Oracle, OracleError
@@ -130,7 +130,7 @@ class Session:
         graph = load_model(model)
         _check_inputs(graph, batch)
         if self.backend == "golden":
-            runs = [run_graph(graph, inputs, self.reference) for inputs in batch]
+            runs = run_graphs(graph, batch, self.reference)
             results = [self._result(model, graph, tensors, {}) for tensors in runs]
         else:
             results = self._simulate(model, graph, batch)

@@ -1,7 +1,8 @@
 """Time golden against LiteRT's reference kernels: ``python -m eightfold.speed MODEL.tflite...``.
 
-Both compute the same inference, alternately, on one thread of one process. Times are CPU times of
-that thread: on a busy machine they do not count what other programs do in between.
+The graph is loaded and prepared once, as LiteRT's interpreter is. Both compute the same inference,
+alternately, on one thread of one process. Times are CPU times of that thread: on a busy machine
+they do not count what other programs do in between.
 """
 
 import json
@@ -39,13 +40,16 @@ class Speed:
     litert_keeping: float
     """The same with every tensor kept, as `eightfold.oracle` runs it."""
 
+    batch: int = 1
+    """Inferences per measurement: golden computes them at once, LiteRT one by one."""
+
     @property
     def ratio(self) -> float:
         """Return golden's time over LiteRT's (not keeping tensors); at most 1: as fast."""
         return self.golden / self.litert
 
 
-def measure(model: str | Path, repeats: int = 21, seed: int = 0) -> Speed:
+def measure(model: str | Path, repeats: int = 21, seed: int = 0, batch: int = 1) -> Speed:
     """Measure one model in a child process, with BLAS limited to one thread.
 
     Parameters
@@ -53,9 +57,12 @@ def measure(model: str | Path, repeats: int = 21, seed: int = 0) -> Speed:
     model
         A ``.tflite`` file.
     repeats
-        Inferences of each, after one that is not counted.
+        Measurements of each, after two that are not counted: golden checks in its first run and
+        prepares the graph in its second.
     seed
-        Of the random inputs.
+        Of the random inputs; inference i of a batch takes seed + i.
+    batch
+        Inferences per measurement, and by which its time is divided.
 
     Raises
     ------
@@ -67,7 +74,7 @@ def measure(model: str | Path, repeats: int = 21, seed: int = 0) -> Speed:
     # BLAS reads its number of threads when numpy is imported: so a new process.
     environment = {**os.environ, "PYTHONPATH": paths, **dict.fromkeys(_ONE_THREAD, "1")}
     child = subprocess.run(
-        [sys.executable, "-c", _CHILD, str(model), str(repeats), str(seed)],
+        [sys.executable, "-c", _CHILD, str(model), str(repeats), str(seed), str(batch)],
         env=environment,
         capture_output=True,
         text=True,
@@ -87,16 +94,16 @@ def measure_here() -> None:
     """
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    from eightfold.execute import run_graph
+    from eightfold.execute import run_graphs
     from eightfold.model import load_model
     from eightfold.session import random_inputs
 
-    model, repeats, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    model, (repeats, seed, batch) = sys.argv[1], map(int, sys.argv[2:5])
     graph = load_model(model)
-    inputs = random_inputs(graph, seed)
+    inputs = [random_inputs(graph, seed + i) for i in range(batch)]
 
     def golden() -> None:
-        run_graph(graph, inputs)
+        run_graphs(graph, inputs)
 
     def litert(keep: bool) -> Callable[[], None]:
         interpreter = Interpreter(
@@ -106,14 +113,24 @@ def measure_here() -> None:
             num_threads=1,
         )
         interpreter.allocate_tensors()
-        for index, array in inputs.items():
+        for index, array in inputs[0].items():
             interpreter.set_tensor(index, array)
-        return interpreter.invoke
 
-    times = _alternating([golden, litert(False), litert(True)], repeats)
+        def invoke() -> None:
+            # Always the same inputs: setting others is not part of what is measured.
+            for _ in range(batch):
+                interpreter.invoke()
+
+        return invoke
+
+    taken = _alternating([golden, litert(False), litert(True)], repeats)
+    times = [time / batch for time in taken]
     names = ("golden", "litert", "litert_keeping")
     speed = Speed(
-        model=model, operators=len(graph.operators), **dict(zip(names, times, strict=True))
+        model=model,
+        operators=len(graph.operators),
+        batch=batch,
+        **dict(zip(names, times, strict=True)),
     )
     print(json.dumps(asdict(speed)))
 
@@ -121,12 +138,12 @@ def measure_here() -> None:
 def _alternating(runs: Sequence[Callable[[], None]], repeats: int) -> list[float]:
     """Return the median CPU time of each in milliseconds; one call of each in turn."""
     times: list[list[float]] = [[] for _ in runs]
-    for _ in range(repeats + 1):
+    for _ in range(repeats + 2):
         for run, taken in zip(runs, times, strict=True):
             started = time.thread_time()
             run()
             taken.append(1e3 * (time.thread_time() - started))
-    return [median(taken[1:]) for taken in times]
+    return [median(taken[2:]) for taken in times]
 
 
 def print_speeds(speeds: Sequence[Speed], console: Console) -> None:
@@ -149,9 +166,16 @@ def print_speeds(speeds: Sequence[Speed], console: Console) -> None:
 @click.argument("models", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--repeats", type=click.IntRange(1), default=21, show_default=True)
 @click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
-def speed(models: tuple[Path, ...], repeats: int, seed: int) -> None:
-    """Time one inference of each of MODELS: golden, and LiteRT's reference kernels."""
-    measured = [measure(model, repeats, seed) for model in models]
+@click.option(
+    "--batch", type=click.IntRange(1), default=1, show_default=True, help="Inferences at once."
+)
+def speed(models: tuple[Path, ...], repeats: int, seed: int, batch: int) -> None:
+    """Time an inference of each of MODELS: golden, and LiteRT's reference kernels.
+
+    With --batch N golden computes N inferences at once, LiteRT N times one; times are per
+    inference.
+    """
+    measured = [measure(model, repeats, seed, batch) for model in models]
     print_speeds(measured, Console(width=None if sys.stdout.isatty() else 120))
 
 

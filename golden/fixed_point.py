@@ -1,10 +1,13 @@
 """int32 fixed-point primitives of the TFLite kernels.
 
 All functions take and return int64 arrays that hold int32 values, so that products are exact.
+Those of sums, products and shifts take Python integers too, and then return one: for a single
+value that is ten times as fast as an array of it.
 Source: gemmlowp ``fixedpoint.h``, TFLite ``kernels/internal/common.h``, ``quantization_util.cc``.
 """
 
 from functools import lru_cache
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,13 +41,15 @@ def srdhm(a: ArrayLike, b: ArrayLike) -> Integers:
 
     ``a = b = -2^31``, the only product that does not fit, gives 2^31 - 1.
     """
+    if type(a) is int and type(b) is int:
+        return cast(Integers, min((a * b + 2**30) >> 31, INT32_MAX))
     first, second = np.asarray(a, dtype=np.int64), np.asarray(b, dtype=np.int64)
     product = first * second
     product += 2**30
     product >>= 31
-    if _lowest(second) == INT32_MIN:
-        return np.minimum(product, INT32_MAX)
-    return product
+    if not second.flags.writeable and _lowest(second) > INT32_MIN:
+        return product
+    return np.minimum(product, INT32_MAX)
 
 
 @remembered
@@ -63,7 +68,10 @@ def rounding_divide_by_pot(x: ArrayLike, e: ArrayLike) -> Integers:
 
     `golden.rounding.rounding_shift` with ``half_away``, for int32 only and in fewer steps.
     """
-    value, shift = np.asarray(x, dtype=np.int64), np.asarray(e, dtype=np.int64)
+    value = cast(Integers, x) if type(x) is int else np.asarray(x, dtype=np.int64)
+    if type(e) is int and 0 < e <= 31:
+        return (value + ((1 << (e - 1)) + (value >> 63))) >> e
+    shift = np.asarray(e, dtype=np.int64)
     least, most, half, shifted = _half_parts(shift)
     if least < 0 or most > 31:
         raise ValueError("e must be in 0..31")
@@ -195,14 +203,16 @@ def saturating_shift_left(x: ArrayLike, e: int) -> Integers:
     """Return ``x * 2^e`` clamped to int32; for e < 0 `rounding_divide_by_pot` of ``x`` by -e."""
     if e < 0:
         return rounding_divide_by_pot(x, -e)
-    return np.clip(np.asarray(x, dtype=np.int64) << e, INT32_MIN, INT32_MAX)
+    if type(x) is int:
+        return cast(Integers, min(max(x << e, INT32_MIN), INT32_MAX))
+    return np.minimum(np.maximum(np.asarray(x, dtype=np.int64) << e, INT32_MIN), INT32_MAX)
 
 
 def half_sum(a: ArrayLike, b: ArrayLike) -> Integers:
     """Return ``(a + b) / 2``, halves away from zero."""
-    return rounding_shift(
-        np.asarray(a, dtype=np.int64) + np.asarray(b, dtype=np.int64), 1, "half_away"
-    )
+    if type(a) is int and type(b) is int:
+        return rounding_divide_by_pot(a + b, 1)
+    return rounding_divide_by_pot(np.asarray(a, dtype=np.int64) + np.asarray(b, dtype=np.int64), 1)
 
 
 def count_leading_zeros(x: ArrayLike) -> Integers:

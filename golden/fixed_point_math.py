@@ -6,6 +6,7 @@ Source: gemmlowp ``fixedpoint.h``; TFLite ``kernels/internal/quantization_util.c
 """
 
 import math
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -106,6 +107,9 @@ def tanh(a: ArrayLike, integer_bits: int) -> Integers:
 
 def reciprocal(x: ArrayLike, integer_bits: int) -> tuple[Integers, Integers]:
     """Return ``(r, over)``: ``1 / x = r * 2^-over``, r in Q0, of x > 0 in Q(``integer_bits``)."""
+    if type(x) is int:
+        zeros = 32 - x.bit_length()
+        return one_over_one_plus((x << zeros) - (1 << 31)), cast(Integers, integer_bits - zeros)
     value = np.asarray(x, dtype=np.int64)
     headroom = count_leading_zeros(value)
     fraction = wrap32((value << headroom) - (1 << 31))

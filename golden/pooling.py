@@ -1,5 +1,7 @@
 """AVERAGE_POOL_2D and MAX_POOL_2D: no rescale, whatever the scales say."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,13 +46,85 @@ def max_pool_2d(
     return clamp(largest.astype(np.int32), fused_bounds(activation, output_quantization))
 
 
+def prepare_average_pool_2d(
+    shape: tuple[int, ...],
+    *,
+    window: Window,
+    output_quantization: Quantization,
+    activation: str = "NONE",
+) -> Callable[[NDArray[np.int8]], NDArray[np.int8]]:
+    """Return `average_pool_2d` for inputs of ``shape``, which it must accept.
+
+    A quotient is divided in float64: a tie is exact there, and any other is further from the tie,
+    by 1 / (2 * count), than float64 rounds.
+    """
+    inside = np.ones((1, *shape[1:3], 1), dtype=np.int32)
+    count = _combined(np.add, inside, window, fill=0).astype(np.float64)
+    bounds, half = fused_bounds(activation, output_quantization), np.asarray(0.5)
+    ends = tuple(np.asarray(float(bound)) for bound in bounds)
+    combined = _combiner(np.add, shape, np.dtype(np.int32), window, fill=0)
+    whole = count.shape == (1, 1, 1, 1) and count[0, 0, 0, 0] == inside.size
+
+    def apply(x: NDArray[np.int8]) -> NDArray[np.int8]:
+        if whole:
+            total = np.add.reduce(x, axis=(1, 2), dtype=np.int32, keepdims=True)
+        else:
+            total = combined(x)
+        mean = total / count
+        mean += np.copysign(half, mean)
+        np.maximum(mean, ends[0], out=mean)
+        return np.minimum(mean, ends[1], out=mean).astype(np.int8)  # truncates
+
+    return apply
+
+
+def prepare_max_pool_2d(
+    shape: tuple[int, ...],
+    *,
+    window: Window,
+    output_quantization: Quantization,
+    activation: str = "NONE",
+) -> Callable[[NDArray[np.int8]], NDArray[np.int8]] | None:
+    """Return `max_pool_2d` for inputs of ``shape``, which it must accept.
+
+    None if an activation leaves no code within int8.
+    """
+    low, high = fused_bounds(activation, output_quantization)
+    if not -128 <= low <= high <= 127:
+        return None
+    largest = _combiner(np.maximum, shape, np.dtype(np.int8), window, fill=-128)
+    ends = (np.asarray(low, dtype=np.int8), np.asarray(high, dtype=np.int8))
+
+    def apply(x: NDArray[np.int8]) -> NDArray[np.int8]:
+        result = largest(x)
+        if low > -128:
+            np.maximum(result, ends[0], out=result)
+        if high < 127:
+            np.minimum(result, ends[1], out=result)
+        return result
+
+    return apply
+
+
 def _combined(combine: np.ufunc, x: NDArray, window: Window, fill: int) -> NDArray:
     """Return every window's taps combined: first down the columns, then along the rows."""
-    outputs = [window.output_size(axis, x.shape[1 + axis]) for axis in (0, 1)]
-    result = window.padded(x, fill)
-    for axis in (0, 1):
-        first, *others = window.shifted(result, axis, outputs[axis])
-        result = first.copy()
-        for other in others:
-            combine(result, other, out=result)
-    return result
+    return _combiner(combine, x.shape, x.dtype, window, fill)(x)
+
+
+def _combiner(
+    combine: np.ufunc, shape: tuple[int, ...], dtype: np.dtype, window: Window, fill: int
+) -> Callable[[NDArray], NDArray]:
+    """Return `_combined` for arrays of one shape, converted to ``dtype``."""
+    outputs = [window.output_size(axis, shape[1 + axis]) for axis in (0, 1)]
+    pad = window.padder(shape, dtype, fill)
+
+    def apply(x: NDArray) -> NDArray:
+        result = pad(x)
+        for axis in (0, 1):
+            first, *others = window.shifted(result, axis, outputs[axis])
+            result = first.copy()
+            for other in others:
+                combine(result, other, out=result)
+        return result
+
+    return apply

@@ -22,6 +22,8 @@ SCALED_DIFFERENCE_BITS = 5
 SUM_BITS = 12
 """Integer bits of a row's sum of exponentials."""
 
+_FEW = 16  # rows: as many reciprocals of Python integers take as long as those of any array
+
 
 @lru_cache(maxsize=64)
 def exponential_table(beta: float, input_scale: np.float32) -> tuple[Integers, int]:
@@ -68,6 +70,15 @@ def softmax(
     total = rounding_divide_by_pot(exponential, SUM_BITS).sum(axis=-1, keepdims=True)
     if np.any(total >= 2**28):
         raise AbortedError("a row's exponentials must sum to less than 512")
-    inverse, over = reciprocal(total, SUM_BITS)
+    inverse, over = _reciprocals(total)
     codes = rounding_divide_by_pot(srdhm(inverse, exponential), over + 31 - 8) - 128
     return clamp(np.where(below <= radius, codes, -128))
+
+
+def _reciprocals(total: Integers) -> tuple[Integers, Integers]:
+    """Return `golden.fixed_point_math.reciprocal`, of few values as Python integers."""
+    if total.size > _FEW:
+        return reciprocal(total, SUM_BITS)
+    pairs = np.array([reciprocal(x, SUM_BITS) for x in total.reshape(-1).tolist()], dtype=np.int64)
+    inverse, over = pairs.reshape(-1, 2).T
+    return inverse.reshape(total.shape), over.reshape(total.shape)

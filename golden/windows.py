@@ -1,5 +1,6 @@
 """Sliding windows over NHWC arrays: output sizes, padding, taps."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,27 +78,50 @@ class Window:
         -------
         dtype of ``x``, shape (n, oh, ow, c, kh, kw).
         """
-        padded = np.ascontiguousarray(self.padded(x, fill))
-        counts = [self.output_size(axis, x.shape[1 + axis]) for axis in (0, 1)]
-        (sn, sy, sx, sc), (sh, sw), (dh, dw) = padded.strides, self.stride, self.dilation
-        shape = (x.shape[0], *counts, x.shape[3], *self.kernel)
-        strides = (sn, sy * sh, sx * sw, sc, sy * dh, sx * dw)
-        # As numpy's as_strided, which takes ten times as long; the bounds are checked here too.
-        taps = np.ndarray(shape, padded.dtype, padded, strides=strides)
-        taps.flags.writeable = False  # taps overlap
-        return taps
+        return self.tap_reader(x.shape, x.dtype, fill)(x)
+
+    def tap_reader(
+        self, shape: tuple[int, ...], dtype: np.dtype, fill: int
+    ) -> Callable[[NDArray], NDArray]:
+        """Return `taps` for arrays of one shape, converted to ``dtype``."""
+        pad = self.padder(shape, dtype, fill)
+        counts = [self.output_size(axis, shape[1 + axis]) for axis in (0, 1)]
+        (sh, sw), (dh, dw) = self.stride, self.dilation
+        viewed = (shape[0], *counts, shape[3], *self.kernel)
+
+        def read(x: NDArray) -> NDArray:
+            padded = np.ascontiguousarray(pad(x))
+            sn, sy, sx, sc = padded.strides
+            strides = (sn, sy * sh, sx * sw, sc, sy * dh, sx * dw)
+            # As numpy's as_strided, which takes ten times as long; the bounds are checked here too.
+            taps = np.ndarray(viewed, padded.dtype, padded, strides=strides)
+            taps.flags.writeable = False  # taps overlap
+            return taps
+
+        return read
 
     def padded(self, x: NDArray, fill: int) -> NDArray:
         """Return ``x`` of shape (n, h, w, c) with ``fill`` where the windows reach beyond it."""
-        if x.ndim != 4:
-            raise RejectedError(f"the input must have rank 4, not {x.ndim}")
-        (n, h, w, c), pads = x.shape, [self.pads(axis, x.shape[1 + axis]) for axis in (0, 1)]
+        return self.padder(x.shape, x.dtype, fill)(x)
+
+    def padder(
+        self, shape: tuple[int, ...], dtype: np.dtype, fill: int
+    ) -> Callable[[NDArray], NDArray]:
+        """Return `padded` for arrays of one shape, converted to ``dtype``."""
+        if len(shape) != 4:
+            raise RejectedError(f"the input must have rank 4, not {len(shape)}")
+        (n, h, w, c), pads = shape, [self.pads(axis, shape[1 + axis]) for axis in (0, 1)]
         (top, bottom), (left, right) = pads
         if top + bottom + left + right == 0:
-            return x
-        padded = np.full((n, top + h + bottom, left + w + right, c), fill, dtype=x.dtype)
-        padded[:, top : top + h, left : left + w] = x
-        return padded
+            return lambda x: x.astype(dtype, copy=False)
+        room = (n, top + h + bottom, left + w + right, c)
+
+        def pad(x: NDArray) -> NDArray:
+            padded = np.full(room, fill, dtype=dtype)
+            padded[:, top : top + h, left : left + w] = x
+            return padded
+
+        return pad
 
     def shifted(self, padded: NDArray, axis: int, outputs: int) -> list[NDArray]:
         """Return, for each tap along one axis, a view of what all windows see there.

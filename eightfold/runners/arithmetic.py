@@ -1,6 +1,7 @@
 """Runners of the operators that compute element by element, along rows, or over axes."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +11,30 @@ from golden import comparison, reduction, unary
 from golden.binary import add, mul, sub
 from golden.floats import dequantize, quantize_float
 from golden.normalization import l2_normalization, log_softmax
+from golden.prepared_bytes import binary_table, unary_table
 from golden.rectifiers import hard_swish, leaky_relu, prelu
 from golden.softmax import softmax
 
 _Function = Callable[..., np.ndarray]
+
+
+def _bytewise(run: Callable[[OperatorCall], np.ndarray], **fields: Any) -> Runner:
+    """Return the runner of what works element by element on one or two int8; prepared, a table."""
+
+    def prepare(call: OperatorCall) -> _Function | None:
+        arrays = [call.array(position) for position in range(len(call.operator.inputs))]
+        if any(array.dtype != np.int8 for array in arrays):
+            return None
+        if len(arrays) == 1:
+            return unary_table(lambda codes: run(call.substituted(codes)))
+        table = binary_table(lambda a, b: run(call.substituted(a, b)))
+        if call.is_constant(0):
+            return lambda *others: table(arrays[0], *others)
+        if call.is_constant(1):
+            return lambda other: table(other, arrays[1])
+        return table
+
+    return Runner(run, prepare=prepare, **fields)
 
 
 def _binary(function: _Function, *, variants: bool) -> Runner:
@@ -28,7 +49,7 @@ def _binary(function: _Function, *, variants: bool) -> Runner:
             **({"reference": call.reference} if variants else {}),
         )
 
-    return Runner(run)
+    return _bytewise(run)
 
 
 def _comparison(function: _Function) -> Runner:
@@ -40,17 +61,25 @@ def _comparison(function: _Function) -> Runner:
             b_quantization=call.quantization(1),
         )
 
-    return Runner(run, outputs=(np.bool_,))
+    return _bytewise(run, outputs=(np.bool_,))
 
 
 def _extreme(function: _Function) -> Runner:
-    return Runner(lambda call: function(call.int8(0), call.int8(1)))
+    return _bytewise(lambda call: function(call.int8(0), call.int8(1)))
 
 
 def _unary(
-    function: _Function, *options: str, variants: bool = False, fused: bool = False, **fixed
+    function: _Function,
+    *options: str,
+    rows: bool = False,
+    variants: bool = False,
+    fused: bool = False,
+    **fixed,
 ) -> Runner:
-    """Return the runner of one input, whose ``options`` are arguments of the same name."""
+    """Return the runner of one input, whose ``options`` are arguments of the same name.
+
+    ``rows``: an element of the output depends on more than one of the input.
+    """
 
     def run(call: OperatorCall) -> np.ndarray:
         return function(
@@ -63,7 +92,7 @@ def _unary(
             **fixed,
         )
 
-    return Runner(run)
+    return Runner(run) if rows else _bytewise(run)
 
 
 def _prelu(call: OperatorCall) -> np.ndarray:
@@ -113,31 +142,31 @@ ARITHMETIC: dict[str, Runner] = {
     "ADD": _binary(add, variants=False),
     "ARG_MAX": _index_of_extreme(reduction.arg_max),
     "ARG_MIN": _index_of_extreme(reduction.arg_min),
-    "DEQUANTIZE": Runner(_dequantize, outputs=(np.float32,)),
+    "DEQUANTIZE": _bytewise(_dequantize, outputs=(np.float32,)),
     "EQUAL": _comparison(comparison.equal),
     "GREATER": _comparison(comparison.greater),
     "GREATER_EQUAL": _comparison(comparison.greater_equal),
     "HARD_SWISH": _unary(hard_swish),
-    "L2_NORMALIZATION": _unary(l2_normalization, fused=True),
+    "L2_NORMALIZATION": _unary(l2_normalization, rows=True, fused=True),
     "LEAKY_RELU": _unary(leaky_relu, "alpha"),
     "LESS": _comparison(comparison.less),
     "LESS_EQUAL": _comparison(comparison.less_equal),
     "LOGISTIC": _unary(unary.logistic, variants=True),
-    "LOG_SOFTMAX": _unary(log_softmax),
+    "LOG_SOFTMAX": _unary(log_softmax, rows=True),
     "MAXIMUM": _extreme(comparison.maximum),
     "MEAN": _reduction(reduction.mean),
     "MINIMUM": _extreme(comparison.minimum),
     "MUL": _binary(mul, variants=True),
     "NOT_EQUAL": _comparison(comparison.not_equal),
-    "PRELU": Runner(_prelu),
-    "QUANTIZE": Runner(_quantize),
+    "PRELU": _bytewise(_prelu),
+    "QUANTIZE": _bytewise(_quantize),
     "REDUCE_MAX": _reduction(reduction.reduce_max),
     "REDUCE_MIN": _reduction(reduction.reduce_min),
     "RELU": _unary(unary.relu),
     "RELU6": _unary(unary.relu, activation="RELU6"),
     "RELU_0_TO_1": _unary(unary.relu, activation="RELU_0_TO_1"),
     "RELU_N1_TO_1": _unary(unary.relu, activation="RELU_N1_TO_1"),
-    "SOFTMAX": _unary(softmax, "beta"),
+    "SOFTMAX": _unary(softmax, "beta", rows=True),
     "SUB": _binary(sub, variants=True),
     "SUM": _reduction(reduction.sum),
     "TANH": _unary(unary.tanh, variants=True),

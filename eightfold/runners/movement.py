@@ -70,6 +70,13 @@ def _reshape(call: OperatorCall) -> np.ndarray:
     return movement.reshape(call.copied(0), [] if shape == [0] else shape)
 
 
+def _prepare_reshape(call: OperatorCall) -> Callable[..., np.ndarray] | None:
+    if call.is_constant(0) or (call.tensor(1) is not None and not call.is_constant(1)):
+        return None
+    shape = _reshape(call).shape
+    return lambda x: x.reshape(shape)
+
+
 def _expand_dims(call: OperatorCall) -> np.ndarray:
     return movement.expand_dims(
         call.copied(0),
@@ -162,7 +169,7 @@ MOVEMENT: dict[str, Runner] = {
     "PACK": _copy(_pack),
     "PAD": Runner(_pad),
     "PADV2": Runner(_padv2),
-    "RESHAPE": _copy(_reshape),
+    "RESHAPE": Runner(_reshape, outputs=_COPIED, prepare=_prepare_reshape),
     "RESIZE_BILINEAR": _resize(resize.resize_bilinear),
     "RESIZE_NEAREST_NEIGHBOR": _resize(resize.resize_nearest_neighbor),
     "SHAPE": Runner(
