@@ -1,8 +1,18 @@
 """What all tests share: a test with an argument ``simulator`` runs on every simulator."""
 
+import os
+
 import pytest
+from hypothesis import settings
 
 from sim.toolchain import SIMULATORS, icarus_available
+
+# A deadline per example would fail on a busy machine, and says nothing about the arithmetic. The
+# examples are the same in every run, unless a seed (as for `make test-long`) asks for others.
+settings.register_profile(
+    "eightfold", deadline=None, derandomize="EIGHTFOLD_SEED" not in os.environ
+)
+settings.load_profile("eightfold")
 
 ON_EVERY_SIMULATOR = [
     pytest.param(name, marks=[pytest.mark.icarus] if name == "icarus" else [])

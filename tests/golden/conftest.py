@@ -3,13 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
 
 from eightfold.oracle import Oracle
-
-# A deadline per example would fail on a busy machine, and says nothing about the arithmetic.
-settings.register_profile("eightfold", deadline=None)
-settings.load_profile("eightfold")
 
 
 @pytest.fixture(scope="session")
