@@ -113,7 +113,7 @@ class Session:
         """
         graph = load_model(model)
         chosen = dict(inputs) if inputs is not None else random_inputs(graph, seed)
-        return self.run_batch(model, [chosen], all_tensors=all_tensors, compare=compare)[0]
+        return self._run(model, graph, [chosen], all_tensors, compare)[0]
 
     def run_batch(
         self,
@@ -124,10 +124,19 @@ class Session:
         compare: bool = False,
     ) -> list[RunResult]:
         """Run one inference for each entry of ``batch``, in one simulation."""
+        return self._run(model, load_model(model), batch, all_tensors, compare)
+
+    def _run(
+        self,
+        model: bytes | str | Path,
+        graph: Graph,
+        batch: Sequence[Inputs],
+        all_tensors: bool,
+        compare: bool,
+    ) -> list[RunResult]:
         if compare and self.reference != "litert":
             raise InputError("compare runs LiteRT's kernels; use it with reference litert")
         started = time.monotonic()
-        graph = load_model(model)
         _check_inputs(graph, batch)
         if self.backend == "golden":
             runs = run_graphs(graph, batch, self.reference)
