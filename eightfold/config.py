@@ -9,6 +9,9 @@ from eightfold.errors import InputError
 
 MultiplierStyle = Literal["infer", "rows"]
 
+WINDOW_ROWS = 3
+"""Rows of the depthwise window: the newest vector and two delayed by lines."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class AcceleratorConfig:
@@ -38,6 +41,27 @@ class AcceleratorConfig:
     At least the pipeline's latency, or results cannot leave at one vector per cycle.
     """
 
+    port: int = 16
+    """Bytes of a beat on the AXI4 memory port; a power of two, 4 to 64."""
+
+    scratchpad: int = 131072
+    """Bytes of the scratchpad; a power of two, 4 KiB to 1 MiB."""
+
+    weight_buffer: int = 8192
+    """Bytes of weights fetched ahead; a power of two, 512 to 128 KiB, at least 32 beats."""
+
+    line_depth: int = 512
+    """Vectors between two rows of a depthwise window, at most; a power of two, 16 to 4096."""
+
+    vector_lanes: int = 8
+    """Elements per cycle of the vector engine; a power of two, 1 to `vector`."""
+
+    tables: int = 2
+    """Tables of 256 int32 entries that the vector engine holds; a power of two, 2 to 16."""
+
+    command_queue: int = 64
+    """32-bit command words that wait at each engine; a power of two, 64 to 1024."""
+
     multiplier: MultiplierStyle = "infer"
     """8x8 products: ``infer`` leaves them to synthesis (DSP blocks), ``rows`` adds partial
     products of two multiplier bits each (carry chains, no DSP)."""
@@ -48,6 +72,13 @@ class AcceleratorConfig:
         _check_power("psum_depth", self.psum_depth, 16, 4096)
         _check_power("parameter_banks", self.parameter_banks, 2, 64)
         _check_power("output_depth", self.output_depth, 32, 1024)
+        _check_power("port", self.port, 4, 64)
+        _check_power("scratchpad", self.scratchpad, 4096, 1 << 20)
+        _check_power("weight_buffer", self.weight_buffer, max(512, 32 * self.port), 1 << 17)
+        _check_power("line_depth", self.line_depth, 16, 4096)
+        _check_power("vector_lanes", self.vector_lanes, 1, self.vector)
+        _check_power("tables", self.tables, 2, 16)
+        _check_power("command_queue", self.command_queue, 64, 1024)
         styles = get_args(MultiplierStyle)
         if self.multiplier not in styles:
             raise InputError(
@@ -58,6 +89,26 @@ class AcceleratorConfig:
     def macs_per_cycle(self) -> int:
         """Multiply-accumulates per cycle: ``lanes * width``."""
         return self.lanes * self.width
+
+    @property
+    def vector(self) -> int:
+        """Bytes of a scratchpad access: the least power of two that holds lanes, width, port."""
+        return 1 << (max(self.lanes, self.width, self.port) - 1).bit_length()
+
+    @property
+    def weight_word(self) -> int:
+        """Bytes of a lane's weights in memory: ``width`` rounded up to a power of two."""
+        return 1 << (self.width - 1).bit_length()
+
+    @property
+    def window_columns(self) -> int:
+        """Columns of the depthwise window."""
+        return max(1, self.width // WINDOW_ROWS)
+
+    @property
+    def window_rows(self) -> int:
+        """Rows of the depthwise window."""
+        return min(WINDOW_ROWS, self.width)
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some fields changed, validated like a new one."""
@@ -117,9 +168,27 @@ def _check_power(name: str, value: object, low: int, high: int) -> None:
 
 
 PRESETS: dict[str, AcceleratorConfig] = {
-    "nano": AcceleratorConfig(lanes=4, width=4),
-    "small": AcceleratorConfig(lanes=8, width=8, multiplier="rows"),
+    "nano": AcceleratorConfig(
+        lanes=4, width=4, port=4, scratchpad=1 << 15, weight_buffer=1024, vector_lanes=2
+    ),
+    "small": AcceleratorConfig(
+        lanes=8,
+        width=8,
+        port=8,
+        scratchpad=1 << 16,
+        weight_buffer=4096,
+        vector_lanes=4,
+        multiplier="rows",
+    ),
     "base": AcceleratorConfig(lanes=16, width=16, multiplier="rows"),
-    "large": AcceleratorConfig(lanes=32, width=32, multiplier="rows"),
+    "large": AcceleratorConfig(
+        lanes=32,
+        width=32,
+        port=32,
+        scratchpad=1 << 18,
+        weight_buffer=1 << 14,
+        vector_lanes=16,
+        multiplier="rows",
+    ),
 }
-"""Named configurations, lanes x width: 4x4, 8x8, 16x16, 32x32."""
+"""Named configurations, lanes x width: 4x4, 8x8, 16x16, 32x32; the port has a lane's width."""

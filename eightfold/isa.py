@@ -1,17 +1,29 @@
-"""The words that cross the hardware's boundary, each defined once.
+"""The instruction set: commands and registers, each defined once.
 
-The RTL decodes these layouts, the compiler packs them with `pack`, benches and documentation read
-them. All fields are little-endian in the order given: the first field is at bit 0.
+The RTL decodes these layouts, the compiler packs them, ``eightfold compile`` lists them, and
+docs/isa.md and the C header are generated from them. Everything is little-endian. A command is a
+whole number of 32-bit words; a scalar field never crosses a word.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from amaranth.hdl import Shape, ShapeLike, signed, unsigned
 from amaranth.lib import data, enum
-from numpy.typing import ArrayLike
 
 from eightfold.config import AcceleratorConfig
+from eightfold.packing import pack
+
+VERSION = 1
+"""Version of the instruction set; BEGIN carries it, the VERSION register shows it."""
+
+ADDRESS_BITS = 32
+"""Of a byte in memory."""
+
+LOCAL_BITS = 24
+"""Of a signed byte address, stride or coordinate in the scratchpad."""
 
 
 class Rounding(enum.Enum, shape=unsigned(3)):
@@ -39,107 +51,422 @@ REQUANTIZE_LAYOUT = data.StructLayout(
         "high": signed(8),
     }
 )
-"""Parameters of one output channel; `golden.requantize.requantize` is the formula."""
+"""Parameters of one output channel; `golden.requantize.requantize` is the formula.
+
+In memory a record of 16 bytes, the highest bits 0.
+"""
 
 
-def parameter_layout() -> data.StructLayout:
-    """Return the word of the parameter stream: one lane's parameters, lane 0 first."""
-    return data.StructLayout(
-        {
-            "requantize": REQUANTIZE_LAYOUT,
-            "last": unsigned(1),  # completes the bank; lanes not written keep stale parameters
-        }
+class Opcode(enum.Enum, shape=unsigned(8)):
+    """What a command is; 0 is never one."""
+
+    BEGIN = 1
+    END = 2
+    WEIGHTS = 3
+    PARAMETERS = 4
+    MOVE = 5
+    MATRIX = 6
+    VECTOR = 7
+
+
+class Engine(enum.Enum, shape=unsigned(2)):
+    """Engines that exchange tokens: bit ``1 << value`` of a header's ``wait`` and ``signal``."""
+
+    MOVER = 0
+    MATRIX = 1
+    VECTOR = 2
+
+
+class Space(enum.Enum, shape=unsigned(3)):
+    """What a MOVE reads or writes; its addresses are byte offsets into it."""
+
+    MODEL = 0  # the model region of memory, read only
+    ARENA = 1  # the arena region of memory
+    SCRATCHPAD = 2
+    FILL = 3  # source only: the command's fill byte
+    TABLES = 4  # destination only: entry e of table t at 4 * (256 * t + e), int32
+
+
+class Combine(enum.Enum, shape=unsigned(3)):
+    """What VECTOR computes from the looked-up operands a and b."""
+
+    A = 0  # a
+    ADD = 1  # a + b
+    SUBTRACT = 2  # a - b
+    MULTIPLY = 3  # a * b, each a signed 16-bit number
+    MAXIMUM = 4
+    MINIMUM = 5
+
+
+class Reduce(enum.Enum, shape=unsigned(2)):
+    """What VECTOR does with the combined values of one output element's window."""
+
+    NONE = 0
+    SUM = 1
+    MAXIMUM = 2
+    SOFTMAX = 3  # over the run, by rows: see the VECTOR command
+
+
+class ErrorCode(enum.Enum, shape=unsigned(8)):
+    """What stopped the accelerator; the first error stays until a soft reset."""
+
+    NONE = 0
+    VERSION = 1  # BEGIN is missing, or of another version or configuration
+    ILLEGAL_COMMAND = 2  # unknown opcode, wrong index, unused bits set, or no END
+    ADDRESS = 3  # outside the buffers, the scratchpad or the tables
+    AXI_READ = 4  # error response on the read channel
+    AXI_WRITE = 5  # error response on the write channel
+    TIMEOUT = 6  # no engine moved for TIMEOUT cycles
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A field of a command or register: name, shape and what it means."""
+
+    name: str
+    shape: ShapeLike
+    text: str
+
+
+def aligned_layout(entries: Sequence[Entry]) -> data.FlexibleLayout:
+    """Return the entries one after the other; none but a structure crosses a 32-bit word."""
+    offset, placed = 0, {}
+    for entry in entries:
+        width = Shape.cast(entry.shape).width
+        if offset % 32 + width > 32:
+            offset = -(-offset // 32) * 32
+        placed[entry.name] = data.Field(entry.shape, offset)
+        offset += width
+    return data.FlexibleLayout(-(-offset // 32) * 32, placed)
+
+
+HEADER = (
+    Entry("opcode", Opcode, "the command"),
+    Entry("wait", unsigned(4), "take a token from each engine with a set bit before starting"),
+    Entry("signal", unsigned(4), "give a token to each engine with a set bit when complete"),
+    Entry("index", unsigned(16), "number of the command in the stream, modulo 2^16"),
+)
+"""First word of every command. WEIGHTS, PARAMETERS, BEGIN and END take no tokens."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: opcode, purpose, fields behind the header."""
+
+    opcode: Opcode
+    text: str
+    fields: tuple[Entry, ...]
+
+    @cached_property
+    def layout(self) -> data.FlexibleLayout:
+        """Header and fields; unused bits are 0."""
+        return aligned_layout((*HEADER, *self.fields))
+
+    @property
+    def words(self) -> int:
+        """Length in 32-bit words."""
+        return self.layout.size // 32
+
+    def encode(self, **values: int) -> np.ndarray:
+        """Return the command as uint32 words; fields not given are 0.
+
+        Raises
+        ------
+        ValueError
+            If a field is unknown or does not fit.
+        """
+        names = [
+            f"{entry.name}.{part}" if isinstance(entry.shape, data.StructLayout) else entry.name
+            for entry in (*HEADER, *self.fields)
+            for part in (
+                [name for name, _ in entry.shape]
+                if isinstance(entry.shape, data.StructLayout)
+                else [""]
+            )
+        ]
+        fields = dict.fromkeys(names, 0) | {"opcode": self.opcode.value} | values
+        (word,) = pack(self.layout, fields)
+        return np.frombuffer(word.to_bytes(4 * self.words, "little"), dtype="<u4")
+
+
+COUNT = unsigned(16)
+LOCAL = signed(LOCAL_BITS)
+
+BEGIN = Command(
+    Opcode.BEGIN,
+    "First command: what the stream was compiled for.",
+    (
+        Entry("version", unsigned(16), "of the instruction set"),
+        Entry("configuration", unsigned(32), "sizes, equal to register CONFIGURATION_0"),
+        Entry("memories", unsigned(32), "sizes, equal to register CONFIGURATION_1"),
+    ),
+)
+END = Command(
+    Opcode.END, "Last command: wait until all engines are idle and all writes are answered.", ()
+)
+WEIGHTS = Command(
+    Opcode.WEIGHTS,
+    "Stream weight buffers from the model region to the matrix engine. A buffer has a word of "
+    "`width` bytes, rounded up to a power of two, for each lane, lane 0 first; buffers follow "
+    "each other without gaps.",
+    (
+        Entry("address", unsigned(32), "model offset, a multiple of the memory port's bytes"),
+        Entry("full", unsigned(32), "buffers with a word for every lane, before the others"),
+        Entry("partial", unsigned(24), "buffers with `partial_lanes` words"),
+        Entry("partial_lanes", unsigned(8), "words of a partial buffer, 1 to lanes"),
+    ),
+)
+PARAMETERS = Command(
+    Opcode.PARAMETERS,
+    "Stream requantization parameters from the model region to the matrix engine, a bank for "
+    "each group of `lanes` channels, the last one possibly smaller.",
+    (
+        Entry("address", unsigned(32), "model offset, a multiple of 16 and of the port's bytes"),
+        Entry("channels", unsigned(24), "output channels, at least 1"),
+        Entry(
+            "shared",
+            unsigned(1),
+            "0: a 16-byte record for each channel; 1: one record, then an int32 bias for each",
+        ),
+    ),
+)
+MOVE = Command(
+    Opcode.MOVE,
+    "Copy runs of bytes: for i3, i2, i1, i0 in loop order, i0 fastest, `run` bytes from "
+    "`source + sum(i * source_stride)` to `target + sum(i * target_stride)`. Memory to memory is "
+    "illegal. Runs must not overlap what the command still reads.",
+    (
+        Entry("source_space", Space, "MODEL, ARENA, SCRATCHPAD or FILL"),
+        Entry("target_space", Space, "ARENA, SCRATCHPAD or TABLES"),
+        Entry("fill", unsigned(8), "value of every byte with source FILL"),
+        Entry("source", unsigned(32), "byte offset; a multiple of 4 if the target is TABLES"),
+        Entry("target", unsigned(32), "byte offset; a multiple of 4 if it is TABLES"),
+        Entry("run", unsigned(24), "bytes, at least 1; a multiple of 4 if the target is TABLES"),
+        *(Entry(f"count{i}", COUNT, f"iterations of i{i}, at least 1") for i in range(4)),
+        *(Entry(f"source_stride{i}", signed(32), "bytes") for i in range(4)),
+        *(Entry(f"target_stride{i}", signed(32), "bytes") for i in range(4)),
+    ),
+)
+MATRIX = Command(
+    Opcode.MATRIX,
+    "Multiply, accumulate, requantize. For group, ky, kx, kc (a pass each, which takes the next "
+    "weight buffer), then y, x: one vector of `width` bytes from scratchpad address "
+    "`base + row + column`, with `row = group * group_step + ky * ky_step + y * y_step` and "
+    "`column = column0 + kx * kx_step + kc * width + x * x_step`. A byte at `column + d` outside "
+    "[0, columns) reads as `fill`, and so do all bytes if the row number `row0 + ky * ky_rows + "
+    "y * y_rows` is outside [0, rows). Sums are kept by position, the number of the firing vector "
+    "within its pass; a vector fires if y >= fire_y0, (y - fire_y0) % fire_y_step == 0, and the "
+    "same for x. Results of position (oy, ox) of group g go to "
+    "`target + g * target_group + oy * target_y + ox * target_x`, one byte per lane.",
+    (
+        Entry("groups", COUNT, "groups of output channels, at least 1"),
+        Entry("last_lanes", unsigned(8), "channels of the last group, 1 to lanes; others have all"),
+        Entry("fill", signed(8), "padding"),
+        Entry("ky", COUNT, "kernel rows, at least 1"),
+        Entry("kx", COUNT, "kernel columns, at least 1"),
+        Entry("kc", COUNT, "vectors per kernel row and column, at least 1"),
+        Entry("first", unsigned(1), "sums start at 0 in the first pass of a group"),
+        Entry("last", unsigned(1), "sums are requantized in the last pass of a group"),
+        Entry("depthwise", unsigned(1), "lane l takes byte l of the vector into its window"),
+        Entry("lead", unsigned(8), "depthwise: vectors of fill before the first one of each pass"),
+        Entry("y", COUNT, "rows of vectors, at least 1"),
+        Entry("x", COUNT, "vectors per row, at least 1"),
+        Entry("line", COUNT, "depthwise: vectors between a window's rows, 1 to line_depth"),
+        Entry("fire_y0", COUNT, "first row that fires"),
+        Entry("fire_x0", COUNT, "first vector of a row that fires"),
+        Entry("fire_y_step", unsigned(8), "rows from one that fires to the next, at least 1"),
+        Entry("fire_x_step", unsigned(8), "vectors from one that fires to the next, at least 1"),
+        Entry("base", LOCAL, "scratchpad address of row number 0, column 0, plus the first row's"),
+        Entry("group_step", LOCAL, "bytes"),
+        Entry("ky_step", LOCAL, "bytes"),
+        Entry("y_step", LOCAL, "bytes"),
+        Entry("column0", LOCAL, "first column, in bytes; negative in the padding"),
+        Entry("kx_step", LOCAL, "bytes"),
+        Entry("x_step", LOCAL, "bytes"),
+        Entry("columns", LOCAL, "bytes of an input row"),
+        Entry("row0", signed(16), "first row number; negative in the padding"),
+        Entry("rows", COUNT, "input rows"),
+        Entry("ky_rows", signed(16), "rows"),
+        Entry("y_rows", signed(16), "rows"),
+        Entry("target", LOCAL, "scratchpad address of the first result"),
+        Entry("target_group", LOCAL, "bytes"),
+        Entry("target_y", LOCAL, "bytes"),
+        Entry("target_x", LOCAL, "bytes"),
+    ),
+)
+VECTOR = Command(
+    Opcode.VECTOR,
+    "Element-wise operators, reductions over windows, and SOFTMAX. For i2, i1, i0, then elements "
+    "e of `run`: combine(table_a[a], table_b[b]) over the window (w1, w0), reduced, requantized, "
+    "to `target + sum(i * target_step) + e`. `a` is the byte at `source_a + sum(i * a_step) + "
+    "w1 * a_window1 + w0 * a_window0 + e`; it reads as `fill` if the row number `row0 + i1 * "
+    "row_step + w1 * row_window` is outside [0, rows) or the column number, of i0 and w0, outside "
+    "[0, columns). Without a table an operand is the signed byte itself. "
+    "With reduce = SOFTMAX, a row is a run: m = max(a); `table_a` and `table_b` are looked up with "
+    "a - m; the requantizer's multiplier and right shift are those of the reciprocal of the sum of "
+    "table_b's entries.",
+    (
+        Entry("combine", Combine, "operation on the operands"),
+        Entry("reduce", Reduce, "operation over the window"),
+        Entry("lookup_a", unsigned(1), "whether operand a goes through a table"),
+        Entry("lookup_b", unsigned(1), "whether operand b goes through a table"),
+        Entry("table_a", unsigned(4), "number of operand a's table"),
+        Entry("table_b", unsigned(4), "number of operand b's table"),
+        Entry("fill", signed(8), "operand a outside of the rows and columns"),
+        Entry("run", COUNT, "contiguous elements, at least 1"),
+        *(Entry(f"count{i}", COUNT, f"iterations of i{i}, at least 1") for i in range(3)),
+        *(Entry(f"window{i}", COUNT, f"iterations of w{i}, at least 1") for i in range(2)),
+        Entry("source_a", LOCAL, "scratchpad address; may point into the padding"),
+        *(Entry(f"a_step{i}", LOCAL, "bytes") for i in range(3)),
+        *(Entry(f"a_window{i}", LOCAL, "bytes") for i in range(2)),
+        Entry("source_b", LOCAL, "scratchpad address"),
+        *(Entry(f"b_step{i}", LOCAL, "bytes") for i in range(3)),
+        Entry("target", LOCAL, "scratchpad address"),
+        *(Entry(f"target_step{i}", LOCAL, "bytes") for i in range(3)),
+        Entry("row0", signed(16), "first row number"),
+        Entry("rows", COUNT, "rows"),
+        Entry("row_step", signed(16), "rows per i1"),
+        Entry("row_window", signed(16), "rows per w1"),
+        Entry("column0", signed(16), "first column number"),
+        Entry("columns", COUNT, "columns"),
+        Entry("column_step", signed(16), "columns per i0"),
+        Entry("column_window", signed(16), "columns per w0"),
+        Entry("requantize", REQUANTIZE_LAYOUT, "of the reduced value"),
+    ),
+)
+
+COMMANDS: dict[Opcode, Command] = {
+    command.opcode: command for command in (BEGIN, END, WEIGHTS, PARAMETERS, MOVE, MATRIX, VECTOR)
+}
+"""Every command by its opcode."""
+
+
+class Access(enum.Enum):
+    """Who may do what with a register."""
+
+    READ_ONLY = "RO"
+    READ_WRITE = "RW"
+    WRITE_ONE = "W1"  # writing 1 to a bit acts; it reads as 0
+
+
+@dataclass(frozen=True)
+class Register:
+    """A 32-bit register of the AXI4-Lite slave at byte ``offset``; ``fields`` from bit 0."""
+
+    name: str
+    offset: int
+    access: Access
+    text: str
+    fields: tuple[Entry, ...] = ()
+
+    @property
+    def layout(self) -> data.FlexibleLayout:
+        """The fields, or one field ``value``."""
+        return aligned_layout(self.fields or (Entry("value", unsigned(32), self.text),))
+
+
+CONFIGURATION_0 = (
+    Entry("lanes", unsigned(8), "lanes of the MAC array"),
+    Entry("width", unsigned(8), "multipliers per lane"),
+    Entry("port", unsigned(8), "bytes of the memory port"),
+    Entry("vector_lanes", unsigned(8), "lanes of the vector engine"),
+)
+CONFIGURATION_1 = (
+    Entry("scratchpad", unsigned(8), "log2 of the scratchpad's bytes"),
+    Entry("psum_depth", unsigned(8), "log2 of the partial sums per lane"),
+    Entry("line_depth", unsigned(8), "log2 of the depthwise lines' vectors"),
+    Entry("tables", unsigned(8), "tables of the vector engine"),
+)
+
+COUNTERS: tuple[tuple[str, str], ...] = (
+    ("CYCLES", "cycles from doorbell to done"),
+    ("MOVER_BUSY", "cycles in which the mover had a command that has its tokens"),
+    ("MOVER_WAIT", "cycles in which the mover waited for tokens"),
+    ("MATRIX_ISSUE", "cycles in which the matrix engine issued a vector"),
+    ("MATRIX_WAIT", "cycles in which it waited for tokens"),
+    ("MATRIX_WEIGHTS", "cycles in which its next vector waited for weights"),
+    ("MATRIX_PARAMETERS", "cycles in which its next vector waited for parameters"),
+    ("MATRIX_OPERANDS", "cycles in which it had a command but no vector to issue"),
+    ("MATRIX_HELD", "cycles in which its next vector waited for a partial sum or a result's place"),
+    ("MATRIX_DRAIN", "cycles in which all was issued and results were still on their way"),
+    ("VECTOR_BUSY", "cycles in which the vector engine had a command that has its tokens"),
+    ("VECTOR_WAIT", "cycles in which it waited for tokens"),
+    ("READ_BEATS", "beats on the memory's read channel"),
+    ("WRITE_BEATS", "beats on the memory's write channel"),
+)
+"""Counters, cleared by the doorbell; they stop with the accelerator."""
+
+REGISTERS: tuple[Register, ...] = (
+    Register("ID", 0x00, Access.READ_ONLY, "0x38464C44, ASCII 8FLD"),
+    Register("VERSION", 0x04, Access.READ_ONLY, "version of the instruction set"),
+    Register("CONFIGURATION_0", 0x08, Access.READ_ONLY, "sizes", CONFIGURATION_0),
+    Register("CONFIGURATION_1", 0x0C, Access.READ_ONLY, "sizes of memories", CONFIGURATION_1),
+    Register(
+        "CONTROL",
+        0x10,
+        Access.WRITE_ONE,
+        "doorbell and reset",
+        (
+            Entry("start", unsigned(1), "doorbell: run the commands; ignored while busy"),
+            Entry(
+                "soft_reset",
+                unsigned(1),
+                "end what runs, finish what is open on the bus, clear status and error",
+            ),
+        ),
+    ),
+    Register(
+        "STATUS",
+        0x14,
+        Access.READ_ONLY,
+        "state",
+        (
+            Entry("busy", unsigned(1), "commands run, or a soft reset is not finished"),
+            Entry("done", unsigned(1), "END was reached; cleared by the doorbell"),
+            Entry("error", unsigned(1), "an error stopped the accelerator"),
+            Entry("interrupt", unsigned(1), "the interrupt is pending"),
+        ),
+    ),
+    Register(
+        "ERROR",
+        0x18,
+        Access.READ_ONLY,
+        "the first error, until a soft reset",
+        (
+            Entry("code", ErrorCode, "what it was"),
+            Entry("engine", unsigned(8), "255: the sequencer; 254: weights; 253: parameters"),
+            Entry("index", unsigned(16), "number of the command, modulo 2^16"),
+        ),
+    ),
+    Register("INTERRUPT_ENABLE", 0x1C, Access.READ_WRITE, "bit 0: interrupt on done or error"),
+    Register("INTERRUPT_CLEAR", 0x20, Access.WRITE_ONE, "bit 0: clear the pending interrupt"),
+    Register("COMMAND_ADDRESS", 0x24, Access.READ_WRITE, "of the stream, port-aligned"),
+    Register("COMMAND_LENGTH", 0x28, Access.READ_WRITE, "of the stream, in bytes"),
+    Register("MODEL_BASE", 0x2C, Access.READ_WRITE, "address of the model region, port-aligned"),
+    Register("MODEL_SIZE", 0x30, Access.READ_WRITE, "bytes of the model region"),
+    Register("ARENA_BASE", 0x34, Access.READ_WRITE, "address of the arena, port-aligned"),
+    Register("ARENA_SIZE", 0x38, Access.READ_WRITE, "bytes of the arena"),
+    Register("TIMEOUT", 0x3C, Access.READ_WRITE, "cycles without progress; 0: no limit"),
+    *(
+        Register(name, 0x80 + 4 * number, Access.READ_ONLY, text)
+        for number, (name, text) in enumerate(COUNTERS)
+    ),
+)
+"""Every register of the AXI4-Lite slave; other offsets below 0x100 read 0 and ignore writes."""
+
+IDENTIFICATION = 0x38464C44
+
+
+def configuration_words(config: AcceleratorConfig) -> tuple[int, int]:
+    """Return the values of CONFIGURATION_0 and CONFIGURATION_1."""
+    sizes = {name: getattr(config, name) for name in ("lanes", "width", "port", "vector_lanes")}
+    memories = {
+        "scratchpad": config.scratchpad.bit_length() - 1,
+        "psum_depth": config.psum_depth.bit_length() - 1,
+        "line_depth": config.line_depth.bit_length() - 1,
+        "tables": config.tables,
+    }
+    return (
+        pack(aligned_layout(CONFIGURATION_0), sizes)[0],
+        pack(aligned_layout(CONFIGURATION_1), memories)[0],
     )
-
-
-def weight_layout(config: AcceleratorConfig) -> data.StructLayout:
-    """Return the word of the weight stream: one lane's ``width`` weights, lane 0 first."""
-    return data.StructLayout(
-        {
-            "taps": data.ArrayLayout(signed(8), config.width),
-            "last": unsigned(1),  # completes the buffer; lanes not written keep stale weights
-        }
-    )
-
-
-def activation_layout(config: AcceleratorConfig) -> data.StructLayout:
-    """Return the word of the activation stream: a vector and what the lanes do with it."""
-    return data.StructLayout(
-        {
-            "bytes": data.ArrayLayout(signed(8), config.width),
-            "depthwise": unsigned(1),  # 0: all lanes multiply bytes; 1: lane l shifts in bytes[l]
-            "fire": unsigned(1),  # multiply and accumulate; 0 only moves the depthwise window
-            "first": unsigned(1),  # start the partial sum at 0 instead of reading it
-            "last": unsigned(1),  # requantize the sum and send it out instead of keeping it
-            "next_weights": unsigned(1),  # swap in the loaded weight buffer before this vector
-            "next_parameters": unsigned(1),  # advance to the next parameter bank before this vector
-            "slot": range(config.psum_depth),  # the partial sum's address
-        }
-    )
-
-
-def result_layout(config: AcceleratorConfig) -> data.ArrayLayout:
-    """Return the word of the result stream: one int8 per lane."""
-    return data.ArrayLayout(signed(8), config.lanes)
-
-
-TABLE_LOAD_LAYOUT = data.StructLayout({"index": unsigned(8), "value": signed(32)})
-"""One entry of a table: ``index`` is the looked-up byte read as unsigned (``q & 255``)."""
-
-
-def pack(layout: data.StructLayout, fields: Mapping[str, ArrayLike]) -> list[int]:
-    """Return the words that hold ``fields``, one per row.
-
-    Parameters
-    ----------
-    layout
-        Of scalar fields, nested layouts and arrays of int8.
-    fields
-        One entry per leaf, nested names joined by a dot (``"requantize.bias"``): integers of shape
-        () or (n,); for an array of int8, shape (n, length).
-
-    Raises
-    ------
-    ValueError
-        If a field is missing, unknown, has a wrong shape or a value that does not fit.
-    """
-    leaves = dict(_leaves(layout, "", 0))
-    if set(leaves) != set(fields):
-        raise ValueError(f"fields differ from the layout's: {sorted(set(leaves) ^ set(fields))}")
-    count = max((len(np.asarray(value)) for value in fields.values() if np.ndim(value)), default=1)
-    words = np.zeros(count, dtype=object)
-    for name, (offset, shape) in leaves.items():
-        words |= _encode(name, np.asarray(fields[name]), shape, count) << offset
-    return words.tolist()
-
-
-def _leaves(layout: data.StructLayout, prefix: str, base: int) -> Iterator[tuple[str, tuple]]:
-    """Yield (dotted name, (offset, shape)) of every field that is not itself a struct."""
-    for name, field in layout:
-        if isinstance(field.shape, data.StructLayout):
-            yield from _leaves(field.shape, f"{prefix}{name}.", base + field.offset)
-        else:
-            yield f"{prefix}{name}", (base + field.offset, field.shape)
-
-
-def _encode(name: str, values: np.ndarray, shape: ShapeLike, count: int) -> np.ndarray:
-    """Return ``values`` as ``count`` unsigned integers of the field's width."""
-    if isinstance(shape, data.ArrayLayout):
-        if values.shape != (count, shape.length):
-            raise ValueError(f"{name}: shape {values.shape} is not {(count, shape.length)}")
-        _check(name, values, signed(8))
-        rows = np.ascontiguousarray(values, dtype=np.int8)
-        return np.array([int.from_bytes(row.tobytes(), "little") for row in rows], dtype=object)
-    bits = Shape.cast(shape)
-    _check(name, values, bits)
-    integers = np.broadcast_to(values, (count,)).astype(object)
-    return integers & ((1 << bits.width) - 1)
-
-
-def _check(name: str, values: np.ndarray, bits: Shape) -> None:
-    low = -(1 << (bits.width - 1)) if bits.signed else 0
-    high = low + (1 << bits.width) - 1
-    if values.size and not (low <= int(values.min()) and int(values.max()) <= high):
-        raise ValueError(
-            f"{name} must be in {low}..{high}, not {int(values.min())}..{int(values.max())}"
-        )

@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import (
+from eightfold.streams import (
     TABLE_LOAD_LAYOUT,
     activation_layout,
     parameter_layout,

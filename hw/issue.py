@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import activation_layout
+from eightfold.streams import activation_layout
 from hw.partial_sums import PartialSums
 
 

@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import activation_layout, parameter_layout, result_layout, weight_layout
+from eightfold.streams import activation_layout, parameter_layout, result_layout, weight_layout
 from hw.credit import CreditQueue
 from hw.delay import delay
 from hw.issue import Issue, step_layout

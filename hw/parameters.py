@@ -6,7 +6,8 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import REQUANTIZE_LAYOUT, parameter_layout
+from eightfold.isa import REQUANTIZE_LAYOUT
+from eightfold.streams import parameter_layout
 
 
 def bank_layout(config: AcceleratorConfig) -> data.StructLayout:

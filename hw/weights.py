@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import weight_layout
+from eightfold.streams import weight_layout
 from hw import multiplier
 from hw.multiplier import WeightEncoder
 

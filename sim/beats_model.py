@@ -7,12 +7,13 @@ import numpy as np
 from amaranth.lib import data
 from numpy.typing import NDArray
 
-from eightfold import isa
+from eightfold import isa, streams
 from eightfold.config import AcceleratorConfig
+from eightfold.packing import pack
 from golden.requantize import requantize
 
 Fields = Mapping[str, NDArray]
-"""The fields of a stream's words, as `eightfold.isa.pack` takes them, one row per word."""
+"""The fields of a stream's words, as `eightfold.pack` takes them, one row per word."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,12 @@ class Program:
     def packed(self, config: AcceleratorConfig) -> dict[str, list[int]]:
         """Return the words of each stream as integers."""
         layouts: dict[str, tuple[data.StructLayout, Fields]] = {
-            "weights": (isa.weight_layout(config), self.weights),
-            "parameters": (isa.parameter_layout(), self.parameters),
-            "activations": (isa.activation_layout(config), self.activations),
+            "weights": (streams.weight_layout(config), self.weights),
+            "parameters": (streams.parameter_layout(), self.parameters),
+            "activations": (streams.activation_layout(config), self.activations),
         }
         return {
-            name: isa.pack(layout, fields) if len(fields["last"]) else []
+            name: pack(layout, fields) if len(fields["last"]) else []
             for name, (layout, fields) in layouts.items()
         }
 

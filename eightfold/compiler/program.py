@@ -5,11 +5,12 @@ from functools import cached_property
 
 import numpy as np
 
-from eightfold import isa
+from eightfold import streams
 from eightfold.config import AcceleratorConfig
+from eightfold.packing import pack
 
 Fields = dict[str, np.ndarray]
-"""A stream's words by field, as `isa.pack` takes them."""
+"""A stream's words by field, as `pack` takes them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +18,7 @@ class Beats:
     """Activation beats: where each byte comes from, and what the lanes do with the vector.
 
     ``source``, int64 (n, width): flat index into the input tensor, or -1 for its zero point. The
-    flags and ``slot``, shape (n,), are those of `isa.activation_layout`.
+    flags and ``slot``, shape (n,), are those of `streams.activation_layout`.
     """
 
     source: np.ndarray
@@ -117,16 +118,16 @@ class LaneProgram:
     @cached_property
     def weight_words(self) -> list[int]:
         """The weight stream."""
-        return isa.pack(isa.weight_layout(self.config), self.weights)
+        return pack(streams.weight_layout(self.config), self.weights)
 
     @cached_property
     def parameter_words(self) -> list[int]:
         """The parameter stream."""
-        return isa.pack(isa.parameter_layout(), self.channel_parameters)
+        return pack(streams.parameter_layout(), self.channel_parameters)
 
     def activation_words(self, values: np.ndarray) -> list[int]:
         """Return the activation stream of an int8 input tensor."""
-        return isa.pack(isa.activation_layout(self.config), self.activations(values))
+        return pack(streams.activation_layout(self.config), self.activations(values))
 
     def scatter(self, results: np.ndarray) -> np.ndarray:
         """Return the output tensor, int8, from the results, int8 (results, lanes)."""
@@ -151,7 +152,7 @@ class TableProgram:
     @cached_property
     def load_words(self) -> list[int]:
         """The table's load stream."""
-        return isa.pack(isa.TABLE_LOAD_LAYOUT, {"index": np.arange(256), "value": self.entries})
+        return pack(streams.TABLE_LOAD_LAYOUT, {"index": np.arange(256), "value": self.entries})
 
     def lookup_words(self, values: np.ndarray) -> list[int]:
         """Return the tensor as vectors of ``width`` bytes; the last one is filled up with 0."""

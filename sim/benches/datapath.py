@@ -10,7 +10,8 @@ import cocotb
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.isa import TABLE_LOAD_LAYOUT, pack
+from eightfold.packing import pack
+from eightfold.streams import TABLE_LOAD_LAYOUT
 from sim.beats_random import random_program
 from sim.benches.mac_array import ArrayBench, configuration, words_of
 from sim.benches.support import parameters, rng

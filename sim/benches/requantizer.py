@@ -11,7 +11,7 @@ import cocotb
 import numpy as np
 from cocotb.utils import get_sim_time
 
-from eightfold.isa import pack
+from eightfold.packing import pack
 from hw.requantizer import REQUANTIZER_INPUT, Requantizer
 from sim.benches.support import parameters, report, rng, start_clock_and_reset
 from sim.requantize_cases import (

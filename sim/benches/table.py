@@ -11,7 +11,8 @@ import numpy as np
 from cocotb.utils import get_sim_time
 from numpy.typing import NDArray
 
-from eightfold.isa import TABLE_LOAD_LAYOUT, pack
+from eightfold.packing import pack
+from eightfold.streams import TABLE_LOAD_LAYOUT
 from hw.table import ENTRIES, Table
 from sim.benches.support import parameters, report, rng, start_clock_and_reset
 from sim.scoreboard import StreamScoreboard

@@ -51,7 +51,7 @@ def test_a_configuration_survives_as_dict() -> None:
     ("content", "message"),
     [
         ("lanes = ", "not valid TOML"),
-        ("lane = 3", "unknown field lane; known: lanes"),
+        ("lane = 3", "unknown field lane; known: command_queue"),
         ("lanes = 99", "lanes must be an integer in 1..64, not 99"),
         (b"\xff\xfe", "not valid TOML"),
     ],

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from eightfold import isa
+from eightfold import isa, streams
 from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.packing import pack
 from golden.rounding import ROUNDINGS
 
 
@@ -17,7 +18,7 @@ def test_rounding_codes_are_those_of_golden() -> None:
 def test_packed_words_read_back_through_the_layout(seed: int) -> None:
     rng = np.random.default_rng(seed)
     config = AcceleratorConfig(lanes=3, width=int(rng.integers(2, 9)))
-    layout = isa.activation_layout(config)
+    layout = streams.activation_layout(config)
     count = 20
     fields = {
         "bytes": rng.integers(-128, 128, (count, config.width)),
@@ -27,7 +28,7 @@ def test_packed_words_read_back_through_the_layout(seed: int) -> None:
             for name in ("depthwise", "fire", "first", "last", "next_weights", "next_parameters")
         },
     }
-    for row, word in enumerate(isa.pack(layout, fields)):
+    for row, word in enumerate(pack(layout, fields)):
         value = layout.from_bits(word)
         assert [value["bytes"][i] for i in range(config.width)] == fields["bytes"][row].tolist()
         for name in set(fields) - {"bytes"}:
@@ -40,7 +41,7 @@ def test_nested_fields_and_negative_numbers_read_back() -> None:
         "rounding": 6, "zero_point": -128, "low": -128, "high": 127,
     }  # fmt: skip
     fields = {**{f"requantize.{name}": value for name, value in extremes.items()}, "last": 1}
-    word = isa.parameter_layout().from_bits(isa.pack(isa.parameter_layout(), fields)[0])
+    word = streams.parameter_layout().from_bits(pack(streams.parameter_layout(), fields)[0])
     for name, value in extremes.items():
         got = word["requantize"][name]
         assert (got.value if isinstance(got, isa.Rounding) else got) == value
@@ -57,12 +58,12 @@ def test_nested_fields_and_negative_numbers_read_back() -> None:
 )
 def test_what_does_not_fit_is_refused(change: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        isa.pack(isa.TABLE_LOAD_LAYOUT, {"index": 0, "value": 0, **change})
+        pack(streams.TABLE_LOAD_LAYOUT, {"index": 0, "value": 0, **change})
 
 
 def test_a_vector_of_the_wrong_length_is_refused() -> None:
-    layout = isa.weight_layout(PRESETS["nano"])
+    layout = streams.weight_layout(PRESETS["nano"])
     with pytest.raises(ValueError, match=r"taps: shape \(2, 5\) is not \(2, 4\)"):
-        isa.pack(layout, {"taps": np.zeros((2, 5)), "last": [0, 1]})
+        pack(layout, {"taps": np.zeros((2, 5)), "last": [0, 1]})
     with pytest.raises(ValueError, match="taps must be in -128..127"):
-        isa.pack(layout, {"taps": np.full((1, 4), 128), "last": [0]})
+        pack(layout, {"taps": np.full((1, 4), 128), "last": [0]})

@@ -1,0 +1,66 @@
+"""Numbers into words: the fields of a layout, range-checked, as integers."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from amaranth.hdl import Shape, ShapeLike, signed
+from amaranth.lib import data
+from numpy.typing import ArrayLike
+
+
+def pack(layout: data.Layout, fields: Mapping[str, ArrayLike]) -> list[int]:
+    """Return the words that hold ``fields``, one per row.
+
+    Parameters
+    ----------
+    layout
+        Of scalar fields, nested layouts and arrays of int8.
+    fields
+        One entry per leaf, nested names joined by a dot (``"requantize.bias"``): integers of shape
+        () or (n,); for an array of int8, shape (n, length).
+
+    Raises
+    ------
+    ValueError
+        If a field is missing, unknown, has a wrong shape or a value that does not fit.
+    """
+    leaves = dict(_leaves(layout, "", 0))
+    if set(leaves) != set(fields):
+        raise ValueError(f"fields differ from the layout's: {sorted(set(leaves) ^ set(fields))}")
+    count = max((len(np.asarray(value)) for value in fields.values() if np.ndim(value)), default=1)
+    words = np.zeros(count, dtype=object)
+    for name, (offset, shape) in leaves.items():
+        words |= _encode(name, np.asarray(fields[name]), shape, count) << offset
+    return words.tolist()
+
+
+def _leaves(layout: data.Layout, prefix: str, base: int) -> Iterator[tuple[str, tuple]]:
+    """Yield (dotted name, (offset, shape)) of every field that is not itself a struct."""
+    for name, field in layout:
+        if isinstance(field.shape, data.StructLayout | data.FlexibleLayout):
+            yield from _leaves(field.shape, f"{prefix}{name}.", base + field.offset)
+        else:
+            yield f"{prefix}{name}", (base + field.offset, field.shape)
+
+
+def _encode(name: str, values: np.ndarray, shape: ShapeLike, count: int) -> np.ndarray:
+    """Return ``values`` as ``count`` unsigned integers of the field's width."""
+    if isinstance(shape, data.ArrayLayout):
+        if values.shape != (count, shape.length):
+            raise ValueError(f"{name}: shape {values.shape} is not {(count, shape.length)}")
+        _check(name, values, signed(8))
+        rows = np.ascontiguousarray(values, dtype=np.int8)
+        return np.array([int.from_bytes(row.tobytes(), "little") for row in rows], dtype=object)
+    bits = Shape.cast(shape)
+    _check(name, values, bits)
+    integers = np.broadcast_to(values, (count,)).astype(object)
+    return integers & ((1 << bits.width) - 1)
+
+
+def _check(name: str, values: np.ndarray, bits: Shape) -> None:
+    low = -(1 << (bits.width - 1)) if bits.signed else 0
+    high = low + (1 << bits.width) - 1
+    if values.size and not (low <= int(values.min()) and int(values.max()) <= high):
+        raise ValueError(
+            f"{name} must be in {low}..{high}, not {int(values.min())}..{int(values.max())}"
+        )
