@@ -1,0 +1,57 @@
+"""A register in a stream that cuts the path of ``ready``, too."""
+
+from amaranth.hdl import Module, ShapeLike, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+
+class Skid(wiring.Component):
+    """Pass a stream on through two registers; all outputs come from registers.
+
+    The second register takes the word that was under way when ``o`` stalled.
+
+    Timing
+    ------
+    One word per cycle, one cycle after it was accepted. ``i.ready`` is 0 in a cycle if ``o``
+    stalled the cycle before with one word behind it.
+
+    Parameters
+    ----------
+    shape
+        Shape of a word.
+
+    Members
+    -------
+    i : ``In(stream.Signature(shape))``
+    o : ``Out(stream.Signature(shape))``
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, shape: ShapeLike) -> None:
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        word = Value.cast(self.i.payload)
+        first, second = (
+            Signal(len(word), name=name, reset_less=True) for name in ("first", "second")
+        )
+        valid, full = Signal(), Signal()
+        m.d.comb += [
+            self.i.ready.eq(~full),
+            self.o.valid.eq(valid),
+            Value.cast(self.o.payload).eq(first),
+        ]
+        with m.If(~full):
+            m.d.sync += second.eq(word)
+        with m.If(self.o.ready | ~valid):
+            with m.If(full):
+                m.d.sync += first.eq(second)
+            with m.Else():
+                m.d.sync += first.eq(word)
+            m.d.sync += [valid.eq(full | self.i.valid), full.eq(0)]
+        with m.Elif(self.i.valid):
+            m.d.sync += full.eq(1)
+        return m

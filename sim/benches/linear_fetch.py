@@ -1,0 +1,118 @@
+"""Benches of `hw.linear_fetch.LinearFetch` against the bytes of memory.
+
+Parameters: ``port``, bytes of a beat; ``depth``, beats of the queue.
+"""
+
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.utils import get_sim_time
+
+from eightfold.packing import pack
+from hw.linear_fetch import run_layout
+from hw.ports import BURST
+from sim.benches.support import clock_cycles, parameters, rng, start_clock_and_reset
+from sim.memory_port import MemoryPort
+from sim.scoreboard import StreamScoreboard
+from sim.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
+
+BEATS = 4096
+"""Of memory."""
+
+
+class FetchBench:
+    """A fetch with a memory of random bytes, and the words it should give."""
+
+    def __init__(self, dut: Any, idle: float, stall: float, latency: int) -> None:
+        self.dut = dut
+        self.port: int = parameters()["port"]
+        self.depth: int = parameters()["depth"]
+        self.contents = rng(0).bytes(BEATS * self.port)
+        self.memory = MemoryPort(
+            dut, "memory", self.contents, self.port, latency=latency, idle=idle, stall=idle
+        )
+        self.runs = StreamSource(dut, "runs", idle=idle)
+        self.sink = StreamSink(dut, "o", stall=stall)
+        self.scoreboard = StreamScoreboard(dut)
+        self.cycles: list[int] = []
+        self.most = 0
+        self.sink.add_callback(self._note)
+
+    def _note(self, _: int) -> None:
+        self.cycles.append(int(get_sim_time("ns")) // CLOCK_NS)
+        self.most = max(self.most, self.memory.requested - len(self.cycles))
+
+    async def start(self, runs: list[tuple[int, int]]) -> None:
+        """Reset, expect the beats of some runs (first beat, beats), and send these."""
+        words = [
+            int.from_bytes(self.contents[at * self.port :][: self.port], "little")
+            for first, beats in runs
+            for at in range(first, first + beats)
+        ]
+        self.scoreboard.expect(self.sink, words)
+        await start_clock_and_reset(self.dut)
+        cocotb.start_soon(self.memory.run())
+        cocotb.start_soon(watchdog([self.runs, self.memory.sink, self.sink]))
+        first, beats = (np.array(column) for column in zip(*runs, strict=True))
+        self.runs.append(pack(run_layout(), {"address": first * self.port, "beats": beats}))
+
+
+def random_runs(generator: np.random.Generator, count: int) -> list[tuple[int, int]]:
+    """Return runs of no beats, of few, and of many."""
+    runs = []
+    for _ in range(count):
+        beats = int(generator.choice([0, 1, 2, BURST - 1, BURST, BURST + 1, 3 * BURST, 100]))
+        if generator.random() < 0.5:
+            beats = int(generator.integers(0, 24))
+        runs.append((int(generator.integers(0, BEATS - beats + 1)), beats))
+    return runs
+
+
+@cocotb.test()
+@cocotb.parametrize(
+    (("idle", "stall", "latency"), [(0.0, 0.0, 2), (0.3, 0.3, 9), (0.0, 0.8, 2), (0.7, 0.0, 30)])
+)
+async def every_beat_of_every_run(dut: Any, idle: float, stall: float, latency: int) -> None:
+    """Runs of all lengths give their beats in order; nothing else is asked for."""
+    bench, runs = FetchBench(dut, idle, stall, latency), random_runs(rng(1), 40)
+    await bench.start(runs)
+    await bench.scoreboard.finish()
+    assert bench.memory.requested == sum(beats for _, beats in runs)
+
+
+@cocotb.test()
+async def a_blocked_output_takes_what_fits_and_no_more(dut: Any) -> None:
+    """Requests stop at the queue's depth, and go on where they stopped."""
+    bench = FetchBench(dut, 0.0, 0.99, 4)
+    await bench.start([(3, 10 * bench.depth)])
+    await clock_cycles(dut, 8 * bench.depth)
+    # One word is in the output register, too.
+    assert bench.depth - BURST < bench.memory.requested - bench.sink.transfers <= bench.depth + 1
+    bench.sink.stall = 0.0
+    await bench.scoreboard.finish()
+
+
+@cocotb.test()
+async def a_beat_per_cycle_behind_the_stated_latency(dut: Any) -> None:
+    """Long runs, from burst to burst and from run to run, flow without a pause."""
+    bench = FetchBench(dut, 0.0, 0.0, parameters()["depth"] - 24)
+    await bench.start([(5, 200), (1000, 70), (77, 150)])
+    await bench.scoreboard.finish()
+    assert bench.cycles[-1] - bench.cycles[0] == 420 - 1
+
+
+@cocotb.test()
+async def the_stated_latency(dut: Any) -> None:
+    """A lone run's request and its beat come after the stated cycles."""
+    bench, started = FetchBench(dut, 0.0, 0.0, 2), []
+    bench.memory.sink.add_callback(lambda _: started.append(get_sim_time("ns")))
+    await start_clock_and_reset(dut)
+    bench.scoreboard.expect(bench.sink, [int.from_bytes(bench.contents[: bench.port], "little")])
+    cocotb.start_soon(bench.memory.run())
+    await bench.runs.send(pack(run_layout(), {"address": 0, "beats": 1}))
+    sent = int(get_sim_time("ns")) // CLOCK_NS
+    await bench.scoreboard.finish()
+    requested = int(started[0]) // CLOCK_NS
+    assert requested - sent == 3
+    assert bench.cycles[0] - requested == 2 + 3

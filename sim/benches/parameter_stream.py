@@ -1,0 +1,189 @@
+"""Benches of `hw.parameter_stream.ParameterStream` against the records in memory.
+
+Parameter: ``config``, the fields of the configuration.
+"""
+
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.triggers import RisingEdge
+from cocotb.utils import get_sim_time
+
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import PARAMETERS, REQUANTIZE_LAYOUT
+from hw.parameter_records import BIAS, RECORD
+from sim.benches.support import clock_cycles, parameters, report, rng, start_clock_and_reset
+from sim.memory_port import MemoryPort
+from sim.scoreboard import StreamScoreboard
+from sim.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
+
+BASE, SIZE, BEYOND = 4096 - 64, (1 << 14) + BIAS, 1020
+"""The model's place in memory, its bytes, and the bytes behind it."""
+
+RECORD_BITS = REQUANTIZE_LAYOUT.size
+
+Command = dict[str, int]
+
+
+class ParameterBench:
+    """A parameter stream with a model of random bytes in memory."""
+
+    def __init__(
+        self, dut: Any, idle: float, stall: float, latency: int = 8, size: int = SIZE
+    ) -> None:
+        self.dut = dut
+        self.config = AcceleratorConfig(**parameters()["config"])
+        self.alignment = max(RECORD, self.config.port)
+        self.contents = rng(0).bytes(BASE + SIZE + BEYOND)
+        self.memory = MemoryPort(
+            dut, "memory", self.contents, self.config.port, latency=latency, idle=idle, stall=idle
+        )
+        self.commands = StreamSource(dut, "command", idle=idle)
+        self.sink = StreamSink(dut, "parameters", stall=stall)
+        self.scoreboard = StreamScoreboard(dut)
+        self.cycles: list[int] = []
+        self.faults, self.size = 0, size
+        self.sink.add_callback(lambda _: self.cycles.append(int(get_sim_time("ns")) // CLOCK_NS))
+        dut.region.value = BASE | size << 32
+
+    async def start(self, commands: list[Command]) -> None:
+        """Reset, expect the channels of some commands, and send these."""
+        words = [word for command in commands for word in self.words(command)]
+        self.scoreboard.expect(self.sink, words)
+        await start_clock_and_reset(self.dut)
+        cocotb.start_soon(self.memory.run())
+        cocotb.start_soon(self._count())
+        cocotb.start_soon(watchdog([self.commands, self.memory.sink, self.sink], 4000))
+        words = [PARAMETERS.encode(**command).tobytes() for command in commands]
+        self.commands.append([int.from_bytes(word, "little") for word in words])
+
+    async def _count(self) -> None:
+        edge = RisingEdge(self.dut.clk)
+        while True:
+            await edge
+            self.faults += int(self.dut.fault.value)
+
+    def bad(self, command: Command) -> bool:
+        """Return whether a command is to be ignored."""
+        outside = command["address"] + size_of(command) > self.size
+        return outside or command["address"] % self.alignment != 0 or command["channels"] == 0
+
+    def beats(self, command: Command) -> int:
+        """Return what a command fetches, unless it is bad."""
+        return 0 if self.bad(command) else -(-size_of(command) // self.config.port)
+
+    def words(self, command: Command) -> list[int]:
+        """Return the words that a command should give."""
+        if self.bad(command):
+            return []
+        words, count, lanes = [], command["channels"], self.config.lanes
+        for channel in range(count):
+            number = 0 if command["shared"] else channel
+            record = self.number(command["address"] + RECORD * number, RECORD)
+            if command["shared"]:
+                bias = self.number(command["address"] + RECORD + BIAS * channel, BIAS)
+                record = record >> 8 * BIAS << 8 * BIAS | bias
+            last = channel == count - 1 or channel % lanes == lanes - 1
+            words.append(record & ((1 << RECORD_BITS) - 1) | last << RECORD_BITS)
+        return words
+
+    def number(self, offset: int, length: int) -> int:
+        """Return bytes of the model as a number."""
+        return int.from_bytes(self.contents[BASE + offset : BASE + offset + length], "little")
+
+    def random_command(self, generator: np.random.Generator, most: int) -> Command:
+        """Return a command with up to ``most`` channels, whose region has room for it."""
+        lanes = self.config.lanes
+        channels = [1, 2, lanes, lanes + 1, 2 * lanes, int(generator.integers(1, most + 1))]
+        command = {
+            "channels": min(most, int(generator.choice(channels))),
+            "shared": int(generator.integers(0, 2)),
+        }
+        places = (self.size - size_of(command)) // self.alignment
+        place = int(generator.choice([0, places, int(generator.integers(0, places + 1))]))
+        return command | {"address": place * self.alignment, "wait": 15, "index": 0xFFFF}
+
+
+def size_of(command: Command) -> int:
+    """Return a command's bytes in memory."""
+    if command["shared"]:
+        return RECORD + BIAS * command["channels"]
+    return RECORD * command["channels"]
+
+
+@cocotb.test()
+@cocotb.parametrize(
+    (("idle", "stall", "latency"), [(0.0, 0.0, 2), (0.3, 0.3, 9), (0.0, 0.8, 2), (0.7, 0.0, 30)])
+)
+async def every_channel_of_every_bank(dut: Any, idle: float, stall: float, latency: int) -> None:
+    """Random commands of both kinds give their channels in order, `last` at the end of a bank."""
+    bench, generator = ParameterBench(dut, idle, stall, latency), rng(1)
+    commands = [bench.random_command(generator, 40) for _ in range(25)]
+    await bench.start(commands)
+    await bench.scoreboard.finish()
+    assert bench.faults == 0
+    assert bench.memory.requested == sum(bench.beats(command) for command in commands)
+
+
+@cocotb.test()
+@cocotb.parametrize(shared=[0, 1])
+async def channels_flow_at_the_stated_rate(dut: Any, shared: int) -> None:
+    """Behind a latency of 24 cycles, from command to command."""
+    bench = ParameterBench(dut, 0.0, 0.0, 24)
+    count, parts = 100, max(1, RECORD // bench.config.port)
+    # From a multiple of BURST beats: a burst of one beat or two is over before the next one comes.
+    command = {"address": 4096 - BASE, "channels": count, "shared": shared}
+    await bench.start([command] * 3)
+    await bench.scoreboard.finish()
+    spent = bench.cycles[-1] - bench.cycles[0] + 1
+    report({f"cycles_{shared}": spent})
+    if shared:
+        assert spent == 3 * count + 2 * parts
+    else:
+        assert spent == (3 * count - 1) * parts + 1
+
+
+@cocotb.test()
+async def commands_are_fetched_while_the_output_waits(dut: Any) -> None:
+    """The next commands' records are requested before the first one's are consumed."""
+    bench = ParameterBench(dut, 0.0, 0.99)
+    commands = [{"address": 0, "channels": 8, "shared": shared} for shared in (0, 1)]
+    await bench.start(commands)
+    await clock_cycles(dut, 100)
+    assert len(bench.cycles) < 8
+    assert bench.memory.beats == sum(bench.beats(command) for command in commands)
+    bench.sink.stall = 0.0
+    await bench.scoreboard.finish()
+
+
+@cocotb.test()
+@cocotb.parametrize(tail=[0, BIAS - 1])
+async def bad_commands_are_ignored_with_a_fault(dut: Any, tail: int) -> None:
+    """At, and one beyond every limit; the largest counts; good commands in between."""
+    bench, generator = ParameterBench(dut, 0.0, 0.2, size=SIZE + tail), rng(2)
+    step = bench.alignment
+    end = SIZE // step * step
+    records = (SIZE - (end - 2 * step)) // RECORD
+    at = {"address": end - 2 * step, "channels": records, "shared": 0}
+    biases = {"address": end - step, "channels": (SIZE - end + step - RECORD) // BIAS, "shared": 1}
+    commands = [
+        at,
+        at | {"channels": records + 1},
+        at | {"address": end - step},
+        at | {"address": end - 2 * step - RECORD // 2},
+        at | {"address": end - 2 * step - RECORD},
+        at | {"channels": 0},
+        at | {"channels": (1 << 24) - 1},
+        at | {"address": (1 << 32) - step},
+        biases,
+        biases | {"channels": biases["channels"] + 1},
+        biases | {"channels": (1 << 24) - 1},
+        biases | {"channels": 0},
+    ]
+    between = [bench.random_command(generator, 20) for _ in commands]
+    both = [command for pair in zip(commands, between, strict=True) for command in pair]
+    await bench.start(both)
+    await bench.scoreboard.finish()
+    assert bench.faults == sum(bench.bad(command) for command in both) > 0
+    assert bench.memory.requested == sum(bench.beats(command) for command in both)

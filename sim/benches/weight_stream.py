@@ -1,0 +1,200 @@
+"""Benches of `hw.weight_stream.WeightStream` against the buffers in memory.
+
+Parameter: ``config``, the fields of the configuration.
+"""
+
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.triggers import RisingEdge
+from cocotb.utils import get_sim_time
+
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import WEIGHTS
+from hw.weight_stream import WeightCommands
+from sim.benches.support import clock_cycles, parameters, report, rng, start_clock_and_reset
+from sim.memory_port import MemoryPort
+from sim.scoreboard import StreamScoreboard
+from sim.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
+
+BASE, SIZE, BEYOND = 1024, 1 << 16, 1024
+"""The model's place in memory, its bytes, and the bytes behind it."""
+
+Command = dict[str, int]
+
+
+class WeightBench:
+    """A weight stream with a model of random bytes in memory."""
+
+    def __init__(self, dut: Any, idle: float, stall: float, latency: int = 8) -> None:
+        self.dut = dut
+        self.config = AcceleratorConfig(**parameters()["config"])
+        self.contents = rng(0).bytes(BASE + SIZE + BEYOND)
+        self.memory = MemoryPort(
+            dut, "memory", self.contents, self.config.port, latency=latency, idle=idle, stall=idle
+        )
+        self.commands = StreamSource(dut, "command", idle=idle)
+        self.sink = StreamSink(dut, "weights", stall=stall)
+        self.scoreboard = StreamScoreboard(dut)
+        self.cycles: list[int] = []
+        self.faults = 0
+        self.sink.add_callback(lambda _: self.cycles.append(cycle()))
+        dut.region.value = BASE | SIZE << 32
+
+    async def start(self, commands: list[Command]) -> None:
+        """Reset, expect the words of some commands, and send these."""
+        words = [word for command in commands for word in self.words(command)]
+        self.scoreboard.expect(self.sink, words)
+        await start_clock_and_reset(self.dut)
+        cocotb.start_soon(self.memory.run())
+        cocotb.start_soon(self._count())
+        cocotb.start_soon(watchdog([self.commands, self.memory.sink, self.sink], 4000))
+        self.commands.append(
+            [int.from_bytes(WEIGHTS.encode(**command).tobytes(), "little") for command in commands]
+        )
+
+    async def _count(self) -> None:
+        edge = RisingEdge(self.dut.clk)
+        while True:
+            await edge
+            self.faults += int(self.dut.fault.value)
+
+    def bytes(self, command: Command) -> int:
+        """Return what a command fetches."""
+        partial = command["partial"] * command["partial_lanes"]
+        return (command["full"] * self.config.lanes + partial) * self.config.weight_word
+
+    def bad(self, command: Command) -> bool:
+        """Return whether a command is to be ignored."""
+        outside = command["address"] + self.bytes(command) > SIZE
+        lanes = not 1 <= command["partial_lanes"] <= self.config.lanes
+        unaligned = command["address"] % self.config.port != 0
+        return outside or unaligned or (lanes and command["partial"] > 0)
+
+    def words(self, command: Command) -> list[int]:
+        """Return the words that a command should give."""
+        if self.bad(command):
+            return []
+        place, words = BASE + command["address"], []
+        sizes = [self.config.lanes] * command["full"]
+        for size in sizes + [command["partial_lanes"]] * command["partial"]:
+            for lane in range(size):
+                taps = int.from_bytes(self.contents[place : place + self.config.width], "little")
+                words.append(taps | (lane == size - 1) << 8 * self.config.width)
+                place += self.config.weight_word
+        return words
+
+
+def cycle() -> int:
+    """Return the number of the clock cycle."""
+    return int(get_sim_time("ns")) // CLOCK_NS
+
+
+def pick(generator: np.random.Generator, corners: list[int], most: int) -> int:
+    """Return one of some corners, or a number from 0 to ``most``."""
+    return int(generator.choice([*corners, int(generator.integers(0, most + 1))]))
+
+
+def random_command(generator: np.random.Generator, config: AcceleratorConfig, most: int) -> Command:
+    """Return a command with up to ``most`` buffers of each kind, whose region has room for it."""
+    full, partial = (pick(generator, [0, 0, 1, 2], most) for _ in range(2))
+    lanes = max(1, pick(generator, [1, config.lanes], config.lanes))
+    size = (full * config.lanes + partial * lanes) * config.weight_word
+    beats = (SIZE - size) // config.port
+    address = config.port * pick(generator, [0, beats], beats)
+    tokens = {"wait": 15, "signal": 15, "index": int(generator.integers(0, 1 << 16))}
+    return {"address": address, "full": full, "partial": partial, "partial_lanes": lanes} | tokens
+
+
+@cocotb.test()
+@cocotb.parametrize(
+    (("idle", "stall", "latency"), [(0.0, 0.0, 2), (0.3, 0.3, 9), (0.0, 0.8, 2), (0.7, 0.0, 30)])
+)
+async def every_word_of_every_buffer(dut: Any, idle: float, stall: float, latency: int) -> None:
+    """Random commands give their buffers in order, with `last` at the end of each."""
+    bench, generator = WeightBench(dut, idle, stall, latency), rng(1)
+    commands = [random_command(generator, bench.config, 5) for _ in range(30)]
+    await bench.start(commands)
+    await bench.scoreboard.finish()
+    assert bench.faults == 0
+    beats = sum(-(-bench.bytes(command) // bench.config.port) for command in commands)
+    assert bench.memory.requested == beats
+
+
+@cocotb.test()
+async def a_word_per_cycle_from_command_to_command(dut: Any) -> None:
+    """Behind a latency of 24 cycles words flow as fast as the port brings them."""
+    bench = WeightBench(dut, 0.0, 0.0, 24)
+    lanes, word, port = bench.config.lanes, bench.config.weight_word, bench.config.port
+    buffers = 64 // lanes + 1
+    commands = [
+        {"address": port * 7, "full": buffers, "partial": 0, "partial_lanes": 0},
+        {"address": port * 16, "full": buffers, "partial": 16, "partial_lanes": 1},
+        {"address": 0, "full": 0, "partial": buffers, "partial_lanes": lanes},
+    ]
+    await bench.start(commands)
+    await bench.scoreboard.finish()
+    spent, count = bench.cycles[-1] - bench.cycles[0] + 1, len(bench.cycles)
+    report({"cycles": spent, "words": count})
+    assert spent <= (count - 1) * max(1, word // port) + 1
+
+
+@cocotb.test()
+async def a_command_every_eleven_cycles(dut: Any) -> None:
+    """Commands of one word each flow at the stated rate."""
+    bench = WeightBench(dut, 0.0, 0.0)
+    command = {"address": 0, "full": 0, "partial": 1, "partial_lanes": 1}
+    await bench.start([command] * 20)
+    await bench.scoreboard.finish()
+    assert bench.cycles[-1] - bench.cycles[-11] <= 10 * WeightCommands.CYCLES
+
+
+@cocotb.test()
+async def commands_are_fetched_while_the_output_waits(dut: Any) -> None:
+    """The next commands' weights are requested before the first one's are consumed."""
+    bench = WeightBench(dut, 0.0, 0.99)
+    buffers = max(1, bench.config.port // bench.config.weight_word)
+    size = buffers * bench.config.lanes * bench.config.weight_word
+    many = min(4, bench.config.weight_buffer // size)
+    await bench.start([{"address": 0, "full": buffers, "partial": 0, "partial_lanes": 0}] * many)
+    await clock_cycles(dut, 100 + many * size // bench.config.port)
+    assert len(bench.cycles) < buffers * bench.config.lanes
+    assert bench.memory.beats == many * size // bench.config.port
+    bench.sink.stall = 0.0
+    await bench.scoreboard.finish()
+
+
+@cocotb.test()
+async def bad_commands_are_ignored_with_a_fault(dut: Any) -> None:
+    """At, and one beyond every limit; the largest products; good commands in between."""
+    bench, generator = WeightBench(dut, 0.0, 0.2), rng(2)
+    config = bench.config
+    port, lanes, word = config.port, config.lanes, config.weight_word
+    limit = SIZE - -(-lanes * word // port) * port
+    at = {"address": limit, "full": 1, "partial": 0, "partial_lanes": 0}
+    largest = {"full": (1 << 32) - 1, "partial": (1 << 24) - 1, "partial_lanes": lanes}
+    commands = [
+        at,
+        at | {"address": limit + port},
+        at | {"address": limit - 1},
+        at | {"address": SIZE},
+        at | {"address": SIZE, "full": 0},
+        at | {"address": SIZE + port, "full": 0},
+        at | {"address": (1 << 32) - port},
+        at | {"address": 0, "full": -(-(1 << 32) // (lanes * word))},
+        at | {"address": 0, "full": 0, "partial": (1 << 24) - 1, "partial_lanes": lanes},
+        {"address": 0} | largest,
+        {"address": (1 << 32) - port} | largest,
+        {"address": 0, "full": 0, "partial": 1, "partial_lanes": 0},
+        {"address": 0, "full": 1, "partial": 1, "partial_lanes": lanes + 1},
+        {"address": 0, "full": 1, "partial": 1, "partial_lanes": 255},
+        {"address": 0, "full": 1, "partial": 0, "partial_lanes": 255},
+    ]
+    between = [random_command(generator, config, 3) for _ in commands]
+    both = [command for pair in zip(commands, between, strict=True) for command in pair]
+    await bench.start(both)
+    await bench.scoreboard.finish()
+    assert bench.faults == sum(bench.bad(command) for command in both) > 0
+    beats = sum(-(-bench.bytes(c) // port) for c in both if not bench.bad(c))
+    assert bench.memory.requested == beats
