@@ -1,0 +1,153 @@
+"""The mover: copies runs of bytes between memory, scratchpad and tables."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, ShapeLike, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import MOVE
+from hw.credit import CreditQueue
+from hw.mover_runs import Runs
+from hw.mover_units import Units
+from hw.mover_writer import Writer, table_entry_layout
+from hw.ports import (
+    BURST,
+    engine_port,
+    memory_read,
+    memory_write,
+    region_layout,
+    scratchpad_read,
+    scratchpad_write,
+    vector_layout,
+)
+
+BEATS = 64
+"""Beats from memory on their way or waiting; three bursts cover a latency of 48 cycles."""
+
+VECTORS = 16
+"""Vectors from the scratchpad on their way or waiting; enough for one per cycle."""
+
+
+class Mover(wiring.Component):
+    """Execute MOVE commands; see `eightfold.isa.MOVE`.
+
+    Runs are cut into units at the beats of the memory, so that a byte keeps its place in the
+    port: the scratchpad's side takes the address at which the unit's byte 0 would lie, and a mask.
+    Nothing in memory is read but beats with at least one byte of a run.
+
+    A command is a fault if memory is copied to memory, FILL to TABLES, ``run`` is 0, a space is
+    none that can be read or written, or if, with target TABLES, ``run`` is no multiple of 4; and
+    from the first run that is not all inside its spaces, or not at a multiple of 4 where the
+    target is TABLES. Runs before that one are written, it and all behind it are not; after the
+    fault the mover waits for a reset.
+
+    Timing
+    ------
+    ``port`` bytes per cycle to and from memory, ``vector`` bytes otherwise, one entry per cycle to
+    the tables; of runs that lie in one unit, a run per cycle. Reading runs ahead of writing, across
+    runs and commands; a command is taken up to 5 cycles after the last run of the one before was
+    cut. Done: see `Writer`.
+
+    Parameters
+    ----------
+    config
+        Sizes of scratchpad, tables and port.
+
+    Members
+    -------
+    engine : ``Out(hw.ports.engine_port(MOVE))``
+    model, arena : ``In(region_layout())``
+        Do not change while a command is in work.
+    read : ``Out(memory_read(config))``
+    write : ``Out(memory_write(config))``
+    scratch_read : ``Out(scratchpad_read(config))``
+    scratch_write : ``Out(scratchpad_write(config))``
+    tables : ``Out(stream.Signature(hw.mover_writer.table_entry_layout(config)))``
+        Entries, in order; done when transferred.
+    moving : ``Out(1)``
+        Something has advanced in the cycle before.
+    """
+
+    engine: Any
+    model: data.View
+    arena: data.View
+    read: Any
+    write: Any
+    scratch_read: Any
+    scratch_write: stream.Interface
+    tables: stream.Interface
+    moving: Signal
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "engine": Out(engine_port(MOVE)),
+                "model": In(region_layout()),
+                "arena": In(region_layout()),
+                "read": Out(memory_read(config)),
+                "write": Out(memory_write(config)),
+                "scratch_read": Out(scratchpad_read(config)),
+                "scratch_write": Out(scratchpad_write(config)),
+                "tables": Out(stream.Signature(table_entry_layout(config))),
+                "moving": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.runs = runs = Runs(self.config)
+        m.submodules.units = units = Units(self.config)
+        m.submodules.writer = writer = Writer(self.config)
+        beats = self._queue(m, "beats", unsigned(8 * self.config.port), BEATS, self.read)
+        vectors = self._queue(m, "vectors", vector_layout(self.config), VECTORS, self.scratch_read)
+        for source, sink in (
+            (wiring.flipped(self.engine.command), runs.command),
+            (runs.runs, units.runs),
+            (units.read, wiring.flipped(self.read.request)),
+            (units.write, wiring.flipped(self.write.request)),
+            (units.vectors, wiring.flipped(self.scratch_read.request)),
+            (units.units, writer.units),
+            (beats.o, writer.from_memory),
+            (vectors.o, writer.from_scratchpad),
+            (writer.beats, wiring.flipped(self.write.beats)),
+            (writer.scratchpad, wiring.flipped(self.scratch_write)),
+            (writer.tables, wiring.flipped(self.tables)),
+        ):
+            wiring.connect(m, source, sink)
+        m.d.comb += [
+            runs.model.eq(self.model),
+            runs.arena.eq(self.arena),
+            beats.take.eq(units.take_beat),
+            vectors.take.eq(units.take_vector),
+            units.beats_free.eq(self._burst_fits(m, beats)),
+            units.vectors_free.eq(vectors.available),
+            writer.answered.eq(self.write.answered),
+            self.engine.done.eq(writer.done),
+            self.engine.fault.eq(writer.fault),
+        ]
+        moves = [self.read.valid, self.write.answered]
+        moves += [s.valid & s.ready for s in (units.runs, writer.units, writer.tables)]
+        m.d.sync += self.moving.eq(Cat(moves).any())
+        return m
+
+    def _queue(
+        self, m: Module, name: str, shape: ShapeLike, depth: int, answers: Any
+    ) -> CreditQueue:
+        """Add the queue of what is read somewhere."""
+        m.submodules[name] = queue = CreditQueue(shape, depth)
+        m.d.comb += [queue.push.eq(answers.valid), queue.push_data.eq(answers.data)]
+        return queue
+
+    def _burst_fits(self, m: Module, beats: CreditQueue) -> Signal:
+        """Return whether the queue has places for a whole burst."""
+        used, fits = Signal(range(BEATS + 1)), Signal(init=1)
+        leaves = beats.o.valid & beats.o.ready
+        m.d.sync += [
+            used.eq(used + beats.take - leaves),
+            # One place more, for the beat that may be taken in this cycle.
+            fits.eq(used < BEATS - BURST),
+        ]
+        return fits

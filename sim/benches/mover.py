@@ -1,0 +1,391 @@
+"""Benches of the mover, with the scratchpad, against numpy.
+
+The design is a mover on port 1 of a scratchpad whose port 0, ``reader`` and ``writer``, is the
+bench's. Parameters: ``port``, ``vector``, ``scratchpad`` and ``tables``, its sizes; ``moves``, the
+length of the random runs.
+"""
+
+from collections import deque
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.triggers import RisingEdge
+from numpy.typing import NDArray
+
+from eightfold.isa import Space
+from hw.scratchpad import Scratchpad
+from sim.benches.mover_commands import FAULTS, LEGAL, Move, execute, payload, random_move, runs
+from sim.benches.mover_memory import MemoryStub
+from sim.benches.support import parameters, report, rng, stall_rng, start_clock_and_reset
+
+BASES = {Space.MODEL: 0x0001_2340, Space.ARENA: 0xFFFF_E000}
+SIZES = {Space.MODEL: 4801, Space.ARENA: 6003}
+
+
+class MoverBench:
+    """Sends commands, plays everything around the mover, and keeps what it wrote.
+
+    Attributes
+    ----------
+    spaces
+        What the spaces hold now; of the scratchpad, what it held when last written or read back.
+    done, fault
+        Cycles in which they were 1.
+    """
+
+    def __init__(self, dut: Any, latency: int = 5, stall: float = 0.0, busy: float = 0.0) -> None:
+        self.dut, self.stall, self.busy = dut, stall, busy
+        sizes = parameters()
+        self.port, self.vector = sizes["port"], sizes["vector"]
+        self.spaces = {
+            space: np.zeros(size, dtype=np.uint8)
+            for space, size in (
+                *SIZES.items(),
+                (Space.SCRATCHPAD, sizes["scratchpad"]),
+                (Space.TABLES, 1024 * sizes["tables"]),
+            )
+        }
+        regions = [self.spaces[space] for space in SIZES]
+        self.memory = MemoryStub(dut, self.port, [*BASES.values()], regions, latency, stall)
+        self.done: list[int] = []
+        self.fault: list[int] = []
+        self.taken: list[int] = []
+        self.entries: list[int] = []
+        self.still = 0
+        self._rng = stall_rng("bench")
+        self._commands: deque[int] = deque()
+        self._edge = RisingEdge(dut.clk)
+
+    @property
+    def cycle(self) -> int:
+        """Cycles so far."""
+        return self.memory.cycle
+
+    async def start(self, generator: np.random.Generator) -> None:
+        """Reset, and put random bytes everywhere."""
+        for name in ("engine__command__valid", "tables__ready", "writer__valid"):
+            getattr(self.dut, name).value = 0
+        self.dut.reader__request__valid.value = 0
+        for name, space in (("model", Space.MODEL), ("arena", Space.ARENA)):
+            getattr(self.dut, name).value = BASES[space] | SIZES[space] << 32
+        await start_clock_and_reset(self.dut)
+        for content in self.spaces.values():
+            content[:] = generator.integers(0, 256, len(content), dtype=np.uint8)
+        content = self.spaces[Space.SCRATCHPAD]
+        bits = (len(content) - 1).bit_length()
+        self.dut.writer__valid.value = 1
+        for address in range(0, len(content), self.vector):
+            word = int.from_bytes(content[address : address + self.vector].tobytes(), "little")
+            mask = (1 << self.vector) - 1
+            self.dut.writer__payload.value = address | (mask | word << self.vector) << bits
+            await self._edge
+        self.dut.writer__valid.value = 0
+
+    async def read_scratchpad(self, addresses: range) -> NDArray[np.uint8]:
+        """Return the vectors at some addresses, one after the other."""
+        vectors: list[bytes] = []
+        latency = Scratchpad.READ_LATENCY  # answers to accesses before these come earlier
+        for step in range(len(addresses) + latency):
+            self.dut.reader__request__valid.value = int(step < len(addresses))
+            if step < len(addresses):
+                self.dut.reader__request__payload.value = addresses[step]
+            await self._edge
+            if step >= latency:
+                vectors.append(int(self.dut.reader__data.value).to_bytes(self.vector, "little"))
+        return np.frombuffer(b"".join(vectors), dtype=np.uint8)
+
+    async def check(self, expected: dict[Space, NDArray[np.uint8]]) -> None:
+        """Compare every space."""
+        content = self.spaces[Space.SCRATCHPAD]
+        content[:] = await self.read_scratchpad(range(0, len(content), self.vector))
+        for space, bytes_ in expected.items():
+            np.testing.assert_array_equal(self.spaces[space], bytes_, err_msg=space.name)
+
+    def send(self, move: Move) -> None:
+        """Queue a command."""
+        self._commands.append(payload(move))
+
+    async def step(self) -> None:
+        """Play one cycle."""
+        dut = self.dut
+        send = bool(self._commands) and not self._pauses(self.stall)
+        dut.engine__command__valid.value = int(send)
+        if send:
+            dut.engine__command__payload.value = self._commands[0]
+        # The bench's own accesses come first, and hold the mover up; they write nothing.
+        dut.reader__request__valid.value = int(self._pauses(self.busy))
+        dut.writer__valid.value = int(self._pauses(self.busy))
+        dut.writer__payload.value = 0
+        entry = not self._pauses(self.stall)
+        dut.tables__ready.value = int(entry)
+        self.memory.before_edge()
+        await self._edge
+        self.memory.after_edge()
+        if send and int(dut.engine__command__ready.value):
+            self._commands.popleft()
+            self.taken.append(self.cycle)
+        if int(dut.engine__done.value):
+            self.done.append(self.cycle)
+        if int(dut.engine__fault.value):
+            self.fault.append(self.cycle)
+        if entry and int(dut.tables__valid.value):
+            self._store_entry(int(dut.tables__payload.value))
+        self.still = 0 if int(dut.moving.value) else self.still + 1
+
+    async def run(self, until: int, limit: int = 3000) -> None:
+        """Play until so many commands are done.
+
+        Raises
+        ------
+        TimeoutError
+            If nothing moves, or a fault comes.
+        """
+        while len(self.done) < until:
+            await self.step()
+            if self.fault or self.still > limit:
+                raise TimeoutError(f"fault={self.fault}, done={len(self.done)} of {until}")
+
+    def _pauses(self, probability: float) -> bool:
+        return bool(probability) and self._rng.random() < probability
+
+    def _store_entry(self, word: int) -> None:
+        bits = (len(self.spaces[Space.TABLES]) // 4 - 1).bit_length()
+        index, value = word & ((1 << bits) - 1), word >> bits
+        entry = np.frombuffer(value.to_bytes(4, "little"), dtype=np.uint8)
+        self.spaces[Space.TABLES][4 * index : 4 * index + 4] = entry
+        self.entries.append(self.cycle)
+
+
+def area(bench: MoverBench, space: Space, half: int | None) -> tuple[int, int]:
+    """Return a half of a space, or all of it where commands only read or only write it."""
+    if space == Space.FILL:
+        return 0, 1 << 31
+    size = len(bench.spaces[space])
+    if half is None or space in (Space.MODEL, Space.TABLES):
+        return 0, size
+    return (half * size) // 2, ((half + 1) * size) // 2
+
+
+def copies(spaces: dict[Space, NDArray[np.uint8]]) -> dict[Space, NDArray[np.uint8]]:
+    """Return the spaces' content, to be changed."""
+    return {space: content.copy() for space, content in spaces.items()}
+
+
+@cocotb.test()
+@cocotb.parametrize(
+    (("latency", "stall", "busy"), [(1, 0.0, 0.0), (20, 0.0, 0.0), (9, 0.3, 0.3), (4, 0.6, 0.9)])
+)
+async def commands_one_after_the_other(dut: Any, latency: int, stall: float, busy: float) -> None:
+    """When a command is done, all that it wrote is there; the next one may read it."""
+    bench, generator = MoverBench(dut, latency, stall, busy), rng(1)
+    await bench.start(generator)
+    expected = copies(bench.spaces)
+    for number in range(parameters()["moves"]):
+        pair = LEGAL[number % len(LEGAL)]
+        half = int(generator.integers(2))
+        same = pair[0] == pair[1]
+        areas = (
+            area(bench, pair[0], half if same else None),
+            area(bench, pair[1], 1 - half if same else None),
+        )
+        move = random_move(generator, pair, areas)
+        assert execute(move, expected)
+        bench.send(move)
+        await bench.run(number + 1)
+        target = pair[1]
+        if target == Space.SCRATCHPAD:
+            # At once, where the last run was written.
+            last = list(runs(move))[-1][1]
+            got = await bench.read_scratchpad(range(last, last + 1))
+            places = (last + np.arange(bench.vector)) % len(expected[target])
+            np.testing.assert_array_equal(got, expected[target][places], err_msg=str(move))
+        else:
+            np.testing.assert_array_equal(bench.spaces[target], expected[target], err_msg=str(move))
+        assert bench.memory.idle
+    await bench.check(expected)
+
+
+@cocotb.test()
+@cocotb.parametrize(
+    (("latency", "stall", "busy"), [(1, 0.0, 0.0), (20, 0.0, 0.3), (9, 0.3, 0.0), (30, 0.5, 0.8)])
+)
+async def commands_that_overlap(dut: Any, latency: int, stall: float, busy: float) -> None:
+    """Commands that read one half of each space and write the other, as fast as they are taken."""
+    bench, generator = MoverBench(dut, latency, stall, busy), rng(2)
+    await bench.start(generator)
+    expected = copies(bench.spaces)
+    count = 2 * parameters()["moves"]
+    for _ in range(count):
+        pair = LEGAL[generator.integers(len(LEGAL))]
+        longest = int(generator.choice([8, 64, 300]))
+        move = random_move(
+            generator, pair, (area(bench, pair[0], 0), area(bench, pair[1], 1)), longest
+        )
+        assert execute(move, expected)
+        bench.send(move)
+    await bench.run(count)
+    for _ in range(50):
+        await bench.step()
+    assert len(bench.done) == count
+    assert bench.memory.idle
+    await bench.check(expected)
+
+
+def spoil(bench: MoverBench, generator: np.random.Generator, kind: str) -> Move:
+    """Return a command with one fault, often in a late run."""
+    pairs = [pair for pair in LEGAL if pair[0] != Space.FILL or not kind.startswith("source")]
+    pair = pairs[generator.integers(len(pairs))]
+    if kind.startswith("odd"):
+        pair = (Space.SCRATCHPAD if generator.random() < 0.5 else Space.MODEL, Space.TABLES)
+    areas = (area(bench, pair[0], 0), area(bench, pair[1], 1))
+    move = random_move(generator, pair, areas, 40)
+    spaces = {
+        "memory_to_memory": (generator.integers(2), 1),
+        "fill_to_tables": (3, 4),
+        "from_tables": (4, generator.integers(1, 5)),
+        "from_nowhere": (generator.integers(5, 8), 2),
+        "to_model": (2, 0),
+        "to_fill": (2, 3),
+        "to_nowhere": (2, generator.integers(5, 8)),
+    }
+    if kind in spaces:
+        source, target = spaces[kind]
+        # Words with spaces that do not exist; the fields of a command are numbers.
+        return move | {"source_space": int(source), "target_space": int(target)}
+    if kind == "no_bytes":
+        return move | {"run": 0}
+    if kind.startswith("odd"):
+        name = kind.split("_")[1]
+        return move | {name: move[name] + int(generator.integers(1, 4))}
+    name, what = kind.split("_")
+    space = pair[0] if name == "source" else pair[1]
+    size, run = len(bench.spaces[space]), move["run"]
+    offsets = [one[name == "target"] for one in runs(move)]
+    shift = {
+        "ends": size - run - max(offsets) + int(generator.choice([1, 2, 4, 8])),
+        "begins": -min(offsets) - int(generator.choice([1, 2, 4, 8])),
+        "far": 1 << 31,
+    }[what]
+    if pair[1] == Space.TABLES:
+        shift += -shift % 4 if what == "ends" else -(shift % 4)
+    return move | {name: (move[name] + shift) % (1 << 32)}
+
+
+@cocotb.test()
+@cocotb.parametrize(kind=FAULTS, stall=(0.0, 0.4))
+async def a_fault_stops_the_writing(dut: Any, kind: str, stall: float) -> None:
+    """The runs before the fault are written, none behind; one pulse, after what is done is done."""
+    bench, generator = MoverBench(dut, 7, stall), rng(100 + FAULTS.index(kind))
+    await bench.start(generator)
+    expected = copies(bench.spaces)
+    moves = []
+    for _ in range(int(generator.integers(3))):
+        pair = LEGAL[generator.integers(len(LEGAL))]
+        areas = (area(bench, pair[0], 0), area(bench, pair[1], 1))
+        moves.append(random_move(generator, pair, areas, 40))
+        assert execute(moves[-1], expected)
+    moves.append(spoil(bench, generator, kind))
+    assert not _executes(moves[-1], expected)
+    areas = (area(bench, Space.SCRATCHPAD, 0), area(bench, Space.ARENA, 1))
+    for move in (*moves, random_move(generator, (Space.SCRATCHPAD, Space.ARENA), areas)):
+        bench.send(move)
+    while not bench.fault:
+        await bench.step()
+        assert bench.still < 1000, "no fault"
+    for _ in range(100):
+        await bench.step()
+    assert len(bench.done) == len(moves) - 1
+    assert len(bench.fault) == 1
+    await bench.check(expected)
+
+
+def _executes(move: Move, spaces: dict[Space, NDArray[np.uint8]]) -> bool:
+    if max(move["source_space"], move["target_space"]) > max(space.value for space in Space):
+        return False
+    return execute(move, spaces)
+
+
+def contiguous(source: Space, target: Space, run: int, /, **fields: int) -> Move:
+    """Return a command of one loop; not aligned to anything unless ``fields`` say so."""
+    move = {"source_space": source.value, "target_space": target.value, "run": run}
+    return (
+        move
+        | {"fill": 165, "source": 3, "target": 5}
+        | {f"count{k}": 1 for k in range(4)}
+        | ZERO
+        | fields
+    )
+
+
+ZERO = {f"{name}_stride{k}": 0 for name in ("source", "target") for k in range(4)}
+
+
+async def measure(dut: Any, moves: list[Move]) -> MoverBench:
+    """Run commands without stalls, with 20 cycles of memory latency."""
+    bench, generator = MoverBench(dut, 20), rng(3)
+    await bench.start(generator)
+    expected = copies(bench.spaces)
+    for move in moves:
+        assert execute(move, expected)
+        bench.send(move)
+    await bench.run(len(moves))
+    await bench.check(expected)
+    return bench
+
+
+IM2COL = {
+    **{"count0": 12, "count1": 10, "count2": 3, "target": 2048},
+    **{"source_stride0": 4, "source_stride1": 52, "source_stride2": 52},
+    **{"target_stride0": 4, "target_stride1": 48, "target_stride2": 480},
+}
+"""Loops over rows that overlap, in runs of 4 bytes."""
+
+
+def rate_cases(port: int, vector: int, size: int) -> dict[str, tuple[Move, int]]:
+    """Return typical commands, and the least cycles that the slowest port needs."""
+    model, arena, scratchpad = Space.MODEL, Space.ARENA, Space.SCRATCHPAD
+    apart = {"count0": 128, "source": 4, "target": 4}
+    gather = apart | {"source_stride0": 12, "target_stride0": 4}
+    scatter = apart | {"source_stride0": 4, "target_stride0": 12}
+    half = size // 2
+    return {
+        "memory_to_scratchpad": (contiguous(model, scratchpad, half), half // port),
+        "scratchpad_to_memory": (contiguous(scratchpad, arena, half), half // port),
+        "within_scratchpad": (
+            contiguous(scratchpad, scratchpad, half // 2, target=half),
+            half // 2 // vector,
+        ),
+        "fill": (contiguous(Space.FILL, scratchpad, half), half // vector),
+        "im2col_4_bytes": (contiguous(scratchpad, scratchpad, 4, **IM2COL), 360),
+        "gather_4_bytes": (contiguous(arena, scratchpad, 4, **gather), 128),
+        "scatter_4_bytes": (contiguous(scratchpad, arena, 4, **scatter), 128),
+        "tables": (contiguous(model, Space.TABLES, 1024, source=4, target=0), 256),
+    }
+
+
+@cocotb.test()
+@cocotb.parametrize(case=list(rate_cases(4, 4, 4096)))
+async def rate(dut: Any, case: str) -> None:
+    """Cycles of a typical command, from its transfer to done, with 20 cycles of latency."""
+    port, vector = parameters()["port"], parameters()["vector"]
+    move, least = rate_cases(port, vector, parameters()["scratchpad"])[case]
+    bench = await measure(dut, [move])
+    cycles = bench.done[0] - bench.taken[0]
+    report({f"rate of {case}": cycles})
+    assert cycles <= least + 45, (case, cycles, least)
+
+
+@cocotb.test()
+async def commands_follow_each_other(dut: Any) -> None:
+    """Between the beats of two reads from memory pass few cycles."""
+    size = 480
+    moves = [
+        contiguous(Space.MODEL, Space.SCRATCHPAD, size, source=k * size, target=k * size)
+        for k in range(6)
+    ]
+    bench = await measure(dut, moves)
+    cycles = [cycle for cycle, _ in bench.memory.beats_read]
+    idle = cycles[-1] - cycles[0] + 1 - len(cycles)
+    report({"idle": idle / 5})
+    assert idle <= 5 * 8
