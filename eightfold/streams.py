@@ -36,6 +36,7 @@ def activation_layout(config: AcceleratorConfig) -> data.StructLayout:
         {
             "bytes": data.ArrayLayout(signed(8), config.width),
             "depthwise": unsigned(1),  # 0: all lanes multiply bytes; 1: lane l shifts in bytes[l]
+            "line": range(config.line_depth),  # modulo line_depth: vectors between window rows
             "fire": unsigned(1),  # multiply and accumulate; 0 only moves the depthwise window
             "first": unsigned(1),  # start the partial sum at 0 instead of reading it
             "last": unsigned(1),  # requantize the sum and send it out instead of keeping it

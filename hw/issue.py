@@ -21,6 +21,18 @@ def step_layout(config: AcceleratorConfig) -> data.StructLayout:
     )
 
 
+def line_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return where the lines keep a vector, and where they find the one of a row before."""
+    place = range(config.line_depth)
+    return data.StructLayout({"push": unsigned(1), "write": place, "read": place})
+
+
+REASON_LAYOUT = data.StructLayout(
+    {"issue": 1, "weights": 1, "parameters": 1, "held": 1},
+)
+"""What the front end does in a cycle in which it has a vector, or what the vector waits for."""
+
+
 def sum_layout(config: AcceleratorConfig) -> data.StructLayout:
     """Return what becomes of a vector's dot products, lane by lane the same."""
     return data.StructLayout(
@@ -40,23 +52,28 @@ class Issue(wiring.Component):
 
     Timing
     ------
-    One vector per cycle; ``step`` and ``sum`` come from registers, two cycles after the vector if
-    nothing holds it. A vector that reads a partial sum waits until the sum is `PartialSums.REVISIT`
-    cycles old, so results do not depend on the order in which slots are visited.
+    One vector per cycle; ``step``, ``line`` and ``sum`` come from registers, two cycles after the
+    vector if nothing holds it. A vector that reads a partial sum waits until the sum is
+    `PartialSums.REVISIT` cycles old, so results do not depend on the order in which slots are
+    visited.
 
     Parameters
     ----------
     config
-        ``width``, ``psum_depth`` and ``parameter_banks``.
+        ``width``, ``psum_depth``, ``parameter_banks`` and ``line_depth``.
 
     Members
     -------
     activations : ``In(stream.Signature(activation_layout(config)))``
     weights_full, parameters_ready, credit : ``In(1)``
         What ``next_weights``, ``next_parameters`` and a result need.
-    swap, take, spend : ``Out(1)``
-        They are used up in this cycle.
+    take, spend : ``Out(1)``
+        Parameters and the result's place are used up in this cycle. Weights are a cycle later,
+        with ``step.swap``: then ``weights_full`` must tell of the next ones.
+    reason : ``Out(REASON_LAYOUT)``
+        One bit, or none without a vector.
     step : ``Out(step_layout(config))``
+    line : ``Out(line_layout(config))``
     sum : ``Out(sum_layout(config))``
         Its flags are 0 if no vector is issued.
     """
@@ -65,10 +82,11 @@ class Issue(wiring.Component):
     weights_full: Signal
     parameters_ready: Signal
     credit: Signal
-    swap: Signal
     take: Signal
     spend: Signal
+    reason: data.View
     step: data.View
+    line: data.View
     sum: data.View
 
     def __init__(self, config: AcceleratorConfig) -> None:
@@ -79,10 +97,11 @@ class Issue(wiring.Component):
                 "weights_full": In(1),
                 "parameters_ready": In(1),
                 "credit": In(1),
-                "swap": Out(1),
                 "take": Out(1),
                 "spend": Out(1),
+                "reason": Out(REASON_LAYOUT),
                 "step": Out(step_layout(config)),
+                "line": Out(line_layout(config)),
                 "sum": Out(sum_layout(config)),
             }
         )
@@ -91,17 +110,16 @@ class Issue(wiring.Component):
         m = Module()
         held, valid = Signal(activation_layout(self.config), reset_less=True), Signal()
         go, load = Signal(), Signal()
+        may_swap, may_advance = ~held.next_weights | self.weights_full, self._may_advance(held)
+        may_sum = ~self._revisits(m, load, go, held) & self._may_send(held)
         m.d.comb += [
-            go.eq(
-                valid
-                & ~self._revisits(m, load, go, held)
-                & (~held.next_weights | self.weights_full)
-                & self._may_advance(held)
-                & self._may_send(held)
-            ),
+            go.eq(valid & may_swap & may_advance & may_sum),
+            self.reason.issue.eq(go),
+            self.reason.weights.eq(valid & ~may_swap),
+            self.reason.parameters.eq(valid & may_swap & ~may_advance),
+            self.reason.held.eq(valid & may_swap & may_advance & ~may_sum),
             self.activations.ready.eq(go | ~valid),
             load.eq(self.activations.valid & self.activations.ready),
-            self.swap.eq(go & held.next_weights),
             self.take.eq(go & held.next_parameters),
             self.spend.eq(go & held.fire & held.last),
         ]
@@ -130,13 +148,22 @@ class Issue(wiring.Component):
             self.step.bytes.eq(held.bytes),
             self.step.depthwise.eq(held.depthwise),
             self.step.valid.eq(go),
-            self.step.swap.eq(self.swap),
+            self.step.swap.eq(go & held.next_weights),
             self.sum.slot.eq(held.slot),
             self.sum.first.eq(held.first),
             self.sum.store.eq(go & held.fire & ~held.last),
             self.sum.send.eq(self.spend),
             self.sum.bank.eq(Mux(self.take, following, bank)),
             self.sum.retire.eq(self.take),
+        ]
+        place = Signal(range(self.config.line_depth))
+        push = go & held.depthwise
+        with m.If(push):
+            m.d.sync += place.eq(place + 1)
+        m.d.sync += [
+            self.line.push.eq(push),
+            self.line.write.eq(place),
+            self.line.read.eq(place - held.line),
         ]
 
     def _revisits(self, m: Module, load: Signal, go: Signal, held: data.View) -> Value:

@@ -18,9 +18,10 @@ from hw.weights import WeightBuffer, taps_layout
 class Lane(wiring.Component):
     """Multiply, accumulate and requantize for one output channel.
 
-    Operands: a vector of all lanes (``step.bytes``), or with ``step.depthwise`` the last
-    ``config.width`` values of ``column``, the newest first: then the operand register itself is the
-    sliding window, and a dense vector in between replaces it.
+    Operands: a vector of all lanes (``step.bytes``), or with ``step.depthwise`` a window: then the
+    operand register itself slides, by one tap per vector, in segments of ``config.window_columns``
+    taps. ``window[s]`` enters at the first tap of segment s; taps behind the last segment continue
+    it. A dense vector in between replaces all of it.
 
     Timing
     ------
@@ -36,8 +37,8 @@ class Lane(wiring.Component):
     Members
     -------
     step : ``In(step_layout(config))``
-    column : ``In(signed(8))``
-        This lane's byte of a depthwise vector.
+    window : ``In(ArrayLayout(signed(8), config.window_rows))``
+        This lane's byte of a depthwise vector and of those some lines before.
     write_taps : ``In(1)``
     taps : ``In(taps_layout(config))``
     write_parameters : ``In(1)``
@@ -48,7 +49,7 @@ class Lane(wiring.Component):
     """
 
     step: data.View
-    column: Signal
+    window: data.View
     write_taps: Signal
     taps: data.View
     write_parameters: Signal
@@ -62,7 +63,7 @@ class Lane(wiring.Component):
         super().__init__(
             {
                 "step": In(step_layout(config)),
-                "column": In(signed(8)),
+                "window": In(data.ArrayLayout(signed(8), config.window_rows)),
                 "write_taps": In(1),
                 "taps": In(taps_layout(config)),
                 "write_parameters": In(1),
@@ -114,4 +115,6 @@ class Lane(wiring.Component):
 
     def _younger(self, operands: data.View, d: int) -> Value:
         """Return what a move of the window brings to tap ``d``."""
-        return operands[d - 1] if d else self.column
+        segment, column = divmod(d, self.config.window_columns)
+        enters = column == 0 and segment < self.config.window_rows
+        return self.window[segment] if enters else operands[d - 1]

@@ -42,9 +42,9 @@ class LaneControl(wiring.Component):
 
     Timing
     ------
-    ``sum`` comes one cycle before the ``step`` of the same vector reaches the lanes. With cycles
-    counted from that: `dot_cycle` is when a lane adds, and `result_cycle` when its result is there,
-    together with ``valid``. ``retire`` passes in the same cycle.
+    ``sum`` comes `AHEAD` cycles before the ``step`` of the same vector reaches the lanes. With
+    cycles counted from that: `dot_cycle` is when a lane adds, and `result_cycle` when its result is
+    there, together with ``valid``. ``retire`` passes in the same cycle.
 
     Parameters
     ----------
@@ -57,6 +57,9 @@ class LaneControl(wiring.Component):
     lanes : ``Out(lane_control_layout(config))``
     valid, retire : ``Out(1)``
     """
+
+    AHEAD = 2
+    """Registers that a step passes between the front end and a lane: the lines, the group."""
 
     sum: data.View
     lanes: data.View
@@ -79,7 +82,7 @@ class LaneControl(wiring.Component):
         dot, result = dot_cycle(self.config), result_cycle(self.config)
         acc = dot + 1
 
-        def at(cycle: int, value: Value, name: str, since: int = -1) -> Value:
+        def at(cycle: int, value: Value, name: str, since: int = -self.AHEAD) -> Value:
             return delay(m, value, cycle - since, name)
 
         read = dot - PartialSums.READ_AHEAD
@@ -91,7 +94,7 @@ class LaneControl(wiring.Component):
             self.valid.eq(at(result, self.sum.send, "valid")),
             self.retire.eq(at(result, self.sum.retire, "retire")),
         ]
-        bank, since = self.sum.bank, -1
+        bank, since = self.sum.bank, -self.AHEAD
         # A field is read one cycle before it is used.
         for name, cycle in sorted(RequantizePipeline.FIELD_CYCLE.items(), key=lambda item: item[1]):
             bank = at(acc + cycle - 1, bank, f"{name}_bank", since)

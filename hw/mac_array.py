@@ -1,6 +1,6 @@
 """The MAC array: streams of weights, parameters and activations in, int8 results out."""
 
-from amaranth.hdl import Cat, Const, Module, Signal, unsigned
+from amaranth.hdl import Cat, Module, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -8,7 +8,8 @@ from eightfold.config import AcceleratorConfig
 from eightfold.streams import activation_layout, parameter_layout, result_layout, weight_layout
 from hw.credit import CreditQueue
 from hw.delay import delay
-from hw.issue import Issue, step_layout
+from hw.depthwise_lines import DepthwiseLines, older_layout
+from hw.issue import REASON_LAYOUT, Issue, step_layout
 from hw.lane import Lane
 from hw.lane_control import LaneControl, lane_control_layout, result_cycle
 from hw.parameters import ParameterLoader, parameter_write_layout
@@ -20,8 +21,8 @@ GROUP = 4
 
 def latency(config: AcceleratorConfig) -> int:
     """Return the cycles from an activation vector to its result if nothing holds it."""
-    # Two registers of the front end, the one of the group, the lane, the queue.
-    return 3 + result_cycle(config) + CreditQueue.LATENCY
+    # Two registers of the front end, those on the way to a lane, the lane, the queue.
+    return 2 + LaneControl.AHEAD + result_cycle(config) + CreditQueue.LATENCY
 
 
 class LaneGroup(wiring.Component):
@@ -29,8 +30,8 @@ class LaneGroup(wiring.Component):
 
     Timing
     ------
-    The lanes' cycle 0 is one cycle after the inputs ``step``, ``weights`` and ``parameters``, of
-    which a lane sees only its own writes. ``control`` goes straight to the lanes.
+    The lanes' cycle 0 is one cycle after the inputs ``step``, ``older``, ``weights`` and
+    ``parameters``, of which a lane sees only its own. ``control`` goes straight to the lanes.
 
     Parameters
     ----------
@@ -42,6 +43,7 @@ class LaneGroup(wiring.Component):
     Members
     -------
     step : ``In(step_layout(config))``
+    older : ``In(older_layout(config))``
     weights : ``In(weight_write_layout(config))``
     parameters : ``In(parameter_write_layout(config))``
     control : ``In(lane_control_layout(config))``
@@ -49,6 +51,7 @@ class LaneGroup(wiring.Component):
     """
 
     step: data.View
+    older: data.View
     weights: data.View
     parameters: data.View
     control: data.View
@@ -60,6 +63,7 @@ class LaneGroup(wiring.Component):
         super().__init__(
             {
                 "step": In(step_layout(config)),
+                "older": In(older_layout(config)),
                 "weights": In(weight_write_layout(config)),
                 "parameters": In(parameter_write_layout(config)),
                 "control": In(lane_control_layout(config)),
@@ -75,11 +79,14 @@ class LaneGroup(wiring.Component):
         lanes = []
         for index in self.lanes:
             m.submodules[f"lane{index}"] = lane = Lane(self.config)
-            column = step.bytes[index] if index < self.config.width else Const(0, 8)
             lanes.append(lane)
+            if index < self.config.width:  # the others have no byte: their windows stay 0
+                m.d.comb += lane.window[0].eq(step.bytes[index])
+                for row in range(1, self.config.window_rows):
+                    byte = delay(m, self.older[row - 1][index], 1, f"row{row}_{index}_")
+                    m.d.comb += lane.window[row].eq(byte)
             m.d.comb += [
                 lane.step.eq(step),
-                lane.column.eq(column),
                 lane.write_taps.eq(weights.lanes[index]),
                 lane.taps.eq(weights.taps),
                 lane.write_parameters.eq(parameters.lanes[index]),
@@ -110,6 +117,8 @@ class MacArray(wiring.Component):
     - without ``first``, until its partial sum is `PartialSums.REVISIT` cycles old,
     - with ``last``, for a place in the result queue of ``output_depth`` vectors.
 
+    ``line`` of a depthwise vector is `eightfold.isa.MIN_LINE` to ``line_depth``, as 0.
+
     Any stream may stall at any time.
 
     Parameters
@@ -123,12 +132,15 @@ class MacArray(wiring.Component):
     parameters : ``In(stream.Signature(parameter_layout()))``
     activations : ``In(stream.Signature(activation_layout(config)))``
     results : ``Out(stream.Signature(result_layout(config)))``
+    reason : ``Out(REASON_LAYOUT)``
+        Of the front end, see `Issue`.
     """
 
     weights: stream.Interface
     parameters: stream.Interface
     activations: stream.Interface
     results: stream.Interface
+    reason: data.View
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
@@ -138,12 +150,14 @@ class MacArray(wiring.Component):
                 "parameters": In(stream.Signature(parameter_layout())),
                 "activations": In(stream.Signature(activation_layout(config))),
                 "results": Out(stream.Signature(result_layout(config))),
+                "reason": Out(REASON_LAYOUT),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.issue = issue = Issue(self.config)
+        m.submodules.lines = lines = DepthwiseLines(self.config)
         m.submodules.weight_loader = weights = WeightLoader(self.config)
         m.submodules.parameter_loader = parameters = ParameterLoader(self.config)
         m.submodules.control = control = LaneControl(self.config)
@@ -157,11 +171,14 @@ class MacArray(wiring.Component):
             issue.weights_full.eq(weights.full),
             issue.parameters_ready.eq(parameters.ready),
             issue.credit.eq(queue.available),
-            weights.swap.eq(issue.swap),
+            weights.swap.eq(issue.step.swap),
             parameters.take.eq(issue.take),
             queue.take.eq(issue.spend),
             control.sum.eq(issue.sum),
             parameters.retire.eq(control.retire),
+            lines.i.eq(issue.step),
+            lines.line.eq(issue.line),
+            self.reason.eq(issue.reason),
             queue.push.eq(control.valid),
         ]
         results = []
@@ -169,7 +186,8 @@ class MacArray(wiring.Component):
             m.submodules[f"group{number}"] = group = LaneGroup(self.config, first)
             results.append(group.results)
             m.d.comb += [
-                group.step.eq(issue.step),
+                group.step.eq(lines.o),
+                group.older.eq(lines.older),
                 group.weights.eq(weights.write),
                 group.parameters.eq(parameters.write),
                 group.control.eq(control.lanes),

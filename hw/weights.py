@@ -69,14 +69,15 @@ class WeightLoader(wiring.Component):
     """Fill the shadow buffers from the weight stream, one lane per word, lane 0 first.
 
     A buffer is full with its word marked ``last``, or lane ``lanes - 1``; it stays so until
-    ``swap``, and the first word of the next buffer is taken in the same cycle as ``swap``: in
-    steady state the stream never pauses.
+    ``swap``, in whose cycle the first word of the next buffer may be written: in steady state the
+    stream never pauses.
 
     Timing
     ------
     A word per cycle; stalls while the buffer is full. Words wait in one register, behind which the
-    weights are encoded; ``write`` comes from a second one. ``full`` follows the cycle in which the
-    last word leaves the first register.
+    weights are encoded; ``write`` comes from a second one. ``full`` comes in the cycle in which the
+    last word leaves the first register: a swap is at least one cycle later. Of the next buffer it
+    tells in the cycle of ``swap`` already. ``words.ready`` depends on registers and ``swap`` only.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ class WeightLoader(wiring.Component):
     words : ``In(stream.Signature(weight_layout(config)))``
     full : ``Out(1)``
     swap : ``In(1)``
-        Only while ``full``.
+        Only in the cycle after one with ``full``; from a register.
     write : ``Out(weight_write_layout(config))``
     """
 
@@ -111,19 +112,25 @@ class WeightLoader(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         word, valid = Signal(weight_layout(self.config), reset_less=True), Signal()
-        lane, accept, done = Signal(range(self.config.lanes)), Signal(), Signal()
+        following, lane = (Signal(range(self.config.lanes), name=n) for n in ("following", "lane"))
+        completes, filled, waits = Signal(), Signal(), Signal()
+        last = self.words.payload.last | (following == self.config.lanes - 1)
         m.d.comb += [
-            accept.eq(valid & (~self.full | self.swap)),
-            done.eq(accept & (word.last | (lane == self.config.lanes - 1))),
-            self.words.ready.eq(accept | ~valid),
+            waits.eq(filled & ~self.swap),
+            self.words.ready.eq(~valid | ~waits),
+            self.full.eq(waits | (valid & completes)),
         ]
+        m.d.sync += filled.eq(self.full)
         with m.If(self.words.ready):
-            m.d.sync += [valid.eq(self.words.valid), word.eq(self.words.payload)]
-        with m.If(accept):
-            m.d.sync += lane.eq(Mux(done, 0, lane + 1))
-        with m.If(done | self.swap):
-            m.d.sync += self.full.eq(done)
-        m.d.sync += self.write.lanes.eq(accept << lane)
+            m.d.sync += [
+                valid.eq(self.words.valid),
+                word.eq(self.words.payload),
+                lane.eq(following),
+                completes.eq(last),
+            ]
+            with m.If(self.words.valid):
+                m.d.sync += following.eq(Mux(last, 0, following + 1))
+        m.d.sync += self.write.lanes.eq((valid & ~waits) << lane)
         for d in range(self.config.width):
             m.submodules[f"encoder{d}"] = encoder = WeightEncoder(self.config.multiplier)
             m.d.comb += encoder.byte.eq(word.taps[d])

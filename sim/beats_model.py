@@ -53,10 +53,13 @@ def results(config: AcceleratorConfig, program: Program) -> NDArray[np.int8]:
     Every activation beat takes effect in this order: with ``next_weights`` the next buffer of the
     weight stream replaces the weights of the lanes it has words for; with ``next_parameters`` the
     next bank of the ring becomes current; the operands of lane l become the bytes, or with
-    ``depthwise`` move up by one, bytes[l] entering at tap 0 (0 in lanes from ``width`` on). With
-    ``fire``, each lane's dot product is added, wrapping to int32, to the sum in ``slot``, or to 0
-    with ``first``; the sum goes back to ``slot``, or with ``last`` through the requantizer to the
-    results. Lanes without words in a bank keep what was in that bank of the ring before.
+    ``depthwise`` move up by one tap, and byte l of a vector enters at the first of each segment of
+    ``window_columns`` taps (0 in lanes from ``width`` on): segment 0 takes this beat's vector, and
+    each other one what the segment before it took ``line`` depthwise beats ago, 0 if there were
+    fewer. With ``fire``, each lane's dot product is added, wrapping to int32, to the sum in
+    ``slot``, or to 0 with ``first``; the sum goes back to ``slot``, or with ``last`` through the
+    requantizer to the results. Lanes without words in a bank keep what was in that bank of the ring
+    before.
 
     Returns
     -------
@@ -84,6 +87,8 @@ class _Model:
         lanes, width = config.lanes, config.width
         self.weights = np.zeros((lanes, width), np.int64)
         self.operands = np.zeros((lanes, width), np.int64)
+        before = [np.zeros(width, np.int64)] * config.line_depth
+        self.entered = [[*before] for _ in range(config.window_rows)]
         self.psums = np.zeros((config.psum_depth, lanes), np.int32)
         names = [name for name, _ in isa.REQUANTIZE_LAYOUT]
         self.banks = {name: np.zeros((config.parameter_banks, lanes), np.int64) for name in names}
@@ -118,9 +123,14 @@ class _Model:
             self.operands[:] = beat["bytes"]
             return
         self.operands[:, 1:] = self.operands[:, :-1].copy()
-        self.operands[:, 0] = 0
         shared = min(self.config.lanes, self.config.width)
-        self.operands[:shared, 0] = beat["bytes"][:shared]
+        line, vector = int(beat["line"]) or self.config.line_depth, beat["bytes"]
+        for segment, entered in enumerate(self.entered):
+            tap = segment * self.config.window_columns
+            self.operands[:, tap] = 0
+            self.operands[:shared, tap] = vector[:shared]
+            entered.append(vector)
+            vector = entered[-1 - line]
 
     def _accumulate(self, beat: Fields) -> None:
         total = (self.operands * self.weights).sum(axis=1)

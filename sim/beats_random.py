@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import REQUANTIZE_LAYOUT
+from eightfold.isa import MIN_LINE, REQUANTIZE_LAYOUT
 from sim.beats_model import Program
 
 FLAGS = ("depthwise", "fire", "first", "last", "next_weights", "next_parameters")
@@ -33,7 +33,7 @@ class ProgramBuilder:
 
     def beat(self, **fields: int) -> None:
         """Append an activation beat; flags not given are 0, its bytes are drawn at the end."""
-        self._beats.append({"slot": 0, **dict.fromkeys(FLAGS, 0), **fields})
+        self._beats.append({"slot": 0, "line": 0, **dict.fromkeys(FLAGS, 0), **fields})
         for flag, stream in (("next_weights", "weights"), ("next_parameters", "parameters")):
             if fields.get(flag):
                 lanes, partial = self.config.lanes, self.rng.random() < self.partial
@@ -41,10 +41,12 @@ class ProgramBuilder:
                 self._lengths[stream].append(length)
 
     def initialize(self) -> None:
-        """Write every weight, bank, operand and slot, so that no result depends on the past."""
+        """Write all weights, banks, lines, operands, slots: no result depends on the past."""
         partial, self.partial = self.partial, 0.0
         for index in range(self.config.parameter_banks):
             self.beat(next_weights=int(index == 0), next_parameters=1)
+        for _ in range(2 * self.config.line_depth):
+            self.beat(depthwise=1)
         for slot in range(self.config.psum_depth):
             self.beat(fire=1, first=1, slot=slot)
         self.partial = partial
@@ -66,16 +68,20 @@ class ProgramBuilder:
 
     def depthwise(self, rows: int, outputs: int, stride: int) -> None:
         """Windows that slide along a row: fill, then one output every ``stride`` beats."""
-        base = int(self.rng.integers(self.config.psum_depth))
+        base, line = int(self.rng.integers(self.config.psum_depth)), self._line()
         for row in range(rows):
             for index in range(self.config.width - 1):
                 start = int(index == 0)
                 self.beat(
-                    depthwise=1, next_weights=start, next_parameters=start * int(row == rows - 1)
+                    depthwise=1,
+                    line=line,
+                    next_weights=start,
+                    next_parameters=start * int(row == rows - 1),
                 )
             for index in range(outputs * stride):
                 self.beat(
                     depthwise=1,
+                    line=line,
                     fire=int(index % stride == 0),
                     first=int(row == 0),
                     last=int(row == rows - 1),
@@ -88,7 +94,13 @@ class ProgramBuilder:
         for _ in range(beats):
             likely = self.rng.random(len(FLAGS)) < [0.3, 0.8, 0.3, 0.4, 0.1, 0.1]
             flags = dict(zip(FLAGS, likely.astype(int).tolist(), strict=True))
-            self.beat(**flags, slot=int(self.rng.choice(slots)))
+            self.beat(**flags, slot=int(self.rng.choice(slots)), line=self._line())
+
+    def _line(self) -> int:
+        """Return a line that the hardware allows; its depth is 0."""
+        depth = self.config.line_depth
+        line = int(self.rng.integers(MIN_LINE, depth + 1))
+        return int(self.rng.choice([MIN_LINE, line, line, depth])) % depth
 
     def build(self) -> Program:
         """Draw the data and return the program."""

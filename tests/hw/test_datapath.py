@@ -9,7 +9,7 @@ from sim.runner import icarus_available, run_bench
 
 def run(simulator, lanes, width, style, seed):
     config = AcceleratorConfig(
-        lanes=lanes, width=width, psum_depth=32, parameter_banks=8, multiplier=style
+        lanes=lanes, width=width, psum_depth=32, parameter_banks=8, line_depth=16, multiplier=style
     )
     run_bench(
         lambda: Datapath(config),

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal, Value
 from amaranth.sim import Simulator
 
 from eightfold.config import AcceleratorConfig
 from golden.requantize import requantize
+from hw.delay import delay
 from hw.lane import Lane
 from hw.lane_control import LaneControl, result_cycle
 from hw.multiplier import WeightEncoder
@@ -35,7 +36,8 @@ class LaneBench:
         config = AcceleratorConfig(
             lanes=1, width=width, psum_depth=16, parameter_banks=2, multiplier=style
         )
-        self.width, self.latency = width, result_cycle(config)
+        self.width, self.latency = width, result_cycle(config) + LaneControl.AHEAD - 1
+        self.rows, self.columns = config.window_rows, config.window_columns
         self.top = Module()
         self.top.submodules.lane = self.lane = Lane(config)
         self.top.submodules.control = self.control = LaneControl(config)
@@ -43,7 +45,14 @@ class LaneBench:
         self.encoders = [WeightEncoder(style) for _ in range(width)]
         for d, encoder in enumerate(self.encoders):
             self.top.submodules[f"encoder{d}"] = encoder
-            self.top.d.comb += self.lane.taps[d].eq(encoder.weight)
+            self.later(self.lane.taps[d], encoder.weight, f"tap{d}")
+        # What the lane is given directly comes as much later as the registers on its way make it.
+        self.step_in: Any = Signal(self.lane.step.shape())
+        self.window = Signal(self.lane.window.shape())
+        self.write_taps = Signal()
+        self.later(self.lane.step, self.step_in, "step")
+        self.later(self.lane.window, self.window, "window")
+        self.later(self.lane.write_taps, self.write_taps, "write_taps")
         self.ctx: Any = None  # the simulator's, once it runs
         self.cycle = 0
         self.expected = {}
@@ -64,6 +73,9 @@ class LaneBench:
         assert self.results == self.expected
         assert self.expected
 
+    def later(self, port, value, name):
+        self.top.d.comb += Value.cast(port).eq(delay(self.top, value, LaneControl.AHEAD - 1, name))
+
     async def load_parameters(self):
         self.ctx.set(self.lane.write_parameters, 1)
         for name, value in PARAMETERS.items():
@@ -73,7 +85,7 @@ class LaneBench:
 
     async def step(self, taps=None, **sums):
         """One cycle: write ``taps`` if given, and ``sums`` for the vector of the next cycle."""
-        self.ctx.set(self.lane.write_taps, taps is not None)
+        self.ctx.set(self.write_taps, taps is not None)
         for encoder, byte in zip(self.encoders, taps or [], strict=False):
             self.ctx.set(encoder.byte, int(byte))
         for name in ("first", "store", "send", "slot"):
@@ -83,31 +95,38 @@ class LaneBench:
         await self.ctx.tick()
         self.cycle += 1
         for name in ("valid", "swap", "depthwise"):
-            self.ctx.set(getattr(self.lane.step, name), sums.get(name, 0))
-        self.ctx.set(self.lane.column, int(sums.get("column", 0)))
+            self.ctx.set(getattr(self.step_in, name), sums.get(name, 0))
+        for row, byte in enumerate(sums.get("window", [0] * self.rows)):
+            self.ctx.set(self.window[row], int(byte))
         for d, byte in enumerate(sums.get("bytes", [0] * self.width)):
-            self.ctx.set(self.lane.step.bytes[d], int(byte))
+            self.ctx.set(self.step_in.bytes[d], int(byte))
         if sums.get("send"):
             result = int(requantize(sums["total"], **PARAMETERS))
             self.expected[self.cycle + self.latency] = result
 
 
 @pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("width", [2, 5])
-def test_depthwise_window_holds_the_last_columns_newest_first(width, style):
+@pytest.mark.parametrize(("width", "rows", "columns"), [(2, 2, 1), (5, 3, 1), (8, 3, 2)])
+def test_each_row_of_the_depthwise_window_holds_its_last_bytes_newest_first(
+    width, rows, columns, style
+):
     async def bench(lane):
+        assert (lane.rows, lane.columns) == (rows, columns)
         taps = [3 * d - 4 for d in range(width)]
         await lane.step(taps=taps)
         await lane.step(valid=1, swap=1, bytes=[100] * width)
-        window = [100] * width
-        for index, column in enumerate([-128, 127, 5, -6, 0, 9, 127]):
-            window = [column, *window[:-1]]
-            total = int(np.dot(window, taps))
+        operands = [100] * width
+        for index, byte in enumerate([-128, 127, 5, -6, 0, 9, 127]):
+            window = [byte, 3 - byte // 2, byte // 3 - 20][:rows]
+            operands = [0, *operands[:-1]]
+            for row, entering in enumerate(window):
+                operands[row * columns] = entering
+            total = int(np.dot(operands, taps))
             # Pauses must not move the window, moves without a sum must.
             if index % 3 == 1:
-                await lane.step(column=55, depthwise=1)
+                await lane.step(window=[55] * rows, depthwise=1)
             fire = index % 2
-            await lane.step(valid=1, depthwise=1, column=column, first=fire, send=fire, total=total)
+            await lane.step(valid=1, depthwise=1, window=window, first=fire, send=fire, total=total)
 
     LaneBench(width, style).run(bench)
 

@@ -25,7 +25,8 @@ def small_memories(lanes, width, style):
         width=width,
         psum_depth=32,
         parameter_banks=8,
-        output_depth=32,
+        output_depth=64 if width == 16 else 32,
+        line_depth=16,
         multiplier=style,
     )
 
@@ -84,7 +85,7 @@ def test_matches_model_for_more_seeds(seed):
 
 def test_latency_does_not_depend_on_the_multiplier_style():
     infer, rows = (AcceleratorConfig(multiplier=style) for style in ("infer", "rows"))
-    assert latency(infer) == latency(rows) == 28
+    assert latency(infer) == latency(rows) == 29
 
 
 class NeverSwaps(WeightBuffer):
@@ -99,7 +100,7 @@ class AlwaysAdds(PartialSums):
 
 class WindowTooFar(Lane):
     def _younger(self, operands, d):
-        return operands[d - 2] if d > 1 else self.column
+        return operands[d - 2] if d > 1 else self.window[0]
 
 
 class NoInterlock(Issue):

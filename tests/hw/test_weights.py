@@ -46,9 +46,10 @@ def test_stream_never_pauses_when_the_buffer_is_swapped_as_soon_as_it_is_full():
 
     async def bench(ctx):
         for byte in range(30):
-            ctx.set(dut.swap, ctx.get(dut.full))
+            full = ctx.get(dut.full)
             taken, lanes, _ = await offer(ctx, dut, byte)
             assert taken
+            ctx.set(dut.swap, full)
             assert lanes == (0 if byte < 2 else 1 << (byte - 2) % 3)
 
     simulate(dut, bench)
@@ -63,10 +64,12 @@ def test_last_completes_the_buffer_early(words):
             for index in range(words):
                 assert not ctx.get(dut.full)
                 await offer(ctx, dut, 10 * buffer + index, last=int(index == words - 1))
+            assert ctx.get(dut.full)
             await ctx.tick()
             assert ctx.get(dut.full)
             assert ctx.get(dut.write.lanes) == 1 << (words - 1)
             ctx.set(dut.swap, 1)
+            assert not ctx.get(dut.full)
             await ctx.tick()
             ctx.set(dut.swap, 0)
 

@@ -16,7 +16,7 @@ def program(rng, taps, beats):
     """Return a program of dicts of beats; one bank of parameters, its values, all lanes."""
     parameters = requantize_fields(rng, CONFIG.lanes)
     activations = {
-        name: np.array([beat.get(name, 0) for beat in beats]) for name in (*FLAGS, "slot")
+        name: np.array([beat.get(name, 0) for beat in beats]) for name in (*FLAGS, "slot", "line")
     }
     activations["bytes"] = np.array([beat["bytes"] for beat in beats])
     no_marks = {"last": np.zeros(len(taps), int)}
@@ -58,16 +58,27 @@ def test_fully_connected_over_chunks_is_a_matrix_product(seed):
     np.testing.assert_array_equal(results(CONFIG, made), expected_of(made, sums))
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_depthwise_window_is_a_correlation_with_the_newest_byte_at_tap_0(seed):
-    rng = np.random.default_rng(seed)
-    x = rng.integers(-128, 128, (9, CONFIG.width))
-    w = rng.integers(-128, 128, (CONFIG.lanes, CONFIG.width))
+@pytest.mark.parametrize(
+    ("width", "line", "ages", "seed"),
+    [
+        (2, 5, [0, 5], 0),
+        (3, 3, [0, 3, 6], 1),
+        (4, 7, [0, 7, 14, 15], 2),
+        (8, 4, [0, 1, 4, 5, 8, 9, 10, 11], 3),
+        (8, 16, [0, 1, 16, 17, 32, 33, 34, 35], 4),
+    ],
+)
+def test_depthwise_window_is_three_rows_of_a_correlation_newest_byte_first(width, line, ages, seed):
+    rng, config = np.random.default_rng(seed), CONFIG.replace(width=width, line_depth=16)
+    count = ages[-1] + 9
+    x = rng.integers(-128, 128, (count, width))
+    w = rng.integers(-128, 128, (config.lanes, width))
     beats = [
         {
             "bytes": column,
             "depthwise": 1,
-            "fire": index >= CONFIG.width - 1,
+            "line": line % 16,
+            "fire": index >= ages[-1],
             "first": 1,
             "last": 1,
             "next_weights": index == 0,
@@ -76,13 +87,14 @@ def test_depthwise_window_is_a_correlation_with_the_newest_byte_at_tap_0(seed):
         for index, column in enumerate(x)
     ]
     made = program(rng, w, beats)
-    columns = np.zeros((9, CONFIG.lanes), int)
-    columns[:, : CONFIG.width] = x  # lanes from `width` on have no byte
+    columns = np.zeros((count, config.lanes), int)
+    shared = min(width, config.lanes)
+    columns[:, :shared] = x[:, :shared]  # lanes from `width` on have no byte
     sums = [
-        [np.convolve(columns[:, lane], w[lane], "valid")[n] for lane in range(CONFIG.lanes)]
-        for n in range(9 - CONFIG.width + 1)
+        sum(columns[n - age] * w[:, tap] for tap, age in enumerate(ages))
+        for n in range(ages[-1], count)
     ]
-    np.testing.assert_array_equal(results(CONFIG, made), expected_of(made, np.array(sums)))
+    np.testing.assert_array_equal(results(config, made), expected_of(made, np.array(sums)))
 
 
 def test_buffers_end_at_last_or_at_the_last_lane():

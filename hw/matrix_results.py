@@ -1,0 +1,254 @@
+"""The matrix engine's last part: where results go."""
+
+from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import LOCAL, MATRIX
+from eightfold.streams import result_layout
+from hw.credit import CreditQueue
+from hw.ports import scratchpad_write, scratchpad_write_layout
+from hw.skid import Skid
+
+FIELDS = (
+    *("groups", "last_lanes", "last", "depthwise", "y", "x"),
+    *("fire_y0", "fire_x0", "fire_y_step", "fire_x_step"),
+    *("target", "target_group", "target_y", "target_x"),
+)
+"""What of a command says where its results go."""
+
+TARGET_LAYOUT = data.StructLayout(
+    {entry.name: entry.shape for entry in MATRIX.fields if entry.name in FIELDS}
+)
+
+
+class Strides(wiring.Component):
+    """Tell the last of the iterations ``first, first + period, ...`` below ``count``.
+
+    Timing
+    ------
+    ``none`` and the first ``last`` are right from the second cycle on in which the inputs stay.
+    ``last`` comes from a register, and moves on with ``step``; after ``last`` it starts again, and
+    so it does with ``start``.
+
+    Members
+    -------
+    count, first : ``In(16)``
+        A count of 0 is 2^16.
+    period : ``In(8)``
+        At least 1.
+    start, step : ``In(1)``
+    none : ``Out(1)``
+        Not even the first iteration is below ``count``.
+    last : ``Out(1)``
+    """
+
+    count: Signal
+    first: Signal
+    period: Signal
+    start: Signal
+    step: Signal
+    none: Signal
+    last: Signal
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "count": In(16),
+                "first": In(16),
+                "period": In(8),
+                "start": In(1),
+                "step": In(1),
+                "none": Out(1),
+                "last": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        # How far the end is: from the first iteration, and from the current one.
+        whole, left = (Signal(signed(17), name=n, reset_less=True) for n in ("whole", "left"))
+        m.d.sync += whole.eq((self.count - 1)[:16] - self.first)
+        m.d.comb += self.none.eq(whole < 0)
+        with m.If(self.start | (self.step & self.last)):
+            m.d.sync += [left.eq(whole), self.last.eq(whole < self.period)]
+        with m.Elif(self.step):
+            m.d.sync += [left.eq(left - self.period), self.last.eq(left < (self.period << 1))]
+        return m
+
+
+class MatrixResults(wiring.Component):
+    """Write result vectors, one after the other, where their commands say.
+
+    Position (oy, ox) of group g goes to ``target + g * target_group + oy * target_y +
+    ox * target_x``: ``lanes`` bytes, ``min(lanes, width)`` with ``depthwise``, and ``last_lanes``
+    in the last group.
+
+    Timing
+    ------
+    One vector per cycle, one cycle after its result; three cycles between two commands' results.
+    All streams' ``ready`` come from registers. Up to `COMMANDS` commands wait.
+
+    Parameters
+    ----------
+    config
+        ``lanes``, ``width`` and ``scratchpad``.
+
+    Members
+    -------
+    available : ``Out(1)``
+        There is room for a command. From a register.
+    push : ``In(1)``
+        Adds ``command``; only while ``available``.
+    command : ``In(TARGET_LAYOUT)``
+    results : ``In(stream.Signature(result_layout(config)))``
+    write : ``Out(scratchpad_write(config))``
+    complete : ``Out(1)``
+        The last write of a command is done, or one without results has come to the front.
+    fault : ``Out(1)``
+        A vector of the oldest command that is not complete was dropped: it leaves the scratchpad.
+    """
+
+    COMMANDS = 4
+    """Commands that wait for their results."""
+
+    available: Signal
+    push: Signal
+    command: data.View
+    results: stream.Interface
+    write: stream.Interface
+    complete: Signal
+    fault: Signal
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "available": Out(1),
+                "push": In(1),
+                "command": In(TARGET_LAYOUT),
+                "results": In(stream.Signature(result_layout(config))),
+                "write": Out(scratchpad_write(config)),
+                "complete": Out(1),
+                "fault": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.commands = commands = CreditQueue(TARGET_LAYOUT, self.COMMANDS)
+        m.d.comb += [
+            self.available.eq(commands.available),
+            commands.take.eq(self.push),
+            commands.push.eq(self.push),
+            commands.push_data.eq(self.command),
+        ]
+        item = data.StructLayout(
+            {
+                "write": scratchpad_write_layout(self.config),
+                "skip": unsigned(1),
+                "fault": unsigned(1),
+                "last": unsigned(1),
+            }
+        )
+        m.submodules.items = items = Skid(item)
+        self._items(m, commands.o, items.i)
+        done, ready = items.o.payload, Signal()
+        m.d.comb += [
+            self.write.valid.eq(items.o.valid & ~done.skip),
+            self.write.payload.eq(done.write),
+            ready.eq(self.write.ready | done.skip),
+            items.o.ready.eq(ready),
+            self.fault.eq(items.o.valid & done.fault),
+            self.complete.eq(items.o.valid & ready & done.last),
+        ]
+        return m
+
+    def _items(self, m: Module, commands: stream.Interface, items: stream.Interface) -> None:
+        """Take results one by one, and after the last one the next command."""
+        command = commands.payload
+        group_left, group_last = Signal(16, reset_less=True), Signal(reset_less=True)
+        m.submodules.x = x = Strides()
+        m.submodules.y = y = Strides()
+        for axis, name in ((x, "x"), (y, "y")):
+            m.d.comb += [
+                axis.count.eq(command[name]),
+                axis.first.eq(command[f"fire_{name}0"]),
+                axis.period.eq(command[f"fire_{name}_step"]),
+            ]
+        empty = x.none | y.none | ~command.last
+        # A cycle to measure the strides, one to start them.
+        measured, start, run, take = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [
+            start.eq(commands.valid & measured & ~run),
+            items.valid.eq(run & (self.results.valid | empty)),
+            self.results.ready.eq(run & ~empty & items.ready),
+            take.eq(items.valid & items.ready),
+            x.start.eq(start),
+            y.start.eq(start),
+            x.step.eq(take),
+            y.step.eq(take & x.last),
+            items.payload.last.eq(empty | (x.last & y.last & group_last)),
+            commands.ready.eq(take & items.payload.last),
+        ]
+        m.d.sync += measured.eq(commands.valid & ~run)
+        with m.If(start):
+            m.d.sync += [
+                run.eq(1),
+                group_left.eq(command.groups),
+                group_last.eq(command.groups == 1),
+            ]
+        with m.Elif(commands.ready):
+            m.d.sync += run.eq(0)
+        with m.Elif(take & x.last & y.last):
+            m.d.sync += [group_left.eq(group_left - 1), group_last.eq(group_left == 2)]
+        level = Mux(x.last, Mux(y.last, 2, 1), 0)
+        address = self._address(m, command, start, take, level)
+        self._item(m, command, address, group_last, empty, items.payload)
+
+    def _address(
+        self, m: Module, command: data.View, start: Value, take: Value, level: Value
+    ) -> Signal:
+        """Return the address of the current result; ``level``: which loop advances after it."""
+        positions = [Signal(LOCAL, name=f"address{k}", reset_less=True) for k in range(3)]
+        strides = [command.target_x, command.target_y, command.target_group]
+        total = Signal(LOCAL)
+        m.d.comb += total.eq(Array(positions)[level] + Array(strides)[level])
+        for k, position in enumerate(positions):
+            with m.If(start):
+                m.d.sync += position.eq(command.target)
+            with m.Elif(take & (level >= k if k else 1)):
+                m.d.sync += position.eq(total)
+        return positions[0]
+
+    def _item(
+        self,
+        m: Module,
+        command: data.View,
+        address: Signal,
+        group_last: Value,
+        empty: Value,
+        item: data.View,
+    ) -> None:
+        """Describe the write, or why there is none."""
+        config = self.config
+        full = Mux(command.depthwise, min(config.lanes, config.width), config.lanes)
+        bits = (config.scratchpad - 1).bit_length()
+        # Of a full group and of the last one: lanes that are written, the last address they fit at.
+        masks, rooms, ones = [], [], Const((1 << config.lanes) - 1, config.lanes)
+        for name, lanes in (("full", full), ("last", command.last_lanes)):
+            mask = Signal(config.lanes, name=f"{name}_mask", reset_less=True)
+            room = Signal(bits, name=f"{name}_room", reset_less=True)
+            m.d.sync += mask.eq(~(ones << lanes))
+            m.d.sync += room.eq(config.scratchpad - lanes)
+            masks.append(mask)
+            rooms.append(room)
+        outside = address[bits:].any() | (address[:bits] > Mux(group_last, rooms[1], rooms[0]))
+        m.d.comb += [
+            item.write.address.eq(address),
+            item.write.mask.eq(Mux(group_last, masks[1], masks[0])),
+            Value.cast(item.write.data).eq(Value.cast(self.results.payload)),
+            item.fault.eq(outside & ~empty),
+            item.skip.eq(outside | empty),
+        ]

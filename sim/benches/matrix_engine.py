@@ -1,0 +1,268 @@
+"""Benches of the matrix engine against `sim.matrix_model`.
+
+Parameters: ``config``, the fields of an `AcceleratorConfig`; ``rounds``, of two or three commands
+each, in the random runs.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.triggers import RisingEdge
+from cocotb.utils import get_sim_time
+
+from eightfold.config import AcceleratorConfig
+from hw.mac_array import latency
+from hw.matrix_engine import STATUS_LAYOUT
+from hw.ports import scratchpad_write_layout
+from hw.scratchpad import Scratchpad
+from sim.benches.support import parameters, report, rng, start_clock_and_reset
+from sim.matrix_random import KINDS, Kinds, MatrixJob, MatrixRandom
+from sim.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
+
+INPUTS = ("engine__command", "weights", "parameters")
+STATUSES = [name for name, _ in STATUS_LAYOUT]
+
+
+class EngineBench:
+    """A matrix engine with a scratchpad in Python and a source on every stream.
+
+    Parameters
+    ----------
+    stalls
+        Probability of a pause in commands, weights, parameters, reads and writes.
+
+    Attributes
+    ----------
+    scratchpad, sums
+        The model's: what the engine should have left when it is done.
+    actual
+        What it has written.
+    reads, writes
+        Clock cycles of the requests' transfers.
+    done, faults
+        Clock cycles of these pulses.
+    statuses
+        Cycles of each status.
+    """
+
+    def __init__(
+        self, dut: Any, config: AcceleratorConfig, stalls: Sequence[float] = (0.0,) * 5
+    ) -> None:
+        self.dut, self.config = dut, config
+        self.sources = {
+            name: StreamSource(dut, name, idle=idle)
+            for name, idle in zip(INPUTS, stalls, strict=False)
+        }
+        self.reader = StreamSink(dut, "scratch_read__request", stall=stalls[3])
+        self.writer = StreamSink(dut, "scratch_write", stall=stalls[4])
+        self.reader.add_callback(self._read)
+        self.writer.add_callback(self._write)
+        self.actual = np.zeros(config.scratchpad, np.int8)
+        self.scratchpad = self.actual.copy()
+        self.sums = np.zeros((config.psum_depth, config.lanes), np.int32)
+        self.answers: deque[tuple[int, int]] = deque()
+        self.reads: list[int] = []
+        self.writes: list[int] = []
+        self.done: list[int] = []
+        self.faults: list[int] = []
+        self.statuses = dict.fromkeys(STATUSES, 0)
+        # By command: what must have been read, written and refused when it is done.
+        self.expected: list[tuple[int, int, int]] = []
+
+    async def start(self) -> None:
+        """Reset the engine."""
+        self.dut.scratch_read__valid.value = 0
+        await start_clock_and_reset(self.dut)
+        streams = [*self.sources.values(), self.reader, self.writer]
+        cocotb.start_soon(watchdog(streams))
+        cocotb.start_soon(self._every_cycle())
+
+    def fill(self, generator: np.random.Generator) -> None:
+        """Write random bytes to the whole scratchpad."""
+        self.actual[:] = generator.integers(-128, 128, self.config.scratchpad)
+        self.scratchpad[:] = self.actual
+
+    async def run(self, jobs: Sequence[MatrixJob]) -> None:
+        """Carry out commands, and compare what they leave."""
+        reads, writes, faults = self.expected[-1] if self.expected else (0, 0, 0)
+        for job in jobs:
+            faults_now = job.run(self.config, self.scratchpad, self.sums)
+            f = job.fields
+            outputs = [
+                len(range(f[f"fire_{a}0"], f[a] or 1 << 16, f[f"fire_{a}_step"])) for a in "yx"
+            ]
+            results = f["last"] * f["groups"] * outputs[0] * outputs[1]
+            reads, faults = reads + job.vectors, faults + faults_now
+            writes += results - faults_now
+            self.expected.append((reads, writes, faults))
+            self.sources["weights"].append(job.weight_words(self.config))
+            self.sources["parameters"].append(job.parameter_words())
+        self.sources["engine__command"].append([job.command_word() for job in jobs])
+        edge = RisingEdge(self.dut.clk)
+        while len(self.done) < len(self.expected):
+            await edge
+        for _ in range(16):
+            await edge
+        np.testing.assert_array_equal(self.actual, self.scratchpad)
+        seen = (len(self.reads), len(self.writes), len(self.faults))
+        assert seen == self.expected[-1], f"reads, writes, faults {seen}: {self.expected[-1]}"
+        assert len(self.done) == len(self.expected)
+
+    def _read(self, address: int) -> None:
+        """Note what a request will be answered."""
+        vector = self.config.vector
+        data = self.actual[np.arange(address, address + vector) % self.config.scratchpad]
+        self.reads.append(cycle())
+        self.answers.append(
+            (cycle() + Scratchpad.READ_LATENCY, int.from_bytes(data.tobytes(), "little"))
+        )
+
+    def _write(self, word: int) -> None:
+        """Write the bytes of the mask."""
+        write = scratchpad_write_layout(self.config).from_bits(word)
+        data = np.array([write["data"][i] for i in range(self.config.vector)]).astype(np.int8)
+        for index in range(self.config.vector):
+            if write["mask"] >> index & 1:
+                assert write["address"] + index < self.config.scratchpad
+                self.actual[write["address"] + index] = data[index]
+        self.writes.append(cycle())
+
+    async def _every_cycle(self) -> None:
+        """Drive the scratchpad's answers, and watch what is not a stream."""
+        dut, edge = self.dut, RisingEdge(self.dut.clk)
+        valid = False
+        while True:
+            await edge
+            now = cycle()
+            # What is driven now is sampled at the next edge.
+            due = bool(self.answers) and self.answers[0][0] == now + 1
+            if due:
+                dut.scratch_read__data.value = self.answers.popleft()[1]
+            if due != valid:
+                valid = due
+                dut.scratch_read__valid.value = int(due)
+            if int(dut.engine__done.value):
+                self._note_done(now)
+            if int(dut.engine__fault.value):
+                self.faults.append(now)
+                command = self.expected[len(self.done)]
+                assert len(self.faults) <= command[2], "fault of a later command"
+            status = int(dut.status.value)
+            if status:
+                name = STATUSES[status.bit_length() - 1]
+                assert status & (status - 1) == 0, f"status {status:#b}"
+                self.statuses[name] += 1
+
+    def _note_done(self, now: int) -> None:
+        reads, writes, faults = self.expected[len(self.done)]
+        self.done.append(now)
+        # Another command may be further, but nothing of this one may be missing.
+        assert len([c for c in self.reads if c < now]) >= reads, "done before all was read"
+        assert len([c for c in self.writes if c < now]) >= writes, "done before all was written"
+        assert len(self.faults) >= faults
+
+
+def cycle() -> int:
+    """Return the number of the clock cycle."""
+    return int(get_sim_time("ns")) // CLOCK_NS
+
+
+def configuration() -> AcceleratorConfig:
+    """Return the configuration that the runner asks for."""
+    return AcceleratorConfig(**parameters()["config"])
+
+
+async def random_rounds(
+    dut: Any, stalls: Sequence[float], stream: int, kinds: Kinds = KINDS
+) -> EngineBench:
+    """Run rounds of two or three commands."""
+    config, generator = configuration(), rng(stream)
+    bench, random = EngineBench(dut, config, stalls), MatrixRandom(config, generator)
+    await bench.start()
+    for _ in range(parameters()["rounds"]):
+        bench.fill(generator)
+        await bench.run(random.jobs(int(generator.integers(2, 4)), kinds))
+    return bench
+
+
+@cocotb.test()
+@cocotb.parametrize(stall=[0.0, 0.3, None])
+async def random_commands(dut: Any, stall: float | None) -> None:
+    """Any commands leave what the model does; stall None: each stream at its own pace."""
+    generator = rng(100 + int(10 * (stall or 0)))
+    stalls = [stall] * 5 if stall is not None else generator.choice([0, 0.1, 0.5, 0.8], 5).tolist()
+    await random_rounds(dut, stalls, int(10 * (stall or 0)) + (stall is None))
+
+
+@cocotb.test()
+async def results_that_leave_the_scratchpad_are_faults(dut: Any) -> None:
+    """A vector that touches a byte below 0 or above the end is refused, the others are written."""
+    config, generator = configuration(), rng(50)
+    bench, random = EngineBench(dut, config, [0.1] * 5), MatrixRandom(config, generator)
+    await bench.start()
+    size = config.scratchpad
+    random.low = size // 4  # results may go below
+    for offset in (-2, -1, 0, size - config.lanes, size - config.lanes + 1, size - 1, size, -size):
+        bench.fill(generator)
+        jobs = random.jobs(1, ["dense", "depthwise"])
+        fields = jobs[0].fields | {"target": offset}
+        jobs[0] = MatrixJob(fields, jobs[0].weights, jobs[0].parameters)
+        await bench.run([*jobs, *random.jobs(1)])
+    assert bench.faults
+    report({"faults": len(bench.faults)})
+
+
+@cocotb.test()
+async def commands_without_a_firing_vector_write_nothing(dut: Any) -> None:
+    """They read, take their weights and parameters, and are done."""
+    config, generator = configuration(), rng(51)
+    bench, random = EngineBench(dut, config), MatrixRandom(config, generator)
+    await bench.start()
+    for axis in ("y", "x"):
+        bench.fill(generator)
+        job, *others = random.jobs(3, ["dense", "depthwise"])
+        fields = job.fields | {f"fire_{axis}0": job.fields[axis]}
+        await bench.run([MatrixJob(fields, job.weights, job.parameters), *others])
+
+
+@cocotb.test()
+@cocotb.parametrize(kind=["dense", "depthwise"])
+async def one_vector_per_cycle(dut: Any, kind: str) -> None:
+    """Passes long enough for their weights take a cycle per vector, and 3 between commands."""
+    config, generator = configuration(), rng(52)
+    bench, random = EngineBench(dut, config), MatrixRandom(config, generator)
+    await bench.start()
+    bench.fill(generator)
+    job = random.job(LAYERS[kind] | {"target": config.scratchpad // 2})
+    await bench.run([job, job])
+    # A cycle per vector once the first weights are there.
+    waited, vectors = bench.statuses["weights"], job.vectors
+    assert waited <= 2 * config.lanes
+    assert bench.statuses["issue"] == 2 * vectors
+    assert bench.reads[-1] - bench.reads[0] <= 2 * vectors - 1 + 3 + waited
+    drain = latency(config) + Scratchpad.READ_LATENCY + 8
+    assert bench.done[-1] - bench.reads[-1] <= drain
+    report({kind: bench.done[-1] - bench.reads[0] + 1, f"{kind} status": bench.statuses})
+
+
+DENSE = {
+    "groups": 4,
+    "kc": 4,
+    "y": 5,
+    "x": 25,
+    "y_step": 25,
+    "x_step": 1,
+    "columns": 500,
+    "rows": 5,
+}
+DEPTHWISE = {"groups": 4, "depthwise": 1, "lead": 1, "y": 6, "x": 27, "y_step": 26, "x_step": 1}
+LAYERS = {
+    "dense": DENSE | {"target_group": 500, "target_y": 100, "target_x": 4},
+    "depthwise": DEPTHWISE
+    | {"columns": 26, "rows": 4, "row0": -1, "line": 27, "fire_y0": 2, "fire_x0": 1}
+    | {"target_group": 500, "target_y": 108, "target_x": 4},
+}
+"""125 vectors in 4 passes of 4 groups; a 26x4 image with a border, 3x3 windows, 4 groups."""
