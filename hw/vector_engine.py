@@ -1,0 +1,194 @@
+"""The vector engine: element-wise operators, reductions over windows, SOFTMAX."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import REQUANTIZE_LAYOUT, VECTOR, Combine, Reduce
+from hw.delay import delay
+from hw.ports import engine_port, scratchpad_read, scratchpad_write
+from hw.softmax_row import SoftmaxRow
+from hw.vector_beats import VectorBeats
+from hw.vector_lane import VectorLane
+from hw.vector_reader import VectorReader
+from hw.vector_walk import VectorWalk
+from hw.vector_words import operation_layout, table_load_layout, table_write_layout
+from hw.vector_writer import VectorWriter
+
+STATUS_LAYOUT = data.StructLayout({"busy": 1, "moving": 1})
+"""``busy``: there is a command; ``moving``: a read or a write has been transferred."""
+
+
+class VectorEngine(wiring.Component):
+    """Execute VECTOR commands, one after the other; `eightfold.isa.VECTOR` states what they mean.
+
+    `sim.vector_model.run_vector` is the same in numpy. `VectorWalk` lists the chunks, `vector`
+    bytes each or the rest of a run, at each position of the window; `VectorReader` reads ahead;
+    `VectorBeats` sends them into the lanes, `vector_lanes` elements per cycle; `VectorWriter`
+    collects and writes the results. Behind `VectorBeats` nothing stalls: a chunk starts when there
+    is a place for its results.
+
+    An operator that works on whole rows, as SOFTMAX does, has several passes over each row
+    (`hw.vector_walk.PASSES`). A unit beside the lanes watches the beats of a pass, and says
+    ``known`` when the next one can start.
+
+    Timing
+    ------
+    `vector_lanes` elements per cycle and position of the window. A read gives `vector` bytes of one
+    operand, so two operands take two cycles per chunk at least. A run's rest takes a beat for each
+    `vector_lanes` elements begun. About 40 cycles pass from a command to its first write; the next
+    command is taken after ``done``. A row of SOFTMAX takes three passes and about 90 cycles.
+
+    Parameters
+    ----------
+    config
+        ``vector``, ``vector_lanes``, ``tables`` and ``scratchpad``.
+
+    Members
+    -------
+    engine : ``Out(engine_port(VECTOR))``
+    scratch_read : ``Out(scratchpad_read(config))``
+    scratch_write : ``Out(scratchpad_write(config))``
+    tables : ``In(stream.Signature(table_load_layout(config)))``
+        Entries of the tables; always ready, two cycles before a lookup sees the entry. Must not go
+        into a table that the current command uses.
+    status : ``Out(STATUS_LAYOUT)``
+    """
+
+    engine: Any
+    scratch_read: Any
+    scratch_write: Any
+    tables: stream.Interface
+    status: data.View
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "engine": Out(engine_port(VECTOR)),
+                "scratch_read": Out(scratchpad_read(config)),
+                "scratch_write": Out(scratchpad_write(config)),
+                "tables": In(stream.Signature(table_load_layout(config))),
+                "status": Out(STATUS_LAYOUT),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.walk = walk = VectorWalk(self.config)
+        m.submodules.reader = reader = VectorReader(self.config)
+        m.submodules.split = split = VectorBeats(self.config)
+        m.submodules.row = row = SoftmaxRow(self.config)
+        # A result's way starts with the register that takes the chunk.
+        m.submodules.writer = writer = VectorWriter(self.config, VectorLane.LATENCY + 2)
+        connect(m, flipped(self.engine.command), walk.command)
+        connect(m, walk.reads, reader.reads)
+        connect(m, reader.scratchpad, flipped(self.scratch_read))
+        connect(m, reader.words, split.words)
+        connect(m, reader.chunks, split.chunks)
+        connect(m, writer.scratchpad, flipped(self.scratch_write))
+        busy, taken = Signal(), Signal()
+        m.d.comb += [
+            taken.eq(self.engine.command.valid & self.engine.command.ready),
+            walk.enable.eq(~busy),
+            self.engine.done.eq(writer.done),
+            self.engine.fault.eq(writer.fault),
+            split.known.eq(row.known),
+            split.available.eq(writer.available),
+            writer.reserve.eq(split.reserve),
+            writer.chunk.eq(split.chunks.payload),
+            row.beat.eq(split.beat),
+        ]
+        with m.If(taken):
+            m.d.sync += busy.eq(1)
+        with m.Elif(writer.done):
+            m.d.sync += busy.eq(0)
+        operation, requantize = self._settings(m, taken, row)
+        m.d.comb += [reader.two.eq(operation.two), split.two.eq(operation.two)]
+        self._lanes(m, split, row, writer, operation, requantize)
+        self._status(m, busy, reader, writer)
+        return m
+
+    def _settings(self, m: Module, taken: Value, row: SoftmaxRow) -> tuple[data.View, data.View]:
+        """Return what holds for a whole command, or for a row of it."""
+        command = self.engine.command.payload
+        operation = Signal(operation_layout(self.config), reset_less=True)
+        requantize = Signal(REQUANTIZE_LAYOUT, reset_less=True)
+        softmax = command.reduce == Reduce.SOFTMAX
+        with m.If(taken):
+            m.d.sync += [
+                operation.combine.eq(Mux(softmax, Combine.A, command.combine)),
+                operation.two.eq((command.combine != Combine.A) & ~softmax),
+                operation.sum.eq(command.reduce == Reduce.SUM),
+                operation.reduces.eq(
+                    (command.reduce == Reduce.SUM) | (command.reduce == Reduce.MAXIMUM)
+                ),
+                operation.relative.eq(softmax),
+                operation.lookup_a.eq(command.lookup_a | softmax),
+                operation.lookup_b.eq(command.lookup_b | softmax),
+                operation.table_a.eq(command.table_a),
+                operation.table_b.eq(command.table_b),
+                operation.fill.eq(command.fill),
+                requantize.eq(command.requantize),
+            ]
+        with m.If(row.summed):
+            m.d.sync += [requantize.multiplier.eq(row.multiplier), requantize.right.eq(row.right)]
+        return operation, requantize
+
+    def _lanes(
+        self,
+        m: Module,
+        split: VectorBeats,
+        row: SoftmaxRow,
+        writer: VectorWriter,
+        operation: data.View,
+        requantize: data.View,
+    ) -> None:
+        """Add the lanes, and what goes along beside them."""
+        write = Signal(table_write_layout(self.config))
+        m.d.comb += self.tables.ready.eq(1)
+        m.d.sync += [write.valid.eq(self.tables.valid), write.load.eq(self.tables.payload)]
+        beat = split.beat
+        reduce, emerge = VectorLane.REDUCE_CYCLE, VectorLane.LATENCY
+        accumulate = delay(m, beat.valid, reduce, "accumulate")
+        restart = delay(m, beat.first | ~operation.reduces, reduce, "restart")
+        index = delay(m, beat.index, reduce - 1, "index")
+        lanes = []
+        for number in range(self.config.vector_lanes):
+            m.submodules[f"lane{number}"] = lane = self.lane()
+            lanes.append(lane)
+            m.d.comb += [
+                lane.a.eq(split.a[number]),
+                lane.b.eq(split.b[number]),
+                lane.outside.eq(beat.outside),
+                lane.accumulate.eq(accumulate),
+                lane.restart.eq(restart),
+                lane.index.eq(index),
+                lane.operation.eq(operation),
+                lane.maximum.eq(row.maximum),
+                lane.requantize.eq(requantize),
+                lane.write.eq(write),
+                row.bytes[number].eq(lane.byte),
+                row.entries[number].eq(lane.operand_b),
+            ]
+        m.d.comb += [
+            writer.results.eq(Cat(lane.result for lane in lanes)),
+            writer.emit.eq(delay(m, beat.emit, emerge, "emit")),
+            writer.close.eq(delay(m, beat.close, emerge, "close")),
+            writer.index.eq(delay(m, index, emerge - reduce + 1, "result_index")),
+        ]
+
+    def lane(self) -> VectorLane:
+        """Return a lane."""
+        return VectorLane(self.config)
+
+    def _status(self, m: Module, busy: Value, reader: VectorReader, writer: VectorWriter) -> None:
+        """Add the status, from registers."""
+        request, target = reader.scratchpad.request, writer.scratchpad
+        m.d.comb += self.status.busy.eq(busy)
+        m.d.sync += self.status.moving.eq(
+            (request.valid & request.ready) | (target.valid & target.ready)
+        )

@@ -1,0 +1,139 @@
+"""The writes of a VECTOR command: beats of results into chunks, chunks into the scratchpad."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from eightfold.config import AcceleratorConfig
+from hw.credit import CreditQueue
+from hw.ports import scratchpad_write, vector_layout
+from hw.vector_words import beats, chunk_layout, result_layout
+
+
+class VectorWriter(wiring.Component):
+    """Collect the results of each chunk, and write them once.
+
+    A chunk that lies partly outside of the scratchpad is not written.
+
+    Timing
+    ------
+    One chunk per cycle. ``done`` comes two cycles after the last write's transfer, after any
+    ``fault`` of the same command. Chunks of `beats` beats follow each other without a gap if their
+    results come up to ``latency`` cycles after they were reserved and no write stalls.
+
+    Parameters
+    ----------
+    config
+        ``vector``, ``vector_lanes`` and ``scratchpad``.
+    latency
+        Cycles from ``reserve`` to the chunk's first result.
+
+    Members
+    -------
+    available : ``Out(1)``
+        There is a place.
+    reserve : ``In(1)``
+        Takes it; only while ``available``.
+    chunk : ``In(chunk_layout(config))``
+        What it is for.
+    results : ``In(8 * vector_lanes)``
+        One beat of results.
+    emit : ``In(1)``
+        There is one.
+    index : ``In(range(beats(config)))``
+        Its number within the chunk.
+    close : ``In(1)``
+        It is the chunk's last.
+    scratchpad : ``Out(scratchpad_write(config))``
+    done, fault : ``Out(1)``
+        As in `hw.ports.engine_port`.
+    """
+
+    SPARE = 4
+    """Chunks that can wait for stalled writes without the lanes noticing."""
+
+    available: Signal
+    reserve: Signal
+    chunk: data.View
+    results: Signal
+    emit: Signal
+    index: Signal
+    close: Signal
+    scratchpad: Any
+    done: Signal
+    fault: Signal
+
+    def __init__(self, config: AcceleratorConfig, latency: int) -> None:
+        self.config = config
+        way = latency + beats(config) + CreditQueue.LATENCY + 1
+        self.depth = max(16, -(-way // beats(config)) + self.SPARE)
+        super().__init__(
+            {
+                "available": Out(1),
+                "reserve": In(1),
+                "chunk": In(chunk_layout(config)),
+                "results": In(8 * config.vector_lanes),
+                "emit": In(1),
+                "index": In(range(beats(config))),
+                "close": In(1),
+                "scratchpad": Out(scratchpad_write(config)),
+                "done": Out(1),
+                "fault": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.words = words = CreditQueue(vector_layout(self.config), self.depth)
+        places = CreditQueue(self._place_layout(), self.depth)
+        m.submodules.places = places
+        place = Signal(self._place_layout())
+        m.d.comb += [
+            # Both queues move together, but a place is there before its word.
+            self.available.eq(words.available),
+            words.take.eq(self.reserve),
+            places.take.eq(self.reserve),
+            places.push.eq(self.reserve),
+            place.result.eq(self.chunk.result),
+            place.last_element.eq(self.chunk.last_element),
+            places.push_data.eq(place),
+            words.push_data.eq(self._collect(m)),
+        ]
+        m.d.sync += words.push.eq(self.emit & self.close)
+        written, both, moves, done = places.o.payload, Signal(), Signal(), Signal()
+        last = Value.cast(written.last_element)
+        m.d.comb += [
+            both.eq(words.o.valid & places.o.valid),
+            self.scratchpad.valid.eq(both & ~written.result.fault),
+            self.scratchpad.payload.address.eq(written.result.address),
+            self.scratchpad.payload.mask.eq(Cat(last >= i for i in range(self.config.vector))),
+            self.scratchpad.payload.data.eq(words.o.payload),
+            moves.eq(both & (self.scratchpad.ready | written.result.fault)),
+            words.o.ready.eq(moves),
+            places.o.ready.eq(moves),
+        ]
+        m.d.sync += [
+            self.fault.eq(moves & written.result.fault),
+            done.eq(moves & written.result.done),
+            self.done.eq(done),
+        ]
+        return m
+
+    def _place_layout(self) -> data.StructLayout:
+        return data.StructLayout(
+            {
+                "result": result_layout(self.config),
+                "last_element": range(self.config.vector),
+            }
+        )
+
+    def _collect(self, m: Module) -> Signal:
+        """Add the chunk's register; a beat is in it one cycle after it came."""
+        bits = 8 * self.config.vector_lanes
+        chunk = Signal(8 * self.config.vector, name="collected", reset_less=True)
+        for beat in range(beats(self.config)):
+            with m.If(self.index == beat):
+                m.d.sync += chunk.word_select(beat, bits).eq(self.results)
+        return chunk

@@ -1,0 +1,196 @@
+"""Random VECTOR commands: every operation, geometry and corner that is legal."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import REQUANTIZE_LAYOUT, Combine, Reduce, Rounding
+from golden.fixed_point import rounding_divide_by_pot
+from golden.softmax import SUM_BITS, exponential_table
+from sim.vector_model import operand_addresses
+
+Fields = dict[str, int]
+
+MOST_ELEMENTS = 1500
+"""Elements of a command times the positions of its window, at most."""
+
+
+def random_tables(rng: np.random.Generator, count: int) -> NDArray[np.int32]:
+    """Return int32 tables of shape (count, 256); each has a magnitude of its own."""
+    values = rng.integers(-(1 << 31), 1 << 31, (count, 256)) >> rng.integers(0, 31, (count, 1))
+    ends = rng.choice([-(1 << 31), (1 << 31) - 1], values.shape)
+    return np.where(rng.random(values.shape) < 0.01, ends, values).astype(np.int32)
+
+
+def softmax_tables(beta: float, scale: np.float32) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return table_a and table_b of SOFTMAX, by ``(a - max) & 255``.
+
+    An entry of 0 stands for differences beyond the radius: its code is -128, as golden's.
+    """
+    below, _ = exponential_table(beta, scale)
+    exponential = below[-np.arange(256) & 255]
+    return (
+        exponential.astype(np.int32),
+        rounding_divide_by_pot(exponential, SUM_BITS).astype(np.int32),
+    )
+
+
+def softmax_requantize() -> Fields:
+    """Return the requantizer's fields of SOFTMAX; multiplier and right shift are each row's."""
+    values = dict.fromkeys((name for name, _ in REQUANTIZE_LAYOUT), 0)
+    values |= {"zero_point": -128, "low": -128, "high": 127, "rounding": Rounding.HALF_AWAY.value}
+    return {f"requantize.{name}": value for name, value in values.items()}
+
+
+def random_requantize(rng: np.random.Generator) -> Fields:
+    """Return fields of the whole range, or, mostly, some that keep small values apart."""
+    low, high = sorted(rng.integers(-128, 128, 2).tolist())
+    if rng.random() < 0.8:
+        low, high = -128, 127
+    single = int(rng.integers(2))
+    fields = {
+        "bias": rng.integers(-(1 << 31), 1 << 31) >> rng.integers(31),
+        "left": rng.integers(31),
+        "multiplier": rng.integers(1 << 31),
+        "single": single,
+        "right": rng.integers(63 if single else 32),
+    }
+    if rng.random() < 0.8:
+        fields |= {"bias": rng.integers(-99, 100), "left": rng.integers(4)}
+        fields |= {
+            "right": rng.integers(24) + 31 * single,
+            "multiplier": rng.integers(1 << 30, 1 << 31),
+        }
+    fields |= {"rounding": rng.choice([mode.value for mode in Rounding])}
+    fields |= {"zero_point": rng.integers(-128, 128), "low": low, "high": high}
+    return {f"requantize.{name}": int(value) for name, value in fields.items()}
+
+
+def random_command(
+    rng: np.random.Generator,
+    config: AcceleratorConfig,
+    tables: list[int] | None = None,
+    reduces: tuple[Reduce, ...] = (Reduce.NONE, Reduce.SUM, Reduce.MAXIMUM),
+) -> Fields:
+    """Return the fields of a legal command.
+
+    Parameters
+    ----------
+    tables
+        Numbers of the tables it may use; by default all.
+    reduces
+        What it may reduce with.
+    """
+    numbers = list(range(config.tables)) if tables is None else tables
+    while True:
+        fields = _operation(rng, numbers, reduces) | random_requantize(rng) | _counts(rng)
+        reduce = Reduce(fields["reduce"])
+        if reduce == Reduce.SOFTMAX or (reduce == Reduce.NONE and rng.random() < 0.9):
+            fields |= {"window0": 1, "window1": 1}
+        counts = ("run", "count0", "count1", "count2", "window0", "window1")
+        if np.prod([fields[name] for name in counts]) > MOST_ELEMENTS:
+            continue
+        fields |= _padding(rng) | _sources(rng, config, fields) | _target(rng, config, fields)
+        in_place = rng.random() < 0.2 and fields["window0"] == fields["window1"] == 1
+        if in_place:
+            _use_in_place(fields)
+        if is_legal(config, fields, in_place):
+            return fields
+
+
+def is_legal(config: AcceleratorConfig, fields: Fields, in_place: bool = False) -> bool:
+    """Return whether a command writes inside of the scratchpad, and nothing that it still reads."""
+    target = operand_addresses(fields, "target", "target_step")
+    if target.min() < 0 or target.max() >= config.scratchpad:
+        return False
+    written = np.zeros(config.scratchpad, dtype=bool)
+    written[target] = True
+    if in_place and np.count_nonzero(written) != target.size:
+        return False
+    reads = [operand_addresses(fields, "source_b", "b_step")]
+    if not in_place:
+        a = operand_addresses(fields, "source_a", "a_step")
+        reads += [
+            a + w1 * fields["a_window1"] + w0 * fields["a_window0"]
+            for w1 in range(fields["window1"])
+            for w0 in range(fields["window0"])
+        ]
+    return not any(written[read % config.scratchpad].any() for read in reads)
+
+
+def _operation(rng: np.random.Generator, tables: list[int], reduces: tuple[Reduce, ...]) -> Fields:
+    return {
+        # One operand is read fastest: only then do beats of a window follow each other closely.
+        "combine": int(rng.choice([Combine.A.value, *(combine.value for combine in Combine)])),
+        "reduce": int(rng.choice([reduce.value for reduce in reduces])),
+        "lookup_a": int(rng.integers(2)),
+        "lookup_b": int(rng.integers(2)),
+        "table_a": int(rng.choice(tables)),
+        "table_b": int(rng.choice(tables)),
+        "fill": int(rng.integers(-128, 128)),
+    }
+
+
+def _counts(rng: np.random.Generator) -> Fields:
+    counts = {f"count{i}": int(rng.choice([1, 1, 2, 3, 5])) for i in range(3)}
+    windows = {f"window{i}": int(rng.choice([1, 2, 3])) for i in range(2)}
+    return counts | windows | {"run": int(rng.integers(1, rng.choice([5, 10, 101])))}
+
+
+def _padding(rng: np.random.Generator) -> Fields:
+    """Return row and column numbers: all inside, some, or from the ends of the ranges."""
+    fields = {}
+    for axis in ("row", "column"):
+        choices: list[Callable[[], tuple[int, ...]]] = [
+            lambda: (0, 1, 0, 0),
+            lambda: tuple(int(rng.integers(*ends)) for ends in ((-3, 3), (0, 6), (-2, 3), (-2, 3))),
+            lambda: (-32768, 65535, 32767, 1),
+            lambda: (32767, int(rng.integers(32768, 32771)), 1, -32768),
+        ]
+        first, count, step, window = choices[rng.choice(4, p=[0.35, 0.45, 0.1, 0.1])]()
+        fields |= {f"{axis}0": first, f"{axis}s": count}
+        fields |= {f"{axis}_step": step, f"{axis}_window": window}
+    return fields
+
+
+def _sources(rng: np.random.Generator, config: AcceleratorConfig, fields: Fields) -> Fields:
+    """Return addresses of the operands: anything, since reads wrap; often one run after another."""
+    result = {}
+    for operand in ("a", "b"):
+        steps, size = {}, fields["run"]
+        for i in range(3):
+            choices = [size, size + rng.integers(9), 0, -size, rng.integers(-999, 1000)]
+            step = int(rng.choice(choices, p=[0.5, 0.2, 0.1, 0.1, 0.1]))
+            steps[f"{operand}_step{i}"] = step
+            size = abs(step) * fields[f"count{i}"] if step else size
+        result |= steps
+        result[f"source_{operand}"] = int(
+            rng.choice([rng.integers(config.scratchpad), rng.integers(-40, 0)], p=[0.8, 0.2])
+        )
+    windows = {f"a_window{i}": int(rng.integers(-200, 200)) for i in range(2)}
+    return result | windows
+
+
+def _target(rng: np.random.Generator, config: AcceleratorConfig, fields: Fields) -> Fields:
+    """Return addresses of the results: the loops nested in any order, with gaps."""
+    steps, size = {}, fields["run"]
+    for i in rng.permutation(3):
+        step = size + int(rng.choice([0, int(rng.integers(9))]))
+        steps[f"target_step{i}"] = step
+        size = step * fields[f"count{i}"]
+    last = max(1, config.scratchpad - size + 1)
+    base = int(rng.choice([int(rng.integers(last)), last - 1, 0], p=[0.8, 0.1, 0.1]))
+    if rng.random() < 0.2:  # from the end
+        name = f"target_step{rng.integers(3)}"
+        base += steps[name] * (fields[f"count{name[-1]}"] - 1)
+        steps[name] = -steps[name]
+    return {"target": base} | steps
+
+
+def _use_in_place(fields: Fields) -> None:
+    """Make the target operand a's own place."""
+    fields["source_a"] = fields["target"]
+    for i in range(3):
+        fields[f"a_step{i}"] = fields[f"target_step{i}"]
