@@ -22,5 +22,10 @@ UNITS: dict[str, Callable[[AcceleratorConfig], wiring.Component]] = {
     "lane": _unit("lane", "Lane"),
     "mac_array": _unit("mac_array", "MacArray"),
     "datapath": _unit("datapath", "Datapath"),
+    "scratchpad": _unit("scratchpad", "Scratchpad"),
+    "mover": _unit("mover", "Mover"),
+    "vector_engine": _unit("vector_engine", "VectorEngine"),
+    "matrix_engine": _unit("matrix_engine", "MatrixEngine"),
+    "accelerator": _unit("accelerator", "Accelerator"),
 }
 """Unit name to a function that builds it for a configuration, smallest unit first."""

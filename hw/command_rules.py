@@ -1,0 +1,46 @@
+"""What the words of a legal command stream are, whatever the command says."""
+
+from dataclasses import dataclass
+
+from amaranth.hdl import Shape
+
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import COMMANDS, VERSION, Command, Engine, Opcode, configuration_words
+
+QUEUES = (Opcode.MOVE, Opcode.MATRIX, Opcode.VECTOR, Opcode.WEIGHTS, Opcode.PARAMETERS)
+"""The commands that have a queue, the engines' first, in the order of `eightfold.isa.Engine`."""
+
+TOKENS = QUEUES[: len(Engine)]
+"""The commands that take and give tokens."""
+
+
+@dataclass(frozen=True)
+class WordRule:
+    """What a command's word must be: ``(word ^ expected) & mask == 0``."""
+
+    expected: int
+    mask: int
+
+
+def used_bits(command: Command) -> int:
+    """Return the bits of a command that fields use, as ones."""
+    used = 0
+    for name, field in command.layout:
+        width = Shape.cast(field.shape).width
+        if name in ("wait", "signal"):
+            width = len(Engine) if command.opcode in TOKENS else 0
+        used |= ((1 << width) - 1) << field.offset
+    return used
+
+
+def word_rules(config: AcceleratorConfig) -> dict[Opcode, list[WordRule]]:
+    """Return the rules of all words of all commands; the header's index is not among them."""
+    rules = {}
+    for opcode, command in COMMANDS.items():
+        unused = ~used_bits(command)
+        rules[opcode] = [
+            WordRule(0, unused >> 32 * word & 0xFFFF_FFFF) for word in range(command.words)
+        ]
+    configuration = (VERSION, *configuration_words(config))
+    rules[Opcode.BEGIN][1:] = [WordRule(word, 0xFFFF_FFFF) for word in configuration]
+    return rules

@@ -1,0 +1,105 @@
+"""Tokens: the counters that order the engines' commands among each other."""
+
+from amaranth.hdl import Cat, Module, Signal, Value, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from eightfold.isa import Engine
+
+ENGINES = len(Engine)
+
+MASK = unsigned(ENGINES)
+"""A bit for each engine, as in a header's ``wait`` and ``signal``."""
+
+
+class TokenCounter(wiring.Component):
+    """Count the tokens from one engine to another.
+
+    Timing
+    ------
+    A token that is given in cycle ``n`` is ``available`` in cycle ``n + 1``.
+
+    Members
+    -------
+    give : ``In(1)``
+    take : ``In(1)``
+        Only while ``available``.
+    available : ``Out(1)``
+        There is a token. From a register.
+    """
+
+    BITS = 12
+    """The counter stays at its highest value if more is given: too few tokens can make a command
+    wait for ever, but never make it start too early."""
+
+    give: Signal
+    take: Signal
+    available: Signal
+
+    def __init__(self) -> None:
+        super().__init__({"give": In(1), "take": In(1), "available": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        count, available = Signal(self.BITS), Signal()
+        m.d.comb += self.available.eq(available)
+        with m.If(self.give & ~self.take & ~count.all()):
+            m.d.sync += [count.eq(count + 1), available.eq(1)]
+        with m.Elif(self.take & ~self.give):
+            m.d.sync += [count.eq(count - 1), available.eq(count != 1)]
+        return m
+
+
+class Tokens(wiring.Component):
+    """A counter for each ordered pair of engines, an engine and itself too.
+
+    Timing
+    ------
+    All tokens that a command waits for are taken in the cycle of its grant, or none. Tokens given
+    in cycle ``n`` can be taken in cycle ``n + 1``.
+
+    Members
+    -------
+    give : ``In(ArrayLayout(MASK, ENGINES))``
+        Element ``i``: give one token of engine ``i`` to each engine with a set bit.
+    request : ``In(ENGINES)``
+        Bit ``j``: engine ``j`` wants to start a command.
+    wait : ``In(ArrayLayout(MASK, ENGINES))``
+        Element ``j``: the engines it needs a token from.
+    grant : ``Out(ENGINES)``
+        Bit ``j``: engine ``j`` starts its command in this cycle. Follows ``request`` and ``wait``
+        combinationally.
+    """
+
+    give: data.View
+    request: Signal
+    wait: data.View
+    grant: Signal
+
+    def __init__(self) -> None:
+        masks = data.ArrayLayout(MASK, ENGINES)
+        super().__init__(
+            {"give": In(masks), "request": In(ENGINES), "wait": In(masks), "grant": Out(ENGINES)}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for taker in range(ENGINES):
+            wait = Signal(MASK, name=f"wait{taker}")
+            m.d.comb += wait.eq(self.wait[taker])
+            available = [self._counter(m, giver, taker, wait[giver]) for giver in range(ENGINES)]
+            m.d.comb += self.grant[taker].eq(
+                self.request[taker] & self._complete(wait, Cat(*available))
+            )
+        return m
+
+    def _counter(self, m: Module, giver: int, taker: int, waits: Value) -> Signal:
+        m.submodules[f"from{giver}_to{taker}"] = counter = TokenCounter()
+        m.d.comb += [
+            counter.give.eq(Value.cast(self.give[giver])[taker]),
+            counter.take.eq(self.grant[taker] & waits),
+        ]
+        return counter.available
+
+    def _complete(self, wait: Value, available: Value) -> Value:
+        return (~wait | available).all()

@@ -1,0 +1,48 @@
+"""The watchdog: notices that nothing moves any more."""
+
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+
+class Watchdog(wiring.Component):
+    """Count the cycles without progress.
+
+    Timing
+    ------
+    ``expired`` comes at least ``limit`` cycles after the last ``progress``, and at most 2 more.
+
+    Members
+    -------
+    limit : ``In(32)``
+        Cycles; 0: never. Counts from the next ``progress`` or ``enable`` on.
+    enable : ``In(1)``
+        Something should move.
+    progress : ``In(1)``
+        Something does.
+    expired : ``Out(1)``
+        Nothing did. From a register; until the next progress.
+    """
+
+    limit: Signal
+    enable: Signal
+    progress: Signal
+    expired: Signal
+
+    def __init__(self) -> None:
+        super().__init__({"limit": In(32), "enable": In(1), "progress": In(1), "expired": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        left, limited, restart = Signal(32, reset_less=True), Signal(), Signal(init=1)
+        m.d.sync += [restart.eq(self._restarts()), limited.eq(self.limit != 0)]
+        with m.If(restart):
+            m.d.sync += [left.eq(self.limit), self.expired.eq(0)]
+        with m.Elif(left != 0):
+            m.d.sync += left.eq(left - 1)
+        with m.Else():
+            m.d.sync += self.expired.eq(limited)
+        return m
+
+    def _restarts(self) -> Value:
+        return self.progress | ~self.enable

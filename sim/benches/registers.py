@@ -1,0 +1,213 @@
+"""Benches of the registers against a dictionary, with cocotbext-axi as the master.
+
+Parameters: ``config``, fields of the configuration; ``accesses``, length of the random runs.
+"""
+
+import itertools
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import cocotb
+from amaranth.lib import data
+from cocotb.triggers import RisingEdge
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster
+
+from eightfold import isa
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import Access
+from hw.registers import constants, register_layout
+from sim.axi_lite import AxiLite
+from sim.benches.support import clock_cycles, parameters, stall_rng, start_clock_and_reset
+
+SPACE = 0x100
+"""Bytes of addresses."""
+
+
+class RegistersBench:
+    """Registers with a master, and what they should hold.
+
+    Attributes
+    ----------
+    expected
+        Value of each register that can be read as other than 0, by offset.
+    acts
+        Every cycle's acts that were not all 0, by the register's name.
+    """
+
+    def __init__(self, dut: Any) -> None:
+        self.dut = dut
+        self.config = AcceleratorConfig(**parameters()["config"])
+        self.rng: random.Random = stall_rng("accesses")
+        AxiLite(dut)  # drives all inputs, some of which the other master does not know
+        self.axi: Any = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axi"), dut.clk, dut.rst)
+        self.offsets = {register.offset: register for register in isa.REGISTERS}
+        self.expected = {
+            register.offset: constants(self.config).get(register.name, 0)
+            for register in isa.REGISTERS
+        }
+        self.acts: list[tuple[str, int]] = []
+        dut.values.value = 0
+
+    async def start(self) -> None:
+        """Reset, and record acts."""
+        await start_clock_and_reset(self.dut)
+        cocotb.start_soon(self._watch())
+
+    def stall(self, probability: float) -> None:
+        """Pause each channel at random, differently."""
+        if not probability:
+            return
+        write, read = self.axi.write_if, self.axi.read_if
+        for name, channel in (
+            ("aw", write.aw_channel),
+            ("w", write.w_channel),
+            ("b", write.b_channel),
+            ("ar", read.ar_channel),
+            ("r", read.r_channel),
+        ):
+            channel.set_pause_generator(self._pauses(name, probability))
+
+    def _pauses(self, name: str, probability: float) -> Iterator[bool]:
+        rng = stall_rng(name)
+        return (rng.random() < probability for _ in itertools.repeat(None))
+
+    async def write(self, offset: int, contents: bytes) -> None:
+        """Write bytes inside of one word, and note what they change."""
+        response = await self.axi.write(offset, contents)
+        assert response.resp == 0, f"write to {offset:#x}: {response.resp}"
+        word = offset & ~3
+        register = self.offsets.get(word)
+        if register is not None and register.access is Access.READ_WRITE:
+            value = bytearray(self.expected[word].to_bytes(4, "little"))
+            value[offset - word : offset - word + len(contents)] = contents
+            self.expected[word] = int.from_bytes(value, "little")
+
+    async def check(self, word: int) -> None:
+        """Read a word and compare."""
+        response = await self.axi.read(word, 4)
+        assert response.resp == 0, f"read of {word:#x}: {response.resp}"
+        value = int.from_bytes(response.data, "little")
+        assert value == self.expected.get(word, 0), f"{word:#x}: {value:#x}"
+
+    def report_values(self) -> None:
+        """Put random values on what the accelerator reports."""
+        layout = register_layout(Access.READ_ONLY, self.config)
+        bits = 0
+        for register in isa.REGISTERS:
+            if register.access is Access.READ_ONLY and register.name in layout.members:
+                value = self.rng.getrandbits(32)
+                bits |= value << layout[register.name].offset
+                self.expected[register.offset] = value
+        self.dut.values.value = bits
+
+    def settings(self) -> dict[int, int]:
+        """Return what the accelerator sees, by offset."""
+        return fields(register_layout(Access.READ_WRITE, self.config), self.dut.settings)
+
+    async def _watch(self) -> None:
+        layout = register_layout(Access.WRITE_ONE, self.config)
+        edge = RisingEdge(self.dut.clk)
+        while True:
+            await edge
+            for offset, value in fields(layout, self.dut.acts).items():
+                if value:
+                    self.acts.append((self.offsets[offset].name, value))
+
+
+def fields(layout: data.StructLayout, handle: Any) -> dict[int, int]:
+    """Return the words of a port by the offset of their register."""
+    bits = int(handle.value)
+    return {
+        register.offset: bits >> layout[register.name].offset & 0xFFFF_FFFF
+        for register in isa.REGISTERS
+        if register.name in layout.members
+    }
+
+
+@cocotb.test()
+@cocotb.parametrize(stall=[0.0, 0.3, 0.8])
+async def words_and_bytes_are_where_they_were_written(dut: Any, stall: float) -> None:
+    """Random writes of 1 to 4 bytes and reads, mapped or not."""
+    bench = RegistersBench(dut)
+    await bench.start()
+    bench.stall(stall)
+    for word in range(0, SPACE, 4):
+        await bench.check(word)
+    bench.report_values()
+    for _ in range(parameters()["accesses"]):
+        word = bench.rng.randrange(0, SPACE, 4)
+        if bench.rng.random() < 0.5:
+            first = bench.rng.randrange(4)
+            length = bench.rng.randint(1, 4 - first)
+            await bench.write(word + first, bench.rng.randbytes(length))
+        else:
+            await bench.check(word)
+    for word in range(0, SPACE, 4):
+        await bench.check(word)
+    for offset, value in bench.settings().items():
+        assert value == bench.expected[offset]
+
+
+@cocotb.test()
+@cocotb.parametrize(stall=[0.0, 0.5])
+async def accesses_at_the_same_time_do_not_disturb_each_other(dut: Any, stall: float) -> None:
+    """Many writes under way, in order, with reads of other registers between them."""
+    bench = RegistersBench(dut)
+    await bench.start()
+    bench.stall(stall)
+    writable = [r.offset for r in isa.REGISTERS if r.access is Access.READ_WRITE]
+    half = len(writable) // 2
+    for offset in writable[half:]:
+        await bench.write(offset, bench.rng.randbytes(4))
+    tasks = []
+    for _ in range(parameters()["accesses"]):
+        if bench.rng.random() < 0.5:
+            offset, value = bench.rng.choice(writable[:half]), bench.rng.randbytes(4)
+            bench.expected[offset] = int.from_bytes(value, "little")
+            tasks.append(cocotb.start_soon(bench.axi.write(offset, value)))
+        else:
+            tasks.append(cocotb.start_soon(bench.check(bench.rng.choice(writable[half:]))))
+    for task in tasks:
+        await task
+    for offset in writable:
+        await bench.check(offset)
+
+
+@cocotb.test()
+async def ones_act_for_one_cycle(dut: Any) -> None:
+    """Each write of a write-one register acts once, with the bits of the bytes written."""
+    bench = RegistersBench(dut)
+    await bench.start()
+    bench.stall(0.3)
+    expected = []
+    for _ in range(60):
+        register = bench.rng.choice(isa.REGISTERS)
+        first = bench.rng.randrange(4)
+        contents = bench.rng.randbytes(bench.rng.randint(1, 4 - first))
+        await bench.write(register.offset + first, contents)
+        value = int.from_bytes(contents, "little") << 8 * first
+        if register.access is Access.WRITE_ONE and value:
+            expected.append((register.name, value))
+    await clock_cycles(dut, 4)
+    assert bench.acts == expected
+
+
+@cocotb.test()
+@cocotb.parametrize(first=["aw", "w"])
+async def address_and_data_come_in_any_order(dut: Any, first: str) -> None:
+    """A write waits for whichever comes later, and nothing happens before."""
+    bench = RegistersBench(dut)
+    await bench.start()
+    later = {"aw": bench.axi.write_if.w_channel, "w": bench.axi.write_if.aw_channel}[first]
+    offset = next(r.offset for r in isa.REGISTERS if r.name == "TIMEOUT")
+    for value in (0x12345678, 0x9ABCDEF0):
+        before = bench.settings()[offset]
+        later.pause = True
+        task = cocotb.start_soon(bench.axi.write(offset, value.to_bytes(4, "little")))
+        for _ in range(10):
+            await clock_cycles(dut, 1)
+            assert bench.settings()[offset] == before
+        later.pause = False
+        await task
+        assert bench.settings()[offset] == value

@@ -1,0 +1,103 @@
+"""The accelerator as a whole: every engine in one stream, run after run, against the model."""
+
+import numpy as np
+import pytest
+
+from eightfold import isa
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import REQUANTIZE_LAYOUT, Space
+from eightfold.packing import pack
+from sim.machine import Machine, check_tokens
+from sim.system import Run, run_system
+from tests.sim.command_streams import matrix, move, stream, vector
+
+CONFIG = AcceleratorConfig(
+    lanes=4, width=4, port=8, scratchpad=4096, weight_buffer=512, vector_lanes=2
+)
+
+PIXELS = 20
+
+ARENA = 512
+
+
+def model_bytes(rng):
+    """Return a buffer of weights, then a bank of parameters."""
+    weights = rng.integers(-128, 128, CONFIG.lanes * CONFIG.weight_word, dtype=np.int8).tobytes()
+    fields = {
+        "bias": rng.integers(-1000, 1000, CONFIG.lanes),
+        "left": 0,
+        "multiplier": rng.integers(1 << 30, 1 << 31, CONFIG.lanes),
+        "single": rng.integers(0, 2, CONFIG.lanes),
+        "right": rng.integers(6, 9, CONFIG.lanes),
+        "rounding": 0,
+        "zero_point": rng.integers(-128, 128, CONFIG.lanes),
+        "low": -128,
+        "high": 127,
+    }
+    fields["right"] += 31 * fields["single"]
+    records = pack(REQUANTIZE_LAYOUT, fields)
+    return weights + b"".join(record.to_bytes(16, "little") for record in records)
+
+
+def every_engine():
+    """Return a 1x1 convolution of the arena's first pixels, plus 7."""
+    bytes_in = PIXELS * CONFIG.width
+    bytes_out = PIXELS * CONFIG.lanes
+    weight_bytes = CONFIG.lanes * CONFIG.weight_word
+    rescale = {"requantize.multiplier": 1 << 30, "requantize.single": 1, "requantize.right": 30}
+    return [
+        (isa.WEIGHTS, {"address": 0, "full": 1}, "", ""),
+        (isa.PARAMETERS, {"address": weight_bytes, "channels": CONFIG.lanes}, "", ""),
+        move("", "a", source_space=Space.ARENA, source=3, target=17, run=bytes_in),
+        move("", "v", source_space=Space.FILL, fill=7, target=400, run=bytes_out),
+        matrix(
+            "o",
+            "v",
+            last_lanes=CONFIG.lanes,
+            x=PIXELS,
+            x_step=CONFIG.width,
+            base=17,
+            columns=bytes_in,
+            target=601,
+            target_x=CONFIG.lanes,
+        ),
+        vector(
+            "oa",
+            "o",
+            combine=isa.Combine.ADD,
+            source_a=601,
+            source_b=400,
+            target=900,
+            run=bytes_out,
+            **rescale,
+        ),
+        move("v", "", target_space=Space.ARENA, source=900, target=301, run=bytes_out),
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "stall"), [(0, 0.0), (1, 0.3)])
+def test_runs_every_engine_twice_like_the_model(simulator, seed, stall):
+    rng = np.random.default_rng(seed)
+    words, model = stream(CONFIG, every_engine()), model_bytes(rng)
+    check_tokens(CONFIG, words)
+    arenas = rng.integers(0, 256, (2, ARENA), dtype=np.uint8)
+    result = run_system(
+        CONFIG,
+        simulator,
+        words=words,
+        model=model,
+        arena_bytes=ARENA,
+        runs=[Run(inputs={0: arena}) for arena in arenas],
+        seed=seed,
+        stall=stall,
+        timeout=2000,
+        limit=20_000,
+    )
+    for run, arena in zip(result.runs, arenas, strict=True):
+        memory = np.zeros(4096, np.uint8)
+        memory[: len(model)], memory[1024 : 1024 + ARENA] = np.frombuffer(model, np.uint8), arena
+        Machine(CONFIG, memory, (0, len(model)), (1024, ARENA)).run(words)
+        assert (run.done, run.error) == (True, isa.ErrorCode.NONE)
+        np.testing.assert_array_equal(run.arena, memory[1024 : 1024 + ARENA])
+        assert run.counters["MATRIX_ISSUE"] == PIXELS
