@@ -54,7 +54,7 @@ def add(
     AbortedError
         If ``2 * max(s_a, s_b) / (2^20 * s_out)`` is not below 1.
     """
-    reals = _common_scales(a_quantization, b_quantization, output_quantization, "litert")
+    reals = common_scales(a_quantization, b_quantization, output_quantization, "litert")
     x, y = broadcast(a, b)
     total = rescaled_operand(x, a_quantization, reals[0]) + rescaled_operand(
         y, b_quantization, reals[1]
@@ -84,7 +84,7 @@ def sub(
     for quantization in (a_quantization, b_quantization, output_quantization):
         if not -128 <= quantization.per_tensor()[1] <= 127:
             raise RejectedError("SUB needs zero points in int8")
-    reals = _common_scales(a_quantization, b_quantization, output_quantization, reference)
+    reals = common_scales(a_quantization, b_quantization, output_quantization, reference)
     if reals[2] > 1:
         raise UndefinedError(f"the output multiplier of SUB must be below 1, not {reals[2]}")
     x, y = broadcast(a, b)
@@ -104,7 +104,7 @@ def rescaled_operand(x: NDArray[np.int8], quantization: Quantization, real: floa
     )
 
 
-def _common_scales(
+def common_scales(
     a: Quantization, b: Quantization, output: Quantization, reference: Reference
 ) -> tuple[float, float, float]:
     """Return ``s_a / t``, ``s_b / t`` and ``t / (2^20 * s_out)`` with ``t = 2 * max(s_a, s_b)``.

@@ -1,6 +1,7 @@
-"""From a graph to what the lane array is fed."""
+"""From a graph to command streams and their model images."""
 
-from eightfold.compiler.network import HARDWARE, compile_network
-from eightfold.compiler.program import LaneProgram, TableProgram
+from eightfold.compiler.lowering import HARDWARE
+from eightfold.compiler.network import Compiled
+from eightfold.compiler.partition import CompiledNetwork, Segment, compile_network
 
-__all__ = ["HARDWARE", "LaneProgram", "TableProgram", "compile_network"]
+__all__ = ["HARDWARE", "Compiled", "CompiledNetwork", "Segment", "compile_network"]

@@ -1,17 +1,16 @@
 """Kernel geometry along one axis of the input."""
 
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from golden.windows import Window
 
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """One axis of a convolution; ``before`` is the padding in front of the input."""
+    """One axis of a window; ``before`` is the padding in front of the ``size`` inputs."""
 
-    kernel: int
+    size: int
+    kernel: int = 1
     stride: int = 1
     dilation: int = 1
     before: int = 0
@@ -21,6 +20,7 @@ class Axis:
     def of(cls, window: Window, axis: int, size: int) -> "Axis":
         """Return axis 0 (vertical) or 1 (horizontal) of ``window`` over ``size`` inputs."""
         return cls(
+            size=size,
             kernel=window.kernel[axis],
             stride=window.stride[axis],
             dilation=window.dilation[axis],
@@ -28,8 +28,35 @@ class Axis:
             outputs=window.output_size(axis, size),
         )
 
-    @property
-    def taps(self) -> np.ndarray:
-        """Input coordinate of every (output, tap), int64 (outputs, kernel); may lie outside."""
-        outputs = np.arange(self.outputs)[:, None] * self.stride - self.before
-        return outputs + np.arange(self.kernel)[None, :] * self.dilation
+    def start(self, output: int) -> int:
+        """Return the input coordinate of an output's first tap; may lie in the padding."""
+        return output * self.stride - self.before
+
+    def span(self, outputs: range) -> range:
+        """Return the inputs from the first to the last tap of ``outputs``, the padding included."""
+        last = self.start(outputs[-1]) + (self.kernel - 1) * self.dilation
+        return range(self.start(outputs[0]), last + 1)
+
+    def inputs(self, outputs: range) -> range:
+        """Return `span` without the padding; one input if nothing is left."""
+        span = self.span(outputs)
+        first = min(max(span.start, 0), self.size - 1)
+        return range(first, max(min(span.stop, self.size), first + 1))
+
+    def taps_inside(self, output: int) -> int:
+        """Return how many taps of an output lie inside the input."""
+        coordinates = (self.start(output) + k * self.dilation for k in range(self.kernel))
+        return sum(0 <= coordinate < self.size for coordinate in coordinates)
+
+    def some(self, taps: range) -> "Axis":
+        """Return the axis of a kernel that has only these taps of this one."""
+        return replace(self, kernel=len(taps), before=self.before - taps.start * self.dilation)
+
+    def widened(self, factor: int) -> "Axis":
+        """Return the axis of a kernel that covers ``factor`` neighbouring outputs at once."""
+        return replace(
+            self,
+            kernel=self.kernel + (factor - 1) * self.stride,
+            stride=self.stride * factor,
+            outputs=self.outputs // factor,
+        )

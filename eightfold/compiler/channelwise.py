@@ -1,0 +1,164 @@
+"""Depthwise convolution and pools: a result channel needs the input channel of the same number."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from eightfold.compiler.axis import Axis
+from eightfold.compiler.dense import Channels
+from eightfold.compiler.depthwise import Depthwise, emit_depthwise
+from eightfold.compiler.elementwise import MaxPool, emit_max_pool
+from eightfold.compiler.emitter import Emitter
+from eightfold.compiler.staging import NoRoomError, Staging, fits, halvings, parts
+from eightfold.compiler.tile import Tile
+from eightfold.compiler.windowed import Part, Windowed
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummedByChannel(Windowed):
+    """What a depthwise kernel computes; a window that does not fit is summed up in slices."""
+
+    @abstractmethod
+    def kernel(self, output: tuple[int, int], channels: range) -> Depthwise:
+        """Return the kernel of an output (row, column) for some channels."""
+
+    def emit(self, emitter: Emitter, staging: Staging) -> None:
+        """Emit all commands; where one position's window does not fit, in slices of it."""
+        try:
+            super().emit(emitter, staging)
+        except NoRoomError:
+            self._emit_slices(emitter, staging)
+
+    def _emit_slices(self, emitter: Emitter, staging: Staging) -> None:
+        """Emit one position and group of lanes at a time."""
+        group = min(emitter.config.lanes, emitter.config.width)
+        _, height, width, depth = self.target_shape
+        for image in range(self.source_shape[0]):
+            for row in range(height):
+                for column in range(width):
+                    for channels in parts(range(depth), group):
+                        part = (range(row, row + 1), range(column, column + 1), channels)
+                        self._slices(emitter, staging, image, part)
+
+    def _slices(self, emitter: Emitter, staging: Staging, image: int, part: Part) -> None:
+        """Emit the slices of a window, whose result is kept beside the room of the inputs."""
+        address, room = staging.room
+        result = len(part[2]) if staging.resident(self.target) is None else 0
+        inner = Staging(emitter, staging.places, (address, room - fits([result])))
+        kernel = self.kernel((part[0][0], part[1][0]), part[2])
+        if result:
+            target = Tile.packed(address + inner.room[1], *part)
+        else:
+            target = staging.result_tile(self.target, self.target_shape, image, part)
+        taps = self._taps(part, inner.room[1])
+        for number, (rows, columns) in enumerate(taps):
+            piece = kernel.window(rows, columns)
+            needed = (piece.rows.inputs(part[0]), piece.columns.inputs(part[1]), part[2])
+            inner.begin(_bytes(needed))
+            source = inner.load_tile(self.source, self.source_shape, image, needed)
+            ends = (number == 0, number == len(taps) - 1)
+            emit_depthwise(emitter, piece, source.slice(part[2]), target, part[:2], ends)
+        staging.store_tile(self.target, self.target_shape, image, target)
+
+    def _taps(self, part: Part, room: int) -> list[tuple[range, range]]:
+        """Return kernel rows and columns of slices whose inputs fit half of the room."""
+        kernel = range(self.rows.kernel), range(self.columns.kernel)
+        sizes = [
+            *((height, len(kernel[1])) for height in halvings(len(kernel[0]))),
+            *((1, width) for width in halvings(len(kernel[1]))),
+        ]
+        for height, width in sizes:
+            rows, columns = self.rows.some(range(height)), self.columns.some(range(width))
+            spans = rows.span(range(1)), columns.span(range(1))
+            if _bytes((*spans, part[2])) <= room // 2:
+                return [(r, c) for r in parts(kernel[0], height) for c in parts(kernel[1], width)]
+        raise NoRoomError
+
+
+def _bytes(part: Part) -> int:
+    return fits([len(part[0]) * len(part[1]) * len(part[2])])
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepthwiseConvolution(SummedByChannel):
+    """DEPTHWISE_CONV_2D with as many outputs as inputs, int8 ``weights`` (kh, kw, channels)."""
+
+    weights: np.ndarray
+    parameters: Channels
+    fill: int
+
+    def kernel(self, output: tuple[int, int], channels: range) -> Depthwise:
+        """Return the kernel of some channels, the same for every output."""
+        kernel = Depthwise(
+            weights=self.weights,
+            parameters=self.parameters,
+            rows=self.rows,
+            columns=self.columns,
+            fill=self.fill,
+        )
+        return kernel.some(channels)
+
+    def emit_part(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> None:
+        """Emit the commands for a part."""
+        kernel = self.kernel((0, 0), part[2])
+        emit_depthwise(emitter, kernel, source.slice(part[2]), target, part[:2])
+
+
+@dataclass(frozen=True, kw_only=True)
+class SumPool(SummedByChannel):
+    """Sums of windows, requantized by ``parameters(count)``, the number of taps inside the input.
+
+    A depthwise convolution with weights of 1, in which padding counts 0.
+    """
+
+    parameters: dict[int, dict[str, int]]
+
+    def kernel(self, output: tuple[int, int], channels: range) -> Depthwise:
+        """Return a kernel of weights 1 with the parameters of one output."""
+        count = self.rows.taps_inside(output[0]) * self.columns.taps_inside(output[1])
+        return Depthwise(
+            weights=np.ones((self.rows.kernel, self.columns.kernel, len(channels)), np.int8),
+            parameters={n: np.full(len(channels), v) for n, v in self.parameters[count].items()},
+            rows=self.rows,
+            columns=self.columns,
+            fill=0,
+        )
+
+    def emit_part(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> None:
+        """Emit the commands for a part: one for each region with the same count."""
+        for rows in _equal_counts(self.rows, part[0]):
+            for columns in _equal_counts(self.columns, part[1]):
+                kernel = self.kernel((rows[0], columns[0]), part[2])
+                emit_depthwise(emitter, kernel, source.slice(part[2]), target, (rows, columns))
+
+
+def window_counts(rows: Axis, columns: Axis) -> set[int]:
+    """Return every number of taps inside the input that a window of a pool has."""
+    vertical = {rows.taps_inside(output) for output in range(rows.outputs)}
+    horizontal = {columns.taps_inside(output) for output in range(columns.outputs)}
+    return {v * h for v in vertical for h in horizontal}
+
+
+def _equal_counts(axis: Axis, outputs: range) -> Iterator[range]:
+    """Yield runs of outputs with the same number of taps inside the input."""
+    first = outputs.start
+    for output in outputs:
+        if axis.taps_inside(output) != axis.taps_inside(first):
+            yield range(first, output)
+            first = output
+    yield range(first, outputs.stop)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaximumPool(Windowed):
+    """MAX_POOL_2D, clamped to [low, high]."""
+
+    low: int
+    high: int
+
+    def emit_part(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> None:
+        """Emit the command for a part."""
+        pool = MaxPool(rows=self.rows, columns=self.columns, low=self.low, high=self.high)
+        emit_max_pool(emitter, pool, source.slice(part[2]), target, part[:2])

@@ -1,0 +1,56 @@
+"""Processes in simulated time: what the estimate of cycles runs on."""
+
+from collections.abc import Generator
+from heapq import heappop, heappush
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+Process = Generator["int | Change", None, Result]
+"""Yields the cycle in which it goes on, at once if that is past, or a change that it waits for."""
+
+
+class Change:
+    """Something that processes wait for."""
+
+    def __init__(self, clock: "Clock") -> None:
+        self._clock = clock
+        self.waiting: list[Process[None]] = []
+
+    def tell(self) -> None:
+        """Let all that wait go on in this cycle."""
+        waiting, self.waiting = self.waiting, []
+        for process in waiting:
+            self._clock.start(process)
+
+
+class Clock:
+    """Runs processes in the order of the cycles that they wait for.
+
+    Attributes
+    ----------
+    now
+        The current cycle.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._queue: list[tuple[int, int, Process[Any]]] = []
+        self._started = 0
+
+    def start(self, process: Process[Any], cycle: int = 0) -> None:
+        """Let a process go on in a cycle, or now if that is past."""
+        self._started += 1  # who waited first goes first
+        heappush(self._queue, (max(cycle, self.now), self._started, process))
+
+    def run(self) -> None:
+        """Run until no process waits for a cycle."""
+        while self._queue:
+            self.now, _, process = heappop(self._queue)
+            for wanted in process:
+                if isinstance(wanted, Change):
+                    wanted.waiting.append(process)
+                    break
+                if wanted > self.now:
+                    self.start(process, wanted)
+                    break

@@ -1,0 +1,95 @@
+"""Cycles of the vector engine: chunks of runs, `vector_lanes` elements per cycle."""
+
+from collections.abc import Callable
+from math import prod
+
+from eightfold.compiler import estimate_timing as timing
+from eightfold.compiler.emitter import Issued
+from eightfold.compiler.estimate_clock import Change, Clock, Process
+from eightfold.compiler.estimate_memory import Traffic
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import Combine, Reduce
+
+SLICE = 64
+"""Cycles after which reads are compared with the mover's, which goes first."""
+
+
+class Vector:
+    """hw.vector_engine: one command after the other."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        config: AcceleratorConfig,
+        traffic: Traffic,
+        finish: Callable[[int], None],
+    ) -> None:
+        self.clock, self.config, self.traffic, self.finish = clock, config, traffic, finish
+        self._job: tuple[int, Issued, int] | None = None
+        self._changed = Change(clock)
+        self._free = 0
+        self._others = 0  # reads of the mover so far
+        levels = config.vector_lanes.bit_length() - 1
+        self._pauses = (
+            timing.SOFTMAX_MAXIMUM + levels,
+            timing.SOFTMAX_SUM + levels + timing.RECIPROCAL + timing.LEADING_ZEROS,
+        )
+        clock.start(self._run())
+
+    def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
+        """Take a VECTOR command."""
+        while self._job:
+            yield self._changed
+        taken = max(cycle, self._free) + 1
+        self._job = (index, command, taken)
+        self._changed.tell()
+        return taken
+
+    def _run(self) -> Process[None]:
+        while True:
+            while not self._job:
+                yield self._changed
+            index, command, taken = self._job
+            rows = prod(command.fields[f"count{i}"] for i in range(3))
+            beats, reads, writes = self._row(command)
+            yield taken + timing.VECTOR_WALK
+            self._others = self.traffic.mover_reads
+            cycle = taken + timing.VECTOR_WALK + timing.VECTOR_READ - 1  # of the last beat
+            if command.fields.get("reduce", 0) == Reduce.SOFTMAX.value:
+                for _ in range(rows):
+                    for pause in self._pauses:
+                        cycle = yield from self._beats(cycle, beats, reads, 0)
+                        cycle += pause + 1
+                    cycle = yield from self._beats(cycle, beats, reads, writes)
+            else:
+                cycle = yield from self._beats(cycle, rows * beats, rows * reads, rows * writes)
+            yield cycle + timing.VECTOR_DONE
+            self.finish(index)
+            self._job, self._free = None, self.clock.now + 1
+            self._changed.tell()
+
+    def _row(self, command: Issued) -> tuple[int, int, int]:
+        """Return the cycles, reads and writes of a run's elements at all window positions."""
+        f, config = command.fields, self.config
+        softmax = f.get("reduce", 0) == Reduce.SOFTMAX.value
+        operands = 2 if f.get("combine", 0) != Combine.A.value and not softmax else 1
+        whole, rest = divmod(f["run"], config.vector)
+        sizes = [(whole, config.vector), (int(rest > 0), rest)]
+        beats = sum(count * max(operands, -(-size // config.vector_lanes)) for count, size in sizes)
+        chunks, positions = whole + (rest > 0), f["window0"] * f["window1"]
+        return positions * beats, positions * chunks * operands, chunks
+
+    def _beats(self, cycle: int, beats: int, reads: int, writes: int) -> Process[int]:
+        """Send beats into the lanes behind ``cycle``; return the last one's cycle."""
+        done = 0
+        while done < beats:
+            part = min(SLICE, beats - done)
+            yield cycle + part - timing.VECTOR_READ
+            stolen = self.traffic.mover_reads - self._others
+            self._others += stolen
+            part_reads = part * reads // beats
+            cycle += part + max(0, stolen - (part - part_reads))
+            done += part
+            self.traffic.reads += part_reads
+            self.traffic.writes += part * writes // beats
+        return cycle

@@ -1,0 +1,157 @@
+"""Convolutions, FULLY_CONNECTED, pools and MEAN: parameters and geometry of their windows."""
+
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from eightfold.compiler.axis import Axis
+from eightfold.compiler.call import Call
+from eightfold.compiler.channels import CompileError, double_precision, folded_bias, pair, reachable
+from eightfold.compiler.channelwise import (
+    DepthwiseConvolution,
+    MaximumPool,
+    SumPool,
+    window_counts,
+)
+from eightfold.compiler.convolution import Convolution, widened
+from eightfold.compiler.step_function import StepFunction, solve
+from eightfold.compiler.windowed import Windowed
+from eightfold.config import AcceleratorConfig
+from eightfold.execute import quantization_of
+from golden.fully_connected import integer_multipliers
+from golden.quantization import effective_scales
+from golden.reduction import mean_multiplier, reduced_axes
+from golden.rounding import ROUNDINGS
+
+
+def conv_2d(call: Call, config: AcceleratorConfig) -> Convolution:
+    """Lower CONV_2D; few output channels share a pass with their neighbours' columns."""
+    weights, bias = call.weights()
+    geometry = call.geometry(weights.shape[1:3])
+    parameters = call.pairs(weights.reshape(len(weights), -1), bias)
+    fill = call.zero_point(call.input(0))
+    convolution = Convolution(**geometry, weights=weights, parameters=parameters, fill=fill)
+    return widened(convolution, config)
+
+
+def depthwise_conv_2d(call: Call) -> Windowed:
+    """Lower DEPTHWISE_CONV_2D; with a multiplier, a convolution with a group per channel."""
+    weights, bias = call.weights()
+    geometry = call.geometry(weights.shape[1:3])
+    flat = weights[0].reshape(-1, weights.shape[3]).T
+    parameters = call.pairs(flat, bias)
+    fill = call.zero_point(call.input(0))
+    if weights.shape[3] == geometry["source_shape"][3] and weights.shape[3] > 1:
+        return DepthwiseConvolution(
+            **geometry, weights=weights[0], parameters=parameters, fill=fill
+        )
+    grouped = np.ascontiguousarray(weights[0].transpose(2, 0, 1)[..., None])
+    return Convolution(**geometry, weights=grouped, parameters=parameters, fill=fill)
+
+
+def fully_connected(call: Call) -> Convolution:
+    """Lower FULLY_CONNECTED to a 1x1 window; a column is a row of the batch."""
+    weights, bias = call.weights()
+    quantizations = call.quantizations()
+    inputs, filters, output = quantizations
+    if filters.scale.size == 1 and filters.zero_point[0] != 0:
+        raise CompileError(f"weights have the zero point {filters.zero_point[0]}, not 0")
+    outputs, size = weights.shape
+    batch = prod(call.input(0).shape) // size
+    folded = folded_bias(weights, bias, inputs.per_tensor()[1])
+    if call.reference == "tflm":
+        fields = pair(*integer_multipliers(*quantizations), outputs)
+    else:
+        fields, call.searched = double_precision(
+            np.broadcast_to(effective_scales(*quantizations), (outputs,)),
+            output.per_tensor()[1],
+            call.bounds(),
+            reachable(weights, folded),
+        )
+    return Convolution(
+        source=call.input(0).index,
+        target=call.output.index,
+        source_shape=(1, 1, batch, size),
+        target_shape=(1, 1, batch, outputs),
+        rows=Axis(size=1, outputs=1),
+        columns=Axis(size=batch, outputs=batch),
+        weights=weights.reshape(outputs, 1, 1, size),
+        parameters=call.channels({"bias": folded, **fields}),
+        fill=0,
+    )
+
+
+def average_pool_2d(call: Call) -> SumPool:
+    """Lower AVERAGE_POOL_2D: division by the number of taps, as a proved multiplier."""
+    call.check_int8(0)
+    options = call.operator.options
+    geometry = call.geometry((options["filter_height"], options["filter_width"]))
+    low, high = call.bounds()
+    counts = window_counts(geometry["rows"], geometry["columns"])
+    parameters = {count: quotient(count, low, high) for count in counts}
+    return SumPool(**geometry, parameters=parameters)
+
+
+def max_pool_2d(call: Call) -> MaximumPool:
+    """Lower MAX_POOL_2D."""
+    call.check_int8(0)
+    options = call.operator.options
+    geometry = call.geometry((options["filter_height"], options["filter_width"]))
+    low, high = call.bounds()
+    return MaximumPool(**geometry, low=low, high=high)
+
+
+def mean(call: Call) -> SumPool:
+    """Lower MEAN over adjacent axes: a pool of one window per image."""
+    call.check_int8(0)
+    source = call.input(0)
+    axes = reduced_axes(call.constant(1), len(source.shape))
+    if not axes or axes != tuple(range(axes[0], axes[-1] + 1)):
+        raise CompileError(f"axes {list(axes)} are not adjacent")
+    images, depth = prod(source.shape[: axes[0]]), prod(source.shape[axes[-1] + 1 :])
+    sizes = [source.shape[axis] for axis in axes]
+    height, width = prod(sizes[:-1]), sizes[-1]
+    quantizations = quantization_of(source), quantization_of(call.output)
+    multiplier, shift = mean_multiplier(height * width, *quantizations)
+    fields = pair(np.array([multiplier]), np.array([shift]), 1)
+    parameters = {name: int(values[0]) for name, values in fields.items()}
+    parameters["bias"] = -height * width * quantizations[0].per_tensor()[1]
+    return SumPool(
+        source=source.index,
+        target=call.output.index,
+        source_shape=(images, height, width, depth),
+        target_shape=(images, 1, 1, depth),
+        rows=Axis(size=height, kernel=height, outputs=1),
+        columns=Axis(size=width, kernel=width, outputs=1),
+        parameters={height * width: parameters | call.layer()},
+    )
+
+
+@lru_cache(maxsize=1024)
+def quotient(count: int, low: int, high: int) -> dict[str, int]:
+    """Return proved parameters of ``acc / count``, ties away from zero, clamped.
+
+    Raises
+    ------
+    CompileError
+        If there are none.
+    """
+
+    def reference(acc: np.ndarray) -> np.ndarray:
+        return np.sign(acc) * ((np.abs(acc) + count // 2) // count)
+
+    found = solve(StepFunction.of(reference, low, high), 0, 1 / count)
+    if found is None:
+        raise CompileError(f"no multiplier, shift and rounding divide by {count}")
+    return {
+        "bias": 0,
+        "left": 0,
+        "multiplier": found.multiplier,
+        "single": 1,
+        "right": found.right,
+        "rounding": ROUNDINGS.index(found.rounding),
+        "zero_point": 0,
+        "low": low,
+        "high": high,
+    }

@@ -1,0 +1,145 @@
+"""Where tensors live: in the scratchpad as far as they fit, else in the arena."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+ALIGNMENT = 64
+"""Of every buffer: the widest access, in bytes."""
+
+
+def aligned(size: int) -> int:
+    """Return ``size`` rounded up to `ALIGNMENT`."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+@dataclass(frozen=True)
+class Block:
+    """Bytes that are needed from step ``first`` to step ``last``, both included."""
+
+    size: int
+    first: int
+    last: int
+
+    def meets(self, other: "Block") -> bool:
+        """Return whether both are needed in one step."""
+        return self.first <= other.last and other.first <= self.last
+
+
+def allocate(blocks: Sequence[Block], capacity: int | None) -> list[int | None]:
+    """Return an offset for every block; None for those that do not fit ``capacity``.
+
+    Larger blocks go first, each to the lowest place that is free during its steps.
+    """
+    offsets: list[int | None] = [None] * len(blocks)
+    order = sorted(range(len(blocks)), key=lambda i: (-blocks[i].size, blocks[i].first, i))
+    for index in order:
+        block = blocks[index]
+        taken = sorted(
+            (offset, offset + aligned(blocks[other].size))
+            for other, offset in enumerate(offsets)
+            if offset is not None and blocks[other].meets(block)
+        )
+        place = 0
+        for start, stop in taken:
+            if place + aligned(block.size) <= start:
+                break
+            place = max(place, stop)
+        if capacity is None or place + block.size <= capacity:
+            offsets[index] = place
+    return offsets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """The result of `plan`: scratchpad addresses of tensors and of each step's own room."""
+
+    tensors: Mapping[int, int]
+    room: Mapping[int, tuple[int, int]]
+
+
+def plan(
+    tensors: Mapping[int, Block],
+    together: Iterable[tuple[int, int]],
+    rooms: Mapping[int, int],
+    always: Mapping[int, int],
+    uses: Mapping[int, Sequence[int]],
+    capacity: int,
+) -> Layout:
+    """Place tensors in the scratchpad; what is left out lives in the arena.
+
+    Parameters
+    ----------
+    tensors
+        Size and steps of each tensor.
+    together
+        Pairs of tensors that may share one place: the second replaces the first in the same step.
+    rooms
+        Bytes that a step needs to work through tensors that are not in the scratchpad.
+    always
+        Bytes that a step needs if all of its tensors are there.
+    uses
+        The tensors that a step reads or writes.
+    capacity
+        Bytes of the scratchpad.
+    """
+    groups = _groups(tensors, together)
+    outside: set[int] = set()
+    while True:
+        resident = [group for group in groups if not outside & set(group)]
+        needs = {
+            step: rooms[step] if outside & set(used) else always.get(step, 0)
+            for step, used in uses.items()
+        }
+        steps = [step for step, size in needs.items() if size]
+        merged = [_merged([tensors[t] for t in group]) for group in resident]
+        own = [Block(needs[step], step, step) for step in steps]
+        # Room for the steps that cannot do without it goes first.
+        offsets = allocate([*merged, *own], capacity)
+        homeless = [i for i, offset in enumerate(offsets) if offset is None]
+        if not homeless:
+            break
+        outside |= _evicted(homeless, resident, merged, own)
+    addresses = {
+        tensor: offset
+        for group, offset in zip(resident, offsets, strict=False)
+        for tensor in group
+        if offset is not None
+    }
+    room = {
+        step: (offset, needs[step])
+        for step, offset in zip(steps, offsets[len(resident) :], strict=True)
+        if offset is not None
+    }
+    return Layout(tensors=addresses, room=room)
+
+
+def _evicted(
+    homeless: Sequence[int], resident: Sequence[list[int]], merged: list[Block], own: list[Block]
+) -> set[int]:
+    """Return the tensors that leave the scratchpad: a homeless one, or the largest beside one."""
+    for index in homeless:
+        if index < len(resident):
+            return set(resident[index])
+    block = own[homeless[0] - len(resident)]
+    beside = [i for i, other in enumerate(merged) if other.meets(block)]
+    assert beside, "a step's room alone fits the scratchpad"
+    return set(resident[max(beside, key=lambda i: merged[i].size)])
+
+
+def _groups(tensors: Mapping[int, Block], together: Iterable[tuple[int, int]]) -> list[list[int]]:
+    group_of = {tensor: [tensor] for tensor in tensors}
+    for first, second in together:
+        if group_of[first] is not group_of[second]:
+            group_of[first].extend(group_of[second])
+            for tensor in group_of[second]:
+                group_of[tensor] = group_of[first]
+    unique = {id(group): group for group in group_of.values()}
+    return list(unique.values())
+
+
+def _merged(blocks: Sequence[Block]) -> Block:
+    return Block(
+        max(block.size for block in blocks),
+        min(block.first for block in blocks),
+        max(block.last for block in blocks),
+    )

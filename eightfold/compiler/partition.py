@@ -1,0 +1,104 @@
+"""A network as a sequence of command streams and, where allowed, operators left to golden."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from eightfold.compiler.lowering import Lowered, lower
+from eightfold.compiler.network import Compiled, CompileError, NoFitError, compile_operators
+from eightfold.config import AcceleratorConfig
+from eightfold.errors import InputError
+from eightfold.model import Graph, Operator
+from golden.quantization import Reference
+
+
+@dataclass(frozen=True, kw_only=True)
+class Segment:
+    """Consecutive operators: one command stream, or if ``compiled`` is None operators in golden."""
+
+    operators: tuple[Operator, ...]
+    compiled: Compiled | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledNetwork:
+    """The segments in order, and why operators are left to golden, by index."""
+
+    segments: tuple[Segment, ...]
+    reasons: dict[int, str]
+
+    @property
+    def searched(self) -> dict[int, int]:
+        """Per operator, the channels whose requantization had to be searched and proved."""
+        compiled = [segment.compiled for segment in self.segments if segment.compiled]
+        return {index: count for each in compiled for index, count in each.searched.items()}
+
+
+def compile_network(
+    graph: Graph,
+    config: AcceleratorConfig,
+    reference: Reference = "litert",
+    *,
+    fallback: bool = False,
+    keep: bool = False,
+) -> CompiledNetwork:
+    """Compile a network.
+
+    Parameters
+    ----------
+    reference
+        ``litert`` or ``tflm``: whose kernels to equal where they differ.
+    fallback
+        Leave operators that the accelerator does not compute to golden.
+    keep
+        Keep every tensor in the arena, not only the network's outputs.
+
+    Raises
+    ------
+    InputError
+        If operators cannot be computed and ``fallback`` is not set: all of them, each with the
+        reason.
+    """
+    lowered: dict[int, tuple[Lowered, int]] = {}
+    reasons: dict[int, str] = {}
+    for operator in graph.operators:
+        try:
+            lowered[operator.index] = lower(graph, operator, config, reference)
+        except CompileError as error:
+            reasons[operator.index] = str(error)
+    while True:
+        if reasons and not fallback:
+            raise InputError(_unsupported(graph, reasons))
+        try:
+            segments = tuple(_segments(graph, lowered, config, set(reasons), keep))
+        except NoFitError as error:
+            reasons[error.operator] = str(error)
+            continue
+        return CompiledNetwork(segments=segments, reasons=reasons)
+
+
+def _unsupported(graph: Graph, reasons: dict[int, str]) -> str:
+    listed = "; ".join(f"{graph.operators[i]}: {reason}" for i, reason in sorted(reasons.items()))
+    count = f"{len(reasons)} operator" + "s" * (len(reasons) > 1)
+    return f"the accelerator cannot compute {count}; use --fallback golden: {listed}"
+
+
+def _segments(
+    graph: Graph,
+    lowered: dict[int, tuple[Lowered, int]],
+    config: AcceleratorConfig,
+    golden: set[int],
+    keep: bool,
+) -> Iterator[Segment]:
+    """Yield runs of operators that the accelerator, or that golden computes."""
+    for in_golden, run in groupby(graph.operators, lambda operator: operator.index in golden):
+        operators = tuple(run)
+        if in_golden:
+            yield Segment(operators=operators, compiled=None)
+            continue
+        wanted = {tensor for operator in operators for tensor in operator.outputs}
+        if not keep:
+            later = graph.operators[operators[-1].index + 1 :]
+            wanted &= {t for operator in later for t in operator.inputs} | set(graph.outputs)
+        compiled = compile_operators(graph, operators, lowered, config, wanted)
+        yield Segment(operators=operators, compiled=compiled)
