@@ -2,22 +2,28 @@
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import click
 import numpy as np
 from rich.console import Console
 
+from eightfold.cli_compiler import (
+    CONFIG_HELP,
+    compile_command,
+    config_option,
+    estimate,
+    fallback_option,
+    header,
+)
 from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.errors import HardwareError, InputError
+from eightfold.files import write_file
 from eightfold.report import print_table, simulation_progress, verdict
 from hw.units import UNITS
 
-T = TypeVar("T")
 UNIT_HELP = f"{', '.join(UNITS)}."
-CONFIG_HELP = f"{', '.join(PRESETS)}, or a .toml file"
 
 
 def one_line_errors(command: click.Command, *args: Any, **options: Any) -> NoReturn:
@@ -59,7 +65,7 @@ def commands() -> None:
     default="golden",
     show_default=True,
 )
-@click.option("--config", default="base", show_default=True, help=CONFIG_HELP)
+@config_option
 @click.option(
     "--reference",
     type=click.Choice(["litert", "tflm"]),
@@ -70,10 +76,19 @@ def commands() -> None:
 @click.option(
     "--compare", is_flag=True, help="Compare every tensor with LiteRT's reference kernels."
 )
+@fallback_option
+@click.option(
+    "--stall",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.0,
+    help="Probability that a channel of the simulated memory pauses in a cycle.",
+)
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="OUT.npz", help="Write the output tensors."
 )
-@click.option("--all-tensors", is_flag=True, help="With --output: every tensor computed.")
+@click.option(
+    "--all-tensors", is_flag=True, help="Keep every tensor in memory; --output has them all."
+)
 @click.option(
     "--json",
     "json_file",
@@ -95,6 +110,8 @@ def run(
     config: str,
     reference: str,
     compare: bool,
+    fallback: str | None,
+    stall: float,
     output: Path | None,
     all_tensors: bool,
     json_file: Path | None,
@@ -106,12 +123,22 @@ def run(
     inputs = _load_inputs(input_file) if input_file else None
     with (
         simulation_progress() as progress,
-        Session(backend, config, reference, trace=trace, progress=progress) as session,
+        Session(
+            backend,
+            config,
+            reference,
+            fallback=fallback,
+            stall=stall,
+            trace=trace,
+            progress=progress,
+        ) as session,
     ):
-        result = session.run(model, inputs=inputs, seed=seed, compare=compare, all_tensors=True)
+        result = session.run(
+            model, inputs=inputs, seed=seed, compare=compare, all_tensors=all_tensors
+        )
     if output:
         tensors = result.tensors if all_tensors else result.outputs
-        _write(
+        write_file(
             output,
             lambda: np.savez(
                 output,
@@ -124,7 +151,7 @@ def run(
         if str(json_file) == "-":
             click.echo(text, nl=False)
         else:
-            _write(json_file, lambda: json_file.write_text(text, encoding="utf-8"))
+            write_file(json_file, lambda: json_file.write_text(text, encoding="utf-8"))
     if str(json_file) != "-":
         print_table(result, Console(width=None if sys.stdout.isatty() else 120))
         click.echo(verdict(result))
@@ -152,7 +179,7 @@ def check(model: Path, as_json: bool) -> None:
 
 
 @commands.command()
-@click.option("--config", default="base", show_default=True, help=CONFIG_HELP)
+@config_option
 @click.option("--unit", default="datapath", show_default=True, help=UNIT_HELP)
 @click.option(
     "--all",
@@ -184,7 +211,7 @@ def verilog(config: str, unit: str, everything: bool, output: Path | None) -> No
         files = {output: (unit, chosen)}
     for path, (name, sizes) in files.items():
         text = unit_verilog(name, sizes)
-        _write(path, lambda path=path, text=text: path.write_text(text, encoding="utf-8"))
+        write_file(path, lambda path=path, text=text: path.write_text(text, encoding="utf-8"))
         click.echo(path)
 
 
@@ -237,13 +264,8 @@ def _load_inputs(path: Path) -> dict[int, np.ndarray]:
     return inputs
 
 
-def _write(path: Path, write: Callable[[], T]) -> T:
-    """Write a file or directory; a full disk or a wrong path is the user's to hear about."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return write()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+for _command in (compile_command, estimate, header):
+    commands.add_command(_command)
 
 
 def main() -> NoReturn:

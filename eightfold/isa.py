@@ -25,6 +25,9 @@ ADDRESS_BITS = 32
 LOCAL_BITS = 24
 """Of a signed byte address, stride or coordinate in the scratchpad."""
 
+MIN_LINE = 3
+"""Fewest vectors between two rows of a depthwise window: what the lines' RAM needs."""
+
 
 class Rounding(enum.Enum, shape=unsigned(3)):
     """How a right shift rounds what it drops; ``value`` is the exact quotient."""
@@ -271,7 +274,7 @@ MATRIX = Command(
         Entry("lead", unsigned(8), "depthwise: vectors of fill before the first one of each pass"),
         Entry("y", COUNT, "rows of vectors, at least 1"),
         Entry("x", COUNT, "vectors per row, at least 1"),
-        Entry("line", COUNT, "depthwise: vectors between a window's rows, 1 to line_depth"),
+        Entry("line", COUNT, "depthwise: vectors between a window's rows, MIN_LINE to line_depth"),
         Entry("fire_y0", COUNT, "first row that fires"),
         Entry("fire_x0", COUNT, "first vector of a row that fires"),
         Entry("fire_y_step", unsigned(8), "rows from one that fires to the next, at least 1"),
