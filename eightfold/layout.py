@@ -58,11 +58,15 @@ def _filled(match: re.Match[str]) -> str:
     if len(words) < 4 or any(word[2] != value for word in words):
         return match[0]
     assert [int(word[1]) for word in words] == list(range(len(words)))
+    guard, end = ("", "")
+    if re.fullmatch(r"\d+'[bdh]0+", value):
+        # Nothing relies on it but simulators, where it would be X; Yosys would unroll the loop.
+        guard, end = ("`ifndef SYNTHESIS\n", "`endif\n")
     return (
-        "  initial begin\n"
+        f"{guard}  initial begin\n"
         f"    for (init_index = 0; init_index < {len(words)}; init_index = init_index + 1)\n"
         f"      {memory}[init_index] = {value};\n"
-        "  end\n"
+        f"  end\n{end}"
     )
 
 

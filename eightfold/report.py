@@ -22,7 +22,7 @@ class OperatorReport:
     ``cycles`` and ``utilisation`` (MACs per cycle over the array's MACs per cycle) are None where
     the hardware did not compute it; ``mismatches`` is None where nothing was compared. ``reason``
     says why an operator ran in golden. ``searched`` counts channels whose requantization had to be
-    searched and proved.
+    searched and proved. ``counters``: what the accelerator's counters counted during the operator.
     """
 
     index: int
@@ -34,6 +34,7 @@ class OperatorReport:
     utilisation: float | None = None
     mismatches: int | None = None
     searched: int = 0
+    counters: dict[str, int] = field(default_factory=dict)
     reason: str | None = None
 
 
@@ -41,7 +42,8 @@ class OperatorReport:
 class RunResult:
     """One inference: tensors by index, and what it took.
 
-    ``cycles`` is the sum over the operators that ran in hardware, None on the golden backend.
+    ``cycles`` is the sum over the operators that ran in hardware: from doorbell to done. None on
+    the golden backend.
     """
 
     model: str

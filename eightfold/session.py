@@ -16,6 +16,7 @@ from eightfold.macs import count_macs
 from eightfold.model import Graph, load_model
 from eightfold.oracle import Oracle, OracleError
 from eightfold.report import OperatorReport, RunResult
+from golden.quantization import Reference
 
 if TYPE_CHECKING:
     from sim.runner import Progress
@@ -30,12 +31,17 @@ class Session:
     Parameters
     ----------
     backend
-        ``golden`` computes with numpy; ``verilator`` and ``icarus`` simulate the lane array and
-        compute the operators that it does not cover in golden.
+        ``golden`` computes with numpy; ``verilator`` and ``icarus`` simulate the accelerator.
     config
         A preset's name, a ``.toml`` file or an `AcceleratorConfig`.
     reference
         ``litert`` or ``tflm``: whose kernels to equal where they differ.
+    fallback
+        ``golden``: operators that the accelerator does not compute run in numpy, and the report
+        says so; None: a model with such operators is refused.
+    stall
+        Probability, 0 to below 1, that a channel of the simulated memory pauses in a cycle; figures
+        of cycles are without.
     trace
         File for the simulation's waves.
     progress
@@ -55,6 +61,8 @@ class Session:
         config: str | Path | AcceleratorConfig = "base",
         reference: str = "litert",
         *,
+        fallback: str | None = None,
+        stall: float = 0.0,
         trace: Path | None = None,
         progress: "Callable[[Progress], None] | None" = None,
     ) -> None:
@@ -62,7 +70,13 @@ class Session:
             raise InputError(f"backend must be golden, verilator or icarus, not {backend!r}")
         if reference not in ("litert", "tflm"):
             raise InputError(f"reference must be litert or tflm, not {reference!r}")
+        if fallback not in (None, "golden"):
+            raise InputError(f"fallback must be golden, not {fallback!r}")
+        if not 0 <= stall < 1:
+            raise InputError(f"stall must be at least 0 and below 1, not {stall}")
         self.backend = cast(Backend, backend)
+        self.fallback = fallback
+        self.stall = stall
         self.config = AcceleratorConfig.load(config)
         self.config_name = str(config) if not isinstance(config, AcceleratorConfig) else "custom"
         self.reference = reference
@@ -142,7 +156,7 @@ class Session:
             runs = run_graphs(graph, batch, self.reference)
             results = [self._result(model, graph, tensors, {}) for tensors in runs]
         else:
-            results = self._simulate(model, graph, batch)
+            results = self._simulate(model, graph, batch, keep=all_tensors or compare)
         if compare:
             for result, inputs in zip(results, batch, strict=True):
                 self._compare(result, graph, _model_bytes(model), inputs)
@@ -153,29 +167,40 @@ class Session:
         return results
 
     def _simulate(
-        self, model: bytes | str | Path, graph: Graph, batch: Sequence[Inputs]
+        self, model: bytes | str | Path, graph: Graph, batch: Sequence[Inputs], keep: bool
     ) -> list[RunResult]:
         # The simulator's packages are needed, and loaded, only here.
+        from eightfold.compiler import compile_network
         from sim.network import simulate_network
         from sim.runner import BenchFailed
 
+        network = compile_network(
+            graph,
+            self.config,
+            cast(Reference, self.reference),
+            fallback=self.fallback == "golden",
+            keep=keep,
+        )
         try:
-            run = simulate_network(
-                _model_bytes(model),
+            runs = simulate_network(
+                graph,
+                network,
                 batch,
-                config=self.config,
                 simulator=cast(Literal["verilator", "icarus"], self.backend),
                 reference=self.reference,
+                stall=self.stall,
                 trace=self.trace,
                 on_progress=self.progress,
             )
         except BenchFailed as error:
             raise HardwareError(str(error)) from None
-        results = [self._result(model, graph, tensors, run.cycles) for tensors in run.tensors]
-        for result in results:
+        results = []
+        for run in runs:
+            result = self._result(model, graph, run.tensors, run.counters)
             for operator in result.operators:
-                operator.reason = run.reasons.get(operator.index)
-                operator.searched = run.searched.get(operator.index, 0)
+                operator.reason = network.reasons.get(operator.index)
+                operator.searched = network.searched.get(operator.index, 0)
+            results.append(result)
         return results
 
     def _result(
@@ -183,12 +208,13 @@ class Session:
         model: bytes | str | Path,
         graph: Graph,
         tensors: dict[int, np.ndarray],
-        cycles: Mapping[int, int],
+        counters: Mapping[int, Mapping[str, int]],
     ) -> RunResult:
         operators = []
         for operator in graph.operators:
             macs = count_macs(graph, operator)
-            taken = cycles.get(operator.index)
+            counted = dict(counters.get(operator.index, {}))
+            taken = counted.pop("CYCLES", None)
             operators.append(
                 OperatorReport(
                     index=operator.index,
@@ -198,6 +224,7 @@ class Session:
                     where="golden" if taken is None else "hardware",
                     cycles=taken,
                     utilisation=macs / (taken * self.config.macs_per_cycle) if taken else None,
+                    counters=counted,
                 )
             )
         return RunResult(

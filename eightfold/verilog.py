@@ -24,6 +24,7 @@ SCRIPT = "; ".join(
         "opt",
         "techmap -map parallel.v",
         "setundef -zero",  # opt fills what a disabled flip-flop ignores with x
+        r"opt_expr -fine t:\$lt t:\$le t:\$ge t:\$gt",  # comparisons that are always true or false
         "opt_expr",
         "opt_clean -purge",
         "write_verilog -noattr out.v",

@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from sim.cache import cached, content_key
 from sim.simulators import make_runner
 from sim.toolchain import OPTIMISATION, Simulator, check_simulator, simulator_version
 
-RECIPE = 1
+RECIPE = 2
 """Part of every key: count up when the way models are built changes."""
 
 TIMESCALE = ("1ns", "1ns")
@@ -71,8 +71,34 @@ class Unit:
         return UNITS[self.name](self.config)
 
 
+@dataclass(frozen=True)
+class Verilog:
+    """Hand-written modules, which may instantiate units.
+
+    Attributes
+    ----------
+    top
+        The top module's name; its header ends with the first ``);``.
+    sources
+        Files with the modules.
+    parameters
+        Names and values of the top module's parameters; others keep their defaults.
+    units
+        Units that are instantiated, each as ``eightfold_`` and its name.
+    """
+
+    top: str
+    sources: tuple[Path, ...]
+    parameters: tuple[tuple[str, int], ...] = ()
+    units: tuple[Unit, ...] = ()
+
+
+Design = wiring.Component | Callable[[], wiring.Component] | Verilog
+"""What can be simulated: a component, a function that makes one, such as a `Unit`, or Verilog."""
+
+
 def build_model(
-    component: wiring.Component | Callable[[], wiring.Component],
+    component: Design,
     simulator: Simulator,
     *,
     name: str | None = None,
@@ -83,12 +109,12 @@ def build_model(
     Parameters
     ----------
     component
-        The component, or a function that makes it, such as a `Unit`.
+        The component, or a function that makes it, such as a `Unit`; or Verilog.
     simulator
         ``verilator`` or ``icarus``.
     name
-        Top module's name; by default ``eightfold_`` and the unit's name, or the class's name in
-        snake case.
+        Top module's name, unless it is Verilog; by default ``eightfold_`` and the unit's name, or
+        the class's name in snake case.
     waves
         Build in the recording of waves; slower even when nothing is recorded.
 
@@ -100,28 +126,41 @@ def build_model(
         If the simulator rejects the design.
     """
     check_simulator(simulator)
-    if isinstance(component, Unit):
-        top = name or f"eightfold_{component.name}"
-        source = _unit_source(component, top)
-    else:
-        if not isinstance(component, wiring.Component):
-            component = component()
-        top = name or _snake_case(type(component).__name__)
-        source = _component_source(component, top)
-    arguments = BUILD_ARGS[simulator]
+    design = component if isinstance(component, Verilog) else _generated(component, name)
+    sources = (*(_unit_source(unit, _unit_top(unit)) for unit in design.units), *design.sources)
+    texts = {source.name: source.read_text("utf-8") for source in sources}
     key = content_key(
         RECIPE,
-        source.read_text("utf-8"),
+        *texts.values(),
+        design.parameters,
         simulator_version(simulator),
-        arguments,
+        BUILD_ARGS[simulator],
         OPTIMISATION,
         waves,
     )
 
     def make(folder: Path) -> None:
-        _compile(folder, source, top, simulator, waves)
+        for file, text in texts.items():
+            (folder / file).write_text(text, encoding="utf-8")
+        _compile(folder, texts, design.top, design.parameters, simulator, waves)
 
-    return Model(cached(simulator, f"{top}-{key}", make), top, simulator, waves)
+    return Model(cached(simulator, f"{design.top}-{key}", make), design.top, simulator, waves)
+
+
+def _generated(
+    component: wiring.Component | Callable[[], wiring.Component], name: str | None
+) -> Verilog:
+    if isinstance(component, Unit):
+        top = name or _unit_top(component)
+        return Verilog(top, (_unit_source(component, top),))
+    if not isinstance(component, wiring.Component):
+        component = component()
+    top = name or _snake_case(type(component).__name__)
+    return Verilog(top, (_component_source(component, top),))
+
+
+def _unit_top(unit: Unit) -> str:
+    return f"eightfold_{unit.name}"
 
 
 def _snake_case(name: str) -> str:
@@ -149,17 +188,24 @@ def _component_source(component: wiring.Component, top: str) -> Path:
     return cached("verilog", f"{top}-{key}", make) / f"{top}.v"
 
 
-def _compile(folder: Path, source: Path, top: str, simulator: Simulator, waves: bool) -> None:
-    shutil.copy(source, folder)
-    sources = [folder / source.name]
+def _compile(
+    folder: Path,
+    texts: Mapping[str, str],
+    top: str,
+    parameters: Sequence[tuple[str, int]],
+    simulator: Simulator,
+    waves: bool,
+) -> None:
+    sources = [folder / file for file in texts]
     if simulator == "verilator":
-        sources.insert(0, _ports_file(folder, source.read_text("utf-8"), top))
+        sources.insert(0, _ports_file(folder, "\n".join(texts.values()), top))
     log = folder / "build.log"
     runner = make_runner(simulator, waves)
     try:
         runner.build(
             sources=sources,
             hdl_toplevel=top,
+            parameters=dict(parameters),
             build_dir=folder,
             build_args=BUILD_ARGS[simulator],
             timescale=TIMESCALE,
@@ -174,9 +220,11 @@ def _compile(folder: Path, source: Path, top: str, simulator: Simulator, waves: 
 
 def _ports_file(folder: Path, text: str, top: str) -> Path:
     """Write the Verilator configuration that lets benches see the top module's ports."""
-    header = re.search(rf"^module {re.escape(top)}\s*\((.*?)\);", text, re.MULTILINE | re.DOTALL)
+    header = re.search(
+        rf"^module {re.escape(top)}\s*(?:#\s*\(.*?\)\s*)?\((.*?)\);", text, re.MULTILINE | re.DOTALL
+    )
     assert header is not None, f"no module {top} in its own Verilog"
-    ports = re.findall(r"\w+", header[1])
+    ports = [re.findall(r"\w+", port.partition("=")[0])[-1] for port in header[1].split(",")]
     lines = [f'public_flat_rw -module "{top}" -var "{port}"' for port in ports]
     path = folder / "ports.vlt"
     path.write_text("\n".join(["`verilator_config", *lines, ""]), encoding="utf-8")

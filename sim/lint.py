@@ -10,8 +10,10 @@ from sim.toolchain import tool_environment, verilator_root
 WAIVERS = {
     "DECLFILENAME": "A unit is one file with several modules; only one can be named like the file.",
     "PROCASSINIT": "A register's initial value is what an FPGA powers up with; reset repeats it.",
+    "SYMRSVDWORD": "The port interrupt is no name of Verilog's; C++ models rename it.",
     "UNUSEDSIGNAL": "Sums are as wide as they can get, and the bits that are dropped after them "
     "remain visible; every module has clk and rst, needed or not.",
+    "VARHIDDEN": "A signal may be named like an instance around its module.",
     "WIDTHEXPAND": "Operands of an expression may differ in width: Yosys relies on Verilog's rules "
     "of extension, with $signed where the sign matters.",
     "WIDTHTRUNC": "A comparison with zero is written as the logical not of a vector.",

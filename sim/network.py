@@ -1,83 +1,130 @@
-"""One simulation of a whole network, for `eightfold.Session`."""
+"""Whole networks on the simulated accelerator, for `eightfold.Session`."""
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from eightfold.config import AcceleratorConfig
-from eightfold.errors import InputError
-from sim.build import Unit
-from sim.runner import Progress, run_bench
+from eightfold import isa
+from eightfold.compiler import Compiled, CompiledNetwork, Segment
+from eightfold.errors import HardwareError
+from eightfold.execute import run_operator
+from eightfold.model import Graph
+from sim.runner import Progress
+from sim.system import END, Run, RunResult, run_system
 from sim.toolchain import Simulator
 
+COUNTERS = [name for name, _ in isa.COUNTERS]
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(kw_only=True)
 class NetworkRun:
-    """What a simulation yields.
+    """One inference.
 
-    ``tensors`` has all tensors of each run. Per operator index: ``cycles`` in hardware, ``reasons``
-    for golden, ``searched`` channels (see `eightfold.compiler.program.LaneProgram`).
+    ``tensors`` has the inputs and every tensor that was kept or computed in golden. Per operator of
+    the accelerator: ``counters``, what each counter of `eightfold.isa.COUNTERS` counted from the
+    end of the operator before to this one's; CYCLES adds up to ``cycles``.
     """
 
-    tensors: list[dict[int, np.ndarray]]
-    cycles: dict[int, int]
-    reasons: dict[int, str]
-    searched: dict[int, int]
+    tensors: dict[int, np.ndarray]
+    cycles: int = 0
+    counters: dict[int, dict[str, int]] = field(default_factory=dict)
 
 
 def simulate_network(
-    model: bytes,
+    graph: Graph,
+    network: CompiledNetwork,
     batch: Sequence[Mapping[int, np.ndarray]],
     *,
-    config: AcceleratorConfig,
     simulator: Simulator,
-    reference: str,
+    reference: str = "litert",
+    stall: float = 0.0,
+    seed: int = 0,
     trace: Path | None = None,
     on_progress: Callable[[Progress], None] | None = None,
-) -> NetworkRun:
-    """Run ``model`` once for each input of ``batch`` on the lane array, in one simulation.
+) -> list[NetworkRun]:
+    """Run a compiled network once for each input of ``batch``: one simulation per stream.
+
+    Parameters
+    ----------
+    stall, seed
+        As `sim.system.run_system` takes them.
 
     Raises
     ------
+    HardwareError
+        If the accelerator stops with an error.
     InputError
-        From the model or its operators, or if a tool is missing.
+        From operators in golden, or if a tool is missing.
     sim.runner.BenchFailed
-        If the hardware hangs or breaks a rule of its streams.
+        If a run does not end, or a rule of the buses is broken.
     """
-    with tempfile.TemporaryDirectory(prefix="eightfold-") as name:
-        folder = Path(name)
-        (folder / "model.tflite").write_bytes(model)
-        for index, inputs in enumerate(batch):
-            arrays = {str(tensor): array for tensor, array in inputs.items()}
-            np.savez(folder / f"input_{index}.npz", allow_pickle=False, **arrays)
-        job = {
-            "folder": str(folder),
-            "runs": len(batch),
-            "config": config.as_dict(),
-            "reference": reference,
-        }
-        result = run_bench(
-            Unit("datapath", config),
-            "sim.benches.network",
+    runs = [NetworkRun(tensors=dict(inputs)) for inputs in batch]
+    for segment in network.segments:
+        if segment.compiled is None:
+            for run in runs:
+                _golden(graph, segment, run.tensors, reference)
+            continue
+        compiled = segment.compiled
+        jobs = [
+            Run(inputs={offset: run.tensors[t] for t, offset in compiled.inputs.items()})
+            for run in runs
+        ]
+        results = run_system(
+            compiled.config,
             simulator,
-            parameters=job,
+            words=compiled.words,
+            model=compiled.model,
+            arena_bytes=compiled.arena,
+            runs=jobs,
+            stall=stall,
+            seed=seed,
             trace=trace,
             on_progress=on_progress,
-        ).report
-        if "error" in result:
-            raise InputError(result["error"])
-        tensors = [_load(folder / f"output_{index}.npz") for index in range(len(batch))]
-    return NetworkRun(
-        tensors=tensors,
-        cycles={int(index): count for index, count in result["cycles"].items()},
-        reasons={int(index): text for index, text in result["reasons"].items()},
-        searched={int(index): count for index, count in result["searched"].items()},
-    )
+        ).runs
+        for run, result in zip(runs, results, strict=True):
+            _take(graph, compiled, run, result)
+    return runs
 
 
-def _load(path: Path) -> dict[int, np.ndarray]:
-    with np.load(path, allow_pickle=False) as archive:
-        return {int(name): archive[name] for name in archive.files}
+def _golden(graph: Graph, segment: Segment, tensors: dict[int, np.ndarray], reference: str) -> None:
+    for operator in segment.operators:
+        outputs = run_operator(graph, operator, tensors, reference)
+        tensors.update(zip(operator.outputs, outputs, strict=True))
+
+
+def _take(graph: Graph, compiled: Compiled, run: NetworkRun, result: RunResult) -> None:
+    """Add a stream's results to its inference."""
+    if not result.done:
+        operator = graph.operators[compiled.issued[result.index].operator]
+        raise HardwareError(
+            f"{operator}: the accelerator stopped with error {result.error.name} at command "
+            f"{result.index} (engine {result.engine})"
+        )
+    for tensor, offset in compiled.outputs.items():
+        run.tensors[tensor] = result.tensor(offset, graph.tensors[tensor].shape)
+    run.cycles += result.cycles
+    run.counters |= operator_counters(compiled, result)
+
+
+def operator_counters(compiled: Compiled, result: RunResult) -> dict[int, dict[str, int]]:
+    """Return what the counters counted during each operator.
+
+    An operator ends with the last of its commands, or with the operator before if that is later;
+    the last one ends with the run.
+    """
+    ends = dict.fromkeys(compiled.operators, np.zeros(len(COUNTERS), dtype=np.int64))
+    for engine, index, *counters in result.events.tolist():
+        if engine == END:
+            continue
+        operator = compiled.issued[index].operator
+        ends[operator] = np.maximum(ends[operator], counters)
+    total = np.array([result.counters[name] for name in COUNTERS])
+    ends[compiled.operators[-1]] = total
+    shares, before = {}, np.zeros(len(COUNTERS), dtype=np.int64)
+    for operator in compiled.operators:
+        until = np.maximum(before, ends[operator])
+        shares[operator] = dict(zip(COUNTERS, (until - before).tolist(), strict=True))
+        before = until
+    return shares

@@ -4,10 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from amaranth.lib import wiring
-
 from eightfold.errors import InputError
-from sim.build import Model, Unit, build_model
+from sim.build import Design, Model, Unit, Verilog, build_model
 from sim.simulation import BenchFailed, BenchResult, Progress, Simulation
 from sim.toolchain import Simulator, icarus_available
 
@@ -17,6 +15,7 @@ __all__ = [
     "Progress",
     "Simulation",
     "Unit",
+    "Verilog",
     "build_model",
     "icarus_available",
     "run_bench",
@@ -26,7 +25,7 @@ __all__ = [
 
 
 def run_bench(
-    component: wiring.Component | Callable[[], wiring.Component],
+    component: Design,
     bench: str,
     simulator: Simulator,
     *,
@@ -44,7 +43,7 @@ def run_bench(
     ----------
     component
         The component, or a function that makes it; best a `Unit`, which a second run finds built
-        without elaborating it.
+        without elaborating it. Or hand-written Verilog.
     bench
         Module with the cocotb tests, such as ``sim.benches.requantizer``.
     simulator

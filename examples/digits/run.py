@@ -1,6 +1,6 @@
 """Runs real handwritten digits through the hardware: ``python -m examples.digits.run``.
 
-Generates the Verilog of the lane array, simulates it on a batch of test images, compares every
+Generates the Verilog of the accelerator, simulates it on a batch of test images, compares every
 tensor with LiteRT's reference kernels, and prints a row per operator and the recognized digits.
 """
 
@@ -29,15 +29,15 @@ MODEL = HERE / "digits.tflite"
 @click.option("--verilog", type=click.Path(path_type=Path), default=Path("build/verilog"))
 def run(config: str, backend: Simulator, count: int, verilog: Path) -> None:
     """Run handwritten digits through the hardware, every tensor against LiteRT."""
-    source = verilog / f"datapath-{Path(config).stem}.v"
+    source = verilog / f"accelerator-{Path(config).stem}.v"
     images, labels = load(HERE / "test_images.npz")
     with (
         simulation_progress() as progress,
         Session(backend, config, progress=progress) as session,
     ):
-        array = build_model(Unit("datapath", session.config), backend)
+        accelerator = build_model(Unit("accelerator", session.config), backend)
         source.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(array.directory / f"{array.top}.v", source)
+        shutil.copy(accelerator.directory / f"{accelerator.top}.v", source)
         batch = [{0: image[None]} for image in images[:count]]
         results = session.run_batch(MODEL.read_bytes(), batch, compare=True)
     click.echo(f"Verilog: {source}")

@@ -1,0 +1,248 @@
+"""Cycles of networks as Markdown: how many, against which limit, and where they went."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from eightfold.report import OperatorReport, RunResult
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network by its model file's ``stem``: a short ``label``, and a ``title``."""
+
+    stem: str
+    label: str
+    title: str
+
+
+NETWORKS = (
+    Network("kws_ref_model", "KWS", "key words (DS-CNN)"),
+    Network("vww_96_int8", "VWW", "visual wake words (MobileNet v1, width 0.25)"),
+    Network("pretrainedResnet_quant", "IC", "image classification (ResNet-8)"),
+    Network("ad01_int8", "AD", "anomaly detection (autoencoder)"),
+)
+"""MLPerf Tiny's int8 reference models."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Cycles from doorbell to done that a network may take, and those that were aimed at."""
+
+    most: int
+    aim: int | None = None
+
+
+TARGETS: dict[tuple[str, str], Target] = {
+    ("base", "KWS"): Target(16_000, 12_500),
+    ("base", "VWW"): Target(50_000, 40_000),
+    ("base", "IC"): Target(60_000, 53_000),
+    ("base", "AD"): Target(18_000, 17_000),
+    ("small", "KWS"): Target(58_000),
+    ("small", "VWW"): Target(160_000),
+    ("small", "IC"): Target(220_000),
+    ("small", "AD"): Target(36_000),
+}
+"""The project's requirement, by preset and label."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A network's plain run, with no tensor kept but its outputs."""
+
+    network: Network
+    result: RunResult
+
+    @property
+    def cycles(self) -> int:
+        """From doorbell to done."""
+        assert self.result.cycles is not None, "it ran in hardware"
+        return self.result.cycles
+
+    @property
+    def limit(self) -> int:
+        """Cycles that the multipliers need at least."""
+        return mac_limit(self.result.macs, self.result.macs_per_cycle)
+
+    @property
+    def target(self) -> Target | None:
+        """The requirement, if there is one."""
+        return TARGETS.get((self.result.config, self.network.label))
+
+    def counted(self, name: str) -> int:
+        """Return a counter at the end of the run."""
+        return sum(operator.counters.get(name, 0) for operator in self.result.operators)
+
+
+MATRIX_REASONS = (
+    ("issue", "MATRIX_ISSUE"),
+    ("weights", "MATRIX_WEIGHTS"),
+    ("parameters", "MATRIX_PARAMETERS"),
+    ("operands", "MATRIX_OPERANDS"),
+    ("held", "MATRIX_HELD"),
+    ("drain", "MATRIX_DRAIN"),
+    ("tokens", "MATRIX_WAIT"),
+)
+"""What the matrix engine does in a cycle, column and counter; one of them, or it has nothing."""
+
+OTHERS = (
+    ("vector", "VECTOR_BUSY"),
+    ("mover", "MOVER_BUSY"),
+    ("beats read", "READ_BEATS"),
+    ("written", "WRITE_BEATS"),
+)
+"""What goes on beside it."""
+
+
+def mac_limit(macs: int, macs_per_cycle: int) -> int:
+    """Return the cycles that ``macs`` take if every multiplier works in each of them."""
+    return -(-macs // macs_per_cycle)
+
+
+def summary_table(measurements: Iterable[Measurement]) -> str:
+    """Return a row per network and preset: cycles, limit, utilisation, requirement."""
+    head = (
+        *("Network", "Preset", "MACs", "Limit", "Cycles", "Utilisation"),
+        *("Beats read", "Required", "Aim"),
+    )
+    rows = []
+    for item in measurements:
+        target = item.target
+        rows.append(
+            (
+                item.network.label,
+                item.result.config,
+                number(item.result.macs),
+                number(item.limit),
+                number(item.cycles),
+                percent(item.limit, item.cycles),
+                number(item.counted("READ_BEATS")),
+                f"≤ {number(target.most)}" if target else "",
+                number(target.aim) if target and target.aim else "",
+            )
+        )
+    return markdown(head, rows, text=2)
+
+
+def overview_table(measurements: Sequence[Measurement]) -> str:
+    """Return the README's table: a column per network, some rows per preset."""
+    networks = list(dict.fromkeys(item.network for item in measurements))
+    found = {(item.result.config, item.network): item for item in measurements}
+    configs = list(dict.fromkeys(item.result.config for item in measurements))
+    by_network = {item.network: item for item in measurements}
+    rows = [("MACs", *(number(by_network[network].result.macs) for network in networks))]
+    for config in configs:
+        items = [found.get((config, network)) for network in networks]
+        multipliers = next(i.result.macs_per_cycle for i in items if i)
+        required = [item.target if item else None for item in items]
+        rows += [
+            (
+                f"**`{config}`**, {multipliers} MACs per cycle: cycles",
+                *(f"**{number(item.cycles)}**" if item else "" for item in items),
+            ),
+            ("limit of the multipliers", *(number(i.limit) if i else "" for i in items)),
+            ("utilisation", *(percent(i.limit, i.cycles) if i else "" for i in items)),
+            (
+                "beats read from memory",
+                *(number(item.counted("READ_BEATS")) if item else "" for item in items),
+            ),
+        ]
+        if any(required):
+            rows.append(("required", *(f"≤ {number(t.most)}" if t else "" for t in required)))
+        if any(target and target.aim for target in required):
+            rows.append(("aim", *(number(t.aim) if t and t.aim else "" for t in required)))
+    return markdown(("", *(network.label for network in networks)), rows, text=1)
+
+
+def operator_tables(measurements: Iterable[Measurement]) -> str:
+    """Return a section per network and preset: where the cycles of each operator went."""
+    sections = []
+    for item in measurements:
+        result = item.result
+        sections.append(
+            f"### {item.network.label} on `{result.config}`: {number(item.cycles)} cycles\n\n"
+            f"{item.network.title}; {result.macs_per_cycle} MACs per cycle.\n\n"
+            f"{operator_table(result)}"
+        )
+    return "\n".join(sections)
+
+
+def operator_table(result: RunResult) -> str:
+    """Return a row per operator, the sums, and their shares of the cycles."""
+    head = (
+        *("#", "operator", "output", "MACs", "limit", "cycles", "utilisation"),
+        *(title for title, _ in MATRIX_REASONS),
+        *("none", *(title for title, _ in OTHERS)),
+    )
+    rows = []
+    for operator in result.operators:
+        limit, cycles = mac_limit(operator.macs, result.macs_per_cycle), operator.cycles or 0
+        rows.append(
+            (
+                str(operator.index),
+                operator.name,
+                "x".join(map(str, operator.shape)),
+                *(number(figure) if operator.macs else "-" for figure in (operator.macs, limit)),
+                number(cycles),
+                percent(limit, cycles) if operator.macs else "-",
+                *map(number, _reasons(operator)),
+                *(number(operator.counters.get(name, 0)) for _, name in OTHERS),
+            )
+        )
+    total, limit = result.cycles or 0, mac_limit(result.macs, result.macs_per_cycle)
+    sums = [sum(column) for column in zip(*map(_reasons, result.operators), strict=True)]
+    others = [
+        sum(operator.counters.get(name, 0) for operator in result.operators) for _, name in OTHERS
+    ]
+    figures = [number(figure) for figure in (result.macs, limit, total)]
+    counts = map(number, (*sums, *others))
+    rows.append(("", "**total**", "", *figures, percent(limit, total), *counts))
+    shares = [percent(count, total) for count in (*sums, *others)]
+    rows.append(("", "share of the cycles", "", "", percent(limit, total), "", "", *shares))
+    return markdown(head, rows, text=3)
+
+
+def _reasons(operator: OperatorReport) -> list[int]:
+    """Return the cycles of each of `MATRIX_REASONS`, and those without a command."""
+    counted = [operator.counters.get(name, 0) for _, name in MATRIX_REASONS]
+    # A command's last cycle is told one cycle late, so there may be one too many at a border.
+    return [*counted, max(0, (operator.cycles or 0) - sum(counted))]
+
+
+def problems(compared: RunResult, plain: RunResult) -> list[str]:
+    """Return why two runs of one input cannot stand for figures; empty if they can.
+
+    ``compared`` is a run with every tensor compared with LiteRT, ``plain`` the one that was timed.
+    """
+    found = []
+    if not compared.compared:
+        found.append("nothing was compared")
+    if compared.mismatches:
+        found.append(f"{compared.mismatches} elements differ from LiteRT")
+    for run in (compared, plain):
+        golden = [f"{op.index} {op.name}" for op in run.operators if op.where != "hardware"]
+        if golden:
+            found.append(f"operators in golden: {', '.join(golden)}")
+    if not _same(compared.outputs, plain.outputs):
+        found.append("the timed run's outputs are not those of the compared one")
+    return found
+
+
+def _same(some: Mapping, others: Mapping) -> bool:
+    return some.keys() == others.keys() and all((some[key] == others[key]).all() for key in some)
+
+
+def number(value: int) -> str:
+    """Return a number with its thousands apart."""
+    return f"{value:,}"
+
+
+def percent(part: int, whole: int) -> str:
+    """Return ``part`` of ``whole`` in percent, ``-`` of nothing."""
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], text: int) -> str:
+    """Return a Markdown table, the first ``text`` columns to the left, the others to the right."""
+    align = "|" + "---|" * text + "--:|" * (len(head) - text)
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
+    return "\n".join([lines[0], align, *lines[1:]]) + "\n"

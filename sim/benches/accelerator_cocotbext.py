@@ -1,0 +1,93 @@
+"""Runs jobs on the accelerator between the bus models of cocotbext-axi, which know nothing of ours.
+
+They check the rules of AXI that they depend on, such as 4 KiB boundaries and ``wlast``; a memory
+of their own answers in order, with random pauses on all channels of both ports.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam, AxiResp
+from numpy.typing import NDArray
+
+from eightfold import isa
+from sim.benches.support import parameters, stall_rng, start_clock_and_reset
+from sim.benches.system_job import SystemJob
+from sim.memory_image import SIZE, Region
+from sim.registers import Registers
+
+
+class PythonMemory:
+    """cocotbext-axi's RAM."""
+
+    def __init__(self, dut: Any) -> None:
+        self._ram = AxiRam(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst, size=SIZE)
+        set_pauses(self._ram, "memory")
+
+    async def load(self, parts: Mapping[int, bytes]) -> None:
+        """Set bytes by offset."""
+        for offset, contents in parts.items():
+            self._ram.write(offset, contents)
+
+    async def dump(self, size: int) -> NDArray[np.uint8]:
+        """Return the first ``size`` bytes."""
+        contents: Any = self._ram.read(0, size)
+        return np.frombuffer(bytes(contents), np.uint8)
+
+    def guard(self, arena: Region, read_error: Region, write_error: Region) -> None:
+        """Only the contents show what was written; there are no errors."""
+        assert read_error.start == read_error.stop and write_error.start == write_error.stop
+
+    def check(self) -> None:
+        """The models raise what they find at once."""
+
+    def events(self) -> NDArray[np.int64]:
+        """Return no events."""
+        return np.zeros((0, 2 + len(isa.COUNTERS)), np.int64)
+
+
+class LiteBus:
+    """cocotbext-axi's AXI4-Lite master as a `sim.axi_lite.RegisterBus`."""
+
+    def __init__(self, dut: Any) -> None:
+        self._master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axi"), dut.clk, dut.rst)
+        set_pauses(self._master, "registers")
+
+    async def write(self, offset: int, value: int) -> None:
+        """Write a register, and wait for the answer."""
+        answer: Any = await self._master.write(offset, value.to_bytes(4, "little"))
+        assert answer.resp == AxiResp.OKAY, f"write to {offset:#x}: {answer.resp}"
+
+    async def read(self, offset: int) -> int:
+        """Return a register's value."""
+        answer: Any = await self._master.read(offset, 4)
+        assert answer.resp == AxiResp.OKAY, f"read of {offset:#x}: {answer.resp}"
+        return int.from_bytes(answer.data, "little")
+
+
+def set_pauses(model: Any, name: str) -> None:
+    """Let a bus model pause on each channel as the job says."""
+    for channel, stall in parameters()["stall"].items():
+        side = model.read_if if channel in ("ar", "r") else model.write_if
+        if stall:
+            pause = pauses(f"{name}/{channel}", stall)
+            getattr(side, f"{channel}_channel").set_pause_generator(pause)
+
+
+def pauses(name: str, stall: float) -> Iterator[bool]:
+    """Yield whether to pause in each cycle."""
+    generator = stall_rng(name)
+    while True:
+        yield generator.random() < stall
+
+
+@cocotb.test()
+async def accelerator(dut: Any) -> None:
+    """Execute the job."""
+    job = SystemJob()
+    registers = Registers(dut, LiteBus(dut))
+    memory = PythonMemory(dut)
+    await start_clock_and_reset(dut)
+    await job.execute(dut, registers, memory)

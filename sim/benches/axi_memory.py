@@ -1,0 +1,241 @@
+"""Benches of the AXI memory: against an independent master, and its own promises.
+
+Parameters: ``port``, bytes of a beat.
+"""
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.triggers import RisingEdge
+from cocotbext.axi import AxiBus, AxiMaster, AxiResp
+
+from sim.benches.support import clock_cycles, parameters, rng, start_clock_and_reset
+from sim.memory_image import read_hex, write_hex
+
+BASE = 0x7F000000
+BYTES = 1 << 16
+CHANNELS = ("ar", "r", "aw", "w", "b")
+MASTER_SIGNALS = {
+    **{
+        f"{channel}{name}": 0 for channel in ("ar", "aw") for name in ("id", "addr", "len", "valid")
+    },
+    **dict.fromkeys(("wdata", "wstrb", "wlast", "wvalid", "rready", "bready"), 0),
+}
+
+
+class MemoryBench:
+    """The memory, its settings, and what it should hold.
+
+    Attributes
+    ----------
+    contents
+        The bytes from ``BASE`` on.
+    """
+
+    def __init__(self, dut: Any, stall: int = 0, latency: int = 20) -> None:
+        self.dut = dut
+        self.port: int = parameters()["port"]
+        self.contents = rng(1).integers(0, 256, BYTES, dtype=np.uint8)
+        settings = {
+            **dict.fromkeys(("read_error_low", "read_error_high", "load", "dump"), 0),
+            **dict.fromkeys(("write_error_low", "write_error_high"), 0),
+            "base": BASE,
+            "latency": latency,
+            "stall": int.from_bytes([stall] * 5, "little"),
+            "seed": 5,
+            "arena_low": BASE,
+            "arena_high": BASE + BYTES,
+            "dump_words": BYTES // self.port,
+        }
+        for name, value in settings.items():
+            getattr(dut, name).value = value
+
+    async def start(self) -> None:
+        """Reset and load ``contents``."""
+        await start_clock_and_reset(self.dut)
+        write_hex(Path("load.hex"), self.port, {0: self.contents.tobytes()})
+        await self.strobe("load")
+
+    async def strobe(self, name: str) -> None:
+        """Raise ``load`` or ``dump`` for a cycle."""
+        signal = getattr(self.dut, name)
+        signal.value = 1
+        await clock_cycles(self.dut, 1)
+        signal.value = 0
+        await clock_cycles(self.dut, 2)
+
+    def hand_driven(self) -> None:
+        """Drive the master's side with legal values and nothing offered."""
+        size = self.port.bit_length() - 1
+        constants = {f"{c}{n}": v for c in ("ar", "aw") for n, v in (("size", size), ("burst", 1))}
+        for name, value in (MASTER_SIGNALS | constants).items():
+            getattr(self.dut, f"s_axi_{name}").value = value
+
+    async def offer(self, channel: str, **payload: int) -> None:
+        """Offer a payload on a channel until it is taken."""
+        for name, value in payload.items():
+            getattr(self.dut, f"s_axi_{channel}{name}").value = value
+        valid = getattr(self.dut, f"s_axi_{channel}valid")
+        ready = getattr(self.dut, f"s_axi_{channel}ready")
+        valid.value = 1
+        await RisingEdge(self.dut.clk)
+        while not int(ready.value):
+            await RisingEdge(self.dut.clk)
+        valid.value = 0
+
+    async def cycles_until(self, name: str) -> int:
+        """Return how many edges it takes until a signal is 1 at one."""
+        for count in itertools.count(1):
+            await RisingEdge(self.dut.clk)
+            if int(getattr(self.dut, f"s_axi_{name}").value):
+                return count
+        raise AssertionError
+
+
+def pauses(stream: int) -> Any:
+    """Yield whether to pause, mostly not."""
+    generator = rng(stream)
+    while True:
+        yield bool(generator.random() < 0.3)
+
+
+@cocotb.test()
+@cocotb.parametrize(stall=[0, 100])
+async def agrees_with_an_independent_master(dut: Any, stall: int) -> None:
+    """Reads and writes of any length, stalls on every channel, then a dump."""
+    bench, generator = MemoryBench(dut, stall), rng(2)
+    master = AxiMaster(AxiBus.from_prefix(dut, "s_axi"), dut.clk, dut.rst)
+    for stream, channel in enumerate(CHANNELS if stall else ()):
+        side = master.read_if if channel in ("ar", "r") else master.write_if
+        getattr(side, f"{channel}_channel").set_pause_generator(pauses(10 + stream))
+    await bench.start()
+    for _ in range(60):
+        length = int(generator.integers(1, 60 * bench.port))
+        address = int(generator.integers((BYTES - length) // bench.port)) * bench.port
+        part = slice(address, address + length)
+        if generator.integers(2):
+            bench.contents[part] = generator.integers(0, 256, length, dtype=np.uint8)
+            await master.write(BASE + address, bench.contents[part].tobytes())
+        else:
+            got: Any = await master.read(BASE + address, length)
+            np.testing.assert_array_equal(np.frombuffer(got.data, np.uint8), bench.contents[part])
+    await bench.strobe("dump")
+    np.testing.assert_array_equal(read_hex(Path("dump.hex"), bench.port), bench.contents)
+    assert (int(dut.outside.value), int(dut.violations.value)) == (0, 0)
+
+
+@cocotb.test()
+async def answers_errors(dut: Any) -> None:
+    """SLVERR in the ranges, DECERR outside of the memory; nothing is written there."""
+    bench = MemoryBench(dut)
+    master = AxiMaster(AxiBus.from_prefix(dut, "s_axi"), dut.clk, dut.rst)
+    dut.read_error_low.value, dut.read_error_high.value = BASE + 1024, BASE + 1088
+    dut.write_error_low.value, dut.write_error_high.value = BASE + 2048, BASE + 2112
+    dut.arena_high.value = BASE + 4096
+    await bench.start()
+    for address, read, write in [
+        (1024, AxiResp.SLVERR, AxiResp.OKAY),
+        (2048, AxiResp.OKAY, AxiResp.SLVERR),
+        (BYTES, AxiResp.DECERR, AxiResp.DECERR),
+        (-bench.port, AxiResp.DECERR, AxiResp.DECERR),
+        (8192, AxiResp.OKAY, AxiResp.OKAY),
+    ]:
+        data = bytes(range(bench.port))
+        answers: list[Any] = [
+            await master.read(BASE + address, bench.port),
+            await master.write(BASE + address, data),
+        ]
+        assert [answer.resp for answer in answers] == [read, write]
+        if write == AxiResp.OKAY:
+            bench.contents[address : address + bench.port] = list(data)
+    await bench.strobe("dump")
+    np.testing.assert_array_equal(read_hex(Path("dump.hex"), bench.port), bench.contents)
+    assert (int(dut.outside.value), int(dut.violations.value)) == (3, 0)
+
+
+@cocotb.test()
+@cocotb.parametrize(latency=[1, 20])
+async def reads_have_the_stated_latency_and_rate(dut: Any, latency: int) -> None:
+    """The first beat comes ``latency`` cycles after its address, then one every cycle."""
+    bench = MemoryBench(dut, latency=latency)
+    bench.hand_driven()
+    await bench.start()
+    dut.s_axi_rready.value = 1
+    first = cocotb.start_soon(bench.cycles_until("rvalid"))
+    bursts, beats = 16, 16
+    sent = cocotb.start_soon(_requests(bench, bursts, beats))
+    assert await first == 1 + latency
+    seen = 1
+    while seen < bursts * beats:
+        await RisingEdge(dut.clk)
+        assert int(dut.s_axi_rvalid.value)
+        assert int(dut.s_axi_rlast.value) == (seen % beats == beats - 1)
+        seen += 1
+    await sent
+
+
+async def _requests(bench: MemoryBench, bursts: int, beats: int) -> None:
+    bench.dut.s_axi_arlen.value = beats - 1
+    for burst in range(bursts):
+        await bench.offer("ar", addr=BASE + burst * beats * bench.port)
+
+
+@cocotb.test()
+async def writes_are_there_when_they_are_answered(dut: Any) -> None:
+    """Data may come before its address; until shortly before the answer the old bytes are read."""
+    bench = MemoryBench(dut, latency=30)
+    bench.hand_driven()
+    await bench.start()
+    dut.s_axi_rready.value = dut.s_axi_bready.value = 1
+    ones = (1 << 8 * bench.port) - 1
+    await bench.offer("w", data=ones, strb=(1 << bench.port) - 2, last=1)
+    await clock_cycles(dut, 5)
+    answered = cocotb.start_soon(bench.cycles_until("bvalid"))
+    await bench.offer("aw", addr=BASE, len=0)
+    dut.latency.value = 1
+    await bench.offer("ar", addr=BASE, len=0)
+    await bench.cycles_until("rvalid")
+    before = int.from_bytes(bench.contents[: bench.port].tobytes(), "little")
+    assert int(dut.s_axi_rdata.value) == before
+    assert await answered == 1 + 30 + 1
+    await bench.offer("ar", addr=BASE, len=0)
+    await bench.cycles_until("rvalid")
+    assert int(dut.s_axi_rdata.value) == ones - 255 + before % 256
+
+
+@cocotb.test()
+async def counts_violations(dut: Any) -> None:
+    """Every broken rule is counted."""
+    bench = MemoryBench(dut)
+    bench.hand_driven()
+    await bench.start()
+    port, count = bench.port, 0
+    dut.s_axi_rready.value = dut.s_axi_bready.value = 1
+    for channel in ("ar", "aw"):
+        await bench.offer(channel, addr=BASE + 4096 - port, len=1)
+        await bench.offer(channel, addr=BASE + 1, len=0)
+        await bench.offer(channel, addr=BASE, len=0, burst=0)
+        await bench.offer(channel, addr=BASE, len=0, burst=1, size=0)
+        getattr(dut, f"s_axi_{channel}size").value = port.bit_length() - 1
+        await clock_cycles(dut, 2)
+        count += 4
+        assert int(dut.violations.value) == count
+    for _ in range(5):
+        await bench.offer("w", data=0, strb=0, last=0)
+    await clock_cycles(dut, 60)
+    count += 4  # the second beat of the first burst has no WLAST either
+    assert int(dut.violations.value) == count
+    dut.stall.value = 0xFFFFFFFFFF
+    await clock_cycles(dut, 3)
+    for channel, field in (("ar", "addr"), ("aw", "len"), ("w", "data")):
+        getattr(dut, f"s_axi_{channel}valid").value = 1
+        await clock_cycles(dut, 2)
+        getattr(dut, f"s_axi_{channel}{field}").value = 7 * port
+        await clock_cycles(dut, 4)
+        getattr(dut, f"s_axi_{channel}valid").value = 0
+        await clock_cycles(dut, 4)
+        count += 2  # moved, and dropped
+        assert int(dut.violations.value) == count, channel

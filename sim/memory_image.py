@@ -1,0 +1,120 @@
+"""Memory of the simulated system: its regions, their places, and its hex files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+SIZE = 1 << 24
+"""Bytes of the simulated memory."""
+
+PAGE = 4096
+
+
+@dataclass(frozen=True)
+class Region:
+    """Bytes ``start`` to ``stop``, counted from the memory's begin."""
+
+    start: int
+    stop: int
+
+    @property
+    def part(self) -> slice:
+        """The region as an index."""
+        return slice(self.start, self.stop)
+
+
+class MemoryImage:
+    """The memory's contents: regions on pages of their own, random bytes everywhere else.
+
+    Parameters
+    ----------
+    rng
+        Of the places and of the bytes that nobody should read or write.
+    sizes
+        Bytes of each region, by name; they are placed in a random order.
+
+    Attributes
+    ----------
+    base
+        Address of byte 0, a random multiple of ``SIZE`` within 32 bits.
+    regions
+        Where each region is.
+    contents
+        uint8, whole pages, with one or two pages of random bytes around every region.
+
+    Raises
+    ------
+    ValueError
+        If the regions are larger than the memory.
+    """
+
+    def __init__(self, rng: np.random.Generator, sizes: Mapping[str, int]) -> None:
+        self.base = SIZE * int(rng.integers(1, (1 << 32) // SIZE))
+        self.regions: dict[str, Region] = {}
+        end = 0
+        for name in rng.permutation(list(sizes)).tolist():
+            start = end + PAGE * int(rng.integers(1, 3))
+            self.regions[name] = Region(start, start + sizes[name])
+            end = -(-(start + sizes[name]) // PAGE) * PAGE
+        end += PAGE
+        if end > SIZE:
+            raise ValueError(f"regions of {end} bytes with gaps; the memory has {SIZE}")
+        self.contents = rng.integers(0, 256, end, dtype=np.uint8)
+
+    def address(self, name: str, offset: int = 0) -> int:
+        """Return the address of a byte of a region."""
+        return self.base + self.regions[name].start + offset
+
+    def place(self, name: str, contents: bytes, offset: int = 0) -> None:
+        """Put bytes into a region.
+
+        Raises
+        ------
+        ValueError
+            If they do not fit.
+        """
+        region = self.regions[name]
+        start = region.start + offset
+        if offset < 0 or start + len(contents) > region.stop:
+            raise ValueError(f"{len(contents)} bytes at {offset} are not within {name}")
+        self.contents[start : start + len(contents)] = np.frombuffer(contents, np.uint8)
+
+    def changed_outside(self, name: str, found: NDArray[np.uint8]) -> NDArray[np.intp]:
+        """Return the places, outside of a region, where the memory is not as it was."""
+        differs = found != self.contents
+        differs[self.regions[name].part] = False
+        return np.flatnonzero(differs)
+
+
+def write_hex(path: Path, port: int, parts: Mapping[int, bytes]) -> None:
+    """Write bytes for ``$readmemh`` into words of ``port`` bytes.
+
+    Parameters
+    ----------
+    path
+        The file.
+    port
+        Bytes of a word, the first one lowest.
+    parts
+        Contents by offset, both multiples of ``port``.
+    """
+    with path.open("w", encoding="ascii") as file:
+        for offset, contents in parts.items():
+            words = np.frombuffer(contents, np.uint8).reshape(-1, port)[:, ::-1]
+            file.write(f"@{offset // port:x}\n{words.tobytes().hex(chr(10), port)}\n")
+
+
+def read_hex(path: Path, port: int) -> NDArray[np.uint8]:
+    """Return the bytes of a file that ``$writememh`` has written from word 0 on.
+
+    Raises
+    ------
+    ValueError
+        If a bit was unknown.
+    """
+    lines = path.read_text("ascii").splitlines()
+    words = "".join(line for line in lines if line and line[0] not in "/@")
+    return np.frombuffer(bytes.fromhex(words), np.uint8).reshape(-1, port)[:, ::-1].ravel()

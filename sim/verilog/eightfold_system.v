@@ -1,0 +1,120 @@
+// The accelerator with a memory and a monitor around it, for simulation.
+//
+// Benches see the register port and the interrupt, and set up the memory: see axi_memory.v and
+// trace_monitor.v. Parameters come from the configuration and from hw/ports.py.
+module eightfold_system #(
+  parameter PORT = 16,
+  parameter BYTES = 1 << 24,
+  parameter ID_BITS = 1,
+  parameter COUNTERS = 14,
+  parameter ENGINES = 3
+) (
+  input wire clk,
+  input wire rst,
+  input wire [31:0] base,
+  input wire [15:0] latency,
+  input wire [39:0] stall,
+  input wire [31:0] seed,
+  input wire [31:0] read_error_low,
+  input wire [31:0] read_error_high,
+  input wire [31:0] write_error_low,
+  input wire [31:0] write_error_high,
+  input wire [31:0] arena_low,
+  input wire [31:0] arena_high,
+  input wire load,
+  input wire dump,
+  input wire [31:0] dump_words,
+  output wire [31:0] outside,
+  output wire [31:0] violations,
+  output wire interrupt,
+  input wire [7:0] s_axi_awaddr,
+  input wire [2:0] s_axi_awprot,
+  input wire s_axi_awvalid,
+  input wire [31:0] s_axi_wdata,
+  input wire [3:0] s_axi_wstrb,
+  input wire s_axi_wvalid,
+  input wire s_axi_bready,
+  input wire [7:0] s_axi_araddr,
+  input wire [2:0] s_axi_arprot,
+  input wire s_axi_arvalid,
+  input wire s_axi_rready,
+  output wire s_axi_awready,
+  output wire s_axi_wready,
+  output wire [1:0] s_axi_bresp,
+  output wire s_axi_bvalid,
+  output wire s_axi_arready,
+  output wire [31:0] s_axi_rdata,
+  output wire [1:0] s_axi_rresp,
+  output wire s_axi_rvalid
+);
+  wire [ID_BITS-1:0] m_axi_arid;
+  wire [31:0] m_axi_araddr;
+  wire [7:0] m_axi_arlen;
+  wire [2:0] m_axi_arsize;
+  wire [1:0] m_axi_arburst;
+  wire m_axi_arvalid;
+  wire m_axi_rready;
+  wire [ID_BITS-1:0] m_axi_awid;
+  wire [31:0] m_axi_awaddr;
+  wire [7:0] m_axi_awlen;
+  wire [2:0] m_axi_awsize;
+  wire [1:0] m_axi_awburst;
+  wire m_axi_awvalid;
+  wire [8*PORT-1:0] m_axi_wdata;
+  wire [PORT-1:0] m_axi_wstrb;
+  wire m_axi_wlast;
+  wire m_axi_wvalid;
+  wire m_axi_bready;
+  wire m_axi_arready;
+  wire [ID_BITS-1:0] m_axi_rid;
+  wire [8*PORT-1:0] m_axi_rdata;
+  wire [1:0] m_axi_rresp;
+  wire m_axi_rlast;
+  wire m_axi_rvalid;
+  wire m_axi_awready;
+  wire m_axi_wready;
+  wire [ID_BITS-1:0] m_axi_bid;
+  wire [1:0] m_axi_bresp;
+  wire m_axi_bvalid;
+  wire [COUNTERS+17*ENGINES-1:0] trace;
+
+  eightfold_accelerator accelerator (
+    .clk(clk), .rst(rst), .interrupt(interrupt), .trace(trace), .s_axi_awaddr(s_axi_awaddr),
+    .s_axi_awprot(s_axi_awprot), .s_axi_awvalid(s_axi_awvalid), .s_axi_wdata(s_axi_wdata),
+    .s_axi_wstrb(s_axi_wstrb), .s_axi_wvalid(s_axi_wvalid), .s_axi_bready(s_axi_bready),
+    .s_axi_araddr(s_axi_araddr), .s_axi_arprot(s_axi_arprot), .s_axi_arvalid(s_axi_arvalid),
+    .s_axi_rready(s_axi_rready), .s_axi_awready(s_axi_awready), .s_axi_wready(s_axi_wready),
+    .s_axi_bresp(s_axi_bresp), .s_axi_bvalid(s_axi_bvalid), .s_axi_arready(s_axi_arready),
+    .s_axi_rdata(s_axi_rdata), .s_axi_rresp(s_axi_rresp), .s_axi_rvalid(s_axi_rvalid),
+    .m_axi_arid(m_axi_arid), .m_axi_araddr(m_axi_araddr), .m_axi_arlen(m_axi_arlen),
+    .m_axi_arsize(m_axi_arsize), .m_axi_arburst(m_axi_arburst), .m_axi_arvalid(m_axi_arvalid),
+    .m_axi_rready(m_axi_rready), .m_axi_awid(m_axi_awid), .m_axi_awaddr(m_axi_awaddr),
+    .m_axi_awlen(m_axi_awlen), .m_axi_awsize(m_axi_awsize), .m_axi_awburst(m_axi_awburst),
+    .m_axi_awvalid(m_axi_awvalid), .m_axi_wdata(m_axi_wdata), .m_axi_wstrb(m_axi_wstrb),
+    .m_axi_wlast(m_axi_wlast), .m_axi_wvalid(m_axi_wvalid), .m_axi_bready(m_axi_bready),
+    .m_axi_arready(m_axi_arready), .m_axi_rid(m_axi_rid), .m_axi_rdata(m_axi_rdata),
+    .m_axi_rresp(m_axi_rresp), .m_axi_rlast(m_axi_rlast), .m_axi_rvalid(m_axi_rvalid),
+    .m_axi_awready(m_axi_awready), .m_axi_wready(m_axi_wready), .m_axi_bid(m_axi_bid),
+    .m_axi_bresp(m_axi_bresp), .m_axi_bvalid(m_axi_bvalid), .m_axi_arlock(), .m_axi_arcache(),
+    .m_axi_arprot(), .m_axi_arqos(), .m_axi_awlock(), .m_axi_awcache(), .m_axi_awprot(),
+    .m_axi_awqos());
+
+  axi_memory #(.PORT(PORT), .BYTES(BYTES), .ID_BITS(ID_BITS)) memory (
+    .clk(clk), .rst(rst), .base(base), .latency(latency), .stall(stall), .seed(seed),
+    .read_error_low(read_error_low), .read_error_high(read_error_high),
+    .write_error_low(write_error_low), .write_error_high(write_error_high), .arena_low(arena_low),
+    .arena_high(arena_high), .load(load), .dump(dump), .dump_words(dump_words), .outside(outside),
+    .violations(violations), .s_axi_arid(m_axi_arid), .s_axi_araddr(m_axi_araddr),
+    .s_axi_arlen(m_axi_arlen), .s_axi_arsize(m_axi_arsize), .s_axi_arburst(m_axi_arburst),
+    .s_axi_arvalid(m_axi_arvalid), .s_axi_rready(m_axi_rready), .s_axi_awid(m_axi_awid),
+    .s_axi_awaddr(m_axi_awaddr), .s_axi_awlen(m_axi_awlen), .s_axi_awsize(m_axi_awsize),
+    .s_axi_awburst(m_axi_awburst), .s_axi_awvalid(m_axi_awvalid), .s_axi_wdata(m_axi_wdata),
+    .s_axi_wstrb(m_axi_wstrb), .s_axi_wlast(m_axi_wlast), .s_axi_wvalid(m_axi_wvalid),
+    .s_axi_bready(m_axi_bready), .s_axi_arready(m_axi_arready), .s_axi_rid(m_axi_rid),
+    .s_axi_rdata(m_axi_rdata), .s_axi_rresp(m_axi_rresp), .s_axi_rlast(m_axi_rlast),
+    .s_axi_rvalid(m_axi_rvalid), .s_axi_awready(m_axi_awready), .s_axi_wready(m_axi_wready),
+    .s_axi_bid(m_axi_bid), .s_axi_bresp(m_axi_bresp), .s_axi_bvalid(m_axi_bvalid));
+
+  trace_monitor #(.COUNTERS(COUNTERS), .ENGINES(ENGINES)) monitor (
+    .clk(clk), .rst(rst), .trace(trace));
+endmodule
