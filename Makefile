@@ -5,14 +5,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.setup-done
 SYNTH := .venv/.setup-synth-done
+DOCS := .venv/.setup-docs-done
 CONFIG ?= base
 SEEDS ?= 3
 JOBS ?= 2
 CASES ?= 3000
 SEED ?= 0
+MODELS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-long check verilog synth clean
+.PHONY: help setup run test test-long check verilog synth figures clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | \
@@ -27,6 +29,10 @@ $(SETUP): pyproject.toml
 
 $(SYNTH): $(SETUP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,synth]'
+	@touch $@
+
+$(DOCS): $(SETUP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
 	@touch $@
 
 setup: $(SETUP) ## make .venv with everything that run, test and check need
@@ -52,6 +58,10 @@ verilog: $(SETUP) ## Verilog of every unit, and of the datapath at each preset, 
 
 synth: $(SYNTH) ## area and clock on ECP5 (Yosys, nextpnr) into build/synth
 	@$(BIN)/eightfold synth --seeds $(SEEDS)
+
+figures: $(if $(MODELS),$(DOCS)) ## cycles of the networks in MODELS=folder into README, docs/cycles.md and the chart
+	@test -n "$(MODELS)" || { echo "make figures: set MODELS to a folder of .tflite files" >&2; exit 2; }
+	@$(BIN)/python -m eightfold.figures "$(MODELS)"
 
 clean: ## remove what was built; .venv stays
 	rm -rf build .pytest_cache .ruff_cache .hypothesis
