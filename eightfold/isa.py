@@ -51,7 +51,7 @@ REQUANTIZE_LAYOUT = data.StructLayout(
         "rounding": Rounding,  # of the right shift
         "zero_point": signed(8),  # added after the shift
         "low": signed(8),  # clamp to [low, high]
-        "high": signed(8),
+        "high": signed(8),  # clamp to [low, high]
     }
 )
 """Parameters of one output channel; `golden.requantize.requantize` is the formula.
@@ -258,7 +258,10 @@ MATRIX = Command(
     "`column = column0 + kx * kx_step + kc * width + x * x_step`. A byte at `column + d` outside "
     "[0, columns) reads as `fill`, and so do all bytes if the row number `row0 + ky * ky_rows + "
     "y * y_rows` is outside [0, rows). Sums are kept by position, the number of the firing vector "
-    "within its pass; a vector fires if y >= fire_y0, (y - fire_y0) % fire_y_step == 0, and the "
+    "within its pass. With `depthwise`, lane l multiplies byte l of earlier vectors instead: with "
+    "C = width / 3 rounded down, its tap s * C + j takes the vector s * line + j vectors back, for "
+    "s up to 2 and j below C. A vector fires if y >= fire_y0, (y - fire_y0) % fire_y_step == 0, "
+    "and the "
     "same for x. Results of position (oy, ox) of group g go to "
     "`target + g * target_group + oy * target_y + ox * target_x`, one byte per lane.",
     (
@@ -274,7 +277,9 @@ MATRIX = Command(
         Entry("lead", unsigned(8), "depthwise: vectors of fill before the first one of each pass"),
         Entry("y", COUNT, "rows of vectors, at least 1"),
         Entry("x", COUNT, "vectors per row, at least 1"),
-        Entry("line", COUNT, "depthwise: vectors between a window's rows, MIN_LINE to line_depth"),
+        Entry(
+            "line", COUNT, f"depthwise: vectors between a window's rows, {MIN_LINE} to line_depth"
+        ),
         Entry("fire_y0", COUNT, "first row that fires"),
         Entry("fire_x0", COUNT, "first vector of a row that fires"),
         Entry("fire_y_step", unsigned(8), "rows from one that fires to the next, at least 1"),
@@ -410,7 +415,11 @@ REGISTERS: tuple[Register, ...] = (
         Access.WRITE_ONE,
         "doorbell and reset",
         (
-            Entry("start", unsigned(1), "doorbell: run the commands; ignored while busy"),
+            Entry(
+                "start",
+                unsigned(1),
+                "doorbell: run the commands; ignored while busy or after an error",
+            ),
             Entry(
                 "soft_reset",
                 unsigned(1),

@@ -43,26 +43,26 @@ class Accelerator(wiring.Component):
         AXI4 master, ``port`` bytes wide: commands, model and arena.
     interrupt : ``Out(1)``
         Level, active high.
-    trace : ``Out(TRACE_LAYOUT)``
+    monitor : ``Out(TRACE_LAYOUT)``
         For simulation; leave it open.
     """
 
     interrupt: Signal
-    trace: data.View
+    monitor: data.View
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
         super().__init__(
             axi4_members(config)
             | axi4_lite_members()
-            | {"interrupt": Out(1), "trace": Out(TRACE_LAYOUT)}
+            | {"interrupt": Out(1), "monitor": Out(TRACE_LAYOUT)}
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.control = control = Control(self.config)
         connect_flat(m, self, "", control)
-        m.d.comb += [self.interrupt.eq(control.interrupt), self.trace.eq(control.monitor)]
+        m.d.comb += [self.interrupt.eq(control.interrupt), self.monitor.eq(control.monitor)]
         mover = self._add(m, control, "mover", Mover(self.config))
         matrix = self._add(m, control, "matrix_engine", MatrixEngine(self.config))
         vector = self._add(m, control, "vector_engine", VectorEngine(self.config))

@@ -102,7 +102,7 @@ def pauses(stream: int) -> Any:
         yield bool(generator.random() < 0.3)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(stall=[0, 100])
 async def agrees_with_an_independent_master(dut: Any, stall: int) -> None:
     """Reads and writes of any length, stalls on every channel, then a dump."""
@@ -127,7 +127,7 @@ async def agrees_with_an_independent_master(dut: Any, stall: int) -> None:
     assert (int(dut.outside.value), int(dut.violations.value)) == (0, 0)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def answers_errors(dut: Any) -> None:
     """SLVERR in the ranges, DECERR outside of the memory; nothing is written there."""
     bench = MemoryBench(dut)
@@ -156,7 +156,7 @@ async def answers_errors(dut: Any) -> None:
     assert (int(dut.outside.value), int(dut.violations.value)) == (3, 0)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(latency=[1, 20])
 async def reads_have_the_stated_latency_and_rate(dut: Any, latency: int) -> None:
     """The first beat comes ``latency`` cycles after its address, then one every cycle."""
@@ -183,7 +183,7 @@ async def _requests(bench: MemoryBench, bursts: int, beats: int) -> None:
         await bench.offer("ar", addr=BASE + burst * beats * bench.port)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def writes_are_there_when_they_are_answered(dut: Any) -> None:
     """Data may come before its address; until shortly before the answer the old bytes are read."""
     bench = MemoryBench(dut, latency=30)
@@ -206,7 +206,7 @@ async def writes_are_there_when_they_are_answered(dut: Any) -> None:
     assert int(dut.s_axi_rdata.value) == ones - 255 + before % 256
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def counts_violations(dut: Any) -> None:
     """Every broken rule is counted."""
     bench = MemoryBench(dut)

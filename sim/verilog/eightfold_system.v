@@ -79,7 +79,7 @@ module eightfold_system #(
   wire [COUNTERS+17*ENGINES-1:0] trace;
 
   eightfold_accelerator accelerator (
-    .clk(clk), .rst(rst), .interrupt(interrupt), .trace(trace), .s_axi_awaddr(s_axi_awaddr),
+    .clk(clk), .rst(rst), .interrupt(interrupt), .monitor(trace), .s_axi_awaddr(s_axi_awaddr),
     .s_axi_awprot(s_axi_awprot), .s_axi_awvalid(s_axi_awvalid), .s_axi_wdata(s_axi_wdata),
     .s_axi_wstrb(s_axi_wstrb), .s_axi_wvalid(s_axi_wvalid), .s_axi_bready(s_axi_bready),
     .s_axi_araddr(s_axi_araddr), .s_axi_arprot(s_axi_arprot), .s_axi_arvalid(s_axi_arvalid),

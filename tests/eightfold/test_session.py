@@ -11,11 +11,18 @@ from eightfold.config import AcceleratorConfig
 from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
 from examples.digits.images import load
+from sim.runner import icarus_available
+from sim.toolchain import Simulator
 
 ROOT = Path(__file__).parent.parent.parent
 DIGITS = ROOT / "examples" / "digits" / "digits.tflite"
 MODELS = ROOT.parent / "shared" / "models"
-MAC_OPERATORS = {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"}
+NETWORKS = ["kws_ref_model", "vww_96_int8", "pretrainedResnet_quant", "ad01_int8"]
+LIMITS = {
+    "base": (16_000, 50_000, 60_000, 18_000),
+    "small": (58_000, 160_000, 220_000, 36_000),
+}
+"""Most cycles of each network, as required of the presets."""
 
 
 def test_golden_equals_litert_on_the_digits() -> None:
@@ -31,41 +38,85 @@ def test_golden_equals_litert_on_the_digits() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config", ["nano", "small"])
-def test_the_hardware_equals_litert_on_the_digits(simulator: str, config: str) -> None:
+def test_the_hardware_equals_litert_on_the_digits(simulator: Simulator, config: str) -> None:
     images, _ = load(DIGITS.parent / "test_images.npz")
     with Session(backend=simulator, config=config) as session:
         batch = [{0: image[None]} for image in images[:2]]
         for result in session.run_batch(DIGITS, batch, compare=True):
             assert result.mismatches == 0
-            for operator in result.operators:
-                in_hardware = operator.name in MAC_OPERATORS | {"LOGISTIC", "QUANTIZE"}
-                assert operator.where == ("hardware" if in_hardware else "golden")
-                assert (operator.cycles is not None) == in_hardware
-                assert (operator.reason is None) == in_hardware
+            assert {operator.where for operator in result.operators} == {"hardware"}
+            assert result.cycles == sum(operator.cycles or 0 for operator in result.operators)
 
 
-@pytest.mark.slow
-def test_the_key_word_network_runs_all_its_mac_layers_in_hardware() -> None:
-    model = MODELS / "kws_ref_model.tflite"
-    if not model.exists():
-        pytest.skip("the MLPerf Tiny models are not beside this checkout")
-    with Session(backend="verilator", config="base") as session:
-        result = session.run(model, compare=True)
-    assert result.mismatches == 0
-    for operator in result.operators:
-        if operator.name in MAC_OPERATORS:
-            assert operator.where == "hardware"
-
-
-@pytest.mark.parametrize(
-    "name", ["kws_ref_model", "vww_96_int8", "pretrainedResnet_quant", "ad01_int8"]
-)
-def test_golden_equals_litert_on_mlperf_tiny(name: str) -> None:
+def mlperf_tiny(name: str) -> Path:
     model = MODELS / f"{name}.tflite"
     if not model.exists():
         pytest.skip("the MLPerf Tiny models are not beside this checkout")
+    return model
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", LIMITS)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_mlperf_tiny_runs_whole_on_the_accelerator_within_its_cycles(
+    name: str, config: str
+) -> None:
+    model = mlperf_tiny(name)
+    with Session(backend="verilator", config=config) as session:
+        compared = session.run(model, compare=True)
+        plain = session.run(model)
+    assert compared.mismatches == 0
+    for index, tensor in plain.outputs.items():
+        np.testing.assert_array_equal(tensor, compared.outputs[index])
+    assert {operator.where for operator in plain.operators} == {"hardware"}
+    assert plain.cycles is not None
+    assert plain.cycles <= LIMITS[config][NETWORKS.index(name)]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not icarus_available(), reason="Icarus is not installed")
+def test_the_key_word_network_runs_on_icarus() -> None:
+    with Session(backend="icarus", config="nano") as session:
+        result = session.run(mlperf_tiny("kws_ref_model"), compare=True)
+    assert result.mismatches == 0
+    assert {operator.where for operator in result.operators} == {"hardware"}
+
+
+def unsupported_model() -> bytes:
+    """Return a FULLY_CONNECTED with weights that are an input, and LOGISTIC."""
+    builder = ModelBuilder()
+    x = builder.input((2, 3), scale=0.5)
+    w = builder.input((4, 3), scale=0.5)
+    y = builder.tensor((2, 4), scale=1.0)
+    z = builder.tensor((2, 4), scale=1 / 256, zero_point=-128)
+    options = {"fused_activation_function": "NONE", "keep_num_dims": False}
+    builder.operator("FULLY_CONNECTED", [x, w, -1], [y], options)
+    builder.operator("LOGISTIC", [y], [z])
+    builder.output(z)
+    return builder.build()
+
+
+def test_an_operator_that_the_accelerator_does_not_compute_is_refused() -> None:
+    with (
+        Session(backend="verilator", config="nano") as session,
+        pytest.raises(InputError, match=r"1 operator; use --fallback golden: .*not constant"),
+    ):
+        session.run(unsupported_model())
+
+
+@pytest.mark.slow
+def test_fallback_runs_it_in_golden_and_says_so() -> None:
+    with Session(backend="verilator", config="nano", fallback="golden") as session:
+        result = session.run(unsupported_model(), compare=True)
+    assert result.mismatches == 0
+    assert [operator.where for operator in result.operators] == ["golden", "hardware"]
+    assert "is not constant" in (result.operators[0].reason or "")
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_golden_equals_litert_on_mlperf_tiny(name: str) -> None:
     with Session() as session:
-        assert session.run(model, compare=True).mismatches == 0
+        assert session.run(mlperf_tiny(name), compare=True).mismatches == 0
 
 
 def small_model(**bias: int) -> bytes:
@@ -115,6 +166,8 @@ def test_comparing_with_another_reference_is_refused() -> None:
         ({"backend": "fpga"}, "backend must be golden, verilator or icarus, not 'fpga'"),
         ({"reference": "onnx"}, "reference must be litert or tflm, not 'onnx'"),
         ({"config": "huge"}, "no such preset"),
+        ({"fallback": "litert"}, "fallback must be golden, not 'litert'"),
+        ({"stall": 1.0}, "stall must be at least 0 and below 1, not 1.0"),
     ],
 )
 def test_unknown_names_are_refused(options: dict[str, Any], message: str) -> None:
