@@ -10,6 +10,7 @@ CONFIG ?= base
 SEEDS ?= 3
 JOBS ?= 2
 CASES ?= 3000
+NETWORKS ?= 300
 SEED ?= 0
 MODELS ?=
 
@@ -43,9 +44,10 @@ run: $(SETUP) ## the handwritten digits through the hardware, every tensor again
 test: $(SETUP) ## all tests on Verilator and, if installed, Icarus (about 20 minutes on 2 cores)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-test-long: $(SETUP) ## golden against LiteRT on CASES=3000 random models per operator from seed SEED=0
-	@EIGHTFOLD_CASES=$(CASES) EIGHTFOLD_SEED=$(SEED) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal \
-		tests/golden/test_against_litert.py tests/eightfold/test_random_networks.py
+test-long: $(SETUP) ## CASES=3000 random models per operator in golden, NETWORKS=300 in RTL, from seed SEED=0
+	@EIGHTFOLD_CASES=$(CASES) EIGHTFOLD_NETWORKS=$(NETWORKS) EIGHTFOLD_SEED=$(SEED) \
+		$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/golden/test_against_litert.py \
+		tests/eightfold/test_random_networks.py tests/sim/test_random_networks_on_rtl.py
 
 check: $(SETUP) ## format, lint, types and the fast tests; passes on every commit
 	@$(BIN)/ruff format --check --quiet . || { echo "make check: run .venv/bin/ruff format" >&2; exit 1; }
@@ -53,11 +55,11 @@ check: $(SETUP) ## format, lint, types and the fast tests; passes on every commi
 	@$(BIN)/pyright
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" --quiet
 
-verilog: $(SETUP) ## Verilog of every unit, and of the datapath at each preset, into build/verilog
+verilog: $(SETUP) ## Verilog of every unit, and of the accelerator at each preset, into build/verilog
 	@$(BIN)/eightfold verilog --all --output build/verilog
 
-synth: $(SYNTH) ## area and clock on ECP5 (Yosys, nextpnr) into build/synth
-	@$(BIN)/eightfold synth --seeds $(SEEDS)
+synth: $(SYNTH) ## area and clock on ECP5 into build/synth: of units, or with CONFIG=small of the accelerator
+	@$(BIN)/eightfold synth --seeds $(SEEDS) $(if $(filter command,$(firstword $(origin CONFIG))),--unit accelerator --config $(CONFIG))
 
 figures: $(if $(MODELS),$(DOCS)) ## cycles of the networks in MODELS=folder into README, docs/cycles.md and the chart
 	@test -n "$(MODELS)" || { echo "make figures: set MODELS to a folder of .tflite files" >&2; exit 2; }

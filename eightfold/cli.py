@@ -180,12 +180,12 @@ def check(model: Path, as_json: bool) -> None:
 
 @commands.command()
 @config_option
-@click.option("--unit", default="datapath", show_default=True, help=UNIT_HELP)
+@click.option("--unit", default="accelerator", show_default=True, help=UNIT_HELP)
 @click.option(
     "--all",
     "everything",
     is_flag=True,
-    help="Every unit at --config, and the datapath at every preset, into a directory.",
+    help="Every unit at --config, and the accelerator at every preset, into a directory.",
 )
 @click.option(
     "-o",
@@ -205,7 +205,7 @@ def verilog(config: str, unit: str, everything: bool, output: Path | None) -> No
     if everything:
         folder = output or Path("build/verilog")
         files = {folder / f"{name}-{Path(config).stem}.v": (name, chosen) for name in UNITS}
-        files |= {folder / f"datapath-{p}.v": ("datapath", PRESETS[p]) for p in PRESETS}
+        files |= {folder / f"accelerator-{p}.v": ("accelerator", PRESETS[p]) for p in PRESETS}
     else:
         assert output is not None
         files = {output: (unit, chosen)}

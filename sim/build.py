@@ -127,7 +127,7 @@ def build_model(
     """
     check_simulator(simulator)
     design = component if isinstance(component, Verilog) else _generated(component, name)
-    sources = (*(_unit_source(unit, _unit_top(unit)) for unit in design.units), *design.sources)
+    sources = (*(unit_source(unit) for unit in design.units), *design.sources)
     texts = {source.name: source.read_text("utf-8") for source in sources}
     key = content_key(
         RECIPE,
@@ -152,7 +152,7 @@ def _generated(
 ) -> Verilog:
     if isinstance(component, Unit):
         top = name or _unit_top(component)
-        return Verilog(top, (_unit_source(component, top),))
+        return Verilog(top, (unit_source(component, top),))
     if not isinstance(component, wiring.Component):
         component = component()
     top = name or _snake_case(type(component).__name__)
@@ -167,8 +167,12 @@ def _snake_case(name: str) -> str:
     return "eightfold_" + re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
-def _unit_source(unit: Unit, top: str) -> Path:
-    """Return the file with a unit's Verilog; nothing is elaborated if the sources are known."""
+def unit_source(unit: Unit, top: str | None = None) -> Path:
+    """Return the file with a unit's Verilog; nothing is elaborated if the sources are known.
+
+    ``top`` is the module's name, by default ``eightfold_`` and the unit's.
+    """
+    top = top or _unit_top(unit)
     key = content_key(verilog.unit_recipe(unit.name, unit.config))
 
     def make(folder: Path) -> None:

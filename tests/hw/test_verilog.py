@@ -22,11 +22,13 @@ from eightfold.verilog import unit_verilog
 sys.stdout.write(unit_verilog(sys.argv[1], PRESETS[sys.argv[2]]))
 """
 EVERY = [
-    pytest.param(unit, preset, marks=[] if preset == "nano" else [pytest.mark.slow])
+    pytest.param(
+        unit, preset, marks=[] if preset == "nano" and unit != "accelerator" else [pytest.mark.slow]
+    )
     for preset in ("nano", "small", "base")
     for unit in UNITS
 ]
-LARGE = pytest.param("datapath", "large", marks=pytest.mark.slow)
+LARGE = pytest.param("mac_array", "large", marks=pytest.mark.slow)
 
 
 def generate(unit, preset, hash_seed):
