@@ -1,6 +1,7 @@
 """Commands of the command line around the compiler: compile, estimate, header."""
 
 import json
+import sys
 from pathlib import Path
 
 import click
@@ -106,7 +107,7 @@ def estimate(model: Path, config: str, fallback: str | None, as_json: bool) -> N
         table.add_row(str(op.index), op.name, f"{macs:,}" if macs else "-", shown, used)
     table.add_section()
     table.add_row("", "total", "", f"{total:,}", "")
-    Console(width=None if click.get_text_stream("stdout").isatty() else 100).print(table)
+    Console(width=None if sys.stdout.isatty() else 100).print(table)
 
 
 @click.command()
