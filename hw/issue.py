@@ -1,6 +1,6 @@
 """The front end of the MAC array: when a vector of activations may enter the pipeline."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.hdl import Cat, Module, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -41,7 +41,6 @@ def sum_layout(config: AcceleratorConfig) -> data.StructLayout:
             "first": unsigned(1),
             "store": unsigned(1),  # the sum stays in its slot
             "send": unsigned(1),  # the sum leaves through the requantizer
-            "bank": range(config.parameter_banks),
             "retire": unsigned(1),  # the bank before this one is not needed any more
         }
     )
@@ -76,6 +75,8 @@ class Issue(wiring.Component):
     line : ``Out(line_layout(config))``
     sum : ``Out(sum_layout(config))``
         Its flags are 0 if no vector is issued.
+    bank : ``Out(range(config.parameter_banks))``
+        Of the vector whose ``sum`` came a cycle before.
     """
 
     activations: stream.Interface
@@ -88,6 +89,7 @@ class Issue(wiring.Component):
     step: data.View
     line: data.View
     sum: data.View
+    bank: Signal
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
@@ -103,6 +105,7 @@ class Issue(wiring.Component):
                 "step": Out(step_layout(config)),
                 "line": Out(line_layout(config)),
                 "sum": Out(sum_layout(config)),
+                "bank": Out(range(config.parameter_banks)),
             }
         )
 
@@ -139,11 +142,11 @@ class Issue(wiring.Component):
     def _send(self, m: Module, held: data.View, go: Signal) -> None:
         """Register the vector for the lanes."""
         banks = self.config.parameter_banks
+        # A cycle after the other fields, for the clock's sake: it is needed much later than they.
         bank = Signal(range(banks), init=banks - 1)
-        following = Signal(range(banks))
-        m.d.comb += following.eq(bank + 1)
-        with m.If(self.take):
-            m.d.sync += bank.eq(following)
+        m.d.comb += self.bank.eq(bank)
+        with m.If(self.sum.retire):
+            m.d.sync += bank.eq(bank + 1)
         m.d.sync += [
             self.step.bytes.eq(held.bytes),
             self.step.depthwise.eq(held.depthwise),
@@ -153,7 +156,6 @@ class Issue(wiring.Component):
             self.sum.first.eq(held.first),
             self.sum.store.eq(go & held.fire & ~held.last),
             self.sum.send.eq(self.spend),
-            self.sum.bank.eq(Mux(self.take, following, bank)),
             self.sum.retire.eq(self.take),
         ]
         place = Signal(range(self.config.line_depth))

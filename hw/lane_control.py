@@ -54,6 +54,8 @@ class LaneControl(wiring.Component):
     Members
     -------
     sum : ``In(sum_layout(config))``
+    bank : ``In(range(config.parameter_banks))``
+        One cycle after the ``sum`` of the same vector.
     lanes : ``Out(lane_control_layout(config))``
     valid, retire : ``Out(1)``
     """
@@ -62,6 +64,7 @@ class LaneControl(wiring.Component):
     """Registers that a step passes between the front end and a lane: the lines, the group."""
 
     sum: data.View
+    bank: Signal
     lanes: data.View
     valid: Signal
     retire: Signal
@@ -71,6 +74,7 @@ class LaneControl(wiring.Component):
         super().__init__(
             {
                 "sum": In(sum_layout(config)),
+                "bank": In(range(config.parameter_banks)),
                 "lanes": Out(lane_control_layout(config)),
                 "valid": Out(1),
                 "retire": Out(1),
@@ -94,7 +98,7 @@ class LaneControl(wiring.Component):
             self.valid.eq(at(result, self.sum.send, "valid")),
             self.retire.eq(at(result, self.sum.retire, "retire")),
         ]
-        bank, since = self.sum.bank, -self.AHEAD
+        bank, since = self.bank, 1 - self.AHEAD
         # A field is read one cycle before it is used.
         for name, cycle in sorted(RequantizePipeline.FIELD_CYCLE.items(), key=lambda item: item[1]):
             bank = at(acc + cycle - 1, bank, f"{name}_bank", since)

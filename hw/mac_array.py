@@ -175,6 +175,7 @@ class MacArray(wiring.Component):
             parameters.take.eq(issue.take),
             queue.take.eq(issue.spend),
             control.sum.eq(issue.sum),
+            control.bank.eq(issue.bank),
             parameters.retire.eq(control.retire),
             lines.i.eq(issue.step),
             lines.line.eq(issue.line),
