@@ -16,36 +16,44 @@ from eightfold.config import AcceleratorConfig
 class Job:
     """A command as the engine sees it.
 
-    ``fired`` of the ``vectors`` of a pass fire, the last one ``behind`` vectors before its end.
+    ``rows``: vectors and results of each row of a pass, the lead with the first one. The last
+    result comes from the vector ``behind`` before the last one.
     """
 
     index: int
     taken: int
     groups: int
     passes: int
-    vectors: int
-    fired: int
+    rows: tuple[tuple[int, int], ...]
     behind: int
     last: bool
+
+    @property
+    def fires(self) -> bool:
+        """Whether there are results."""
+        return any(fired for _, fired in self.rows)
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of a pass."""
+        return sum(vectors for vectors, _ in self.rows)
 
 
 def matrix_job(index: int, command: Issued, taken: int) -> Job:
     """Return a MATRIX command that was taken in a cycle."""
     f = command.fields
-    counts, ends = [], []
-    for axis in ("y", "x"):
-        first, step = f.get(f"fire_{axis}0", 0), f["fire_" + axis + "_step"]
-        counts.append(max(0, -(-(f[axis] - first) // step)))
-        ends.append(first + (counts[-1] - 1) * step)
+    y, x = (range(f.get(f"fire_{axis}0", 0), f[axis], f[f"fire_{axis}_step"]) for axis in "yx")
+    last = f.get("last", 0)
+    rows = [(f["x"], len(x) if last and row in y else 0) for row in range(f["y"])]
+    rows[0] = (f["x"] + f.get("lead", 0), rows[0][1])
     return Job(
         index=index,
         taken=taken,
         groups=f["groups"],
         passes=f["ky"] * f["kx"] * f["kc"],
-        vectors=f.get("lead", 0) + f["y"] * f["x"],
-        fired=counts[0] * counts[1],
-        behind=f["y"] * f["x"] - 1 - (ends[0] * f["x"] + ends[1]),
-        last=bool(f.get("last", 0)),
+        rows=tuple(rows),
+        behind=f["y"] * f["x"] - 1 - (y[-1] * f["x"] + x[-1]) if y and x else 0,
+        last=bool(last),
     )
 
 
@@ -61,10 +69,10 @@ class Results:
 
     def advance(self, cycle: int, new: int = 0) -> None:
         """Go on to a cycle, until which so many results have come."""
-        # Others' writes are counted in bursts: there may be more of them than cycles for a while.
-        free = cycle - self._until - (self._traffic.writes - self._others)
+        others = self._traffic.writes(cycle)
+        free = cycle - self._until - (others - self._others)
         self.waiting = max(0, self.waiting + new - free)
-        self._others, self._until = self._traffic.writes, cycle
+        self._others, self._until = others, cycle
 
 
 class Matrix:
@@ -117,7 +125,7 @@ class Matrix:
         before = timing.MATRIX_LOCATE + timing.MATRIX_READ
         self._read = max(self._read, job.taken + timing.MATRIX_WALK + before - 1)
         yield job.taken + timing.MATRIX_WALK + timing.MATRIX_LOCATE
-        self._others = self.traffic.reads
+        self._others = self.traffic.reads(self.clock.now)
         for _ in range(job.groups):
             for number in range(job.passes):
                 full = yield from self.weights.load(self._swap)
@@ -130,41 +138,45 @@ class Matrix:
                 yield start
                 self.weights.fetch.release()
                 self._swap = start
-                results = job.last and number == job.passes - 1
-                yield from self._issue(job, start, results)
+                results = job.fires and number == job.passes - 1
+                yield from self._issue(start, job.rows if results else ((job.vectors, 0),))
         self._walks, self._free = False, self._read - before + 1
         self._changed.tell()
         self.clock.start(self._complete(job), self._issued)
 
-    def _issue(self, job: Job, start: int, results: bool) -> Process[None]:
+    def _issue(self, start: int, rows: tuple[tuple[int, int], ...]) -> Process[None]:
         """Issue a pass; who goes first at the scratchpad makes it longer."""
-        traffic = self.traffic
-        if results:
-            self._results.advance(start - 1)
-        begun, stolen = max(self._read, self._issued - timing.MATRIX_AHEAD), -1
-        while traffic.reads - self._others != stolen:
-            stolen = traffic.reads - self._others
-            self._read = begun + job.vectors + stolen
-            yield self._read - timing.MATRIX_READ
-        self._others += stolen
-        self._issued = max(start + job.vectors - 1, self._read)
-        yield self._issued
-        if results:
-            self._results.advance(self._issued, job.fired)
-        while self._results.waiting > self.depth:
-            yield self._issued + self._results.waiting - self.depth
-            self._issued = self.clock.now
-            self._results.advance(self._issued)
+        traffic, results = self.traffic, self._results
+        for vectors, fired in rows:
+            if fired:
+                results.advance(start - 1)
+            self._read = max(self._read, self._issued - timing.MATRIX_AHEAD) + vectors
+            while True:
+                yield self._read - timing.MATRIX_READ
+                others = traffic.reads(self._read - timing.MATRIX_READ)
+                if others == self._others:
+                    break
+                self._read += others - self._others
+                self._others = others
+            self._issued = max(start + vectors - 1, self._read)
+            yield self._issued
+            if fired:
+                results.advance(self._issued, fired)
+            while fired and results.waiting > self.depth:
+                yield self._issued + results.waiting - self.depth
+                self._issued = self.clock.now
+                results.advance(self._issued)
+            start = self._issued + 1
 
     def _complete(self, job: Job) -> Process[None]:
         """Wait until a command's last result is written."""
         done = self._read - timing.MATRIX_READ
-        if job.last and job.fired:
+        if job.fires:
             behind, left = job.behind, self._results.waiting
             while left:
-                others = self.traffic.writes
+                others = self.traffic.writes(self.clock.now)
                 yield self.clock.now + left
-                left = self.traffic.writes - others
+                left = self.traffic.writes(self.clock.now) - others
                 behind = 0
             done = max(done, self.clock.now - behind + self.latency)
         self._done = max(self._done, done) + 1

@@ -135,19 +135,40 @@ class Fetch:
             self._freed.tell()
 
 
+class Flow:
+    """Accesses of one kind to the scratchpad, told when they begin, part by part."""
+
+    def __init__(self) -> None:
+        self._before = self._start = self._count = 0
+        self._cycles = 1
+
+    def add(self, start: int, cycles: int, count: int) -> None:
+        """Add accesses, spread evenly over the cycles behind ``start``."""
+        self._before += self._count
+        self._start, self._cycles, self._count = start, max(1, cycles), count
+
+    def until(self, cycle: int) -> int:
+        """Return how many there were up to a cycle, at most the current one."""
+        part = min(self._cycles, max(0, cycle - self._start))
+        return self._before + self._count * part // self._cycles
+
+
 @dataclass
 class Traffic:
-    """Accesses to the scratchpad so far: the mover's, and those of all but the matrix engine."""
+    """Accesses to the scratchpad of those who go before the matrix engine."""
 
-    mover_reads: int = 0
-    reads: int = 0
-    writes: int = 0
+    mover_reads: Flow = field(default_factory=Flow)
+    mover_writes: Flow = field(default_factory=Flow)
+    vector_reads: Flow = field(default_factory=Flow)
+    vector_writes: Flow = field(default_factory=Flow)
 
-    def move(self, reads: int, writes: int) -> None:
-        """Add accesses of the mover, which goes first."""
-        self.mover_reads += reads
-        self.reads += reads
-        self.writes += writes
+    def reads(self, cycle: int) -> int:
+        """Return the reads up to a cycle."""
+        return self.mover_reads.until(cycle) + self.vector_reads.until(cycle)
+
+    def writes(self, cycle: int) -> int:
+        """Return the writes up to a cycle."""
+        return self.mover_writes.until(cycle) + self.vector_writes.until(cycle)
 
 
 @dataclass

@@ -149,7 +149,7 @@ class Mover:
     def _wait(self, move: Move, units: int) -> Process[None]:
         """Wait for places for units, and for those of a burst from memory."""
         beats = timing.MOVE_BEATS - timing.BURST if move.from_memory else timing.MOVE_BEATS
-        while self._beats >= beats or self._units + units > timing.MOVE_UNITS:
+        while self._beats > beats or self._units + units > timing.MOVE_UNITS:
             yield self._written
         while len(self._requests) >= timing.MOVE_REQUESTS:
             yield self._granted
@@ -161,7 +161,7 @@ class Mover:
             self._beats += units
         elif move.from_scratchpad:
             arrives = now + timing.MOVE_VECTOR
-            self.memory.scratchpad.move(units, 0)
+            self.memory.scratchpad.mover_reads.add(now, units, units)
         self._units += units
         entries = size // timing.TABLE_ENTRY if move.target == Space.TABLES else units
         self._pieces.append(
@@ -175,6 +175,7 @@ class Mover:
             while not self._pieces:
                 yield self._cut
             piece = self._pieces.popleft()
+            units = piece.units
             # The last unit waits in its register until the command before is done.
             after = self._done if piece.last else 0
             arrives = piece.arrives
@@ -185,20 +186,20 @@ class Mover:
             cycle = max(self._writes + 1, arrives)
             room = 0
             if piece.target == Space.ARENA:
-                room = self.memory.write.room(piece.units)
+                room = self.memory.write.room(units)
             cycle = max(cycle + piece.writes, room, after)
+            if piece.target == Space.SCRATCHPAD:
+                self.memory.scratchpad.mover_writes.add(cycle - units, units, units)
             # From its bytes to the register, and to the other side.
             yield cycle
             self._writes = cycle - 1
-            self._units -= piece.units
+            self._units -= units
             if piece.from_memory:
-                self._beats -= piece.units
+                self._beats -= units
             self._written.tell()
             written = cycle
             if piece.target == Space.ARENA:
-                written = self.memory.write.write(cycle, piece.units)
-            elif piece.target == Space.SCRATCHPAD:
-                self.memory.scratchpad.move(0, piece.units)
+                written = self.memory.write.write(cycle, units)
             if piece.last:
                 self._done = written + 1
                 self.clock.start(self._complete(piece.index, self._done))

@@ -1,7 +1,7 @@
 """Constants of the hardware that the estimate of cycles needs, all in cycles unless it says so.
 
-The compiler does not import the hardware: tests/sim/test_estimate_timing.py holds those that it
-names against it; the others are its components' "Timing" paragraphs, and all together
+The compiler does not import the hardware. tests/eightfold/test_estimate_timing.py compares what has
+a name there; the rest is from its components' "Timing" paragraphs, and held by
 tests/sim/test_estimate_against_rtl.py.
 """
 
@@ -81,7 +81,7 @@ WEIGHT_LOAD = FETCHED + 2
 WEIGHT_WORDS = 4
 """Words that the registers between fetcher and buffer hold."""
 
-PARAMETER_BEATS = 64
+PARAMETER_BEATS = 128
 """hw.parameter_stream.ParameterStream.BEATS: beats that are fetched ahead."""
 
 PARAMETER_PARSE = 3
@@ -154,11 +154,14 @@ TABLE_ENTRY = 4
 """Bytes of a table's entry; one is written per cycle."""
 
 # Vector engine.
-VECTOR_WALK = 5
+VECTOR_WALK = 4
 """hw.vector_walk: from a command to its first read."""
 
 VECTOR_READ = SCRATCHPAD + QUEUE + 1
 """hw.vector_reader, hw.vector_beats: from a read to its first beat in the lanes."""
+
+VECTOR_AHEAD = 16
+"""hw.vector_reader.VectorReader.DEPTH: vectors that are on their way or wait."""
 
 VECTOR_LANE = 24
 """hw.vector_lane.VectorLane.LATENCY."""

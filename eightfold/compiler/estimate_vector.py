@@ -10,8 +10,8 @@ from eightfold.compiler.estimate_memory import Traffic
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import Combine, Reduce
 
-SLICE = 64
-"""Cycles after which reads are compared with the mover's, which goes first."""
+SLICE = 16
+"""Cycles of a step in which reads give way to the mover's."""
 
 
 class Vector:
@@ -53,7 +53,7 @@ class Vector:
             rows = prod(command.fields[f"count{i}"] for i in range(3))
             beats, reads, writes = self._row(command)
             yield taken + timing.VECTOR_WALK
-            self._others = self.traffic.mover_reads
+            self._others = self.traffic.mover_reads.until(self.clock.now)
             cycle = taken + timing.VECTOR_WALK + timing.VECTOR_READ - 1  # of the last beat
             if command.fields.get("reduce", 0) == Reduce.SOFTMAX.value:
                 for _ in range(rows):
@@ -80,16 +80,21 @@ class Vector:
         return positions * beats, positions * chunks * operands, chunks
 
     def _beats(self, cycle: int, beats: int, reads: int, writes: int) -> Process[int]:
-        """Send beats into the lanes behind ``cycle``; return the last one's cycle."""
-        done = 0
+        """Send beats into the lanes behind ``cycle``; return the last one's cycle.
+
+        Reads go ahead of the beats, and wait for those of the mover.
+        """
+        traffic, done, read = self.traffic, 0, 0
         while done < beats:
-            part = min(SLICE, beats - done)
-            yield cycle + part - timing.VECTOR_READ
-            stolen = self.traffic.mover_reads - self._others
-            self._others += stolen
-            part_reads = part * reads // beats
-            cycle += part + max(0, stolen - (part - part_reads))
-            done += part
-            self.traffic.reads += part_reads
-            self.traffic.writes += part * writes // beats
+            part, begun = min(SLICE, beats - done), cycle - timing.VECTOR_READ
+            yield begun
+            asked = min(part, reads - read, done * reads // beats + timing.VECTOR_AHEAD - read)
+            traffic.vector_reads.add(begun, part, asked)
+            traffic.vector_writes.add(begun, part, part * writes // beats)
+            yield begun + part
+            others = traffic.mover_reads.until(begun + part)
+            read += min(asked, part - (others - self._others))
+            self._others = others
+            cycle += part
+            done = min(done + part, read * beats // reads)
         return cycle

@@ -207,6 +207,23 @@ async def writes_are_there_when_they_are_answered(dut: Any) -> None:
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize((("channel", "room"), [("ar", 32), ("aw", 32), ("w", 512)]))
+async def takes_no_more_than_it_has_room_for(dut: Any, channel: str, room: int) -> None:
+    """A channel is not ready when its queue is full, as long as nothing leaves it."""
+    bench = MemoryBench(dut, latency=2000)
+    bench.hand_driven()
+    await bench.start()
+    ready, taken = getattr(dut, f"s_axi_{channel}ready"), 0
+    if channel != "w":
+        getattr(dut, f"s_axi_{channel}addr").value = BASE
+    getattr(dut, f"s_axi_{channel}valid").value = 1
+    for _ in range(room + 100):
+        await RisingEdge(dut.clk)
+        taken += int(ready.value)
+    assert taken == room
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def counts_violations(dut: Any) -> None:
     """Every broken rule is counted."""
     bench = MemoryBench(dut)

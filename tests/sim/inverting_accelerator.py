@@ -36,11 +36,11 @@ class InvertingAccelerator(wiring.Component):
     """
 
     interrupt: Signal
-    trace: data.View
+    monitor: data.View
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        ports = {"interrupt": Out(1), "trace": Out(TRACE_LAYOUT)}
+        ports = {"interrupt": Out(1), "monitor": Out(TRACE_LAYOUT)}
         super().__init__(axi4_lite_members() | axi4_members(config) | ports)
         self.bus: Any = _Prefixed(self)
 
@@ -87,7 +87,7 @@ class InvertingAccelerator(wiring.Component):
                 with m.If(self.bus.wready):
                     m.d.sync += self.bus.wvalid.eq(0)
                 with m.If(self.bus.bvalid):
-                    m.d.comb += [self.trace.done[0].eq(1), self.trace.index[0].eq(INDEX)]
+                    m.d.comb += [self.monitor.done[0].eq(1), self.monitor.index[0].eq(INDEX)]
                     self._proceed(m, self.bus.bresp, ErrorCode.AXI_WRITE, "FINISH")
             with m.State("FINISH"), m.If(~self._is(Fault.HANGS)):
                 m.d.sync += [status.busy.eq(0), status.done.eq(1), status.interrupt.eq(1)]
@@ -125,10 +125,10 @@ class InvertingAccelerator(wiring.Component):
         }
         for number, (name, _) in enumerate(COUNTERS):
             value = Value.cast(self.registers.values[name])
-            m.d.comb += self.trace.count[number].eq(counts.get(name, 0))
+            m.d.comb += self.monitor.count[number].eq(counts.get(name, 0))
             with m.If(self.registers.acts.CONTROL.start):
                 m.d.sync += value.eq(0)
-            with m.Elif(self.trace.count[number]):
+            with m.Elif(self.monitor.count[number]):
                 wrong = self._is(Fault.MISCOUNTS) & (name == "READ_BEATS")
                 m.d.sync += value.eq(value + (~wrong)[0])
 

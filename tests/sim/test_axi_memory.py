@@ -19,7 +19,7 @@ def test_memory(simulator, port, seed):
     result = run_bench(
         memory, "sim.benches.axi_memory", simulator, parameters={"port": port}, seed=seed
     )
-    assert len(result.tests) == 7
+    assert len(result.tests) == 10
 
 
 @pytest.mark.parametrize("name", ["axi_memory", "trace_monitor"])

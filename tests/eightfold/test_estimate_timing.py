@@ -1,0 +1,75 @@
+"""The estimate's constants are the hardware's, and its processes run in the order of time."""
+
+import pytest
+
+from eightfold.compiler import estimate_timing as timing
+from eightfold.compiler.estimate_clock import Change, Clock, Process
+from eightfold.config import PRESETS
+from hw import mover, ports
+from hw.command_fetch import CommandFetch
+from hw.command_queue import CommandQueue
+from hw.credit import CreditQueue
+from hw.mac_array import latency
+from hw.memory_reader import MemoryReader
+from hw.memory_writer import MemoryWriter
+from hw.parameter_records import BIAS, RECORD
+from hw.parameter_stream import ParameterStream
+from hw.partial_sums import PartialSums
+from hw.reciprocal import Reciprocal
+from hw.scratchpad import Scratchpad
+from hw.softmax_row import SoftmaxRow
+from hw.vector_lane import VectorLane
+from hw.vector_reader import VectorReader
+
+
+@pytest.mark.parametrize("config", PRESETS)
+def test_constants_are_those_of_the_hardware(config: str) -> None:
+    sizes = PRESETS[config]
+    softmax = SoftmaxRow(sizes)
+    levels = sizes.vector_lanes.bit_length() - 1
+    memory_reader = MemoryReader(sizes)
+    pairs = {
+        "QUEUE": (timing.QUEUE, CreditQueue.LATENCY),
+        "SCRATCHPAD": (timing.SCRATCHPAD, Scratchpad.READ_LATENCY),
+        "BURST": (timing.BURST, ports.BURST),
+        "READS": (timing.READS, memory_reader.outstanding),
+        "WRITES": (timing.WRITES, MemoryWriter.OUTSTANDING),
+        "WRITE_BEATS": (timing.WRITE_BEATS, MemoryWriter.BEATS),
+        "COMMAND_BEATS": (timing.COMMAND_BEATS, CommandFetch.DEPTH),
+        "FLIGHT": (timing.FLIGHT, CommandQueue.FLIGHT),
+        "PARAMETER_BEATS": (timing.PARAMETER_BEATS, ParameterStream.BEATS),
+        "RECORD": (timing.RECORD, RECORD),
+        "BIAS": (timing.BIAS, BIAS),
+        "REVISIT": (timing.REVISIT, PartialSums.REVISIT),
+        "array_latency": (timing.array_latency(sizes), latency(sizes)),
+        "MOVE_BEATS": (timing.MOVE_BEATS, mover.BEATS),
+        "VECTOR_LANE": (timing.VECTOR_LANE, VectorLane.LATENCY),
+        "VECTOR_AHEAD": (timing.VECTOR_AHEAD, VectorReader.DEPTH),
+        "SOFTMAX_MAXIMUM": (timing.SOFTMAX_MAXIMUM + levels, softmax.maximum_cycle),
+        "SOFTMAX_SUM": (timing.SOFTMAX_SUM + levels, softmax.sum_cycle),
+        "RECIPROCAL": (timing.RECIPROCAL, Reciprocal.LATENCY),
+    }
+    assert {name: pair for name, pair in pairs.items() if pair[0] != pair[1]} == {}
+
+
+def test_processes_run_in_the_order_of_their_cycles() -> None:
+    clock, seen = Clock(), []
+    change = Change(clock)
+
+    def process(name: str, *cycles: int) -> Process[None]:
+        for cycle in cycles:
+            yield cycle
+            seen.append((name, clock.now))
+        yield change
+        seen.append((name, clock.now))
+
+    def teller() -> Process[None]:
+        yield 40
+        change.tell()
+
+    clock.start(process("a", 3, 10, 9))
+    clock.start(process("b", 3, 20), cycle=5)
+    clock.start(teller())
+    clock.run()
+    expected = [("a", 3), ("b", 5), ("a", 10), ("a", 10), ("b", 20), ("a", 40), ("b", 40)]
+    assert seen == expected
