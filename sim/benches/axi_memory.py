@@ -207,7 +207,7 @@ async def writes_are_there_when_they_are_answered(dut: Any) -> None:
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
-@cocotb.parametrize((("channel", "room"), [("ar", 32), ("aw", 32), ("w", 512)]))
+@cocotb.parametrize((("channel", "room"), [("ar", 64), ("aw", 32), ("w", 512)]))
 async def takes_no_more_than_it_has_room_for(dut: Any, channel: str, room: int) -> None:
     """A channel is not ready when its queue is full, as long as nothing leaves it."""
     bench = MemoryBench(dut, latency=2000)
