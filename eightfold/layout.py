@@ -8,6 +8,8 @@ _DECLARATION = r"^  (wire|reg)( signed)?( \[\d+:\d+\])? {name}( = [^;\n]+)?;\n"
 _FLIP_FLOP = re.compile(r"^  always @\(posedge (\w+)\)\n((?:    (?!begin).*\n)+)", re.MULTILINE)
 _INITIAL = re.compile(r"^  initial begin\n((?:    \w+\[\d+\] = [^;\n]+;\n)+)  end\n", re.MULTILINE)
 _REPEATED = re.compile(r"(?<=[{,] )(\w[\w']*(?:\[[\d:]+\])?)((?:, \1)+)(?=,| })")
+_ONE_BIT = re.compile(r"\\(\w+)\[(\d+)\](?= )")
+"""The name that Yosys gives a register of which a single bit is left."""
 _WORD = re.compile(r"^    (\w+)\[(\d+)\] = ([^;\n]+);\n", re.MULTILINE)
 
 
@@ -17,9 +19,10 @@ def lay_out(text: str) -> str:
     Ports are declared in the module's header, all flip-flops of a clock are in one block, a memory
     that starts with the same word everywhere is filled by a loop, and a bit that is repeated in a
     concatenation is written once. Names that Yosys escapes, because SystemVerilog reserves them,
-    get an underscore instead.
+    get an underscore instead; so does the bit that is left of a register.
     """
     text = re.sub(r"\\(\w+) ", lambda match: _free(match[1], text), text)
+    text = _ONE_BIT.sub(r"\1_\2", text)
     text = _MODULE.sub(lambda match: _module(match[1], match[2], match[3]), text)
     return "\n".join(_REPEATED.sub(_replicated, line) for line in text.split("\n"))
 
