@@ -1,6 +1,8 @@
 """Kernel geometry along one axis of the input."""
 
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from golden.windows import Window
 
@@ -60,3 +62,10 @@ class Axis:
             stride=self.stride * factor,
             outputs=self.outputs // factor,
         )
+
+
+def alike(outputs: range, key: Callable[[int], Hashable]) -> Iterator[range]:
+    """Yield the longest runs of neighbouring outputs with the same ``key``."""
+    for _, run in groupby(outputs, key):
+        members = list(run)
+        yield range(members[0], members[-1] + 1)

@@ -1,12 +1,11 @@
 """Depthwise convolution and pools: a result channel needs the input channel of the same number."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from eightfold.compiler.axis import Axis
+from eightfold.compiler.axis import Axis, alike
 from eightfold.compiler.dense import Channels
 from eightfold.compiler.depthwise import Depthwise, emit_depthwise
 from eightfold.compiler.elementwise import MaxPool, emit_max_pool
@@ -44,14 +43,8 @@ class SummedByChannel(Windowed):
 
     def _slices(self, emitter: Emitter, staging: Staging, image: int, part: Part) -> None:
         """Emit the slices of a window, whose result is kept beside the room of the inputs."""
-        address, room = staging.room
-        result = len(part[2]) if staging.resident(self.target) is None else 0
-        inner = Staging(emitter, staging.places, (address, room - fits([result])))
+        inner, target = self.beside_result(emitter, staging, image, part)
         kernel = self.kernel((part[0][0], part[1][0]), part[2])
-        if result:
-            target = Tile.packed(address + inner.room[1], *part)
-        else:
-            target = staging.result_tile(self.target, self.target_shape, image, part)
         taps = self._taps(part, inner.room[1])
         for number, (rows, columns) in enumerate(taps):
             piece = kernel.window(rows, columns)
@@ -128,8 +121,8 @@ class SumPool(SummedByChannel):
 
     def emit_part(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> None:
         """Emit the commands for a part: one for each region with the same count."""
-        for rows in _equal_counts(self.rows, part[0]):
-            for columns in _equal_counts(self.columns, part[1]):
+        for rows in alike(part[0], self.rows.taps_inside):
+            for columns in alike(part[1], self.columns.taps_inside):
                 kernel = self.kernel((rows[0], columns[0]), part[2])
                 emit_depthwise(emitter, kernel, source.slice(part[2]), target, (rows, columns))
 
@@ -139,16 +132,6 @@ def window_counts(rows: Axis, columns: Axis) -> set[int]:
     vertical = {rows.taps_inside(output) for output in range(rows.outputs)}
     horizontal = {columns.taps_inside(output) for output in range(columns.outputs)}
     return {v * h for v in vertical for h in horizontal}
-
-
-def _equal_counts(axis: Axis, outputs: range) -> Iterator[range]:
-    """Yield runs of outputs with the same number of taps inside the input."""
-    first = outputs.start
-    for output in outputs:
-        if axis.taps_inside(output) != axis.taps_inside(first):
-            yield range(first, output)
-            first = output
-    yield range(first, outputs.stop)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -65,11 +65,8 @@ class Convolution(Windowed):
     def emit_part(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> None:
         """Emit the commands for a part, one channel group after the other."""
         for channels, depth in self._by_group(part[2]):
-            start = target.channels.start
-            local = target.slice(channels) if channels != target.channels else target
-            assert local.channels.start >= start
             kernel = self.kernel.some(channels, range(self.weights.shape[3]))
-            emit_dense(emitter, kernel, source.slice(depth), local, part[:2])
+            emit_dense(emitter, kernel, source.slice(depth), target.slice(channels), part[:2])
 
     def _emit_strips(self, emitter: Emitter, staging: Staging) -> None:
         whole = (range(0), range(0), range(0))
@@ -104,18 +101,12 @@ class Convolution(Windowed):
         self, emitter: Emitter, staging: Staging, image: int, part: Part, depth: range
     ) -> None:
         """Emit the slices of one position and lane group, whose result is kept beside the room."""
-        address, room = staging.room
-        result = len(part[2]) if staging.resident(self.target) is None else 0
-        inner = Staging(emitter, staging.places, (address, room - fits([result])))
+        inner, target = self.beside_result(emitter, staging, image, part)
         rows, columns = self.rows.inputs(part[0]), self.columns.inputs(part[1])
         window = len(rows) * len(columns)
         size = next((s for s in halvings(len(depth)) if 2 * fits([s * window]) <= inner.room[1]), 0)
         if not size:
             raise NoRoomError
-        if result:
-            target = Tile.packed(address + inner.room[1], *part)
-        else:
-            target = staging.result_tile(self.target, self.target_shape, image, part)
         slices = parts(depth, size)
         for piece in slices:
             inner.begin(fits([len(piece) * window]))

@@ -5,7 +5,7 @@ a kernel row is one run of bytes; a tail of K is covered by weights of 0.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,13 +46,7 @@ class Dense:
         """Return the part of the kernel for some output and some input channels."""
         weights = self.weights[outputs.start : outputs.stop, :, :, depth.start : depth.stop]
         parameters = {n: v[outputs.start : outputs.stop] for n, v in self.parameters.items()}
-        return Dense(
-            weights=weights,
-            parameters=parameters,
-            rows=self.rows,
-            columns=self.columns,
-            fill=self.fill,
-        )
+        return replace(self, weights=weights, parameters=parameters)
 
     def merged(self, pixel_pitch: int) -> bool:
         """Return whether a kernel row is one run of bytes."""

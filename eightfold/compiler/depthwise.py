@@ -6,7 +6,7 @@ into passes that add up in the partial sums.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -39,24 +39,18 @@ class Depthwise:
 
     def window(self, rows: range, columns: range) -> "Depthwise":
         """Return the kernel of some of its rows and columns, in their places."""
-        return Depthwise(
+        return replace(
+            self,
             weights=self.weights[rows.start : rows.stop, columns.start : columns.stop],
-            parameters=self.parameters,
             rows=self.rows.some(rows),
             columns=self.columns.some(columns),
-            fill=self.fill,
         )
 
     def some(self, channels: range) -> "Depthwise":
         """Return the kernel of some channels."""
         part = slice(channels.start, channels.stop)
-        return Depthwise(
-            weights=self.weights[:, :, part],
-            parameters={name: values[part] for name, values in self.parameters.items()},
-            rows=self.rows,
-            columns=self.columns,
-            fill=self.fill,
-        )
+        parameters = {name: values[part] for name, values in self.parameters.items()}
+        return replace(self, weights=self.weights[:, :, part], parameters=parameters)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,9 +176,7 @@ def emit_depthwise(
         # Lanes without a byte of their own: a command for each group.
         for first in range(0, kernel.depth, group):
             local = range(first, min(first + group, kernel.depth))
-            piece = Scan(
-                kernel=kernel.some(local), outputs=scan.outputs, taps=scan.taps, skip=scan.skip
-            )
+            piece = replace(scan, kernel=kernel.some(local))
             channels = range(
                 source.channels.start + local.start, source.channels.start + local.stop
             )

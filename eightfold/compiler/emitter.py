@@ -57,9 +57,10 @@ class Emitter:
     def __post_init__(self) -> None:
         self._tables = OrderedDict((number, b"") for number in range(self.config.tables))
 
-    def begin(self, version: int, configuration: int, memories: int) -> None:
-        """Start the stream."""
-        fields = {"version": version, "configuration": configuration, "memories": memories}
+    def begin(self) -> None:
+        """Start the stream, with what it was compiled for."""
+        configuration, memories = isa.configuration_words(self.config)
+        fields = {"version": isa.VERSION, "configuration": configuration, "memories": memories}
         self._issue(isa.BEGIN, fields, None)
 
     def end(self) -> None:
@@ -91,8 +92,8 @@ class Emitter:
         """Stream requantization parameters: fields of `isa.REQUANTIZE_LAYOUT`, (channels,) each."""
         records = pack(isa.REQUANTIZE_LAYOUT, channels)
         bias = np.asarray(channels["bias"], dtype="<i4")
-        rest = [pack(isa.REQUANTIZE_LAYOUT, {**channels, "bias": 0 * bias})]
-        shared = len(set(rest[0])) == 1
+        without_bias = pack(isa.REQUANTIZE_LAYOUT, {**channels, "bias": 0 * bias})
+        shared = len(set(without_bias)) == 1
         content = (
             records[0].to_bytes(16, "little") + bias.tobytes()
             if shared

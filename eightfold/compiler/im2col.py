@@ -6,11 +6,10 @@ other: a strip. In a strip every window is one run of bytes, and windows of neig
 overlap, so only the columns are copied more than once.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from eightfold.compiler.axis import Axis
+from eightfold.compiler.axis import Axis, alike
 from eightfold.compiler.dense import Dense, emit_dense
 from eightfold.compiler.emitter import Emitter
 from eightfold.compiler.tile import Tile
@@ -63,7 +62,7 @@ class Im2col:
         kernel = self.kernel
         height, width = kernel.rows.outputs, kernel.columns.outputs
         emitter.move((Space.FILL, 0), (Space.SCRATCHPAD, room), self.room, (), kernel.fill)
-        for columns in self._alike():
+        for columns in alike(range(width), self._clipped):
             self._copy(emitter, source, room, columns)
         flat = Dense(
             weights=kernel.weights.reshape(kernel.outputs, 1, 1, -1),
@@ -81,15 +80,6 @@ class Im2col:
             pixel_pitch=self.strip,
         )
         emit_dense(emitter, flat, windows, target, (range(height), range(width)))
-
-    def _alike(self) -> Iterator[range]:
-        """Yield runs of output columns whose windows lack the same columns of the input."""
-        axis, first = self.kernel.columns, 0
-        for column in range(axis.outputs):
-            if self._clipped(column) != self._clipped(first):
-                yield range(first, column)
-                first = column
-        yield range(first, axis.outputs)
 
     def _clipped(self, column: int) -> tuple[int, int]:
         """Return how many columns of a window lie left and right of the input."""

@@ -93,7 +93,6 @@ def plan(
         steps = [step for step, size in needs.items() if size]
         merged = [_merged([tensors[t] for t in group]) for group in resident]
         own = [Block(needs[step], step, step) for step in steps]
-        # Room for the steps that cannot do without it goes first.
         offsets = allocate([*merged, *own], capacity)
         homeless = [i for i, offset in enumerate(offsets) if offset is None]
         if not homeless:

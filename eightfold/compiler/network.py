@@ -7,7 +7,6 @@ from math import prod
 
 import numpy as np
 
-from eightfold import isa
 from eightfold.compiler.alias import Alias
 from eightfold.compiler.channels import CompileError
 from eightfold.compiler.emitter import Emitter, Issued
@@ -110,7 +109,7 @@ class _NetworkCompiler:
         )
         arena, arena_size = self._arena(blocks, layout.tensors)
         emitter = Emitter(self.config)
-        self._begin(emitter)
+        emitter.begin()
         loaded: set[int] = set()
         for operator in self.operators:
             emitter.operator = operator.index
@@ -232,9 +231,6 @@ class _NetworkCompiler:
                 _load(emitter, outside, resident[storage], self.graph.tensors[storage].shape)
         return places
 
-    def _computed_storage(self, storage: int) -> bool:
-        return self._computed(storage)
-
     def _store(
         self,
         emitter: Emitter,
@@ -251,10 +247,6 @@ class _NetworkCompiler:
         size = prod(self.graph.tensors[storage].shape)
         target = (Space.ARENA, arena[storage])
         emitter.move((Space.SCRATCHPAD, resident[storage]), target, size)
-
-    def _begin(self, emitter: Emitter) -> None:
-        configuration, memories = isa.configuration_words(self.config)
-        emitter.begin(isa.VERSION, configuration, memories)
 
 
 class _MoreRoom(Exception):  # noqa: N818 - a signal within this module, not an error

@@ -29,7 +29,6 @@ class Staging:
     places: Mapping[int, Place]
     room: tuple[int, int]
     _next: int = field(default=0, init=False)
-    _end: int = field(default=0, init=False)
     _half: int = field(default=1, init=False)
 
     def resident(self, tensor: int) -> int | None:
@@ -43,11 +42,10 @@ class Staging:
         if size > room:
             raise NoRoomError
         if size > room // 2:
-            self._next, self._end = address, address + room
+            self._next = address
             return
         self._half = 1 - self._half
         self._next = address + self._half * aligned(room // 2)
-        self._end = self._next + size
 
     def take(self, size: int) -> int:
         """Return the address of ``size`` bytes of the part's room."""

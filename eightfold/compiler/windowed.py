@@ -70,6 +70,21 @@ class Windowed:
                 sizes.append(len(piece[0]) * len(piece[1]) * len(piece[2]))
         return fits(sizes)
 
+    def beside_result(
+        self, emitter: Emitter, staging: Staging, image: int, part: Part
+    ) -> tuple[Staging, Tile]:
+        """Return the result of a part, at the end of the room if need be, and what is left of it.
+
+        For parts whose inputs come one after the other.
+        """
+        address, room = staging.room
+        if staging.resident(self.target) is None:
+            room -= fits([len(part[0]) * len(part[1]) * len(part[2])])
+            target = Tile.packed(address + room, *part)
+        else:
+            target = staging.result_tile(self.target, self.target_shape, image, part)
+        return Staging(emitter, staging.places, (address, room)), target
+
     def _parts(self, emitter: Emitter, staging: Staging) -> Iterator[Part]:
         """Yield parts: whole rows if possible, then fewer channels, then fewer columns."""
         _, height, width, depth = self.target_shape

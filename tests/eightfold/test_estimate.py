@@ -52,7 +52,7 @@ def compiled(emitter: Emitter) -> Compiled:
 
 def begun(config: str) -> Emitter:
     emitter = Emitter(CONFIGS[config])
-    emitter.begin(isa.VERSION, *isa.configuration_words(emitter.config))
+    emitter.begin()
     return emitter
 
 
