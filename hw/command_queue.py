@@ -182,11 +182,12 @@ class CommandQueue(wiring.Component):
         return flight.w_rdy
 
     def _count(self, m: Module) -> None:
-        """Count the commands from their last word to their end."""
+        """Count the commands from the cycle after their last word to their end."""
         unfinished = Signal(range(self.config.command_queue + self.FLIGHT + 2))
         more, idle, partial = Signal(), Signal(init=1), Signal()
         accepted = self.words.valid & self.words.ready
-        m.d.comb += [more.eq(accepted & self.last), self.idle.eq(idle & ~partial)]
+        m.d.comb += self.idle.eq(idle & ~partial & ~more)
+        m.d.sync += more.eq(accepted & self.last)  # counted a cycle later, for the clock's sake
         with m.If(accepted):
             m.d.sync += partial.eq(~self.last)
         with m.If(more & ~self.done):

@@ -29,8 +29,8 @@ class CreditQueue(wiring.Component):
 
     Members
     -------
-    available : ``Out(1)``
-        A credit may be taken in this cycle. From a register.
+    available, several : ``Out(1)``
+        A credit may be taken in this cycle; there are more than one. From registers.
     take : ``In(1)``
         Takes a credit; only while ``available``.
     push : ``In(1)``
@@ -50,6 +50,7 @@ class CreditQueue(wiring.Component):
     """Cycles from a push into an empty queue to ``o.valid``."""
 
     available: Signal
+    several: Signal
     take: Signal
     push: Signal
     push_data: Value
@@ -62,6 +63,7 @@ class CreditQueue(wiring.Component):
         super().__init__(
             {
                 "available": Out(1),
+                "several": Out(1),
                 "take": In(1),
                 "push": In(1),
                 "push_data": In(shape),
@@ -71,13 +73,14 @@ class CreditQueue(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        credits, available = Signal(range(self.depth + 1), init=self.depth), Signal(init=1)
+        credits = Signal(range(self.depth + 1), init=self.depth)
+        available, several = Signal(init=1), Signal(init=1)
         returned = self.o.valid & self.o.ready
-        m.d.comb += self.available.eq(available)
+        m.d.comb += [self.available.eq(available), self.several.eq(several)]
         with m.If(self.take & ~returned):
-            m.d.sync += [credits.eq(credits - 1), available.eq(credits != 1)]
+            m.d.sync += [credits.eq(credits - 1), available.eq(several), several.eq(credits > 2)]
         with m.Elif(returned & ~self.take):
-            m.d.sync += [credits.eq(credits + 1), available.eq(1)]
+            m.d.sync += [credits.eq(credits + 1), available.eq(1), several.eq(available)]
         self._queue(m)
         return m
 

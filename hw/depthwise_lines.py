@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
 from hw.delay import delay
-from hw.issue import line_layout, step_layout
+from hw.issue_words import line_layout, step_layout
 
 
 def older_layout(config: AcceleratorConfig) -> data.ArrayLayout:

@@ -1,60 +1,37 @@
 """The front end of the MAC array: when a vector of activations may enter the pipeline."""
 
-from amaranth.hdl import Cat, Module, Signal, Value, signed, unsigned
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
 from eightfold.streams import activation_layout
-from hw.partial_sums import PartialSums
-
-
-def step_layout(config: AcceleratorConfig) -> data.StructLayout:
-    """Return what moves the lanes' operands: a vector, and whether weights change with it."""
-    return data.StructLayout(
-        {
-            "bytes": data.ArrayLayout(signed(8), config.width),
-            "valid": unsigned(1),
-            "depthwise": unsigned(1),
-            "swap": unsigned(1),
-        }
-    )
-
-
-def line_layout(config: AcceleratorConfig) -> data.StructLayout:
-    """Return where the lines keep a vector, and where they find the one of a row before."""
-    place = range(config.line_depth)
-    return data.StructLayout({"push": unsigned(1), "write": place, "read": place})
-
-
-REASON_LAYOUT = data.StructLayout(
-    {"issue": 1, "weights": 1, "parameters": 1, "held": 1},
+from hw.issue_words import (
+    REASON_LAYOUT,
+    SUPPLY_LAYOUT,
+    left,
+    line_layout,
+    step_layout,
+    sum_layout,
 )
-"""What the front end does in a cycle in which it has a vector, or what the vector waits for."""
-
-
-def sum_layout(config: AcceleratorConfig) -> data.StructLayout:
-    """Return what becomes of a vector's dot products, lane by lane the same."""
-    return data.StructLayout(
-        {
-            "slot": range(config.psum_depth),
-            "first": unsigned(1),
-            "store": unsigned(1),  # the sum stays in its slot
-            "send": unsigned(1),  # the sum leaves through the requantizer
-            "retire": unsigned(1),  # the bank before this one is not needed any more
-        }
-    )
+from hw.partial_sums import PartialSums
 
 
 class Issue(wiring.Component):
     """Hold a vector until its weights, parameters, partial sum and result's place are there.
 
+    Whether a vector may go is decided a cycle before, from registers: one vector waits for that,
+    the next one behind it. What a vector in front uses up in that cycle counts as gone, what comes
+    back in it does not count yet, except weights: those may change every few cycles.
+
     Timing
     ------
-    One vector per cycle; ``step``, ``line`` and ``sum`` come from registers, two cycles after the
-    vector if nothing holds it. A vector that reads a partial sum waits until the sum is
-    `PartialSums.REVISIT` cycles old, so results do not depend on the order in which slots are
-    visited.
+    One vector per cycle; ``step``, ``line`` and ``sum`` come from registers, three cycles after the
+    vector if nothing holds it. ``activations.ready`` depends on registers only. A vector that reads
+    a partial sum waits until the sum is `PartialSums.REVISIT` cycles old, so results do not depend
+    on the order in which slots are visited.
 
     Parameters
     ----------
@@ -64,11 +41,10 @@ class Issue(wiring.Component):
     Members
     -------
     activations : ``In(stream.Signature(activation_layout(config)))``
-    weights_full, parameters_ready, credit : ``In(1)``
+    weights, parameters, credit : ``In(SUPPLY_LAYOUT)``
         What ``next_weights``, ``next_parameters`` and a result need.
-    take, spend : ``Out(1)``
-        Parameters and the result's place are used up in this cycle. Weights are a cycle later,
-        with ``step.swap``: then ``weights_full`` must tell of the next ones.
+    swap, take, spend : ``Out(1)``
+        Weights, parameters and the result's place are used up in this cycle. From two registers.
     reason : ``Out(REASON_LAYOUT)``
         One bit, or none without a vector.
     step : ``Out(step_layout(config))``
@@ -80,9 +56,10 @@ class Issue(wiring.Component):
     """
 
     activations: stream.Interface
-    weights_full: Signal
-    parameters_ready: Signal
-    credit: Signal
+    weights: data.View
+    parameters: data.View
+    credit: data.View
+    swap: Signal
     take: Signal
     spend: Signal
     reason: data.View
@@ -96,9 +73,10 @@ class Issue(wiring.Component):
         super().__init__(
             {
                 "activations": In(stream.Signature(activation_layout(config))),
-                "weights_full": In(1),
-                "parameters_ready": In(1),
-                "credit": In(1),
+                "weights": In(SUPPLY_LAYOUT),
+                "parameters": In(SUPPLY_LAYOUT),
+                "credit": In(SUPPLY_LAYOUT),
+                "swap": Out(1),
                 "take": Out(1),
                 "spend": Out(1),
                 "reason": Out(REASON_LAYOUT),
@@ -111,33 +89,61 @@ class Issue(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        held, valid = Signal(activation_layout(self.config), reset_less=True), Signal()
-        go, load = Signal(), Signal()
-        may_swap, may_advance = ~held.next_weights | self.weights_full, self._may_advance(held)
-        may_sum = ~self._revisits(m, load, go, held) & self._may_send(held)
+        layout = activation_layout(self.config)
+        behind, held = (Signal(layout, name=n, reset_less=True) for n in ("behind", "held"))
+        waiting, valid, go = (Signal(name=name) for name in ("waiting", "valid", "go"))
+        moves, load = Signal(), Signal()
         m.d.comb += [
-            go.eq(valid & may_swap & may_advance & may_sum),
-            self.reason.issue.eq(go),
-            self.reason.weights.eq(valid & ~may_swap),
-            self.reason.parameters.eq(valid & may_swap & ~may_advance),
-            self.reason.held.eq(valid & may_swap & may_advance & ~may_sum),
-            self.activations.ready.eq(go | ~valid),
+            moves.eq(go | ~valid),
+            self.activations.ready.eq(moves | ~waiting),
             load.eq(self.activations.valid & self.activations.ready),
+            self.swap.eq(go & held.next_weights),
             self.take.eq(go & held.next_parameters),
             self.spend.eq(go & held.fire & held.last),
         ]
         with m.If(self.activations.ready):
-            m.d.sync += valid.eq(self.activations.valid)
+            m.d.sync += waiting.eq(self.activations.valid)
         with m.If(load):
-            m.d.sync += held.eq(self.activations.payload)
+            m.d.sync += behind.eq(self.activations.payload)
+        with m.If(moves):
+            m.d.sync += [valid.eq(waiting), held.eq(behind)]
+        young = self._young(m, load, moves, (waiting, behind), (valid, go, held))
+        self._decide(m, go, moves, (waiting, behind), (valid, held), young)
         self._send(m, held, go)
         return m
 
-    def _may_advance(self, held: data.View) -> Value:
-        return ~held.next_parameters | self.parameters_ready
+    def _decide(
+        self,
+        m: Module,
+        go: Signal,
+        moves: Signal,
+        behind: tuple[Signal, data.View],
+        held: tuple[Signal, data.View],
+        young: Sequence[Value],
+    ) -> None:
+        """Decide if the vector that is held in the next cycle goes in it, or what it waits for."""
+        chosen = {
+            name: Mux(moves, behind[1][name], held[1][name])
+            for name in ("next_weights", "next_parameters", "fire", "last")
+        }
+        there = Mux(moves, behind[0], held[0])
+        weights = ~chosen["next_weights"] | left(self.weights, self.swap)
+        parameters = ~chosen["next_parameters"] | self._left_parameters()
+        place = ~(chosen["fire"] & chosen["last"]) | self._left_credit()
+        sums = place & ~Mux(moves, *young)
+        m.d.sync += [
+            go.eq(there & weights & parameters & sums),
+            self.reason.weights.eq(there & ~weights),
+            self.reason.parameters.eq(there & weights & ~parameters),
+            self.reason.held.eq(there & weights & parameters & ~sums),
+        ]
+        m.d.comb += self.reason.issue.eq(go)
 
-    def _may_send(self, held: data.View) -> Value:
-        return ~(held.fire & held.last) | self.credit
+    def _left_parameters(self) -> Value:
+        return left(self.parameters, self.take)
+
+    def _left_credit(self) -> Value:
+        return left(self.credit, self.spend)
 
     def _send(self, m: Module, held: data.View, go: Signal) -> None:
         """Register the vector for the lanes."""
@@ -151,7 +157,7 @@ class Issue(wiring.Component):
             self.step.bytes.eq(held.bytes),
             self.step.depthwise.eq(held.depthwise),
             self.step.valid.eq(go),
-            self.step.swap.eq(go & held.next_weights),
+            self.step.swap.eq(self.swap),
             self.sum.slot.eq(held.slot),
             self.sum.first.eq(held.first),
             self.sum.store.eq(go & held.fire & ~held.last),
@@ -168,26 +174,52 @@ class Issue(wiring.Component):
             self.line.read.eq(place - held.line),
         ]
 
-    def _revisits(self, m: Module, load: Signal, go: Signal, held: data.View) -> Value:
-        """Return whether the held vector reads a sum that is still on its way to the RAM.
+    def _young(
+        self,
+        m: Module,
+        load: Signal,
+        moves: Signal,
+        behind: tuple[Signal, data.View],
+        held: tuple[Signal, Signal, data.View],
+    ) -> tuple[Value, Value]:
+        """Return whether the vector behind, and the held one, read a sum too young in a cycle.
 
-        The comparisons are made while the vector is loaded, against the vectors issued in this
-        cycle and the ones before; what is left for later is to count the cycles.
+        The comparisons are made while a vector is taken: with those that were issued in that cycle
+        and before, after which the cycles are counted, and with the one in front of it.
         """
-        cycles = PartialSums.REVISIT - 1
+        cycles = PartialSums.REVISIT - 2
+        waiting, ahead = behind
+        valid, go, leaving = held
         new = self.activations.payload
-        writes, slot = held.fire & ~held.last, held.slot
-        recent: list[Value] = []
-        for age in range(cycles):
-            recent.append(writes & new.fire & ~new.first & (slot == new.slot))
-            stored = Signal(name=f"stored{age}")
-            stored_slot = Signal.like(held.slot, name=f"stored_slot{age}", reset_less=True)
-            m.d.sync += [stored.eq(writes & go if age == 0 else writes), stored_slot.eq(slot)]
-            writes, slot = stored, stored_slot
-        wait = Signal(cycles)
-        m.d.sync += wait.eq(wait >> 1)
+        # What the vectors issued in this cycle and before, latest first, keep the new one from.
+        recent = [go & self._reads(new, self._stores(leaving), leaving.slot)]
+        stored, slot = self.sum.store, self.sum.slot
+        for age in range(1, cycles):
+            recent.append(self._reads(new, stored, slot))
+            older = Signal(name=f"stored{age}")
+            older_slot = Signal.like(self.sum.slot, name=f"stored_slot{age}", reset_less=True)
+            m.d.sync += [older.eq(stored), older_slot.eq(slot)]
+            stored, slot = older, older_slot
+        in_front, behind_wait, held_wait = Signal(), Signal(cycles), Signal(cycles)
+        m.d.sync += behind_wait.eq(behind_wait >> 1)
         with m.If(load):
-            # A held vector is issued if another one is loaded; one issued before does not count.
-            valid = [Value.cast(recent[0]) & go, *recent[1:]]
-            m.d.sync += wait.eq(Cat(Cat(*valid[: cycles - left]).any() for left in range(cycles)))
-        return wait[0]
+            waits = [Cat(*recent[: cycles - left]).any() for left in range(cycles)]
+            unissued = valid & ~go & self._reads(new, self._stores(leaving), leaving.slot)
+            m.d.sync += [
+                behind_wait.eq(Cat(waits)),
+                in_front.eq(
+                    Mux(waiting, self._reads(new, self._stores(ahead), ahead.slot), unissued)
+                ),
+            ]
+        blocked = go & in_front
+        m.d.sync += held_wait.eq(held_wait >> 1)
+        with m.If(moves):
+            m.d.sync += held_wait.eq(Mux(blocked, (1 << cycles) - 1, behind_wait >> 1))
+        return blocked | behind_wait[0], held_wait[0]
+
+    def _stores(self, vector: data.View) -> Value:
+        return vector.fire & ~vector.last
+
+    def _reads(self, vector: data.View, stored: Value, slot: Value) -> Value:
+        """Return whether a vector reads the partial sum that another one stores."""
+        return stored & vector.fire & ~vector.first & (slot == vector.slot)

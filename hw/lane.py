@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import REQUANTIZE_LAYOUT
 from hw.dot_product import DotProduct
-from hw.issue import step_layout
+from hw.issue_words import step_layout
 from hw.lane_control import lane_control_layout
 from hw.parameters import ParameterMemory
 from hw.partial_sums import PartialSums

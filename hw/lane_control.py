@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from eightfold.config import AcceleratorConfig
 from hw import dot_product
 from hw.delay import delay
-from hw.issue import sum_layout
+from hw.issue_words import sum_layout
 from hw.parameters import bank_layout
 from hw.partial_sums import PartialSums
 from hw.requantize_pipeline import RequantizePipeline

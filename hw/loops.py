@@ -1,13 +1,23 @@
 """Nested loops in hardware: addresses that advance by a stride per loop, one iteration a cycle."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 
-def loops_layout(levels: int, addresses: Mapping[str, int], count_bits: int) -> data.StructLayout:
+class Address(NamedTuple):
+    """Width of an address, and the numbers of the loops that have a stride for it, ascending."""
+
+    bits: int
+    loops: Sequence[int]
+
+
+def loops_layout(
+    levels: int, addresses: Mapping[str, Address], count_bits: int
+) -> data.StructLayout:
     """Return a nest of loops: iterations of each, innermost first, and each address's steps."""
     return data.StructLayout(
         {
@@ -15,21 +25,21 @@ def loops_layout(levels: int, addresses: Mapping[str, int], count_bits: int) -> 
             **{
                 name: data.StructLayout(
                     {
-                        "start": unsigned(bits),
-                        "strides": data.ArrayLayout(signed(bits), levels),
+                        "start": unsigned(address.bits),
+                        "strides": data.ArrayLayout(signed(address.bits), len(address.loops)),
                     }
                 )
-                for name, bits in addresses.items()
+                for name, address in addresses.items()
             },
         }
     )
 
 
-def iteration_layout(levels: int, addresses: Mapping[str, int]) -> data.StructLayout:
+def iteration_layout(levels: int, addresses: Mapping[str, Address]) -> data.StructLayout:
     """Return one iteration: the addresses by name, and where it stands in the loops."""
     return data.StructLayout(
         {
-            **{name: unsigned(bits) for name, bits in addresses.items()},
+            **{name: unsigned(address.bits) for name, address in addresses.items()},
             "ends": unsigned(levels),  # bit k: loop k is in its last iteration
             "last": unsigned(1),  # all of them are
         }
@@ -40,21 +50,21 @@ class Loops(wiring.Component):
     """Count through nested loops, loop 0 fastest, and keep addresses.
 
     In iteration ``(i[levels - 1], ..., i[0])`` each address is
-    ``start + sum(i[k] * strides[k])``, modulo 2 to its width.
+    ``start + sum(i[loop] * stride)``, over the loops that have one, modulo 2 to its width.
 
     Timing
     ------
     One iteration per cycle, the first one in the cycle after the loops' transfer. The next loops
     are taken with the last iteration. ``o`` comes from registers; ``i.ready`` follows ``o.ready``
-    combinationally. The loop that advances next is known from a register, so that a cycle has one
-    choice among ``levels`` operands and one addition.
+    combinationally. What each address does next is known from registers, so that a cycle has one
+    choice among its strides and one addition; ``o.ready`` only enables registers.
 
     Parameters
     ----------
     levels
         Number of loops, at least 1.
     addresses
-        Name and width of each address.
+        Name, width and loops of each address.
     count_bits
         Width of a loop's number of iterations, 1 to 2^count_bits.
 
@@ -72,7 +82,7 @@ class Loops(wiring.Component):
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, levels: int, addresses: Mapping[str, int], count_bits: int = 16) -> None:
+    def __init__(self, levels: int, addresses: Mapping[str, Address], count_bits: int = 16) -> None:
         if levels < 1:
             raise ValueError(f"levels must be at least 1, not {levels}")
         self.levels, self.addresses, self.count_bits = levels, dict(addresses), count_bits
@@ -85,76 +95,103 @@ class Loops(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        load, step = Signal(), Signal()
+        enable, restart = Signal(), Signal()
         m.d.comb += [
-            self.i.ready.eq(~self.o.valid | (self.o.ready & self.o.payload.last)),
-            load.eq(self.i.valid & self.i.ready),
-            step.eq(self.o.valid & self.o.ready),
+            enable.eq(~self.o.valid | self.o.ready),
+            restart.eq(~self.o.valid | self.o.payload.last),
+            self.i.ready.eq(enable & restart),
         ]
-        with m.If(load):
-            m.d.sync += self.o.valid.eq(1)
-        with m.Elif(step & self.o.payload.last):
-            m.d.sync += self.o.valid.eq(0)
-        level = self._count(m, load, step)
-        for name, bits in self.addresses.items():
-            self._address(m, name, bits, level, load, step)
+        with m.If(enable & restart):
+            m.d.sync += self.o.valid.eq(self.i.valid)
+        # Bit k: after this iteration, loop k and those inside it start again.
+        wraps, next_wraps = Signal(self.levels), Signal(self.levels)
+        ends = self._count(m, wraps, enable, restart)
+        m.d.comb += [next_wraps[k].eq(ends[: k + 1].all()) for k in range(self.levels)]
+        m.d.comb += self.o.payload.last.eq(wraps[-1])
+        with m.If(enable):
+            m.d.sync += [self.o.payload.ends.eq(ends), wraps.eq(next_wraps)]
+        for name, address in self.addresses.items():
+            self._address(m, name, address, wraps, next_wraps, enable, restart)
         return m
 
-    def _count(self, m: Module, load: Value, step: Value) -> Signal:
-        """Add the counters, and return the loop that advances after this iteration."""
-        level = Signal(range(self.levels))
+    def _count(self, m: Module, wraps: Signal, enable: Value, restart: Value) -> Signal:
+        """Add the counters, and return which loops the next iteration ends."""
         ends = Signal(self.levels)
         for k in range(self.levels):
             count = self.i.payload.counts[k]
-            left, restart = (
+            left, again = (
                 Signal(self.count_bits, name=f"{name}{k}", reset_less=True)
-                for name in ("left", "restart")
+                for name in ("left", "again")
             )
             single = Signal(name=f"single{k}", reset_less=True)
-            with m.If(load):
-                m.d.comb += ends[k].eq(count == 1)
-                m.d.sync += [left.eq(count - 1), restart.eq(count - 1), single.eq(count == 1)]
-            with m.Elif(
-                level > k if k < self.levels - 1 else Const(0)
-            ):  # a loop around this one advances: start again
-                m.d.comb += ends[k].eq(single)
-                with m.If(step):
-                    m.d.sync += left.eq(restart)
-            with m.Elif(level == k):
-                m.d.comb += ends[k].eq(left == 1)
-                with m.If(step):
-                    m.d.sync += left.eq(left - 1)
-            with m.Else():
-                m.d.comb += ends[k].eq(self.o.payload.ends[k])
-        with m.If(load | step):
-            m.d.sync += [
-                self.o.payload.ends.eq(ends),
-                self.o.payload.last.eq(ends.all()),
-                level.eq(self._lowest_clear(ends)),
-            ]
-        return level
-
-    def _lowest_clear(self, ends: Signal) -> Value:
-        """Return the innermost loop that is not in its last iteration."""
-        lowest: Value = Value.cast(self.levels - 1)
-        for k in reversed(range(self.levels - 1)):
-            lowest = Mux(ends[k], lowest, k)
-        return lowest
+            next_left = Signal(self.count_bits, name=f"next_left{k}")
+            m.d.comb += [next_left.eq(left), ends[k].eq(self.o.payload.ends[k])]
+            with m.If(restart):
+                m.d.comb += [next_left.eq(count - 1), ends[k].eq(count == 1)]
+            with m.Elif(wraps[k]):
+                m.d.comb += [next_left.eq(again), ends[k].eq(single)]
+            with m.Elif(wraps[k - 1] if k else Const(1)):
+                m.d.comb += [next_left.eq(left - 1), ends[k].eq(left == 1)]
+            with m.If(enable):
+                m.d.sync += left.eq(next_left)
+                with m.If(restart):
+                    m.d.sync += [again.eq(count - 1), single.eq(count == 1)]
+        return ends
 
     def _address(
-        self, m: Module, name: str, bits: int, level: Signal, load: Value, step: Value
+        self,
+        m: Module,
+        name: str,
+        address: Address,
+        wraps: Signal,
+        next_wraps: Signal,
+        enable: Value,
+        restart: Value,
     ) -> None:
-        """Add the registers of one address: where each loop stands with those inside it at 0."""
-        loops = self.i.payload[name]
-        positions, strides = (
-            [Signal(bits, name=f"{name}_{what}{k}", reset_less=True) for k in range(self.levels)]
-            for what in ("position", "stride")
+        """Add the registers of one address: where each of its loops stands, those inside it at 0.
+
+        After an iteration the innermost of its loops that does not start again goes on: by its
+        stride if it is the one that advances, by nothing if a loop inside it does.
+        """
+        nest, loops, bits = self.i.payload[name], address.loops, address.bits
+        outermost = bool(loops) and loops[-1] == self.levels - 1
+        positions = [
+            Signal(bits, name=f"{name}_position{j}", reset_less=True)
+            for j in range(len(loops) + (not outermost))  # the last one: of the loops outside
+        ]
+        strides = [
+            Signal(bits, name=f"{name}_stride{j}", reset_less=True) for j in range(len(loops))
+        ]
+        going, adding = (
+            Signal(range(len(loops) + 1), name=f"{name}_{what}", reset_less=True)
+            for what in ("going", "adding")
         )
+        next_going, advances = self._choice(loops, next_wraps)
         total = Signal(bits, name=f"{name}_next")
-        m.d.comb += total.eq(Array(positions)[level] + Array(strides)[level])
-        m.d.comb += self.o.payload[name].eq(positions[0])
-        for k in range(self.levels):
-            with m.If(load):
-                m.d.sync += [positions[k].eq(loops.start), strides[k].eq(loops.strides[k])]
-            with m.Elif(step & (level >= k)):
-                m.d.sync += positions[k].eq(total)
+        m.d.comb += [
+            total.eq(Array(positions)[going] + Array([*strides, 0])[adding]),
+            self.o.payload[name].eq(positions[0]),
+        ]
+        with m.If(enable):
+            m.d.sync += [
+                going.eq(next_going),
+                adding.eq(Mux(advances, next_going, len(loops))),
+            ]
+            with m.If(restart):
+                m.d.sync += [
+                    stride.eq(new) for stride, new in zip(strides, nest.strides, strict=True)
+                ]
+        for j, position in enumerate(positions):
+            moves = wraps[loops[j - 1]] if j else Const(1)
+            with m.If(enable & (moves | restart)):
+                m.d.sync += position.eq(Mux(restart, nest.start, total))
+
+    def _choice(self, loops: Sequence[int], wraps: Signal) -> tuple[Value, Value]:
+        """Return which of an address's loops goes on, and whether it advances."""
+        going: Value = Const(len(loops))
+        advances: Value = Const(0)
+        for j in reversed(range(len(loops))):
+            inner = wraps[loops[j] - 1] if loops[j] else Const(1)
+            going = Mux(wraps[loops[j]], going, j)
+            advances = Mux(wraps[loops[j]], advances, inner)
+        return going, advances

@@ -9,7 +9,8 @@ from eightfold.streams import activation_layout, parameter_layout, result_layout
 from hw.credit import CreditQueue
 from hw.delay import delay
 from hw.depthwise_lines import DepthwiseLines, older_layout
-from hw.issue import REASON_LAYOUT, Issue, step_layout
+from hw.issue import Issue
+from hw.issue_words import REASON_LAYOUT, step_layout
 from hw.lane import Lane
 from hw.lane_control import LaneControl, lane_control_layout, result_cycle
 from hw.parameters import ParameterLoader, parameter_write_layout
@@ -21,8 +22,8 @@ GROUP = 4
 
 def latency(config: AcceleratorConfig) -> int:
     """Return the cycles from an activation vector to its result if nothing holds it."""
-    # Two registers of the front end, those on the way to a lane, the lane, the queue.
-    return 2 + LaneControl.AHEAD + result_cycle(config) + CreditQueue.LATENCY
+    # Three registers of the front end, those on the way to a lane, the lane, the queue.
+    return 3 + LaneControl.AHEAD + result_cycle(config) + CreditQueue.LATENCY
 
 
 class LaneGroup(wiring.Component):
@@ -168,10 +169,11 @@ class MacArray(wiring.Component):
         connect(m, flipped(self.parameters), parameters.words)
         connect(m, queue.o, flipped(self.results))
         m.d.comb += [
-            issue.weights_full.eq(weights.full),
-            issue.parameters_ready.eq(parameters.ready),
-            issue.credit.eq(queue.available),
-            weights.swap.eq(issue.step.swap),
+            issue.weights.eq(weights.supply),
+            issue.parameters.eq(parameters.supply),
+            issue.credit.one.eq(queue.available),
+            issue.credit.two.eq(queue.several),
+            weights.take.eq(issue.swap),
             parameters.take.eq(issue.take),
             queue.take.eq(issue.spend),
             control.sum.eq(issue.sum),

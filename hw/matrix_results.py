@@ -1,15 +1,16 @@
 """The matrix engine's last part: where results go."""
 
-from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect
 
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import LOCAL, MATRIX
 from eightfold.streams import result_layout
 from hw.credit import CreditQueue
+from hw.matrix_strides import Strides
 from hw.ports import scratchpad_write, scratchpad_write_layout
-from hw.skid import Skid
+from hw.skid import Skid, Stage
 
 FIELDS = (
     *("groups", "last_lanes", "last", "depthwise", "y", "x"),
@@ -23,61 +24,6 @@ TARGET_LAYOUT = data.StructLayout(
 )
 
 
-class Strides(wiring.Component):
-    """Tell the last of the iterations ``first, first + period, ...`` below ``count``.
-
-    Timing
-    ------
-    ``none`` and the first ``last`` are right from the second cycle on in which the inputs stay.
-    ``last`` comes from a register, and moves on with ``step``; after ``last`` it starts again, and
-    so it does with ``start``.
-
-    Members
-    -------
-    count, first : ``In(16)``
-        A count of 0 is 2^16.
-    period : ``In(8)``
-        At least 1.
-    start, step : ``In(1)``
-    none : ``Out(1)``
-        Not even the first iteration is below ``count``.
-    last : ``Out(1)``
-    """
-
-    count: Signal
-    first: Signal
-    period: Signal
-    start: Signal
-    step: Signal
-    none: Signal
-    last: Signal
-
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "count": In(16),
-                "first": In(16),
-                "period": In(8),
-                "start": In(1),
-                "step": In(1),
-                "none": Out(1),
-                "last": Out(1),
-            }
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        # How far the end is: from the first iteration, and from the current one.
-        whole, left = (Signal(signed(17), name=n, reset_less=True) for n in ("whole", "left"))
-        m.d.sync += whole.eq((self.count - 1)[:16] - self.first)
-        m.d.comb += self.none.eq(whole < 0)
-        with m.If(self.start | (self.step & self.last)):
-            m.d.sync += [left.eq(whole), self.last.eq(whole < self.period)]
-        with m.Elif(self.step):
-            m.d.sync += [left.eq(left - self.period), self.last.eq(left < (self.period << 1))]
-        return m
-
-
 class MatrixResults(wiring.Component):
     """Write result vectors, one after the other, where their commands say.
 
@@ -87,8 +33,8 @@ class MatrixResults(wiring.Component):
 
     Timing
     ------
-    One vector per cycle, one cycle after its result; three cycles between two commands' results.
-    All streams' ``ready`` come from registers. Up to `COMMANDS` commands wait.
+    One vector per cycle, two cycles after its result; three cycles between two commands' results.
+    All streams' ``ready`` depend on registers only. Up to `COMMANDS` commands wait.
 
     Parameters
     ----------
@@ -152,8 +98,11 @@ class MatrixResults(wiring.Component):
                 "last": unsigned(1),
             }
         )
+        # The results come from a RAM, and where they go is checked: a register of its own.
+        m.submodules.stage = stage = Stage(item)
         m.submodules.items = items = Skid(item)
-        self._items(m, commands.o, items.i)
+        self._items(m, commands.o, stage.i)
+        connect(m, stage.o, items.i)
         done, ready = items.o.payload, Signal()
         m.d.comb += [
             self.write.valid.eq(items.o.valid & ~done.skip),
@@ -180,29 +129,30 @@ class MatrixResults(wiring.Component):
         empty = x.none | y.none | ~command.last
         # A cycle to measure the strides, one to start them.
         measured, start, run, take = Signal(), Signal(), Signal(), Signal()
+        row, group, step = ~run | x.last, ~run | (x.last & y.last), Signal()
         m.d.comb += [
             start.eq(commands.valid & measured & ~run),
             items.valid.eq(run & (self.results.valid | empty)),
             self.results.ready.eq(run & ~empty & items.ready),
             take.eq(items.valid & items.ready),
-            x.start.eq(start),
-            y.start.eq(start),
-            x.step.eq(take),
-            y.step.eq(take & x.last),
+            step.eq(start | take),  # only enables registers: it comes late
+            x.restart.eq(row),
+            y.restart.eq(group),
+            x.step.eq(step),
+            y.step.eq(step & row),
             items.payload.last.eq(empty | (x.last & y.last & group_last)),
             commands.ready.eq(take & items.payload.last),
         ]
         m.d.sync += measured.eq(commands.valid & ~run)
         with m.If(start):
-            m.d.sync += [
-                run.eq(1),
-                group_left.eq(command.groups),
-                group_last.eq(command.groups == 1),
-            ]
+            m.d.sync += run.eq(1)
         with m.Elif(commands.ready):
             m.d.sync += run.eq(0)
-        with m.Elif(take & x.last & y.last):
-            m.d.sync += [group_left.eq(group_left - 1), group_last.eq(group_left == 2)]
+        with m.If(step & group):
+            m.d.sync += [
+                group_left.eq(Mux(run, group_left - 1, command.groups)),
+                group_last.eq(Mux(run, group_left == 2, command.groups == 1)),
+            ]
         level = Mux(x.last, Mux(y.last, 2, 1), 0)
         address = self._address(m, command, start, take, level)
         self._item(m, command, address, group_last, empty, items.payload)

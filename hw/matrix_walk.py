@@ -1,16 +1,30 @@
 """The matrix engine's first part: the loops of a command, one vector at a time."""
 
-from amaranth.hdl import Module, Signal, Value, unsigned
+from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect
 
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import LOCAL, LOCAL_BITS, MATRIX
 from eightfold.streams import activation_layout
-from hw.loops import Loops
+from hw.loops import Address, Loops, iteration_layout
+from hw.matrix_strides import Firing
+from hw.skid import Skid
 
-ADDRESSES = {"row": LOCAL_BITS, "column": LOCAL_BITS, "number": LOCAL_BITS}
-"""What the loops keep: a row's address, a column in bytes, and the row's number."""
+# What the loops keep: a row's address, a column in bytes, and the row's number.
+PASSES = {
+    "row": Address(LOCAL_BITS, [2, 3]),
+    "column": Address(LOCAL_BITS, [0, 1]),
+    "number": Address(LOCAL_BITS, [2]),
+}
+"""Of the loops kc, kx, ky, group."""
+
+VECTORS = {
+    "row": Address(LOCAL_BITS, [1]),
+    "column": Address(LOCAL_BITS, [0]),
+    "number": Address(LOCAL_BITS, [1]),
+}
+"""Of the loops x, y."""
 
 
 def control_layout(config: AcceleratorConfig) -> data.StructLayout:
@@ -37,54 +51,13 @@ def walk_layout(config: AcceleratorConfig) -> data.StructLayout:
     )
 
 
-class Firing(wiring.Component):
-    """Tell which iterations of a loop fire: ``first``, and every ``period`` after it.
-
-    Timing
-    ------
-    ``fire`` is of the iteration that begins after ``start``, and then moves on with ``step``.
-    ``start`` wins over ``step``.
-
-    Members
-    -------
-    first : ``In(16)``
-    period : ``In(8)``
-        At least 1.
-    start, step : ``In(1)``
-    fire : ``Out(1)``
-        From a register.
-    """
-
-    first: Signal
-    period: Signal
-    start: Signal
-    step: Signal
-    fire: Signal
-
-    def __init__(self) -> None:
-        super().__init__(
-            {"first": In(16), "period": In(8), "start": In(1), "step": In(1), "fire": Out(1)}
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        left = Signal(16, reset_less=True)
-        with m.If(self.start):
-            m.d.sync += [left.eq(self.first), self.fire.eq(self.first == 0)]
-        with m.Elif(self.step & self.fire):
-            m.d.sync += [left.eq(self.period - 1), self.fire.eq(self.period == 1)]
-        with m.Elif(self.step):
-            m.d.sync += [left.eq(left - 1), self.fire.eq(left == 1)]
-        return m
-
-
 class MatrixWalk(wiring.Component):
     """Walk through a MATRIX command: group, ky, kx, kc, the lead, y, x; a vector per iteration.
 
     Timing
     ------
     A vector per cycle, also from one pass to the next. A command is taken when the last vector of
-    the one before is gone; its first vector comes 3 cycles later. ``command.ready`` comes from a
+    the one before is gone; its first vector comes 4 cycles later. ``command.ready`` comes from a
     register.
 
     Parameters
@@ -118,8 +91,8 @@ class MatrixWalk(wiring.Component):
         m = Module()
         command = Signal(MATRIX.layout, reset_less=True)
         fresh = Signal()
-        m.submodules.passes = passes = Loops(4, ADDRESSES)
-        m.submodules.vectors = vectors = Loops(2, ADDRESSES)
+        m.submodules.passes = passes = Loops(4, PASSES)
+        m.submodules.vectors = vectors = Loops(2, VECTORS)
         m.d.comb += [self.command.ready.eq(~self.busy), passes.i.valid.eq(fresh)]
         with m.If(passes.i.ready):
             m.d.sync += fresh.eq(0)
@@ -128,11 +101,14 @@ class MatrixWalk(wiring.Component):
         with m.Elif(self.o.valid & self.o.ready & self.o.payload.final):
             m.d.sync += self.busy.eq(0)
         self._passes(m, command, passes)
-        self._vectors(m, command, passes, vectors)
+        # Takes up a pass, so that the vectors' ``ready`` does not reach the passes' loops.
+        m.submodules.begun = begun = Skid(iteration_layout(4, PASSES))
+        connect(m, passes.o, begun.i)
+        self._vectors(m, command, begun.o, vectors)
         self._describe(m, command, vectors)
         begin = vectors.i.valid & vectors.i.ready
-        final = self._pass_flags(m, command, passes, begin)
-        self._fire(m, command, vectors.o.payload.ends, begin)
+        final = self._pass_flags(m, command, begun.o.payload, begin)
+        self._fire(m, command, vectors)
         m.d.comb += self.o.payload.final.eq(final & vectors.o.payload.last & ~self.o.payload.lead)
         return m
 
@@ -142,26 +118,28 @@ class MatrixWalk(wiring.Component):
         m.d.comb += [
             *self._nest(loops.counts, command.kc, command.kx, command.ky, command.groups),
             loops.row.start.eq(command.base),
-            *self._nest(loops.row.strides, 0, 0, command.ky_step, command.group_step),
+            *self._nest(loops.row.strides, command.ky_step, command.group_step),
             loops.column.start.eq(command.column0),
-            *self._nest(loops.column.strides, self.config.width, command.kx_step, 0, 0),
+            *self._nest(loops.column.strides, self.config.width, command.kx_step),
             loops.number.start.eq(command.row0),
-            *self._nest(loops.number.strides, 0, 0, command.ky_rows, 0),
+            *self._nest(loops.number.strides, command.ky_rows),
         ]
 
-    def _vectors(self, m: Module, command: data.View, passes: Loops, vectors: Loops) -> None:
+    def _vectors(
+        self, m: Module, command: data.View, passes: stream.Interface, vectors: Loops
+    ) -> None:
         """Walk through x, y from where the pass begins."""
-        loops, begin = vectors.i.payload, passes.o.payload
+        loops, begin = vectors.i.payload, passes.payload
         m.d.comb += [
-            vectors.i.valid.eq(passes.o.valid),
-            passes.o.ready.eq(vectors.i.ready),
+            vectors.i.valid.eq(passes.valid),
+            passes.ready.eq(vectors.i.ready),
             *self._nest(loops.counts, command.x, command.y),
             loops.row.start.eq(begin.row),
-            *self._nest(loops.row.strides, 0, command.y_step),
+            *self._nest(loops.row.strides, command.y_step),
             loops.column.start.eq(begin.column),
-            *self._nest(loops.column.strides, command.x_step, 0),
+            *self._nest(loops.column.strides, command.x_step),
             loops.number.start.eq(begin.number),
-            *self._nest(loops.number.strides, 0, command.y_rows),
+            *self._nest(loops.number.strides, command.y_rows),
         ]
 
     def _nest(self, parts: data.View, *values: object) -> list:
@@ -183,10 +161,10 @@ class MatrixWalk(wiring.Component):
             o.control.line.eq(command.line),
         ]
 
-    def _pass_flags(self, m: Module, command: data.View, passes: Loops, begin: Value) -> Signal:
+    def _pass_flags(self, m: Module, command: data.View, place: data.View, begin: Value) -> Signal:
         """Keep what is said of a whole pass; return whether it is its command's last one."""
         o, control = self.o.payload, self.o.payload.control
-        opens, closes = Signal(init=1), passes.o.payload.ends[:3].all()  # a group
+        opens, closes = Signal(init=1), place.ends[:3].all()  # a group
         first, last, final = Signal(), Signal(), Signal()
         begins, advances, left = Signal(), Signal(), Signal(8, reset_less=True)
         m.d.comb += [
@@ -201,7 +179,7 @@ class MatrixWalk(wiring.Component):
                 first.eq(opens & command.first),
                 last.eq(closes & command.last),
                 advances.eq(opens & command.last),
-                final.eq(passes.o.payload.last),
+                final.eq(place.last),
                 begins.eq(1),
                 left.eq(command.lead),
                 o.lead.eq(command.lead != 0),
@@ -212,26 +190,30 @@ class MatrixWalk(wiring.Component):
                 m.d.sync += o.lead.eq(0)
         return final
 
-    def _fire(self, m: Module, command: data.View, ends: Value, begin: Value) -> None:
-        """Say which vectors fire, and count them."""
-        control = self.o.payload.control
-        step = self.o.valid & self.o.ready & ~self.o.payload.lead
+    def _fire(self, m: Module, command: data.View, vectors: Loops) -> None:
+        """Say which vectors fire, and count them.
+
+        ``step`` only enables registers, what they become is known before: it comes late.
+        """
+        control, at, none = self.o.payload.control, vectors.o.payload, ~vectors.o.valid
+        step, row, restart = Signal(), Signal(), Signal()
         m.submodules.fires_x = fires_x = Firing()
         m.submodules.fires_y = fires_y = Firing()
         m.d.comb += [
             fires_x.first.eq(command.fire_x0),
             fires_x.period.eq(command.fire_x_step),
-            fires_x.start.eq(begin | (step & ends[0])),
+            step.eq(none | vectors.o.ready),
+            row.eq(none | at.ends[0]),
+            restart.eq(none | at.last),
+            fires_x.restart.eq(row),
             fires_x.step.eq(step),
             fires_y.first.eq(command.fire_y0),
             fires_y.period.eq(command.fire_y_step),
-            fires_y.start.eq(begin),
-            fires_y.step.eq(step & ends[0]),
+            fires_y.restart.eq(restart),
+            fires_y.step.eq(step & row),
             control.fire.eq(fires_x.fire & fires_y.fire & ~self.o.payload.lead),
         ]
         slot = Signal(range(self.config.psum_depth))
         m.d.comb += control.slot.eq(slot)
-        with m.If(begin):
-            m.d.sync += slot.eq(0)
-        with m.Elif(step & control.fire):
-            m.d.sync += slot.eq(slot + 1)
+        with m.If(step):
+            m.d.sync += slot.eq(Mux(restart, 0, slot + (fires_x.fire & fires_y.fire)))

@@ -5,13 +5,13 @@ from typing import Any
 from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.fifo import SyncFIFO
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect
 
 from eightfold.config import AcceleratorConfig
 from hw.axi import OKAY, address_layout, axi_write, drive_address_constants
 from hw.credit import CreditQueue
 from hw.ports import BURST, memory_write
-from hw.skid import Skid
+from hw.skid import Skid, Stage
 
 
 def beat_layout(config: AcceleratorConfig) -> data.StructLayout:
@@ -121,9 +121,11 @@ class MemoryWriter(wiring.Component):
         bits = len(length)
         m.submodules.lengths = lengths = SyncFIFO(width=bits, depth=self.OUTSTANDING)
         m.submodules.queue = queue = CreditQueue(beat_layout(self.config), self.BEATS)
+        m.submodules.stage = stage = Stage(beat_layout(self.config))
         m.submodules.output = output = Skid(
             data.StructLayout({"beat": beat_layout(self.config), "last": unsigned(1)})
         )
+        connect(m, queue.o, stage.i)
         position, last, leaves = Signal(bits), Signal(), Signal()
         m.d.comb += [
             lengths.w_en.eq(begun),
@@ -133,10 +135,10 @@ class MemoryWriter(wiring.Component):
             queue.push.eq(queue.take),
             queue.push_data.eq(beats.payload),
             last.eq(self._is_last(position, lengths.r_data)),
-            leaves.eq(queue.o.valid & lengths.r_rdy & output.i.ready),
-            queue.o.ready.eq(lengths.r_rdy & output.i.ready),
-            output.i.valid.eq(queue.o.valid & lengths.r_rdy),
-            output.i.payload.beat.eq(queue.o.payload),
+            leaves.eq(stage.o.valid & lengths.r_rdy & output.i.ready),
+            stage.o.ready.eq(lengths.r_rdy & output.i.ready),
+            output.i.valid.eq(stage.o.valid & lengths.r_rdy),
+            output.i.payload.beat.eq(stage.o.payload),
             output.i.payload.last.eq(last),
             lengths.r_en.eq(leaves & last),
             axi.wvalid.eq(output.o.valid),

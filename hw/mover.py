@@ -22,6 +22,7 @@ from hw.ports import (
     scratchpad_write,
     vector_layout,
 )
+from hw.skid import Stage
 
 BEATS = 64
 """Beats from memory on their way or waiting; three bursts cover a latency of 48 cycles."""
@@ -102,6 +103,7 @@ class Mover(wiring.Component):
         m.submodules.units = units = Units(self.config)
         m.submodules.writer = writer = Writer(self.config)
         beats = self._queue(m, "beats", unsigned(8 * self.config.port), BEATS, self.read)
+        m.submodules.arrived = arrived = Stage(unsigned(8 * self.config.port))
         vectors = self._queue(m, "vectors", vector_layout(self.config), VECTORS, self.scratch_read)
         for source, sink in (
             (wiring.flipped(self.engine.command), runs.command),
@@ -110,7 +112,8 @@ class Mover(wiring.Component):
             (units.write, wiring.flipped(self.write.request)),
             (units.vectors, wiring.flipped(self.scratch_read.request)),
             (units.units, writer.units),
-            (beats.o, writer.from_memory),
+            (beats.o, arrived.i),
+            (arrived.o, writer.from_memory),
             (vectors.o, writer.from_scratchpad),
             (writer.beats, wiring.flipped(self.write.beats)),
             (writer.scratchpad, wiring.flipped(self.scratch_write)),

@@ -10,7 +10,7 @@ from amaranth.utils import exact_log2
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import ADDRESS_BITS, MOVE, Space
 from hw.credit import CreditQueue
-from hw.loops import Loops
+from hw.loops import Address, Loops
 from hw.ports import region_layout
 
 LEVELS = 4
@@ -120,7 +120,8 @@ class Runs(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        addresses = {"source": ADDRESS_BITS, "target": ADDRESS_BITS}
+        address = Address(ADDRESS_BITS, range(LEVELS))
+        addresses = {"source": address, "target": address}
         m.submodules.loops = loops = Loops(LEVELS, addresses)
         m.submodules.queue = queue = CreditQueue(run_layout(self.config), depth=16)
         wiring.connect(m, queue.o, wiring.flipped(self.runs))

@@ -1,6 +1,6 @@
 """Requantization parameters: the banks of a lane, and the loader that fills those of all lanes."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import REQUANTIZE_LAYOUT
 from eightfold.streams import parameter_layout
+from hw.issue_words import SUPPLY_LAYOUT
 
 
 def bank_layout(config: AcceleratorConfig) -> data.StructLayout:
@@ -96,7 +97,7 @@ class ParameterLoader(wiring.Component):
 
     Timing
     ------
-    A word per cycle; stalls while no bank is free. ``ready`` follows the last word by one cycle;
+    A word per cycle; stalls while no bank is free. ``supply`` follows the last word by one cycle;
     ``write`` comes from a register, one cycle after the word.
 
     Parameters
@@ -107,17 +108,17 @@ class ParameterLoader(wiring.Component):
     Members
     -------
     words : ``In(stream.Signature(parameter_layout()))``
-    ready : ``Out(1)``
-        A complete bank waits.
+    supply : ``Out(SUPPLY_LAYOUT)``
+        Of complete banks that wait; from registers, without one that is completed in this cycle.
     take : ``In(1)``
-        Only while ``ready``.
+        Only while a bank waits.
     retire : ``In(1)``
         Once for each ``take``, in order, later.
     write : ``Out(parameter_write_layout(config))``
     """
 
     words: stream.Interface
-    ready: Signal
+    supply: data.View
     take: Signal
     retire: Signal
     write: data.View
@@ -127,7 +128,7 @@ class ParameterLoader(wiring.Component):
         super().__init__(
             {
                 "words": In(stream.Signature(parameter_layout())),
-                "ready": Out(1),
+                "supply": Out(SUPPLY_LAYOUT),
                 "take": In(1),
                 "retire": In(1),
                 "write": Out(parameter_write_layout(config)),
@@ -139,9 +140,11 @@ class ParameterLoader(wiring.Component):
         banks = self.config.parameter_banks
         lane, bank = Signal(range(self.config.lanes)), Signal(range(banks))
         accept, done = Signal(), Signal()
-        self._count(m, "free", banks - 1, self.retire, done, self.words.ready)
-        self._count(m, "complete", 0, done, self.take, self.ready)
+        free = self._count(m, "free", banks - 1, self.retire, done)
+        complete = self._count(m, "complete", 0, done, self.take)
         m.d.comb += [
+            self.words.ready.eq(free.one),
+            self.supply.eq(complete),
             accept.eq(self.words.valid & self.words.ready),
             done.eq(accept & (self.words.payload.last | (lane == self.config.lanes - 1))),
         ]
@@ -156,14 +159,12 @@ class ParameterLoader(wiring.Component):
             m.d.sync += bank.eq(bank + 1)
         return m
 
-    def _count(
-        self, m: Module, name: str, init: int, up: Signal, down: Signal, nonzero: Value
-    ) -> None:
-        """Count banks; whether there are any comes from a register, for the front end's sake."""
+    def _count(self, m: Module, name: str, init: int, up: Signal, down: Signal) -> data.View:
+        """Count banks, and return from registers if there are any, and several."""
         count = Signal(range(self.config.parameter_banks), init=init, name=name)
-        some = Signal(init=int(init > 0), name=f"some_{name}")
-        m.d.comb += nonzero.eq(some)
+        there = Signal(SUPPLY_LAYOUT, init={"one": init > 0, "two": init > 1}, name=f"there_{name}")
         with m.If(up & ~down):
-            m.d.sync += [count.eq(count + 1), some.eq(1)]
+            m.d.sync += [count.eq(count + 1), there.one.eq(1), there.two.eq(there.one)]
         with m.Elif(down & ~up):
-            m.d.sync += [count.eq(count - 1), some.eq(count != 1)]
+            m.d.sync += [count.eq(count - 1), there.one.eq(there.two), there.two.eq(count > 2)]
+        return there

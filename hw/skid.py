@@ -1,4 +1,4 @@
-"""A register in a stream that cuts the path of ``ready``, too."""
+"""Registers in a stream: with and without one in the path of ``ready``."""
 
 from amaranth.hdl import Module, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
@@ -54,4 +54,43 @@ class Skid(wiring.Component):
             m.d.sync += [valid.eq(full | self.i.valid), full.eq(0)]
         with m.Elif(self.i.valid):
             m.d.sync += full.eq(1)
+        return m
+
+
+class Stage(wiring.Component):
+    """Pass a stream on through one register, which takes what comes straight from a RAM.
+
+    Timing
+    ------
+    One word per cycle, one cycle after it was accepted. ``i.ready`` follows ``o.ready``
+    combinationally.
+
+    Parameters
+    ----------
+    shape
+        Shape of a word.
+
+    Members
+    -------
+    i : ``In(stream.Signature(shape))``
+    o : ``Out(stream.Signature(shape))``
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, shape: ShapeLike) -> None:
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        word = Signal(len(Value.cast(self.i.payload)), reset_less=True)
+        valid = Signal()
+        m.d.comb += [
+            self.i.ready.eq(self.o.ready | ~valid),
+            self.o.valid.eq(valid),
+            Value.cast(self.o.payload).eq(word),
+        ]
+        with m.If(self.i.ready):
+            m.d.sync += [valid.eq(self.i.valid), word.eq(Value.cast(self.i.payload))]
         return m

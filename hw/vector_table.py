@@ -57,7 +57,7 @@ class VectorTable(wiring.Component):
         m.submodules.ram = ram = Memory(shape=signed(32), depth=depth, init=[])
         write, read = ram.write_port(), ram.read_port(domain="comb")
         load, index = self.write.load, Signal(range(depth))
-        output = Signal(signed(32), reset_less=True)
+        output, entry = (Signal(signed(32), name=n, reset_less=True) for n in ("output", "entry"))
         m.d.comb += [
             write.addr.eq(load.index),
             write.data.eq(load.value),
@@ -72,5 +72,6 @@ class VectorTable(wiring.Component):
         with m.If(~(self.write.valid & same_table)):
             m.d.sync += output.eq(read.data)
         # A RAM block is slow from clock to output; a register takes up its entries.
-        m.d.sync += self.entry.eq(output)
+        m.d.sync += entry.eq(output)
+        m.d.comb += self.entry.eq(entry)
         return m

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import LOCAL_BITS, VECTOR, Reduce
 from hw.credit import CreditQueue
-from hw.loops import Loops
+from hw.loops import Address, Loops
 from hw.ports import local_address
 from hw.vector_words import Phase, read_layout
 
@@ -67,9 +67,14 @@ class VectorWalk(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         local = len(Signal(local_address(self.config)))
-        widths = {"a": local, "b": local}
-        widths |= dict.fromkeys(("target", "row", "column"), LOCAL_BITS)
-        m.submodules.loops = loops = Loops(7, widths)
+        addresses = {
+            "a": Address(local, [W0, W1, CHUNK, I0, I1, I2]),
+            "b": Address(local, [CHUNK, I0, I1, I2]),
+            "target": Address(LOCAL_BITS, [CHUNK, I0, I1, I2]),
+            "row": Address(LOCAL_BITS, [W1, I1]),
+            "column": Address(LOCAL_BITS, [W0, I0]),
+        }
+        m.submodules.loops = loops = Loops(7, addresses)
         m.submodules.queue = queue = CreditQueue(read_layout(self.config), self.QUEUE)
         connect(m, queue.o, flipped(self.reads))
         start, step, push = Signal(), Signal(), Signal()
@@ -109,15 +114,15 @@ class VectorWalk(wiring.Component):
             "a": self._steps(command, "a_step") | {W0: command.a_window0, W1: command.a_window1},
             "b": self._steps(command, "b_step"),
             "target": self._steps(command, "target_step"),
-            "row": {I1: command.row_step, W1: command.row_window},
-            "column": {I0: command.column_step, W0: command.column_window},
+            "row": {W1: command.row_window, I1: command.row_step},
+            "column": {W0: command.column_window, I0: command.column_step},
         }
         starts = {"a": command.source_a, "b": command.source_b, "target": command.target}
         starts |= {"row": command.row0, "column": command.column0}
         for name, start_value in starts.items():
             m.d.comb += nest[name].start.eq(start_value)
-            for level in range(7):
-                m.d.comb += nest[name].strides[level].eq(steps[name].get(level, 0))
+            for j, level in enumerate(loops.addresses[name].loops):
+                m.d.comb += nest[name].strides[j].eq(steps[name][level])
 
     def _steps(self, command: Any, name: str) -> dict[int, Any]:
         """Return the steps of an address that follows the run."""

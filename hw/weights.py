@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from eightfold.config import AcceleratorConfig
 from eightfold.streams import weight_layout
 from hw import multiplier
+from hw.issue_words import SUPPLY_LAYOUT
 from hw.multiplier import WeightEncoder
 
 
@@ -69,15 +70,15 @@ class WeightLoader(wiring.Component):
     """Fill the shadow buffers from the weight stream, one lane per word, lane 0 first.
 
     A buffer is full with its word marked ``last``, or lane ``lanes - 1``; it stays so until
-    ``swap``, in whose cycle the first word of the next buffer may be written: in steady state the
-    stream never pauses.
+    ``take``. The lanes swap their buffers a cycle after that, when the first word of the next one
+    may be written: in steady state the stream never pauses.
 
     Timing
     ------
     A word per cycle; stalls while the buffer is full. Words wait in one register, behind which the
-    weights are encoded; ``write`` comes from a second one. ``full`` comes in the cycle in which the
-    last word leaves the first register: a swap is at least one cycle later. Of the next buffer it
-    tells in the cycle of ``swap`` already. ``words.ready`` depends on registers and ``swap`` only.
+    weights are encoded; ``write`` comes from a second one. A buffer counts as full from the cycle
+    on in which the last word leaves the first register; ``supply`` tells that a cycle before.
+    ``words.ready`` depends on registers only.
 
     Parameters
     ----------
@@ -87,15 +88,16 @@ class WeightLoader(wiring.Component):
     Members
     -------
     words : ``In(stream.Signature(weight_layout(config)))``
-    full : ``Out(1)``
-    swap : ``In(1)``
-        Only in the cycle after one with ``full``; from a register.
+    supply : ``Out(SUPPLY_LAYOUT)``
+        Of full buffers.
+    take : ``In(1)``
+        Only while a buffer is full.
     write : ``Out(weight_write_layout(config))``
     """
 
     words: stream.Interface
-    full: Signal
-    swap: Signal
+    supply: data.View
+    take: Signal
     write: data.View
 
     def __init__(self, config: AcceleratorConfig) -> None:
@@ -103,8 +105,8 @@ class WeightLoader(wiring.Component):
         super().__init__(
             {
                 "words": In(stream.Signature(weight_layout(config))),
-                "full": Out(1),
-                "swap": In(1),
+                "supply": Out(SUPPLY_LAYOUT),
+                "take": In(1),
                 "write": Out(weight_write_layout(config)),
             }
         )
@@ -113,20 +115,25 @@ class WeightLoader(wiring.Component):
         m = Module()
         word, valid = Signal(weight_layout(self.config), reset_less=True), Signal()
         following, lane = (Signal(range(self.config.lanes), name=n) for n in ("following", "lane"))
-        completes, filled, waits = Signal(), Signal(), Signal()
+        # The buffer is complete and not swapped in this cycle; the word in the register completes
+        # it; ``full`` is either of them.
+        waits, completes, full = Signal(), Signal(), Signal()
         last = self.words.payload.last | (following == self.config.lanes - 1)
         m.d.comb += [
-            waits.eq(filled & ~self.swap),
             self.words.ready.eq(~valid | ~waits),
-            self.full.eq(waits | (valid & completes)),
+            self.supply.two.eq(Mux(self.words.ready, self.words.valid & last, completes)),
+            self.supply.one.eq(full | self.supply.two),
         ]
-        m.d.sync += filled.eq(self.full)
+        m.d.sync += [
+            waits.eq(full & ~self.take),
+            full.eq(Mux(self.take, self.supply.two, self.supply.one)),
+        ]
         with m.If(self.words.ready):
             m.d.sync += [
                 valid.eq(self.words.valid),
                 word.eq(self.words.payload),
                 lane.eq(following),
-                completes.eq(last),
+                completes.eq(self.words.valid & last),
             ]
             with m.If(self.words.valid):
                 m.d.sync += following.eq(Mux(last, 0, following + 1))

@@ -132,7 +132,7 @@ class Matrix:
                 start = max(self._issued + 1, self._read + 1, full)
                 if not number and job.last:
                     start = max(start, (yield from self.parameters.take()))
-                    self.parameters.retire(start + self.latency)
+                    self.parameters.retire(start + self.latency - timing.QUEUE)
                 elif number:
                     start = max(start, self._swap + timing.REVISIT)
                 yield start

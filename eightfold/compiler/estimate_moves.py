@@ -143,12 +143,12 @@ class Mover:
             granted, first = self.memory.read.request(self.clock.now, beats)
             yield granted
             self._requests.popleft()
-            self._arrivals.append(first + timing.QUEUE)
+            self._arrivals.append(first + timing.MOVE_BEAT)
             self._granted.tell()
 
     def _wait(self, move: Move, units: int) -> Process[None]:
         """Wait for places for units, and for those of a burst from memory."""
-        beats = timing.MOVE_BEATS - timing.BURST if move.from_memory else timing.MOVE_BEATS
+        beats = timing.MOVE_BEATS - timing.BURST - 1 if move.from_memory else timing.MOVE_BEATS
         while self._beats > beats or self._units + units > timing.MOVE_UNITS:
             yield self._written
         while len(self._requests) >= timing.MOVE_REQUESTS:
@@ -184,6 +184,10 @@ class Mover:
                     yield self._granted
                 arrives = self._arrivals.popleft()
             cycle = max(self._writes + 1, arrives)
+            if piece.from_memory:  # its first beat leaves the queue
+                yield cycle
+                self._beats -= 1
+                self._written.tell()
             room = 0
             if piece.target == Space.ARENA:
                 room = self.memory.write.room(units)
@@ -195,7 +199,7 @@ class Mover:
             self._writes = cycle - 1
             self._units -= units
             if piece.from_memory:
-                self._beats -= units
+                self._beats -= units - 1
             self._written.tell()
             written = cycle
             if piece.target == Space.ARENA:

@@ -100,13 +100,13 @@ BIAS = 4
 """hw.parameter_records.BIAS: bytes."""
 
 # Matrix engine.
-MATRIX_WALK = 3
+MATRIX_WALK = 4
 """hw.matrix_walk: from a command to its first vector."""
 
 MATRIX_LOCATE = 2
 """hw.matrix_operands: from a vector of the walk to its read."""
 
-MATRIX_READ = SCRATCHPAD + 1 + QUEUE + 1
+MATRIX_READ = SCRATCHPAD + 1 + QUEUE + 2
 """hw.matrix_operands, hw.issue: from a vector's read to its issue: filled, queued, registered."""
 
 MATRIX_AHEAD = 5
@@ -119,7 +119,7 @@ REVISIT = 4
 def array_latency(config: AcceleratorConfig) -> int:
     """Return `hw.mac_array.latency`: front end, broadcast, dot product, requantizer, queue."""
     dot_product = (config.width - 1).bit_length() + 2
-    return 2 + 2 + (1 + dot_product + 1 + 15) + QUEUE
+    return 3 + 2 + (1 + dot_product + 1 + 15) + QUEUE
 
 
 # Mover.
@@ -143,6 +143,9 @@ MOVE_REQUESTS = 16
 
 MOVE_VECTOR = 1 + SCRATCHPAD + QUEUE
 """hw.mover_units: from a unit to its bytes from the scratchpad."""
+
+MOVE_BEAT = QUEUE + 1
+"""hw.mover: from memory's beat to the writer: queued, and a register behind the queue."""
 
 MOVE_BEATS = 64
 """hw.mover.BEATS: beats on their way."""

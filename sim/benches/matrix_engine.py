@@ -231,7 +231,7 @@ async def commands_without_a_firing_vector_write_nothing(dut: Any) -> None:
 @cocotb.test()
 @cocotb.parametrize(kind=["dense", "depthwise"])
 async def one_vector_per_cycle(dut: Any, kind: str) -> None:
-    """Passes long enough for their weights take a cycle per vector, and 3 between commands."""
+    """Passes long enough for their weights take a cycle per vector, and 4 between commands."""
     config, generator = configuration(), rng(52)
     bench, random = EngineBench(dut, config), MatrixRandom(config, generator)
     await bench.start()
@@ -242,7 +242,7 @@ async def one_vector_per_cycle(dut: Any, kind: str) -> None:
     waited, vectors = bench.statuses["weights"], job.vectors
     assert waited <= 2 * config.lanes
     assert bench.statuses["issue"] == 2 * vectors
-    assert bench.reads[-1] - bench.reads[0] <= 2 * vectors - 1 + 3 + waited
+    assert bench.reads[-1] - bench.reads[0] <= 2 * vectors - 1 + 4 + waited
     drain = latency(config) + Scratchpad.READ_LATENCY + 8
     assert bench.done[-1] - bench.reads[-1] <= drain
     report({kind: bench.done[-1] - bench.reads[0] + 1, f"{kind} status": bench.statuses})

@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """The estimate's constants are the hardware's, and its processes run in the order of time."""
 
 import pytest

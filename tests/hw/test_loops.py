@@ -6,10 +6,10 @@ import random
 from itertools import product
 
 import pytest
-from amaranth.hdl import Mux
+from amaranth.hdl import Const, Mux
 from amaranth.sim import Simulator
 
-from hw.loops import Loops
+from hw.loops import Address, Loops
 
 
 def expected(nest, addresses, count_bits):
@@ -19,8 +19,15 @@ def expected(nest, addresses, count_bits):
         index = outer_first[::-1]
         ends = sum((i == n - 1) << k for k, (i, n) in enumerate(zip(index, counts, strict=True)))
         values = [
-            sum(map(int.__mul__, index, nest[name]["strides"]), nest[name]["start"]) % (1 << bits)
-            for name, bits in addresses.items()
+            sum(
+                (
+                    index[loop] * stride
+                    for loop, stride in zip(loops, nest[name]["strides"], strict=True)
+                ),
+                nest[name]["start"],
+            )
+            % (1 << bits)
+            for name, (bits, loops) in addresses.items()
         ]
         yield (*values, ends)
 
@@ -64,11 +71,13 @@ def random_nest(generator, levels, addresses, most):
     return {"counts": [generator.randint(1, most) for _ in range(levels)]} | {
         name: {
             "start": generator.getrandbits(bits),
-            "strides": [generator.randint(-1 << bits - 1, (1 << bits - 1) - 1)] * (levels > 2)
-            + [generator.randint(-3, 3) for _ in range(min(levels, 2))]
-            + [0] * (levels - 3),
+            "strides": [
+                generator.choice([0, generator.randint(-3, 3), generator.randrange(-half, half)])
+                for _ in loops
+            ],
         }
-        for name, bits in addresses.items()
+        for name, (bits, loops) in addresses.items()
+        for half in [1 << bits - 1]
     }
 
 
@@ -76,8 +85,9 @@ def random_nest(generator, levels, addresses, most):
 @pytest.mark.parametrize(("idle", "stall"), [(0, 0), (0.5, 0.5), (0, 0.8)])
 @pytest.mark.parametrize("levels", [1, 2, 4, 5])
 def test_iterations_match_python_loops(levels, idle, stall, seed):
-    addresses = {"source": 32, "target": 9}
     generator = random.Random(seed)
+    some = sorted(generator.sample(range(levels), generator.randint(0, levels)))
+    addresses = {"source": Address(32, range(levels)), "target": Address(9, some)}
     nests = [random_nest(generator, levels, addresses, 4) for _ in range(6)]
     received = iterations(
         Loops(levels, addresses), addresses, nests, idle=idle, stall=stall, seed=seed
@@ -89,7 +99,7 @@ def test_iterations_match_python_loops(levels, idle, stall, seed):
 
 
 def test_a_count_of_zero_is_the_largest():
-    addresses = {"a": 8}
+    addresses = {"a": Address(8, range(2))}
     nest = {"counts": [0, 3], "a": {"start": 250, "strides": [7, -1]}}
     received = iterations(Loops(2, addresses, 3), addresses, [nest], idle=0, stall=0, seed=0)
     assert len(received) == 24
@@ -97,31 +107,37 @@ def test_a_count_of_zero_is_the_largest():
 
 
 def test_counts_to_the_top_of_their_range():
-    nest = {"counts": [4095], "a": {"start": 0, "strides": [1]}}
-    received = iterations(Loops(1, {"a": 17}, 12), {"a": 17}, [nest], idle=0, stall=0, seed=0)
+    nest, addresses = {"counts": [4095], "a": {"start": 0, "strides": [1]}}, {"a": Address(17, [0])}
+    received = iterations(Loops(1, addresses, 12), addresses, [nest], idle=0, stall=0, seed=0)
     assert received[-1] == (4095, (4094, 1))
     assert len(received) == 4095
 
 
-class SkipsALoop(Loops):
-    """Advances the outermost loop where the one inside it is due."""
+class AddsTheWrongStride(Loops):
+    """Goes on by the innermost stride where the middle loop advances."""
 
-    def _lowest_clear(self, ends):
-        lowest = super()._lowest_clear(ends)
-        return Mux(lowest == 1, self.levels - 1, lowest)
-
-
-class KeepsItsPlace(Loops):
-    """Does not start the inner loops' addresses again."""
-
-    def _address(self, m, name, bits, level, load, step):
-        super()._address(m, name, bits, level, load, step & (level == 0))
+    def _choice(self, loops, wraps):
+        going, advances = super()._choice(loops, wraps)
+        return Mux(going == 1, 0, going), advances
 
 
-@pytest.mark.parametrize("mutant", [SkipsALoop, KeepsItsPlace])
+class AlwaysAdvances(Loops):
+    """Moves an address also where a loop advances that has no stride for it."""
+
+    def _choice(self, loops, wraps):
+        return super()._choice(loops, wraps)[0], Const(1)
+
+
+@pytest.mark.parametrize("mutant", [AddsTheWrongStride, AlwaysAdvances])
 def test_comparison_catches(mutant):
-    addresses = {"source": 32}
-    nests = [{"counts": [2, 3, 2], "source": {"start": 7, "strides": [1, 10, 100]}}]
+    addresses = {"source": Address(32, range(3)), "target": Address(32, [1])}
+    nests = [
+        {
+            "counts": [2, 3, 2],
+            "source": {"start": 7, "strides": [1, 10, 100]},
+            "target": {"start": 3, "strides": [5]},
+        }
+    ]
     want = list(expected(nests[0], addresses, 16))
     received = []
     with contextlib.suppress(AssertionError):
@@ -131,4 +147,4 @@ def test_comparison_catches(mutant):
 
 def test_rejects_no_levels():
     with pytest.raises(ValueError, match="levels must be at least 1, not 0"):
-        Loops(0, {"a": 8})
+        Loops(0, {"a": Address(8, [])})

@@ -85,7 +85,7 @@ def test_matches_model_for_more_seeds(seed):
 
 def test_latency_does_not_depend_on_the_multiplier_style():
     infer, rows = (AcceleratorConfig(multiplier=style) for style in ("infer", "rows"))
-    assert latency(infer) == latency(rows) == 29
+    assert latency(infer) == latency(rows) == 30
 
 
 class NeverSwaps(WeightBuffer):
@@ -104,18 +104,18 @@ class WindowTooFar(Lane):
 
 
 class NoInterlock(Issue):
-    def _revisits(self, m, load, go, held):
+    def _reads(self, vector, stored, slot):
         return Const(0)
 
 
 class IgnoresCredits(Issue):
-    def _may_send(self, held):
+    def _left_credit(self):
         return Const(1)
 
 
 class IgnoresBanks(Issue):
-    def _may_advance(self, held):
-        return Const(1)
+    def _left_parameters(self):
+        return self.weights.one | self.credit.one
 
 
 MUTANTS = [

@@ -36,13 +36,13 @@ def test_loader_fills_all_banks_but_the_one_in_use_and_then_waits(banks):
         assert taken == [1] * lanes * (banks - 1) + [0] * lanes
         order = [(bank, 1 << lane) for bank in range(banks) for lane in range(lanes)]
         assert writes == order[: lanes * (banks - 1)]
-        assert ctx.get(dut.ready)
+        assert ctx.get(dut.supply.one)
         # Taking a bank frees none: vectors before it may still be on their way.
         ctx.set(dut.take, 1)
         assert not await cycle(ctx)
         ctx.set(dut.take, 0)
         assert not await cycle(ctx)
-        assert ctx.get(dut.ready) == (banks > 2)
+        assert ctx.get(dut.supply.one) == (banks > 2)
         ctx.set(dut.retire, 1)
         assert not await cycle(ctx)
         ctx.set(dut.retire, 0)
@@ -58,9 +58,9 @@ def test_last_completes_a_bank_early():
     async def bench(ctx):
         ctx.set(dut.words.valid, 1)
         ctx.set(dut.words.payload.last, 1)
-        assert not ctx.get(dut.ready)
+        assert not ctx.get(dut.supply.one)
         await ctx.tick()
-        assert ctx.get(dut.ready)
+        assert ctx.get(dut.supply.one)
         await ctx.tick()
         assert (ctx.get(dut.write.bank), ctx.get(dut.write.lanes)) == (1, 1)
 
