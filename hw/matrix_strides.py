@@ -1,4 +1,4 @@
-"""Which iterations of the matrix engine's loops give a result: the first, and every n-th after it."""
+"""Which iterations of the matrix engine's loops give a result: a first and every n-th after it."""
 
 from amaranth.hdl import Module, Signal, signed
 from amaranth.lib import wiring
