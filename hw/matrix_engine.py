@@ -34,9 +34,9 @@ class MatrixEngine(wiring.Component):
 
     Timing
     ------
-    One vector per cycle, from pass to pass as well, with 3 cycles between two commands, unless
+    One vector per cycle, from pass to pass as well, with 4 cycles between two commands, unless
     weights, parameters, grants of the scratchpad or the MAC array make it wait. The first result is
-    written some 20 cycles plus `hw.mac_array.latency` after its command. ``engine.done`` comes one
+    written some 22 cycles plus `hw.mac_array.latency` after its command. ``engine.done`` comes one
     cycle after the last write; for a command with ``last`` = 0, whose sums stay in the array, one
     after its last read. `MatrixResults.COMMANDS` commands may be under way.
 

@@ -28,7 +28,7 @@ class VectorWalk(wiring.Component):
 
     Timing
     ------
-    One read per cycle, the first one five cycles after the command's transfer. ``command.ready``
+    One read per cycle, the first one four cycles after the command's transfer. ``command.ready``
     comes from a register, a cycle after ``valid`` at the earliest: in between, the chunks of a run
     are counted. Takes a command only after all reads of the one before have left, except those that
     wait in the queue behind the loops.
