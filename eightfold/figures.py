@@ -109,7 +109,9 @@ def _rewrite(path: Path, parts: dict[str, str]) -> None:
 
 @click.command(context_settings={"show_default": True})
 @click.argument("models", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--config", "configs", multiple=True, default=("base", "small"), help=CONFIG_HELP)
+@click.option(
+    "--config", "configs", multiple=True, default=("base", "small", "large"), help=CONFIG_HELP
+)
 @click.option("--backend", type=click.Choice(["verilator", "icarus"]), default="verilator")
 @click.option("--seed", default=0, help="Of the random inputs.")
 @click.option("--root", type=click.Path(path_type=Path), default=ROOT, help="Of the documents.")
