@@ -148,8 +148,12 @@ class Mover:
 
     def _wait(self, move: Move, units: int) -> Process[None]:
         """Wait for places for units, and for those of a burst from memory."""
-        beats = timing.MOVE_BEATS - timing.BURST - 1 if move.from_memory else timing.MOVE_BEATS
-        while self._beats > beats or self._units + units > timing.MOVE_UNITS:
+        most = timing.MOVE_BEATS - timing.BURST
+        if move.from_memory and self._beats > most:
+            # The hardware's count is a cycle late: only right behind a burst there is one more.
+            while self._beats >= most:
+                yield self._written
+        while self._units + units > timing.MOVE_UNITS:
             yield self._written
         while len(self._requests) >= timing.MOVE_REQUESTS:
             yield self._granted
@@ -184,10 +188,8 @@ class Mover:
                     yield self._granted
                 arrives = self._arrivals.popleft()
             cycle = max(self._writes + 1, arrives)
-            if piece.from_memory:  # its first beat leaves the queue
-                yield cycle
-                self._beats -= 1
-                self._written.tell()
+            if piece.from_memory:
+                self.clock.start(self._leave(piece), cycle)
             room = 0
             if piece.target == Space.ARENA:
                 room = self.memory.write.room(units)
@@ -198,8 +200,6 @@ class Mover:
             yield cycle
             self._writes = cycle - 1
             self._units -= units
-            if piece.from_memory:
-                self._beats -= units - 1
             self._written.tell()
             written = cycle
             if piece.target == Space.ARENA:
@@ -207,6 +207,13 @@ class Mover:
             if piece.last:
                 self._done = written + 1
                 self.clock.start(self._complete(piece.index, self._done))
+
+    def _leave(self, piece: Piece) -> Process[None]:
+        """Free the places of a burst's beats as they are written, one by one."""
+        for _ in range(piece.units):
+            self._beats -= 1
+            self._written.tell()
+            yield self.clock.now + piece.writes // piece.units
 
     def _complete(self, index: int, cycle: int) -> Process[None]:
         yield cycle

@@ -13,11 +13,10 @@ from eightfold.model.builder import ModelBuilder
 from examples.digits.images import load
 from sim.runner import icarus_available
 from sim.toolchain import Simulator
+from tests.eightfold.mlperf_tiny import NETWORKS, mlperf_tiny
 
 ROOT = Path(__file__).parent.parent.parent
 DIGITS = ROOT / "examples" / "digits" / "digits.tflite"
-MODELS = ROOT.parent / "shared" / "models"
-NETWORKS = ["kws_ref_model", "vww_96_int8", "pretrainedResnet_quant", "ad01_int8"]
 LIMITS = {
     "base": (16_000, 50_000, 60_000, 18_000),
     "small": (58_000, 160_000, 220_000, 36_000),
@@ -46,13 +45,6 @@ def test_the_hardware_equals_litert_on_the_digits(simulator: Simulator, config: 
             assert result.mismatches == 0
             assert {operator.where for operator in result.operators} == {"hardware"}
             assert result.cycles == sum(operator.cycles or 0 for operator in result.operators)
-
-
-def mlperf_tiny(name: str) -> Path:
-    model = MODELS / f"{name}.tflite"
-    if not model.exists():
-        pytest.skip("the MLPerf Tiny models are not beside this checkout")
-    return model
 
 
 @pytest.mark.slow

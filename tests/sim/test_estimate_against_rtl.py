@@ -1,10 +1,7 @@
 """The estimate of cycles agrees with the RTL: 5 % in total, 15 % on what takes more than 1 %.
 
-The MLPerf Tiny networks are not part of the project: with their ``.tflite`` files in
-``../shared/models``, seen from the repository, they are compared as well.
+On every preset, the MLPerf Tiny networks too where they are there.
 """
-
-from pathlib import Path
 
 import pytest
 
@@ -15,13 +12,10 @@ from eightfold.model import Graph, load_model
 from eightfold.session import random_inputs
 from sim.network import simulate_network
 from sim.toolchain import ROOT
+from tests.eightfold.mlperf_tiny import NETWORKS, mlperf_tiny
 from tests.eightfold.random_networks import EXTENSIONS, network_rng, random_network
 
 DIGITS = ROOT / "examples" / "digits" / "digits.tflite"
-
-MODELS = ROOT.parent / "shared" / "models"
-
-MLPERF = ("ad01_int8", "kws_ref_model", "pretrainedResnet_quant", "vww_96_int8")
 
 IN_TOTAL = 0.05
 
@@ -48,7 +42,7 @@ def expect_the_rtls_cycles(graph: Graph, preset: str) -> None:
     assert sum(estimated.values()) == pytest.approx(run.cycles, rel=IN_TOTAL)
 
 
-@pytest.mark.parametrize("preset", ["nano", "small", "base"])
+@pytest.mark.parametrize("preset", PRESETS)
 def test_agrees_on_digits(preset: str) -> None:
     expect_the_rtls_cycles(load_model(DIGITS), preset)
 
@@ -60,9 +54,7 @@ def test_agrees_on_a_random_network(seed: int) -> None:
     expect_the_rtls_cycles(load_model(model), "small")
 
 
-@pytest.mark.parametrize("name", MLPERF)
-def test_agrees_on_an_mlperf_tiny_network(name: str) -> None:
-    model: Path = MODELS / f"{name}.tflite"
-    if not model.exists():
-        pytest.skip(f"{name}.tflite is not in ../shared/models")
-    expect_the_rtls_cycles(load_model(model), "small")
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_agrees_on_an_mlperf_tiny_network(name: str, preset: str) -> None:
+    expect_the_rtls_cycles(load_model(mlperf_tiny(name)), preset)
