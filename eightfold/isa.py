@@ -110,6 +110,18 @@ class Reduce(enum.Enum, shape=unsigned(2)):
     SOFTMAX = 3  # over the run, by rows: see the VECTOR command
 
 
+class Row(enum.Enum, shape=unsigned(3)):
+    """What VECTOR does with whole runs, the rows."""
+
+    NONE = 0  # nothing: elements and windows
+    SUM = 1  # one result per row: the sum
+    MAXIMUM = 2  # one result per row: the largest byte, and where it is first
+    MINIMUM = 3  # one result per row: the smallest byte, and where it is first
+    RECIPROCAL = 4  # scale the row by 1 / sum
+    LOGARITHM = 5  # subtract log(sum) from the row
+    INVERSE_ROOT = 6  # scale the row by 1 / sqrt(sum)
+
+
 class ErrorCode(enum.Enum, shape=unsigned(8)):
     """What stopped the accelerator; the first error stays until a soft reset."""
 
