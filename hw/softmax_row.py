@@ -8,15 +8,12 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.isa import Row
 from hw.delay import delay
-from hw.reciprocal import Reciprocal
 from hw.requantize_pipeline import register
+from hw.row_function import RowFunction
 from hw.vector_lane import VectorLane
 from hw.vector_words import Phase, beat_layout
-
-RIGHT_OF_ONE = 35
-"""Right shift of a row whose sum has its highest bit set: from the 12 integer bits of the sum to 31
-fraction bits of the reciprocal is 12, and from there to the 8 of the output is 23."""
 
 LOWEST = -128
 
@@ -31,9 +28,9 @@ class SoftmaxRow(wiring.Component):
     Timing
     ------
     Takes `vector_lanes` elements per cycle. ``known`` comes `maximum_cycle` cycles after the last
-    beat of the first pass, and up to ``sum_cycle + Reciprocal.LATENCY + 31`` cycles after that of
-    the second. ``maximum`` holds until the next row's beats arrive in cycle `maximum_cycle`,
-    ``multiplier`` and ``right`` until its reciprocal.
+    beat of the first pass. After that of the second it takes `sum_cycle` cycles, those of
+    `RowFunction.latency` and one for each leading zero of S. ``maximum`` holds until the next row's
+    beats arrive in cycle `maximum_cycle`, ``multiplier`` and ``right`` until its sum is complete.
 
     Parameters
     ----------
@@ -97,14 +94,15 @@ class SoftmaxRow(wiring.Component):
         total, complete = self._over_row(
             m, "sum", Phase.SUM, VectorLane.OPERAND_CYCLE, self.entries, mask, 0, wrapping_sum
         )
-        m.submodules.reciprocal = reciprocal = Reciprocal()
+        m.submodules.function = function = RowFunction()
         m.d.comb += [
-            reciprocal.start.eq(complete),
-            reciprocal.x.eq(total),
-            self.multiplier.eq(reciprocal.inverse),
-            self.right.eq(RIGHT_OF_ONE - reciprocal.zeros),
-            self.summed.eq(reciprocal.done),
-            self.known.eq(found[1] | reciprocal.done),
+            function.start.eq(complete),
+            function.function.eq(Row.RECIPROCAL),
+            function.x.eq(total),
+            self.multiplier.eq(function.multiplier),
+            self.right.eq(function.right),
+            self.summed.eq(function.done),
+            self.known.eq(found[1] | function.done),
         ]
         return m
 

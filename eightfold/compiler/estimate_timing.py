@@ -179,7 +179,7 @@ SOFTMAX_SUM = 7
 """hw.softmax_row.SoftmaxRow.sum_cycle without the tree."""
 
 RECIPROCAL = 58
-"""hw.reciprocal.Reciprocal.LATENCY, without a cycle per leading zero of the sum."""
+"""hw.row_function: of a reciprocal, without a cycle per leading zero of the sum."""
 
 LEADING_ZEROS = 12
 """Of a sum of exponentials between 1 and 2, of 31 bits, 19 of them behind the point."""

@@ -6,6 +6,7 @@ import pytest
 from eightfold.compiler import estimate_timing as timing
 from eightfold.compiler.estimate_clock import Change, Clock, Process
 from eightfold.config import PRESETS
+from eightfold.isa import Row
 from hw import mover, ports
 from hw.command_fetch import CommandFetch
 from hw.command_queue import CommandQueue
@@ -16,7 +17,7 @@ from hw.memory_writer import MemoryWriter
 from hw.parameter_records import BIAS, RECORD
 from hw.parameter_stream import ParameterStream
 from hw.partial_sums import PartialSums
-from hw.reciprocal import Reciprocal
+from hw.row_function import RowFunction
 from hw.scratchpad import Scratchpad
 from hw.softmax_row import SoftmaxRow
 from hw.vector_lane import VectorLane
@@ -48,7 +49,7 @@ def test_constants_are_those_of_the_hardware(config: str) -> None:
         "VECTOR_AHEAD": (timing.VECTOR_AHEAD, VectorReader.DEPTH),
         "SOFTMAX_MAXIMUM": (timing.SOFTMAX_MAXIMUM + levels, softmax.maximum_cycle),
         "SOFTMAX_SUM": (timing.SOFTMAX_SUM + levels, softmax.sum_cycle),
-        "RECIPROCAL": (timing.RECIPROCAL, Reciprocal.LATENCY),
+        "RECIPROCAL": (timing.RECIPROCAL, RowFunction.latency(Row.RECIPROCAL)),
     }
     assert {name: pair for name, pair in pairs.items() if pair[0] != pair[1]} == {}
 
