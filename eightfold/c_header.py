@@ -15,7 +15,9 @@ ENUMS: dict[str, type[enum.Enum]] = {
     "ENGINE": isa.Engine,
     "SPACE": isa.Space,
     "COMBINE": isa.Combine,
+    "OPERAND": isa.Operand,
     "REDUCE": isa.Reduce,
+    "ROW": isa.Row,
     "ROUNDING": isa.Rounding,
     "ERROR": isa.ErrorCode,
 }

@@ -16,7 +16,7 @@ from amaranth.lib import data, enum
 from eightfold.config import AcceleratorConfig
 from eightfold.packing import pack
 
-VERSION = 1
+VERSION = 2
 """Version of the instruction set; BEGIN carries it, the VERSION register shows it."""
 
 ADDRESS_BITS = 32
@@ -90,24 +90,36 @@ class Space(enum.Enum, shape=unsigned(3)):
     TABLES = 4  # destination only: entry e of table t at 4 * (256 * t + e), int32
 
 
-class Combine(enum.Enum, shape=unsigned(3)):
+class Combine(enum.Enum, shape=unsigned(4)):
     """What VECTOR computes from the looked-up operands a and b."""
 
     A = 0  # a
     ADD = 1  # a + b
     SUBTRACT = 2  # a - b
-    MULTIPLY = 3  # a * b, each a signed 16-bit number
+    MULTIPLY = 3  # a * b, of a the low 16 bits, of b the low 22, each signed
     MAXIMUM = 4
     MINIMUM = 5
+    EQUAL = 6  # 1 if a = b, else 0
+    NOT_EQUAL = 7  # 0 if a = b, else 1
+    RECTIFY = 8  # a if a >= 0, else a * b as MULTIPLY
+
+
+class Operand(enum.Enum, shape=unsigned(2)):
+    """What operand b of VECTOR is."""
+
+    BYTES = 0  # a byte for each element of the run
+    REPEAT = 1  # one byte for the whole run
+    WORD = 2  # one little-endian int32 for the whole run, not looked up
+    POSITION = 3  # the number of the window's position, w1 * window0 + w0, not looked up
 
 
 class Reduce(enum.Enum, shape=unsigned(2)):
     """What VECTOR does with the combined values of one output element's window."""
 
-    NONE = 0
+    NONE = 0  # the last position counts
     SUM = 1
     MAXIMUM = 2
-    SOFTMAX = 3  # over the run, by rows: see the VECTOR command
+    MINIMUM = 3
 
 
 class Row(enum.Enum, shape=unsigned(3)):
@@ -120,6 +132,10 @@ class Row(enum.Enum, shape=unsigned(3)):
     RECIPROCAL = 4  # scale the row by 1 / sum
     LOGARITHM = 5  # subtract log(sum) from the row
     INVERSE_ROOT = 6  # scale the row by 1 / sqrt(sum)
+
+
+ROW_RESULTS = (Row.SUM, Row.MAXIMUM, Row.MINIMUM)
+"""What leaves one result of a row."""
 
 
 class ErrorCode(enum.Enum, shape=unsigned(8)):
@@ -316,18 +332,31 @@ MATRIX = Command(
 )
 VECTOR = Command(
     Opcode.VECTOR,
-    "Element-wise operators, reductions over windows, and SOFTMAX. For i2, i1, i0, then elements "
-    "e of `run`: combine(table_a[a], table_b[b]) over the window (w1, w0), reduced, requantized, "
-    "to `target + sum(i * target_step) + e`. `a` is the byte at `source_a + sum(i * a_step) + "
-    "w1 * a_window1 + w0 * a_window0 + e`; it reads as `fill` if the row number `row0 + i1 * "
-    "row_step + w1 * row_window` is outside [0, rows) or the column number, of i0 and w0, outside "
-    "[0, columns). Without a table an operand is the signed byte itself. "
-    "With reduce = SOFTMAX, a row is a run: m = max(a); `table_a` and `table_b` are looked up with "
-    "a - m; the requantizer's multiplier and right shift are those of the reciprocal of the sum of "
-    "table_b's entries.",
+    "Element-wise operators, reductions over windows, operators on rows. For i2, i1, i0, then "
+    "elements e of `run`: combine(table_a[a], table_b[b]) over the window (w1, w0), reduced, "
+    "requantized, to `target + sum(i * target_step) + e`. `a` is the byte at `source_a + "
+    "sum(i * a_step) + w1 * a_window1 + w0 * a_window0 + e`, without the e if `repeat_a`; it reads "
+    "as `fill` if the row number `row0 + i1 * row_step + w1 * row_window` is outside [0, rows) or "
+    "the column number, of i0 and w0, outside [0, columns). `b` is found in the same way, but is "
+    "never outside, and what `operand_b` says; with combine = A it is not read. Without a table an "
+    "operand is the signed byte itself. "
+    "With `row`, a run is a row, and `combine`, `reduce` and operand b have no meaning. With "
+    "c = a - m, wrapped to a byte, m = max(a) of the row if `relative`, else 0, and s the sum of "
+    "table_b[c]: SUM gives requantize(s); MAXIMUM and MINIMUM give requantize(v * 2^16 + e), v the "
+    "largest or smallest a, e the number of the first one (if the window has one position); one "
+    "byte for a row, to `target + sum(i * target_step)`. The other kinds give "
+    "requantize(table_a[c]) for every element, and have no window; they replace fields of the "
+    "requantizer, by what TFLite's kernels compute: "
+    "RECIPROCAL: `multiplier` and `right` turn table_a's 31 fraction bits into 256ths of s, which "
+    "has 12 integer bits; LOGARITHM: `bias` is -log(s) with 5 integer bits, s with 12; "
+    "INVERSE_ROOT: `multiplier`, `left` and `right` scale by 2^7 / sqrt(s).",
     (
         Entry("combine", Combine, "operation on the operands"),
         Entry("reduce", Reduce, "operation over the window"),
+        Entry("row", Row, "operation over rows"),
+        Entry("relative", unsigned(1), "rows: whether the row's maximum is subtracted"),
+        Entry("operand_b", Operand, "what operand b is"),
+        Entry("repeat_a", unsigned(1), "whether operand a is one byte for the whole run"),
         Entry("lookup_a", unsigned(1), "whether operand a goes through a table"),
         Entry("lookup_b", unsigned(1), "whether operand b goes through a table"),
         Entry("table_a", unsigned(4), "number of operand a's table"),
@@ -341,6 +370,7 @@ VECTOR = Command(
         *(Entry(f"a_window{i}", LOCAL, "bytes") for i in range(2)),
         Entry("source_b", LOCAL, "scratchpad address"),
         *(Entry(f"b_step{i}", LOCAL, "bytes") for i in range(3)),
+        *(Entry(f"b_window{i}", LOCAL, "bytes") for i in range(2)),
         Entry("target", LOCAL, "scratchpad address"),
         *(Entry(f"target_step{i}", LOCAL, "bytes") for i in range(3)),
         Entry("row0", signed(16), "first row number"),

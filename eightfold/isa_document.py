@@ -110,7 +110,15 @@ def isa_document() -> str:
     return "\n".join(parts)
 
 
-ENUMS: tuple[type[enum.Enum], ...] = (isa.Space, isa.Combine, isa.Reduce, isa.Rounding, isa.Engine)
+ENUMS: tuple[type[enum.Enum], ...] = (
+    isa.Space,
+    isa.Combine,
+    isa.Operand,
+    isa.Reduce,
+    isa.Row,
+    isa.Rounding,
+    isa.Engine,
+)
 """Enumerations that fields have values of."""
 
 

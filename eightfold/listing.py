@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from eightfold import isa
 from eightfold.commands import Decoded, command_places, decode
+from eightfold.vector_fields import has_b, is_on_rows, reads_b
 
 _HEXADECIMAL = ("configuration", "memories")
 
@@ -28,21 +29,13 @@ _LOOPS: dict[isa.Opcode, dict[str, tuple[str, ...]]] = {
         "count0": ("a_step0", "b_step0", "target_step0", "column_step"),
         "count1": ("a_step1", "b_step1", "target_step1", "row_step"),
         "count2": ("a_step2", "b_step2", "target_step2"),
-        "window0": ("a_window0", "column_window"),
-        "window1": ("a_window1", "row_window"),
+        "window0": ("a_window0", "b_window0", "column_window"),
+        "window1": ("a_window1", "b_window1", "row_window"),
     },
 }
 """Loop counts, and what only counts above 1 give a meaning to."""
 
 _Condition = Callable[[Mapping[str, int]], bool]
-
-
-def _is_unary(fields: Mapping[str, int]) -> bool:
-    return fields["combine"] == isa.Combine.A.value and not _is_softmax(fields)
-
-
-def _is_softmax(fields: Mapping[str, int]) -> bool:
-    return fields["reduce"] == isa.Reduce.SOFTMAX.value
 
 
 def _is_fill(fields: Mapping[str, int]) -> bool:
@@ -60,12 +53,15 @@ _MEANINGLESS: dict[isa.Opcode, tuple[tuple[_Condition, tuple[str, ...]], ...]] =
         (lambda f: not f["last"], ("target", "target_group", "target_y", "target_x")),
     ),
     isa.Opcode.VECTOR: (
-        (_is_unary, ("lookup_b",)),
-        (lambda f: _is_unary(f) or not (f["lookup_b"] or _is_softmax(f)), ("table_b",)),
-        (lambda f: not (f["lookup_a"] or _is_softmax(f)), ("table_a",)),
+        (is_on_rows, ("combine", "reduce", "operand_b")),
+        (lambda f: not is_on_rows(f), ("row", "relative")),
+        (lambda f: not has_b(f), ("operand_b",)),
+        (lambda f: not (has_b(f) or is_on_rows(f)), ("lookup_b", "table_b")),
+        (lambda f: not f["lookup_b"], ("table_b",)),
+        (lambda f: not f["lookup_a"], ("table_a",)),
         (
-            lambda f: _is_unary(f) or _is_softmax(f),
-            ("source_b", *(f"b_step{i}" for i in range(3))),
+            lambda f: not reads_b(f),
+            ("source_b", *(f"b_step{i}" for i in range(3)), "b_window0", "b_window1"),
         ),
     ),
 }

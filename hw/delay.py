@@ -17,9 +17,14 @@ def delay(m: Module, value: Value | ValueCastable, cycles: int, name: str) -> Va
     name
         Prefix of the registers' names.
     """
-    stage = Value.cast(value)
+    return delays(m, value, cycles, name)[-1]
+
+
+def delays(m: Module, value: Value | ValueCastable, cycles: int, name: str) -> list[Value]:
+    """Return ``value`` 0, 1, .. ``cycles`` cycles later; otherwise as `delay`."""
+    stages = [Value.cast(value)]
     for cycle in range(1, cycles + 1):
-        following = Signal(stage.shape(), name=f"{name}{cycle}")
-        m.d.sync += following.eq(stage)
-        stage = following
-    return stage
+        following = Signal(stages[-1].shape(), name=f"{name}{cycle}")
+        m.d.sync += following.eq(stages[-1])
+        stages.append(following)
+    return stages

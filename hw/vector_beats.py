@@ -8,14 +8,15 @@ from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
 from hw.ports import vector_layout
-from hw.vector_words import Phase, beat_layout, beats, chunk_layout
+from hw.vector_words import beat_layout, beats, chunk_layout, operation_layout
 
 
 class VectorBeats(wiring.Component):
     """Send the elements of chunks into the lanes, which never stall.
 
     A chunk starts when its words are there, a place for its results is free, and what the pass
-    before it over the row finds out is known.
+    before it over the row finds out is known. An operand that is one byte for the whole run is
+    repeated here; so is one that is a number for the whole run.
 
     Timing
     ------
@@ -29,8 +30,8 @@ class VectorBeats(wiring.Component):
 
     Members
     -------
-    two : ``In(1)``
-        Whether chunks have an operand b, before a.
+    operation : ``In(operation_layout(config))``
+        ``two``: whether chunks have an operand b, before a. Holds still while there are chunks.
     words : ``In(stream.Signature(vector_layout(config)))``
     chunks : ``In(stream.Signature(chunk_layout(config)))``
     known : ``In(1)``
@@ -41,9 +42,11 @@ class VectorBeats(wiring.Component):
         It is taken, for the chunk on ``chunks``.
     beat : ``Out(beat_layout(config))``
     a, b : ``Out(ArrayLayout(signed(8), vector_lanes))``
+    common : ``Out(signed(32))``
+        Operand b if it is the same number for all lanes.
     """
 
-    two: Signal
+    operation: data.View
     words: stream.Interface
     chunks: stream.Interface
     known: Signal
@@ -52,13 +55,14 @@ class VectorBeats(wiring.Component):
     beat: data.View
     a: Any
     b: Any
+    common: Signal
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
         elements = data.ArrayLayout(signed(8), config.vector_lanes)
         super().__init__(
             {
-                "two": In(1),
+                "operation": In(operation_layout(config)),
                 "words": In(stream.Signature(vector_layout(config))),
                 "chunks": In(stream.Signature(chunk_layout(config))),
                 "known": In(1),
@@ -67,6 +71,7 @@ class VectorBeats(wiring.Component):
                 "beat": Out(beat_layout(config)),
                 "a": Out(elements),
                 "b": Out(elements),
+                "common": Out(signed(32)),
             }
         )
 
@@ -89,7 +94,7 @@ class VectorBeats(wiring.Component):
             self.beat.index.eq(index),
             self.beat.outside.eq(chunk.outside),
             self.beat.first.eq(chunk.first),
-            self.beat.emit.eq(active & chunk.final & (chunk.phase == Phase.OUTPUT)),
+            self.beat.emit.eq(active & chunk.writes),
             self.beat.close.eq(close),
             self.beat.phase.eq(chunk.phase),
             self.beat.begin.eq(chunk.begin & (index == 0)),
@@ -101,36 +106,43 @@ class VectorBeats(wiring.Component):
     def _load(self, m: Module, free: Value) -> Signal:
         """Add the operands' registers; return whether they take a chunk in this cycle."""
         chunk, load = self.chunks.payload, Signal()
-        staged, waits, writes = Signal(), Signal(), Signal()
-        output = chunk.phase == Phase.OUTPUT
+        staged, waits, two = Signal(), Signal(), self.operation.two
         m.d.comb += [
-            writes.eq(chunk.final & output),
             load.eq(
                 (free & self.chunks.valid & self.words.valid)
-                & ((~self.two | staged) & ~waits & (~writes | self.available))
+                & ((~two | staged) & ~waits & (~chunk.writes | self.available))
             ),
             self.chunks.ready.eq(load),
-            self.words.ready.eq(load | (self.two & ~staged)),
-            self.reserve.eq(load & writes),
+            self.words.ready.eq(load | (two & ~staged)),
+            self.reserve.eq(load & chunk.writes),
         ]
         with m.If(load):
-            # The next pass, or the next row's, needs what this one finds out.
-            m.d.sync += [staged.eq(0), waits.eq(chunk.end & chunk.final & ~output)]
+            m.d.sync += [staged.eq(0), waits.eq(chunk.waits)]
         with m.Else():
             with m.If(self.known):
                 m.d.sync += waits.eq(0)
-            with m.If(self.two & self.words.valid):
+            with m.If(two & self.words.valid):
                 m.d.sync += staged.eq(1)
+        self._operands(m, load, staged)
+        return load
+
+    def _operands(self, m: Module, load: Value, staged: Value) -> None:
+        """Add the operands' registers: a chunk's first beat, then the following ones."""
+        operation, word = self.operation, Value.cast(self.words.payload)
+        repeated = word[:8].replicate(self.config.vector)
+        position = Signal(16)
         stage, a, b = (
             Signal(8 * self.config.vector, name=name, reset_less=True)
             for name in ("stage", "a", "b")
         )
         m.d.comb += [Value.cast(self.a).eq(a), Value.cast(self.b).eq(b)]
         with m.If(~staged):
-            m.d.sync += stage.eq(self.words.payload)
+            m.d.sync += stage.eq(Mux(operation.repeat_b, repeated, word))
         bits = 8 * self.config.vector_lanes
         m.d.sync += [
-            a.eq(Mux(load, Value.cast(self.words.payload), a >> bits)),
+            a.eq(Mux(load, Mux(operation.repeat_a, repeated, word), a >> bits)),
             b.eq(Mux(load, stage, b >> bits)),
         ]
-        return load
+        m.d.comb += position.eq(Mux(self.chunks.payload.first, 0, self.common[:16] + 1))
+        with m.If(load):
+            m.d.sync += self.common.eq(Mux(operation.word, stage[:32], position).as_signed())

@@ -1,4 +1,4 @@
-"""The vector engine: element-wise operators, reductions over windows, SOFTMAX."""
+"""The vector engine: element-wise operators, reductions over windows, operators on rows."""
 
 from typing import Any
 
@@ -7,10 +7,11 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import REQUANTIZE_LAYOUT, VECTOR, Combine, Reduce
-from hw.delay import delay
+from eightfold.isa import REQUANTIZE_LAYOUT, ROW_RESULTS, VECTOR, Combine, Operand, Reduce, Row
+from hw.delay import delay, delays
 from hw.ports import engine_port, scratchpad_read, scratchpad_write
-from hw.softmax_row import SoftmaxRow
+from hw.requantize_pipeline import RequantizePipeline
+from hw.row_unit import RowUnit
 from hw.vector_beats import VectorBeats
 from hw.vector_lane import VectorLane
 from hw.vector_reader import VectorReader
@@ -31,16 +32,17 @@ class VectorEngine(wiring.Component):
     collects and writes the results. Behind `VectorBeats` nothing stalls: a chunk starts when there
     is a place for its results.
 
-    An operator that works on whole rows, as SOFTMAX does, has several passes over each row
-    (`hw.vector_walk.PASSES`). A unit beside the lanes watches the beats of a pass, and says
-    ``known`` when the next one can start.
+    An operator on rows has one pass over each, or several: `RowUnit` watches the beats of a pass,
+    beside the lanes. What it finds is the row's only result, which a lane requantizes, or it is
+    ``known`` then, and the next pass starts.
 
     Timing
     ------
     `vector_lanes` elements per cycle and position of the window. A read gives `vector` bytes of one
     operand, so two operands take two cycles per chunk at least. A run's rest takes a beat for each
     `vector_lanes` elements begun. About 40 cycles pass from a command to its first write; the next
-    command is taken after ``done``. A row of SOFTMAX takes three passes and about 90 cycles.
+    command is taken after ``done``. Rows of one result follow each other without a gap; RECIPROCAL
+    takes two passes of a row, three if relative, and about 90 cycles.
 
     Parameters
     ----------
@@ -81,9 +83,10 @@ class VectorEngine(wiring.Component):
         m.submodules.walk = walk = VectorWalk(self.config)
         m.submodules.reader = reader = VectorReader(self.config)
         m.submodules.split = split = VectorBeats(self.config)
-        m.submodules.row = row = SoftmaxRow(self.config)
+        m.submodules.row = row = RowUnit(self.config)
         # A result's way starts with the register that takes the chunk.
-        m.submodules.writer = writer = VectorWriter(self.config, VectorLane.LATENCY + 2)
+        latency = max(VectorLane.LATENCY, row.sum_cycle + RequantizePipeline.LATENCY)
+        m.submodules.writer = writer = VectorWriter(self.config, latency + 2)
         connect(m, flipped(self.engine.command), walk.command)
         connect(m, walk.reads, reader.reads)
         connect(m, reader.scratchpad, flipped(self.scratch_read))
@@ -99,7 +102,7 @@ class VectorEngine(wiring.Component):
             split.known.eq(row.known),
             split.available.eq(writer.available),
             writer.reserve.eq(split.reserve),
-            writer.chunk.eq(split.chunks.payload),
+            writer.result.eq(split.chunks.payload.result),
             row.beat.eq(split.beat),
         ]
         with m.If(taken):
@@ -107,42 +110,53 @@ class VectorEngine(wiring.Component):
         with m.Elif(writer.done):
             m.d.sync += busy.eq(0)
         operation, requantize = self._settings(m, taken, row)
-        m.d.comb += [reader.two.eq(operation.two), split.two.eq(operation.two)]
+        m.d.comb += [
+            reader.two.eq(operation.two),
+            split.operation.eq(operation),
+            row.operation.eq(operation),
+            row.requantize.eq(requantize),
+        ]
         self._lanes(m, split, row, writer, operation, requantize)
         self._status(m, busy, reader, writer)
         return m
 
-    def _settings(self, m: Module, taken: Value, row: SoftmaxRow) -> tuple[data.View, data.View]:
+    def _settings(self, m: Module, taken: Value, row: RowUnit) -> tuple[data.View, data.View]:
         """Return what holds for a whole command, or for a row of it."""
         command = self.engine.command.payload
         operation = Signal(operation_layout(self.config), reset_less=True)
         requantize = Signal(REQUANTIZE_LAYOUT, reset_less=True)
-        softmax = command.reduce == Reduce.SOFTMAX
+        rows, single = command.row != Row.NONE, Cat(command.row == k for k in ROW_RESULTS).any()
+        word, position = (command.operand_b == k for k in (Operand.WORD, Operand.POSITION))
         with m.If(taken):
             m.d.sync += [
-                operation.combine.eq(Mux(softmax, Combine.A, command.combine)),
-                operation.two.eq((command.combine != Combine.A) & ~softmax),
+                operation.combine.eq(Mux(rows, Combine.A, command.combine)),
+                operation.two.eq((command.combine != Combine.A) & ~rows & ~position),
+                operation.repeat_a.eq(command.repeat_a),
+                operation.repeat_b.eq(command.operand_b == Operand.REPEAT),
+                operation.common.eq((word | position) & ~rows),
+                operation.word.eq(word),
                 operation.sum.eq(command.reduce == Reduce.SUM),
-                operation.reduces.eq(
-                    (command.reduce == Reduce.SUM) | (command.reduce == Reduce.MAXIMUM)
-                ),
-                operation.relative.eq(softmax),
-                operation.lookup_a.eq(command.lookup_a | softmax),
-                operation.lookup_b.eq(command.lookup_b | softmax),
-                operation.table_a.eq(command.table_a),
-                operation.table_b.eq(command.table_b),
-                operation.fill.eq(command.fill),
+                operation.minimum.eq(command.reduce == Reduce.MINIMUM),
+                operation.reduces.eq((command.reduce != Reduce.NONE) & ~rows),
+                operation.rows.eq(rows),
+                operation.relative.eq(command.relative & rows & ~single),
+                operation.single.eq(single),
+                operation.single_sum.eq(command.row == Row.SUM),
+                operation.least.eq(command.row == Row.MINIMUM),
+                *(operation[n].eq(command[n]) for n in ("lookup_a", "lookup_b", "fill")),
+                *(operation[n].eq(command[n]) for n in ("table_a", "table_b")),
                 requantize.eq(command.requantize),
+                row.row.eq(command.row),
             ]
         with m.If(row.summed):
-            m.d.sync += [requantize.multiplier.eq(row.multiplier), requantize.right.eq(row.right)]
+            m.d.sync += requantize.eq(row.replaced)
         return operation, requantize
 
     def _lanes(
         self,
         m: Module,
         split: VectorBeats,
-        row: SoftmaxRow,
+        row: RowUnit,
         writer: VectorWriter,
         operation: data.View,
         requantize: data.View,
@@ -151,14 +165,14 @@ class VectorEngine(wiring.Component):
         write = Signal(table_write_layout(self.config))
         m.d.comb += self.tables.ready.eq(1)
         m.d.sync += [write.valid.eq(self.tables.valid), write.load.eq(self.tables.payload)]
-        beat = split.beat
-        reduce, emerge = VectorLane.REDUCE_CYCLE, VectorLane.LATENCY
+        beat, reduce = split.beat, VectorLane.REDUCE_CYCLE
+        common = delay(m, split.common, VectorLane.OPERAND_CYCLE - 1, "common")
         accumulate = delay(m, beat.valid, reduce, "accumulate")
         restart = delay(m, beat.first | ~operation.reduces, reduce, "restart")
         index = delay(m, beat.index, reduce - 1, "index")
         lanes = []
         for number in range(self.config.vector_lanes):
-            m.submodules[f"lane{number}"] = lane = self.lane()
+            m.submodules[f"lane{number}"] = lane = self.lane(takes_rows=number == 0)
             lanes.append(lane)
             m.d.comb += [
                 lane.a.eq(split.a[number]),
@@ -169,21 +183,38 @@ class VectorEngine(wiring.Component):
                 lane.index.eq(index),
                 lane.operation.eq(operation),
                 lane.maximum.eq(row.maximum),
+                lane.common.eq(common),
+                lane.row_result.eq(row.result if lane.takes_rows else 0),
                 lane.requantize.eq(requantize),
                 lane.write.eq(write),
                 row.bytes[number].eq(lane.byte),
                 row.entries[number].eq(lane.operand_b),
             ]
-        m.d.comb += [
-            writer.results.eq(Cat(lane.result for lane in lanes)),
-            writer.emit.eq(delay(m, beat.emit, emerge, "emit")),
-            writer.close.eq(delay(m, beat.close, emerge, "close")),
-            writer.index.eq(delay(m, index, emerge - reduce + 1, "result_index")),
-        ]
+        m.d.comb += writer.results.eq(Cat(lane.result for lane in lanes))
+        self._emit(m, beat, index, row, writer, operation)
 
-    def lane(self) -> VectorLane:
+    def _emit(
+        self,
+        m: Module,
+        beat: data.View,
+        index: Value,
+        row: RowUnit,
+        writer: VectorWriter,
+        operation: data.View,
+    ) -> None:
+        """Tell the writer when there are results: those of rows take ways of their own length."""
+        emerge, requantizes = VectorLane.LATENCY, RequantizePipeline.LATENCY
+        ways = [emerge, row.extreme_cycle + requantizes, row.sum_cycle + requantizes]
+        for name in ("emit", "close"):
+            stages = delays(m, beat[name], max(ways), name)
+            chosen = Mux(operation.single_sum, stages[ways[2]], stages[ways[1]])
+            m.d.comb += getattr(writer, name).eq(Mux(operation.single, chosen, stages[ways[0]]))
+        place = delay(m, index, emerge - VectorLane.REDUCE_CYCLE + 1, "result_index")
+        m.d.comb += writer.index.eq(Mux(operation.single, 0, place))
+
+    def lane(self, takes_rows: bool) -> VectorLane:
         """Return a lane."""
-        return VectorLane(self.config)
+        return VectorLane(self.config, takes_rows)
 
     def _status(self, m: Module, busy: Value, reader: VectorReader, writer: VectorWriter) -> None:
         """Add the status, from registers."""

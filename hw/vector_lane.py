@@ -13,6 +13,12 @@ from hw.requantize_pipeline import RequantizePipeline, register
 from hw.vector_table import VectorTable
 from hw.vector_words import beats, operation_layout, table_write_layout
 
+PRODUCT_BITS = 22
+"""Bits of operand b that are multiplied."""
+
+SPLIT = 17
+"""Those that fit the wide side of a DSP block's multiplier, with a sign of their own."""
+
 
 class VectorLane(wiring.Component):
     """Compute ``requantize(reduce(combine(table_a[a], table_b[b])))`` of one element per cycle.
@@ -29,6 +35,8 @@ class VectorLane(wiring.Component):
     ----------
     config
         ``vector``, ``vector_lanes`` and ``tables``.
+    takes_rows
+        Whether the results of rows are requantized here.
 
     Members
     -------
@@ -44,6 +52,11 @@ class VectorLane(wiring.Component):
     operation : ``In(operation_layout(config))``
     maximum : ``In(signed(8))``
         What is subtracted from a if ``operation.relative``.
+    common : ``In(signed(32))``
+        Operand b if ``operation.common``, in cycle `OPERAND_CYCLE` - 1.
+    row_result : ``In(signed(32))``
+        Goes to the requantizer instead of the reduced value if ``operation.single`` and
+        ``takes_rows``.
     requantize : ``In(REQUANTIZE_LAYOUT)``
     write : ``In(table_write_layout(config))``
         Load of the tables.
@@ -68,14 +81,16 @@ class VectorLane(wiring.Component):
     index: Signal
     operation: data.View
     maximum: Signal
+    common: Signal
+    row_result: Signal
     requantize: data.View
     write: data.View
     byte: Signal
     operand_b: Signal
     result: Signal
 
-    def __init__(self, config: AcceleratorConfig) -> None:
-        self.config = config
+    def __init__(self, config: AcceleratorConfig, takes_rows: bool = False) -> None:
+        self.config, self.takes_rows = config, takes_rows
         super().__init__(
             {
                 "a": In(signed(8)),
@@ -86,6 +101,8 @@ class VectorLane(wiring.Component):
                 "index": In(range(beats(config))),
                 "operation": In(operation_layout(config)),
                 "maximum": In(signed(8)),
+                "common": In(signed(32)),
+                "row_result": In(signed(32)),
                 "requantize": In(REQUANTIZE_LAYOUT),
                 "write": In(table_write_layout(config)),
                 "byte": Out(signed(8)),
@@ -103,20 +120,23 @@ class VectorLane(wiring.Component):
         index_a = (self.byte - Mux(relative, self.maximum, 0))[:8].as_signed()
         looked_up = {
             "a": register(m, "index_a", index_a),
-            "b": register(m, "index_b", Mux(relative, index_a, second)),
+            "b": register(m, "index_b", Mux(operation.rows, index_a, second)),
         }
-        a, b = (self._operand(m, name, byte) for name, byte in looked_up.items())
+        a, b = (self._lookup(m, name, byte) for name, byte in looked_up.items())
+        a = register(m, "operand_a", a)
+        b = register(m, "operand_b", Mux(operation.common, self.common, b))
         m.d.comb += self.operand_b.eq(b)
         reduced = self._reduce(m, self._combine(m, a, b))
         m.submodules.requantizer = requantizer = RequantizePipeline()
-        m.d.comb += [requantizer.acc.eq(reduced), self.result.eq(requantizer.result)]
+        acc = Mux(operation.single, self.row_result, reduced) if self.takes_rows else reduced
+        m.d.comb += [requantizer.acc.eq(acc), self.result.eq(requantizer.result)]
         for name in requantizer.FIELD_CYCLE:
             field = Value.cast(getattr(requantizer, name))
             m.d.comb += field.eq(Value.cast(self.requantize[name]))
         return m
 
-    def _operand(self, m: Module, name: str, byte: Signal) -> Signal:
-        """Cycles 2 to 4: lookup, or the byte itself."""
+    def _lookup(self, m: Module, name: str, byte: Signal) -> Value:
+        """Cycles 2 and 3: lookup, or the byte itself; return it in cycle 4."""
         m.submodules[f"table_{name}"] = table = VectorTable(self.config)
         m.d.comb += [
             table.write.eq(self.write),
@@ -124,8 +144,7 @@ class VectorLane(wiring.Component):
             table.byte.eq(byte),
         ]
         plain = register(m, f"plain_{name}", byte, table.LATENCY)
-        chosen = Mux(self.operation[f"lookup_{name}"], table.entry, plain)
-        return register(m, f"operand_{name}", chosen)
+        return Mux(self.operation[f"lookup_{name}"], table.entry, plain)
 
     def _combine(self, m: Module, a: Signal, b: Signal) -> Value:
         """Cycles 5 to 7: one addition or subtraction, and the product; return it in cycle 7."""
@@ -133,13 +152,25 @@ class VectorLane(wiring.Component):
         adds = combine == Combine.ADD
         # a - b, which also compares, is a + ~b + 1.
         total = register(m, "total", self.add(a, Mux(adds, b, ~b), ~adds))
-        # Two registers behind the product: the way out of a DSP block takes a cycle of its own.
-        product = register(m, "product", a[:16].as_signed() * b[:16].as_signed(), 2)
+        product = self._product(m, a, b)
         a, b = register(m, "a_delayed", a), register(m, "b_delayed", b)
-        takes_b = self.takes_b(combine, total[-1])
         is_sum = adds | (combine == Combine.SUBTRACT)
-        chosen = register(m, "chosen", Mux(is_sum, total[:32].as_signed(), Mux(takes_b, b, a)))
-        return Mux(combine == Combine.MULTIPLY, product, chosen)
+        equal, differ = combine == Combine.EQUAL, combine == Combine.NOT_EQUAL
+        truth = (total == 0) ^ differ
+        larger = Mux(self.takes_b(combine, total[-1]), b, a)
+        choice = Mux(equal | differ, truth, Mux(is_sum, total[:32].as_signed(), larger))
+        chosen = register(m, "chosen", choice[:32].as_signed())
+        rectified = (combine == Combine.RECTIFY) & a[-1]
+        multiplies = register(m, "multiplies", (combine == Combine.MULTIPLY) | rectified)
+        return Mux(multiplies, product, chosen)
+
+    def _product(self, m: Module, a: Signal, b: Signal) -> Value:
+        """Cycles 5 to 7: the product of a's low 16 bits and b's low 22, in cycle 7."""
+        factor, low, high = a[:16].as_signed(), b[:SPLIT], b[SPLIT:PRODUCT_BITS].as_signed()
+        # Two registers behind a product: the way out of a DSP block takes a cycle of its own.
+        part = register(m, "product", factor * Cat(low, C(0, 1)).as_signed(), 2)
+        rest = register(m, "rest", factor * high, 2)
+        return Cat(part[:SPLIT], (part[SPLIT:32] + rest)[: 32 - SPLIT]).as_signed()
 
     def add(self, a: Value, b: Value, carry: Value) -> Value:
         """Return a + b + carry, 33 bits: signed, so that the highest is the sign."""
@@ -156,16 +187,16 @@ class VectorLane(wiring.Component):
         What is known of the value, its complement for a comparison, comes from cycle 7: a sum goes
         round through one adder and one choice.
         """
-        maximum = ~self.operation.sum
-        addend = register(m, "addend", Mux(maximum, ~value, value))
+        compares, minimum = ~self.operation.sum, self.operation.minimum
+        addend = register(m, "addend", Mux(compares, ~value, value))
         value = register(m, "value", value)
         after, reduced = Signal(signed(32)), Signal(signed(32), reset_less=True)
         m.d.sync += reduced.eq(after)
         before = self._accumulators(m, after, reduced)
-        # Of a maximum, the total is the difference: negative if the value is larger.
-        total = self.add(before, addend, maximum)
-        replaces = self.restart | (maximum & total[-1])
-        kept = Mux(maximum, before, total[:32].as_signed())
+        # In a comparison the total is the difference: negative if the value is larger.
+        total = self.add(before, addend, compares)
+        replaces = self.restart | (compares & (total[-1] ^ minimum))
+        kept = Mux(compares, before, total[:32].as_signed())
         m.d.comb += after.eq(Mux(replaces, value, kept))
         return reduced
 

@@ -7,7 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import LOCAL_BITS, VECTOR, Reduce
+from eightfold.isa import LOCAL_BITS, ROW_RESULTS, VECTOR, Operand, Row
 from hw.credit import CreditQueue
 from hw.loops import Address, Loops
 from hw.ports import local_address
@@ -16,8 +16,14 @@ from hw.vector_words import Phase, read_layout
 W0, W1, CHUNK, PASS, I0, I1, I2 = range(7)
 """The loops, innermost first. A chunk is `vector` elements of a run, or its rest."""
 
-PASSES = {Reduce.SOFTMAX: len(Phase)}
-"""Passes over each row, its last one is `Phase.OUTPUT`; 1 for what is not listed."""
+FIRST_PHASES = {
+    Row.SUM: Phase.SUM,
+    Row.MAXIMUM: Phase.EXTREME,
+    Row.MINIMUM: Phase.EXTREME,
+    **dict.fromkeys((Row.RECIPROCAL, Row.LOGARITHM, Row.INVERSE_ROOT), Phase.SUM),
+}
+"""The first pass over a row that is not relative; what gives one result per row has no other. The
+last pass of others is `Phase.OUTPUT`."""
 
 
 class VectorWalk(wiring.Component):
@@ -69,7 +75,7 @@ class VectorWalk(wiring.Component):
         local = len(Signal(local_address(self.config)))
         addresses = {
             "a": Address(local, [W0, W1, CHUNK, I0, I1, I2]),
-            "b": Address(local, [CHUNK, I0, I1, I2]),
+            "b": Address(local, [W0, W1, CHUNK, I0, I1, I2]),
             "target": Address(LOCAL_BITS, [CHUNK, I0, I1, I2]),
             "row": Address(LOCAL_BITS, [W1, I1]),
             "column": Address(LOCAL_BITS, [W0, I0]),
@@ -104,16 +110,15 @@ class VectorWalk(wiring.Component):
         ]
         m.d.comb += [self.command.ready.eq(ready), start.eq(ready), loops.i.valid.eq(ready)]
         command, nest = self.command.payload, loops.i.payload
-        passes: Value = C(1, 16)
-        for reduce, count in PASSES.items():
-            passes = Mux(command.reduce == reduce, count, passes)
+        phase, single = self.first_phase(command)
+        passes = Mux(single, 1, phase + 1)
         counts = {PASS: passes, CHUNK: chunks, W0: command.window0, W1: command.window1}
         counts |= {I0: command.count0, I1: command.count1, I2: command.count2}
         m.d.comb += [nest.counts[level].eq(count) for level, count in counts.items()]
         steps = {
-            "a": self._steps(command, "a_step") | {W0: command.a_window0, W1: command.a_window1},
-            "b": self._steps(command, "b_step"),
-            "target": self._steps(command, "target_step"),
+            "a": self._steps(command, "a", ~command.repeat_a),
+            "b": self._steps(command, "b", command.operand_b == Operand.BYTES),
+            "target": self._steps(command, "target", ~single),
             "row": {W1: command.row_window, I1: command.row_step},
             "column": {W0: command.column_window, I0: command.column_step},
         }
@@ -124,12 +129,13 @@ class VectorWalk(wiring.Component):
             for j, level in enumerate(loops.addresses[name].loops):
                 m.d.comb += nest[name].strides[j].eq(steps[name][level])
 
-    def _steps(self, command: Any, name: str) -> dict[int, Any]:
-        """Return the steps of an address that follows the run."""
-        loops = {I0: f"{name}0", I1: f"{name}1", I2: f"{name}2"}
-        return {level: command[field] for level, field in loops.items()} | {
-            CHUNK: C(self.config.vector, LOCAL_BITS)
-        }
+    def _steps(self, command: Any, name: str, follows: Value) -> dict[int, Any]:
+        """Return the steps of an address, which may follow the run."""
+        fields = {I0: f"{name}_step0", I1: f"{name}_step1", I2: f"{name}_step2"}
+        if name != "target":
+            fields |= {W0: f"{name}_window0", W1: f"{name}_window1"}
+        steps = {level: command[field] for level, field in fields.items()}
+        return steps | {CHUNK: Mux(follows, C(self.config.vector, LOCAL_BITS), 0)}
 
     def _chunk(
         self, m: Module, chunk: data.View, place: Any, start: Value, step: Value
@@ -138,12 +144,15 @@ class VectorWalk(wiring.Component):
         tail = Signal(self.bits, reset_less=True)
         rows, columns = (Signal(16, name=name, reset_less=True) for name in ("rows", "columns"))
         phase, restart = (Signal(2, name=name, reset_less=True) for name in ("phase", "restart"))
+        single = Signal(reset_less=True)
         command, ends = self.command.payload, place.ends
+        first_phase, one_result = self.first_phase(command)
         with m.If(start):
             m.d.sync += [
                 tail.eq(command.run - 1),
                 rows.eq(command.rows),
                 columns.eq(command.columns),
+                single.eq(one_result),
             ]
         window = Cat(ends[W0], ends[W1]).all()
         row = window & ends[CHUNK]
@@ -152,37 +161,40 @@ class VectorWalk(wiring.Component):
         with m.If(start | step):
             m.d.sync += [first.eq(start | window), begin.eq(start | row)]
         # Phases count down to 0, the output.
-        first_phase = self.first_phase(command.reduce)
         with m.If(start):
             m.d.sync += [phase.eq(first_phase), restart.eq(first_phase)]
         with m.Elif(step & row):
             m.d.sync += phase.eq(Mux(ends[PASS], restart, phase - 1))
-        last_element = Signal(self.bits)
-        end = Signal(LOCAL_BITS)
+        last_element, end = Signal(self.bits), Signal(LOCAL_BITS)
         m.d.comb += [
             last_element.eq(Mux(ends[CHUNK], tail, self.config.vector - 1)),
-            end.eq(place.target + last_element),
+            end.eq(place.target + Mux(single, 0, last_element)),
         ]
+        output = phase == Phase.OUTPUT
         high = len(chunk.result.address)
         return [
             chunk.outside.eq(~(self._below(place.row, rows) & self._below(place.column, columns))),
             chunk.last_element.eq(last_element),
             chunk.first.eq(first),
-            chunk.final.eq(window),
+            chunk.writes.eq(Mux(single, row, window & output)),
             chunk.phase.eq(phase),
             chunk.begin.eq(begin),
             chunk.end.eq(row),
+            chunk.waits.eq(row & ~single & ~output),
             chunk.result.address.eq(place.target),
+            chunk.result.last_element.eq(Mux(single, 0, last_element)),
             chunk.result.fault.eq(place.target[high:].any() | end[high:].any()),
             chunk.result.done.eq(place.last),
         ]
 
-    def first_phase(self, reduce: Any) -> Value:
-        """Return the phase of a row's first pass."""
-        phase: Value = C(0, 2)
-        for operator, count in PASSES.items():
-            phase = Mux(reduce == operator, count - 1, phase)
-        return phase
+    def first_phase(self, command: Any) -> tuple[Value, Value]:
+        """Return the phase of a row's first pass, and whether it is the only one."""
+        single = Cat(command.row == kind for kind in ROW_RESULTS).any()
+        phase: Value = C(Phase.OUTPUT.value, 2)
+        for kind, first in FIRST_PHASES.items():
+            phase = Mux(command.row == kind, first.value, phase)
+        relative = command.relative & (phase == Phase.SUM.value) & ~single
+        return Mux(relative, Phase.EXTREME.value, phase), single
 
     def _below(self, number: Value, limit: Value) -> Value:
         """Return whether a row or column number is in [0, limit)."""

@@ -9,11 +9,11 @@ from hw.ports import local_address
 
 
 class Phase(enum.Enum, shape=unsigned(2)):
-    """What a pass over a row is for. Element-wise operators have one pass, the output."""
+    """What a pass over a row is for. All but operators on rows have one pass, the output."""
 
     OUTPUT = 0
     SUM = 1  # sum of table_b's entries
-    MAXIMUM = 2
+    EXTREME = 2  # largest or smallest byte
 
 
 def beats(config: AcceleratorConfig) -> int:
@@ -27,9 +27,18 @@ def operation_layout(config: AcceleratorConfig) -> data.StructLayout:
         {
             "combine": Combine,
             "two": unsigned(1),  # operand b is read
-            "sum": unsigned(1),  # reduce: 1: sum, 0: maximum
+            "repeat_a": unsigned(1),  # operand a is the first byte that is read
+            "repeat_b": unsigned(1),
+            "common": unsigned(1),  # operand b is the same number for all lanes
+            "word": unsigned(1),  # that number is read; 0: the position in the window
+            "sum": unsigned(1),  # reduce: 1: sum, 0: maximum or minimum
+            "minimum": unsigned(1),
             "reduces": unsigned(1),  # 0: the last position of a window counts
+            "rows": unsigned(1),  # operand b is looked up with a
             "relative": unsigned(1),  # tables are looked up with a - maximum of the row
+            "single": unsigned(1),  # one result per row
+            "single_sum": unsigned(1),  # it is the sum
+            "least": unsigned(1),  # the extreme is the smallest byte
             "lookup_a": unsigned(1),
             "lookup_b": unsigned(1),
             "table_a": range(config.tables),
@@ -46,10 +55,11 @@ def chunk_layout(config: AcceleratorConfig) -> data.StructLayout:
             "outside": unsigned(1),  # operand a is the fill byte
             "last_element": range(config.vector),  # elements - 1
             "first": unsigned(1),  # first position of the window
-            "final": unsigned(1),  # last position of the window
+            "writes": unsigned(1),  # there are results
             "phase": Phase,
             "begin": unsigned(1),  # first chunk of a pass over a row
             "end": unsigned(1),  # last chunk of a pass over a row
+            "waits": unsigned(1),  # what comes behind it needs what the pass finds out
             "result": result_layout(config),
         }
     )
@@ -60,6 +70,7 @@ def result_layout(config: AcceleratorConfig) -> data.StructLayout:
     return data.StructLayout(
         {
             "address": local_address(config),
+            "last_element": range(config.vector),  # elements - 1
             "fault": unsigned(1),  # some of it lies outside of the scratchpad
             "done": unsigned(1),  # the command's last one
         }

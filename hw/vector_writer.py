@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from eightfold.config import AcceleratorConfig
 from hw.credit import CreditQueue
 from hw.ports import scratchpad_write, vector_layout
-from hw.vector_words import beats, chunk_layout, result_layout
+from hw.vector_words import beats, result_layout
 
 
 class VectorWriter(wiring.Component):
@@ -36,7 +36,7 @@ class VectorWriter(wiring.Component):
         There is a place.
     reserve : ``In(1)``
         Takes it; only while ``available``.
-    chunk : ``In(chunk_layout(config))``
+    result : ``In(result_layout(config))``
         What it is for.
     results : ``In(8 * vector_lanes)``
         One beat of results.
@@ -56,7 +56,7 @@ class VectorWriter(wiring.Component):
 
     available: Signal
     reserve: Signal
-    chunk: data.View
+    result: data.View
     results: Signal
     emit: Signal
     index: Signal
@@ -73,7 +73,7 @@ class VectorWriter(wiring.Component):
             {
                 "available": Out(1),
                 "reserve": In(1),
-                "chunk": In(chunk_layout(config)),
+                "result": In(result_layout(config)),
                 "results": In(8 * config.vector_lanes),
                 "emit": In(1),
                 "index": In(range(beats(config))),
@@ -87,18 +87,15 @@ class VectorWriter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.words = words = CreditQueue(vector_layout(self.config), self.depth)
-        places = CreditQueue(self._place_layout(), self.depth)
+        places = CreditQueue(result_layout(self.config), self.depth)
         m.submodules.places = places
-        place = Signal(self._place_layout())
         m.d.comb += [
             # Both queues move together, but a place is there before its word.
             self.available.eq(words.available),
             words.take.eq(self.reserve),
             places.take.eq(self.reserve),
             places.push.eq(self.reserve),
-            place.result.eq(self.chunk.result),
-            place.last_element.eq(self.chunk.last_element),
-            places.push_data.eq(place),
+            places.push_data.eq(self.result),
             words.push_data.eq(self._collect(m)),
         ]
         m.d.sync += words.push.eq(self.emit & self.close)
@@ -106,28 +103,20 @@ class VectorWriter(wiring.Component):
         last = Value.cast(written.last_element)
         m.d.comb += [
             both.eq(words.o.valid & places.o.valid),
-            self.scratchpad.valid.eq(both & ~written.result.fault),
-            self.scratchpad.payload.address.eq(written.result.address),
+            self.scratchpad.valid.eq(both & ~written.fault),
+            self.scratchpad.payload.address.eq(written.address),
             self.scratchpad.payload.mask.eq(Cat(last >= i for i in range(self.config.vector))),
             self.scratchpad.payload.data.eq(words.o.payload),
-            moves.eq(both & (self.scratchpad.ready | written.result.fault)),
+            moves.eq(both & (self.scratchpad.ready | written.fault)),
             words.o.ready.eq(moves),
             places.o.ready.eq(moves),
         ]
         m.d.sync += [
-            self.fault.eq(moves & written.result.fault),
-            done.eq(moves & written.result.done),
+            self.fault.eq(moves & written.fault),
+            done.eq(moves & written.done),
             self.done.eq(done),
         ]
         return m
-
-    def _place_layout(self) -> data.StructLayout:
-        return data.StructLayout(
-            {
-                "result": result_layout(self.config),
-                "last_element": range(self.config.vector),
-            }
-        )
 
     def _collect(self, m: Module) -> Signal:
         """Add the chunk's register; a beat is in it one cycle after it came."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from eightfold import isa
 from eightfold.commands import CommandError, Decoded
 from eightfold.config import AcceleratorConfig
+from eightfold.vector_fields import reads_b, run_length, used_tables
 from sim.matrix_model import group_lanes
 
 Fields = Mapping[str, int]
@@ -110,24 +112,34 @@ def overwritten(command: Decoded, touched: Accesses) -> NDArray[np.int64]:
         return both
     orders = _vector_orders if command.opcode == isa.Opcode.VECTOR else _move_orders
     reads, writes = orders(command.fields)
-    size = int(max(np.max(starts) for _, starts in (*reads, writes))) + command.fields["run"]
+    run = command.fields["run"]
+    size = int(max(np.max(each.starts) + each.length for each in (*reads, writes)))
     last_read, first_write = np.full(size, -1), np.full(size, np.iinfo(np.int64).max)
-    for order, starts in reads:
-        bytes_, time = _in_order(order, starts, command.fields["run"])
+    for each in reads:
+        bytes_, time = _in_order(each, run, run - 1)
         inside = bytes_ >= 0
         np.maximum.at(last_read, bytes_[inside], time[inside])
-    bytes_, time = _in_order(*writes, command.fields["run"])
+    bytes_, time = _in_order(writes, run, 0)
     first_write[bytes_[::-1]] = time[::-1]
     return both[first_write[both] < last_read[both]]
 
 
-_Order = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""Numbers of output runs, and where the runs start that belong to them."""
+class _Runs(NamedTuple):
+    """Numbers of output runs, where the runs start that belong to them, and their bytes."""
+
+    order: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    length: int
 
 
-def _in_order(order: NDArray, starts: NDArray, run: int) -> _Order:
-    element = np.arange(run, dtype=np.int64)
-    return (starts[:, None] + element).ravel(), (order[:, None] * run + element).ravel()
+def _in_order(each: _Runs, run: int, otherwise: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the bytes of the runs, and when they are touched: element by element.
+
+    What is not as long as ``run`` is touched at element number ``otherwise``.
+    """
+    element = np.arange(each.length, dtype=np.int64)
+    time = element if each.length == run else np.full(each.length, otherwise)
+    return (each.starts[:, None] + element).ravel(), (each.order[:, None] * run + time).ravel()
 
 
 def move_starts(f: Fields, side: str) -> NDArray[np.int64]:
@@ -136,10 +148,10 @@ def move_starts(f: Fields, side: str) -> NDArray[np.int64]:
     return f[side] + nested(*loops)
 
 
-def _move_orders(f: Fields) -> tuple[list[_Order], _Order]:
+def _move_orders(f: Fields) -> tuple[list[_Runs], _Runs]:
     source, target = move_starts(f, "source"), move_starts(f, "target")
     order = np.arange(len(source))
-    return [(order, source)], (order, target)
+    return [_Runs(order, source, f["run"])], _Runs(order, target, f["run"])
 
 
 def _move(f: Fields) -> Accesses:
@@ -204,7 +216,7 @@ def _union(sets: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     return np.unique(np.concatenate([np.zeros(0, np.int64), *sets]))
 
 
-def _vector_orders(f: Fields) -> tuple[list[_Order], _Order]:
+def _vector_orders(f: Fields) -> tuple[list[_Runs], _Runs]:
     """Return the runs that VECTOR reads as a and as b, and those it writes, by output run."""
     counts = [f[f"count{i}"] for i in (2, 1, 0)]
     windows = [f[f"window{i}"] for i in (1, 0)]
@@ -220,10 +232,12 @@ def _vector_orders(f: Fields) -> tuple[list[_Order], _Order]:
     order = np.arange(count)
     repeated = np.repeat(order, int(np.prod(windows)))
     inside = _vector_inside(f)
-    reads = [(repeated[inside], starts("source_a", "a_step", "a_window")[inside])]
-    if f["combine"] != isa.Combine.A.value and f["reduce"] != isa.Reduce.SOFTMAX.value:
-        reads.append((order, starts("source_b", "b_step", "")))
-    return reads, (order, starts("target", "target_step", ""))
+    a = starts("source_a", "a_step", "a_window")[inside]
+    reads = [_Runs(repeated[inside], a, run_length(f, "a"))]
+    if reads_b(f):
+        b = starts("source_b", "b_step", "b_window")
+        reads.append(_Runs(repeated, b, run_length(f, "b")))
+    return reads, _Runs(order, starts("target", "target_step", ""), run_length(f, "target"))
 
 
 def _vector_inside(f: Fields) -> NDArray[np.bool_]:
@@ -241,15 +255,11 @@ def _vector_inside(f: Fields) -> NDArray[np.bool_]:
 
 def _vector(f: Fields) -> Accesses:
     scratchpad, tables = isa.Space.SCRATCHPAD, isa.Space.TABLES
-    reads, (_, targets) = _vector_orders(f)
+    reads, writes = _vector_orders(f)
     found = Accesses(
-        {scratchpad: _union([runs(starts, f["run"]) for _, starts in reads])},
-        {scratchpad: runs(targets, f["run"])},
+        {scratchpad: _union([runs(each.starts, each.length) for each in reads])},
+        {scratchpad: runs(writes.starts, writes.length)},
     )
-    softmax = f["reduce"] == isa.Reduce.SOFTMAX.value
-    numbers = [f["table_a"]] if softmax or f["lookup_a"] else []
-    if softmax or (f["lookup_b"] and f["combine"] != isa.Combine.A.value):
-        numbers.append(f["table_b"])
-    if numbers:
-        found.reads[tables] = runs(TABLE_BYTES * np.unique(numbers), TABLE_BYTES)
+    if numbers := {*used_tables(f).values()}:
+        found.reads[tables] = runs(TABLE_BYTES * np.array(sorted(numbers)), TABLE_BYTES)
     return found

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from eightfold import isa
 from eightfold.commands import CommandError, Decoded, command_places
 from eightfold.config import AcceleratorConfig
+from eightfold.vector_fields import has_one_result, is_on_rows, used_tables
 from sim.machine_accesses import firing, move_starts
 from sim.matrix_model import group_lanes
 
@@ -99,9 +100,12 @@ def _matrix(config: AcceleratorConfig, f: Fields) -> Iterator[Finding]:
 
 
 def _vector(config: AcceleratorConfig, f: Fields) -> Iterator[Finding]:
-    for operand in "ab":
-        used = f[f"lookup_{operand}"] or f["reduce"] == isa.Reduce.SOFTMAX.value
-        missing = used and f[f"table_{operand}"] >= config.tables
-        yield bool(missing), _ADDRESS, f"table_{operand} must be in 0..{config.tables - 1}"
+    for operand, number in used_tables(f).items():
+        missing = number >= config.tables
+        yield missing, _ADDRESS, f"table_{operand} must be in 0..{config.tables - 1}"
+    scales = is_on_rows(f) and not has_one_result(f)
+    window = scales and f["window0"] * f["window1"] > 1
+    yield window, _ILLEGAL, f"{isa.Row(f['row']).name} has no window"
+    yield bool(is_on_rows(f) and f["repeat_a"]), _ILLEGAL, "a row has more than one byte"
     low, high = f["requantize.low"], f["requantize.high"]
     yield low > high, _ILLEGAL, "requantize.low is above requantize.high"

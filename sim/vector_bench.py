@@ -46,6 +46,8 @@ class VectorBench:
         self.rng = rng(7)
         size = self.config.scratchpad
         self.memory = self.rng.integers(-128, 128, size, dtype=np.int8)
+        # Where values are few, operands are equal, and extremes occur more than once.
+        self.memory[size // 4 : size // 2] = self.rng.integers(-2, 2, size // 4)
         self.expected = self.memory.copy()
         self.states: list[NDArray[np.int8]] = []
         self.tables = np.zeros((self.config.tables, ENTRIES), dtype=np.int32)

@@ -6,20 +6,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import LOCAL_BITS, REQUANTIZE_LAYOUT, Combine, Reduce
+from eightfold.isa import (
+    LOCAL_BITS,
+    REQUANTIZE_LAYOUT,
+    ROW_RESULTS,
+    Combine,
+    Operand,
+    Reduce,
+    Row,
+)
 from golden.fixed_point import Integers, wrap32
-from golden.fixed_point_math import reciprocal
 from golden.requantize import requantize
-from golden.softmax import SUM_BITS
+from sim.vector_rows import reduced_rows, scaled_rows
 
 LOOPS = 3
 """Loops i0, i1, i2 over runs."""
 
-SUM_LIMIT = 1 << 28
-"""A row's sum of table entries is below: 512 in the fixed point of SOFTMAX."""
-
-RIGHT_OF_ONE = 31 - 8
-"""Right shift of SOFTMAX for a reciprocal of 1: from 31 fraction bits to the output's 8."""
+PRODUCT_BITS = (16, 22)
+"""Bits of the operands that are multiplied."""
 
 _REQUANTIZE = tuple(name for name, _ in REQUANTIZE_LAYOUT)
 
@@ -39,9 +43,7 @@ def run_vector(
     Everything is read before anything is written: a command whose runs overlap what it still reads
     is not legal, except in place, where a run's target is its own source. Sums of addresses and of
     row and column numbers wrap at ``LOCAL_BITS`` bits, addresses of reads around the scratchpad's
-    end. With reduce NONE the last position of the window counts. With reduce SOFTMAX ``combine``,
-    ``lookup_a`` and ``lookup_b`` have no meaning; ``bias``, ``left``, ``single`` and ``rounding``
-    are the command's.
+    end. Window positions and the numbers of a row's elements wrap at 16 bits.
 
     Parameters
     ----------
@@ -60,33 +62,49 @@ def run_vector(
     VectorFault
         If it writes outside of the scratchpad; nothing is written then.
     ValueError
-        If SOFTMAX has a window, or a row whose table_b entries sum to 0 or less, or 2^28 or more.
+        As `sim.vector_rows.scaled_rows`.
     """
-    field = dict.fromkeys(("combine", "reduce"), 0) | {k: int(v) for k, v in command_fields.items()}
-    if field["reduce"] == Reduce.SOFTMAX.value:
-        values, scaling = _softmax(field, scratchpad, tables)
+    zeros = dict.fromkeys(("combine", "reduce", "row", "operand_b"), 0)
+    field = zeros | {k: int(v) for k, v in command_fields.items()}
+    row = Row(field["row"])
+    scaling: Mapping[str, Integers] = {}
+    if row == Row.NONE:
+        values = _reduced(field, scratchpad, tables)
     else:
-        values, scaling = _reduced(field, scratchpad, tables), {}
-    parameters = {name: field.get(f"requantize.{name}", 0) for name in _REQUANTIZE} | scaling
-    target = _local(operand_addresses(field, "target", "target_step"))
+        # Of a row, all positions of the window: shape (i2, i1, i0, position, run).
+        a = np.stack(_positions(field, lambda w1, w0: _operand_a(field, scratchpad, w1, w0)), -2)
+        if row in ROW_RESULTS:
+            values = reduced_rows(row, _looked_up(field, "b", a, tables), a)
+        else:
+            values, scaling = scaled_rows(row, field, a, tables)
+    parameters = {name: field.get(f"requantize.{name}", 0) for name in _REQUANTIZE}
+    target = _local(operand_addresses(field, "target", "target_step"))[..., : values.shape[-1]]
     if target.min() < 0 or target.max() >= config.scratchpad:
         raise VectorFault(
             f"writes to {target.min()}..{target.max()}, outside of {config.scratchpad} bytes"
         )
-    scratchpad[target] = requantize(values, **parameters)
+    scratchpad[target] = requantize(values, **parameters | dict(scaling))
 
 
-def operand_addresses(field: Mapping[str, int], base: str, step: str) -> Integers:
+def operand_addresses(
+    field: Mapping[str, int], base: str, step: str, repeated: bool = False
+) -> Integers:
     """Return the address of every element of an operand or of the target, without a window.
 
-    ``base + i2 * step2 + i1 * step1 + i0 * step0 + e``, int64, shape (i2, i1, i0, run); ``base``
-    and ``step`` are names of fields, the latter without its number.
+    ``base + i2 * step2 + i1 * step1 + i0 * step0 + e``, int64, shape (i2, i1, i0, run), or 1
+    instead of the run if it is ``repeated``; ``base`` and ``step`` are names of fields, the latter
+    without its number.
     """
     counts = [np.arange(field[f"count{i}"], dtype=np.int64) for i in range(LOOPS)]
     steps = [field.get(f"{step}{i}", 0) for i in range(LOOPS)]
     i0, i1, i2 = (count * size for count, size in zip(counts, steps, strict=True))
-    run = np.arange(field["run"], dtype=np.int64)
+    run = np.arange(1 if repeated else field["run"], dtype=np.int64)
     return field.get(base, 0) + i2[:, None, None, None] + i1[:, None, None] + i0[:, None] + run
+
+
+def _positions(field: Mapping[str, int], value) -> list[Integers]:
+    """Return ``value(w1, w0)`` of every position of the window, in order."""
+    return [value(w1, w0) for w1 in range(field["window1"]) for w0 in range(field["window0"])]
 
 
 def _reduced(
@@ -94,40 +112,23 @@ def _reduced(
 ) -> Integers:
     """Return the reduction over the window, int32."""
     combine, reduce = Combine(field["combine"]), Reduce(field["reduce"])
-    b: NDArray | int = 0
-    if combine != Combine.A:
-        b = _looked_up(
-            field, "b", _read(scratchpad, operand_addresses(field, "source_b", "b_step")), tables
-        )
-    result = None
-    for w1 in range(field["window1"]):
-        for w0 in range(field["window0"]):
-            a = _looked_up(field, "a", _operand_a(field, scratchpad, w1, w0), tables)
-            value = _combined(combine, a, b)
-            if result is None or reduce == Reduce.NONE:
-                result = value
-            elif reduce == Reduce.SUM:
-                result = wrap32(result + value)
-            else:
-                result = np.maximum(result, value)
-    assert result is not None, "a window has at least one position"
-    return result
 
+    def value(w1: int, w0: int) -> Integers:
+        a = _looked_up(field, "a", _operand_a(field, scratchpad, w1, w0), tables)
+        if combine == Combine.A:
+            return a
+        return _combined(combine, a, _operand_b(field, scratchpad, tables, w1, w0))
 
-def _softmax(
-    field: Mapping[str, int], scratchpad: NDArray[np.int8], tables: NDArray[np.int32]
-) -> tuple[Integers, dict[str, Integers]]:
-    """Return table_a's entries, and the multiplier and right shift of every row."""
-    if field["window0"] != 1 or field["window1"] != 1:
-        raise ValueError("SOFTMAX has no window")
-    a = _operand_a(field, scratchpad, 0, 0)
-    index = (a - a.max(axis=-1, keepdims=True)) & 255
-    total = tables[field.get("table_b", 0)][index].astype(np.int64).sum(axis=-1, keepdims=True)
-    if total.min() <= 0 or total.max() >= SUM_LIMIT:
-        raise ValueError(f"a row's sum must be in 1..{SUM_LIMIT - 1}, not {total.min()} or so")
-    inverse, over = reciprocal(total, SUM_BITS)
-    values = tables[field.get("table_a", 0)][index].astype(np.int64)
-    return values, {"multiplier": inverse, "right": over + RIGHT_OF_ONE}
+    values = _positions(field, value)
+    match reduce:
+        case Reduce.SUM:
+            return wrap32(np.sum(values, axis=0))
+        case Reduce.MAXIMUM:
+            return np.max(values, axis=0)
+        case Reduce.MINIMUM:
+            return np.min(values, axis=0)
+        case _:
+            return values[-1]
 
 
 def _operand_a(
@@ -135,10 +136,32 @@ def _operand_a(
 ) -> Integers:
     """Return operand a at a position of the window, with its padding, as bytes in int64."""
     offset = w1 * field.get("a_window1", 0) + w0 * field.get("a_window0", 0)
-    a = _read(scratchpad, operand_addresses(field, "source_a", "a_step") + offset)
+    repeated = bool(field.get("repeat_a", 0))
+    a = _read(scratchpad, operand_addresses(field, "source_a", "a_step", repeated) + offset)
     rows = _inside(field, "row", field["count1"], w1)[:, None, None]
     columns = _inside(field, "column", field["count0"], w0)[:, None]
-    return np.where(rows & columns, a, field.get("fill", 0))
+    a = np.where(rows & columns, a, field.get("fill", 0))
+    return np.broadcast_to(a, (*a.shape[:-1], field["run"]))
+
+
+def _operand_b(
+    field: Mapping[str, int],
+    scratchpad: NDArray[np.int8],
+    tables: NDArray[np.int32],
+    w1: int,
+    w0: int,
+) -> Integers:
+    """Return operand b at a position of the window, looked up."""
+    kind = Operand(field["operand_b"])
+    if kind == Operand.POSITION:
+        return np.asarray((w1 * field["window0"] + w0) & 0xFFFF, dtype=np.int64)
+    offset = w1 * field.get("b_window1", 0) + w0 * field.get("b_window0", 0)
+    repeated = kind != Operand.BYTES
+    address = operand_addresses(field, "source_b", "b_step", repeated) + offset
+    if kind != Operand.WORD:
+        return _looked_up(field, "b", _read(scratchpad, address), tables)
+    word = _read(scratchpad, address + np.arange(4)).astype(np.uint8)
+    return word.view("<i4").astype(np.int64)
 
 
 def _inside(field: Mapping[str, int], axis: str, count: int, window: int) -> NDArray[np.bool_]:
@@ -156,21 +179,26 @@ def _looked_up(
     return tables[field.get(f"table_{operand}", 0)][values & 255].astype(np.int64)
 
 
-def _combined(combine: Combine, a: Integers, b: Integers | int) -> Integers:
+def _combined(combine: Combine, a: Integers, b: Integers) -> Integers:
     """Return the combination, int32."""
+    product = wrap32(_signed(a, PRODUCT_BITS[0]) * _signed(b, PRODUCT_BITS[1]))
     match combine:
         case Combine.ADD:
             return wrap32(a + b)
         case Combine.SUBTRACT:
             return wrap32(a - b)
         case Combine.MULTIPLY:
-            return _signed(a, 16) * _signed(b, 16)
+            return product
         case Combine.MAXIMUM:
             return np.maximum(a, b)
         case Combine.MINIMUM:
             return np.minimum(a, b)
+        case Combine.EQUAL:
+            return (a == b).astype(np.int64)
+        case Combine.NOT_EQUAL:
+            return (a != b).astype(np.int64)
         case _:
-            return a
+            return np.where(a >= 0, a, product)
 
 
 def _read(scratchpad: NDArray[np.int8], address: Integers) -> Integers:

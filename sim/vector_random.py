@@ -5,10 +5,17 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.compiler.rows import RowScaling
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import REQUANTIZE_LAYOUT, Combine, Reduce, Rounding
-from golden.fixed_point import rounding_divide_by_pot
-from golden.softmax import SUM_BITS, exponential_table
+from eightfold.isa import (
+    REQUANTIZE_LAYOUT,
+    ROW_RESULTS,
+    Combine,
+    Operand,
+    Reduce,
+    Rounding,
+    Row,
+)
 from sim.vector_model import operand_addresses
 
 Fields = dict[str, int]
@@ -24,24 +31,13 @@ def random_tables(rng: np.random.Generator, count: int) -> NDArray[np.int32]:
     return np.where(rng.random(values.shape) < 0.01, ends, values).astype(np.int32)
 
 
-def softmax_tables(beta: float, scale: np.float32) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return table_a and table_b of SOFTMAX, by ``(a - max) & 255``.
-
-    An entry of 0 stands for differences beyond the radius: its code is -128, as golden's.
-    """
-    below, _ = exponential_table(beta, scale)
-    exponential = below[-np.arange(256) & 255]
-    return (
-        exponential.astype(np.int32),
-        rounding_divide_by_pot(exponential, SUM_BITS).astype(np.int32),
-    )
-
-
-def softmax_requantize() -> Fields:
-    """Return the requantizer's fields of SOFTMAX; multiplier and right shift are each row's."""
-    values = dict.fromkeys((name for name, _ in REQUANTIZE_LAYOUT), 0)
-    values |= {"zero_point": -128, "low": -128, "high": 127, "rounding": Rounding.HALF_AWAY.value}
-    return {f"requantize.{name}": value for name, value in values.items()}
+def row_fields(scaling: RowScaling) -> Fields:
+    """Return what an operator on rows sets; its tables are numbers 0 and 1."""
+    requantize = {f"requantize.{name}": int(value) for name, value in scaling.requantize.items()}
+    return requantize | {
+        **{"row": scaling.row.value, "relative": int(scaling.relative), "repeat_a": 0},
+        **{"lookup_a": 1, "lookup_b": 1, "table_a": 0, "table_b": 1},
+    }
 
 
 def random_requantize(rng: np.random.Generator) -> Fields:
@@ -72,7 +68,7 @@ def random_command(
     rng: np.random.Generator,
     config: AcceleratorConfig,
     tables: list[int] | None = None,
-    reduces: tuple[Reduce, ...] = (Reduce.NONE, Reduce.SUM, Reduce.MAXIMUM),
+    rows: tuple[Row, ...] = (Row.NONE, Row.NONE, Row.NONE, *ROW_RESULTS),
 ) -> Fields:
     """Return the fields of a legal command.
 
@@ -80,51 +76,83 @@ def random_command(
     ----------
     tables
         Numbers of the tables it may use; by default all.
-    reduces
-        What it may reduce with.
+    rows
+        What it may do with rows.
     """
     numbers = list(range(config.tables)) if tables is None else tables
     while True:
-        fields = _operation(rng, numbers, reduces) | random_requantize(rng) | _counts(rng)
-        reduce = Reduce(fields["reduce"])
-        if reduce == Reduce.SOFTMAX or (reduce == Reduce.NONE and rng.random() < 0.9):
+        row = Row(rng.choice([kind.value for kind in rows]))
+        fields = _operation(rng, numbers, row) | random_requantize(rng) | _counts(rng)
+        if row not in (Row.NONE, *ROW_RESULTS) or (_lasts(fields) and rng.random() < 0.9):
             fields |= {"window0": 1, "window1": 1}
         counts = ("run", "count0", "count1", "count2", "window0", "window1")
         if np.prod([fields[name] for name in counts]) > MOST_ELEMENTS:
             continue
         fields |= _padding(rng) | _sources(rng, config, fields) | _target(rng, config, fields)
-        in_place = rng.random() < 0.2 and fields["window0"] == fields["window1"] == 1
+        one = fields["window0"] == fields["window1"] == 1
+        if row in (Row.MAXIMUM, Row.MINIMUM) and rng.random() < 0.8:
+            fields |= _extract(rng, one)
+        elif row in (Row.MAXIMUM, Row.MINIMUM) and not one:
+            continue  # the element's number has no meaning
+        in_place = rng.random() < 0.2 and one and row not in ROW_RESULTS and not fields["repeat_a"]
         if in_place:
             _use_in_place(fields)
         if is_legal(config, fields, in_place):
             return fields
 
 
+def _lasts(fields: Fields) -> bool:
+    """Return whether only the last position of a window counts."""
+    return fields["row"] == Row.NONE.value and fields["reduce"] == Reduce.NONE.value
+
+
+def _extract(rng: np.random.Generator, one: bool) -> Fields:
+    """Return a requantizer that passes a byte of what MAXIMUM and MINIMUM give."""
+    left = int(rng.choice([8, 16, 24] if one else [8]))  # the value, its number's bytes
+    fields = dict.fromkeys((name for name, _ in REQUANTIZE_LAYOUT), 0)
+    fields |= {"left": left, "multiplier": 1, "single": 1, "right": 24}
+    fields |= {"rounding": Rounding.DOWN.value, "low": -128, "high": 127}
+    return {f"requantize.{name}": int(value) for name, value in fields.items()}
+
+
 def is_legal(config: AcceleratorConfig, fields: Fields, in_place: bool = False) -> bool:
     """Return whether a command writes inside of the scratchpad, and nothing that it still reads."""
-    target = operand_addresses(fields, "target", "target_step")
+    single = Row(fields["row"]) in ROW_RESULTS
+    target = operand_addresses(fields, "target", "target_step", repeated=single)
     if target.min() < 0 or target.max() >= config.scratchpad:
         return False
     written = np.zeros(config.scratchpad, dtype=bool)
     written[target] = True
     if in_place and np.count_nonzero(written) != target.size:
         return False
-    reads = [operand_addresses(fields, "source_b", "b_step")]
+    reads = _window_reads(fields, "b", fields["operand_b"] != Operand.BYTES.value)
+    if fields["operand_b"] == Operand.WORD.value:
+        reads = [address + np.arange(4) for address in reads]
     if not in_place:
-        a = operand_addresses(fields, "source_a", "a_step")
-        reads += [
-            a + w1 * fields["a_window1"] + w0 * fields["a_window0"]
-            for w1 in range(fields["window1"])
-            for w0 in range(fields["window0"])
-        ]
+        reads += _window_reads(fields, "a", bool(fields["repeat_a"]))
     return not any(written[read % config.scratchpad].any() for read in reads)
 
 
-def _operation(rng: np.random.Generator, tables: list[int], reduces: tuple[Reduce, ...]) -> Fields:
+def _window_reads(fields: Fields, operand: str, repeated: bool) -> list[NDArray[np.int64]]:
+    """Return the addresses of an operand at each position of the window."""
+    base = operand_addresses(fields, f"source_{operand}", f"{operand}_step", repeated)
+    return [
+        base + w1 * fields[f"{operand}_window1"] + w0 * fields[f"{operand}_window0"]
+        for w1 in range(fields["window1"])
+        for w0 in range(fields["window0"])
+    ]
+
+
+def _operation(rng: np.random.Generator, tables: list[int], row: Row) -> Fields:
+    functions = (Row.RECIPROCAL, Row.LOGARITHM, Row.INVERSE_ROOT)
     return {
         # One operand is read fastest: only then do beats of a window follow each other closely.
         "combine": int(rng.choice([Combine.A.value, *(combine.value for combine in Combine)])),
-        "reduce": int(rng.choice([reduce.value for reduce in reduces])),
+        "reduce": int(rng.choice([reduce.value for reduce in Reduce])),
+        "row": row.value,
+        "relative": int(rng.integers(2)) if row in functions else 0,
+        "operand_b": int(rng.choice([0, 0, *(operand.value for operand in Operand)])),
+        "repeat_a": int(rng.random() < 0.2),
         "lookup_a": int(rng.integers(2)),
         "lookup_b": int(rng.integers(2)),
         "table_a": int(rng.choice(tables)),
@@ -169,7 +197,7 @@ def _sources(rng: np.random.Generator, config: AcceleratorConfig, fields: Fields
         result[f"source_{operand}"] = int(
             rng.choice([rng.integers(config.scratchpad), rng.integers(-40, 0)], p=[0.8, 0.2])
         )
-    windows = {f"a_window{i}": int(rng.integers(-200, 200)) for i in range(2)}
+    windows = {f"{side}_window{i}": int(rng.integers(-200, 200)) for i in range(2) for side in "ab"}
     return result | windows
 
 

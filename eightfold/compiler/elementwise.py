@@ -1,4 +1,4 @@
-"""Element-wise operators, MAX_POOL_2D and SOFTMAX on the vector engine."""
+"""Element-wise operators and MAX_POOL_2D on the vector engine."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import numpy as np
 from eightfold.compiler.axis import Axis
 from eightfold.compiler.emitter import Emitter, Interval
 from eightfold.compiler.tile import Tile
-from eightfold.isa import Combine, Reduce, Rounding, Space
+from eightfold.isa import Combine, Operand, Reduce, Rounding, Space
 
 RUN = 1 << 15
 """Longest run of a command, below the field's limit and a multiple of every vector."""
@@ -86,14 +86,14 @@ def _emit(
     target: int,
     axes: list[tuple[int, tuple[int, ...]]],
 ) -> None:
-    """Split until three loops and a run are left."""
-    unit = (1,) * (len(sources) + 1)
-    run = axes[-1][0] if axes and axes[-1][1] == unit else 1
+    """Split until three loops and a run are left; in a run an operand may be the same byte."""
+    unit = axes[-1][1] if axes else (1,) * (len(sources) + 1)
+    run = axes[-1][0] if axes and unit[-1] == 1 and set(unit) <= {0, 1} else 1
     loops = axes[:-1] if run > 1 else axes
     if run > RUN:
         for start in range(0, run, RUN):
             part = [*loops, (min(RUN, run - start), unit)]
-            moved = [source + start for source in sources]
+            moved = [source + start * step for source, step in zip(sources, unit, strict=False)]
             _emit(emitter, operation, moved, target + start, part)
         return
     if len(loops) > 3 or any(count >= 1 << 16 for count, _ in loops):
@@ -105,7 +105,8 @@ def _emit(
             if size:
                 _emit(emitter, operation, moved, target + first * steps[-1], part)
         return
-    _command(emitter, operation, sources, target, loops, run)
+    repeated = [run > 1 and step == 0 for step in unit[:-1]]
+    _command(emitter, operation, sources, target, loops, run, repeated)
 
 
 def _command(
@@ -115,9 +116,12 @@ def _command(
     target: int,
     loops: list[tuple[int, tuple[int, ...]]],
     run: int,
+    repeated: list[bool],
 ) -> None:
     fields = {
         "combine": operation.combine.value,
+        "operand_b": (Operand.REPEAT if repeated[1:] == [True] else Operand.BYTES).value,
+        "repeat_a": int(repeated[0]),
         "run": run,
         "rows": 1,
         "columns": 1,
@@ -126,7 +130,7 @@ def _command(
         "target": target,
         **{f"count{i}": 1 for i in range(3)},
         **{f"window{i}": 1 for i in range(2)},
-        **_tables(emitter, operation.tables),
+        **operand_tables(emitter, operation.tables),
         **{f"requantize.{name}": value for name, value in operation.requantize.items()},
     }
     for i, (count, steps) in enumerate(reversed(loops)):
@@ -134,14 +138,14 @@ def _command(
         if operation.operands == 2:
             fields[f"b_step{i}"] = steps[1]
     reads = [
-        _interval(source, run, [(count, steps[operand]) for count, steps in loops])
-        for operand, source in enumerate(sources)
+        _interval(source, 1 if same else run, [(count, steps[i]) for count, steps in loops])
+        for i, (source, same) in enumerate(zip(sources, repeated, strict=True))
     ]
     writes = _interval(target, run, [(count, steps[-1]) for count, steps in loops])
     emitter.vector(fields, reads, writes)
 
 
-def _tables(emitter: Emitter, tables: Sequence[np.ndarray]) -> dict[str, int]:
+def operand_tables(emitter: Emitter, tables: Sequence[np.ndarray]) -> dict[str, int]:
     """Load the operands' tables, and return the fields that choose them."""
     fields: dict[str, int] = {}
     for side, entries in zip("ab", tables, strict=False):
@@ -202,38 +206,3 @@ def emit_max_pool(
     fields |= {f"requantize.{name}": value for name, value in requantize.items()}
     reads = source.interval(y.span(outputs[0]))
     emitter.vector(fields, [reads], target.interval(outputs[0]))
-
-
-def emit_softmax(
-    emitter: Emitter,
-    tables: tuple[np.ndarray, np.ndarray],
-    source: int,
-    target: int,
-    rows: int,
-    length: int,
-) -> None:
-    """Emit SOFTMAX of ``rows`` contiguous rows; ``tables`` are the exponential and its summand."""
-    for first in range(0, rows, RUN):
-        count = min(RUN, rows - first)
-        fields = {
-            "reduce": Reduce.SOFTMAX.value,
-            "run": length,
-            "rows": 1,
-            "columns": 1,
-            "count2": 1,
-            "count1": 1,
-            "count0": count,
-            "window1": 1,
-            "window0": 1,
-            "source_a": source + first * length,
-            "source_b": source + first * length,
-            "a_step0": length,
-            "target": target + first * length,
-            "target_step0": length,
-            **_tables(emitter, tables),
-            **{f"requantize.{name}": value for name, value in IDENTITY.items()},
-            "requantize.single": 0,
-            "requantize.zero_point": -128,
-        }
-        reads = _interval(source + first * length, count * length, [])
-        emitter.vector(fields, [reads], _interval(target + first * length, count * length, []))

@@ -11,6 +11,7 @@ from eightfold.compiler.image import ModelImage
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import Command, Engine, Space
 from eightfold.packing import pack
+from eightfold.vector_fields import used_tables
 
 
 @dataclass(frozen=True)
@@ -170,8 +171,10 @@ class Emitter:
         self, fields: Mapping[str, int], reads: Iterable[Interval], writes: Interval
     ) -> None:
         """Emit a VECTOR command; the tables that it uses are added to what it reads."""
-        used = [fields[f"table_{side}"] for side in "ab" if fields.get(f"lookup_{side}")]
-        tables = [Interval(Space.TABLES, 1024 * table, 1024 * table + 1024) for table in used]
+        tables = [
+            Interval(Space.TABLES, 1024 * table, 1024 * table + 1024)
+            for table in used_tables(fields).values()
+        ]
         self._issue(isa.VECTOR, fields, Engine.VECTOR, (*reads, *tables), (writes,))
 
     def _issue(

@@ -6,6 +6,7 @@ tests/sim/test_estimate_against_rtl.py.
 """
 
 from eightfold.config import AcceleratorConfig
+from eightfold.isa import Row
 
 MEMORY = 20
 """Of the memory model: from an address's transfer to the first beat's, or to the first write."""
@@ -172,14 +173,14 @@ VECTOR_LANE = 24
 VECTOR_DONE = VECTOR_LANE + 1 + QUEUE + 2
 """hw.vector_writer: from the last beat to done: collected, queued, written."""
 
-SOFTMAX_MAXIMUM = 3
-"""hw.softmax_row.SoftmaxRow.maximum_cycle without the tree: from a pass's last beat."""
+ROW_EXTREME = 3
+"""hw.row_unit.RowUnit.extreme_cycle without the tree: from a pass's last beat."""
 
-SOFTMAX_SUM = 7
-"""hw.softmax_row.SoftmaxRow.sum_cycle without the tree."""
+ROW_SUM = 7
+"""hw.row_unit.RowUnit.sum_cycle without the tree."""
 
-RECIPROCAL = 58
-"""hw.row_function: of a reciprocal, without a cycle per leading zero of the sum."""
+ROW_FUNCTIONS = {Row.RECIPROCAL: 58, Row.LOGARITHM: 218, Row.INVERSE_ROOT: 186}
+"""hw.row_function.RowFunction.latency, without a cycle per leading zero of the sum."""
 
 LEADING_ZEROS = 12
 """Of a sum of exponentials between 1 and 2, of 31 bits, 19 of them behind the point."""

@@ -8,7 +8,8 @@ from eightfold.compiler.emitter import Issued
 from eightfold.compiler.estimate_clock import Change, Clock, Process
 from eightfold.compiler.estimate_memory import Traffic
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import Combine, Reduce
+from eightfold.isa import Row
+from eightfold.vector_fields import has_one_result, is_on_rows, reads_b
 
 SLICE = 16
 """Cycles of a step in which reads give way to the mover's."""
@@ -30,10 +31,8 @@ class Vector:
         self._free = 0
         self._others = 0  # reads of the mover so far
         levels = config.vector_lanes.bit_length() - 1
-        self._pauses = (
-            timing.SOFTMAX_MAXIMUM + levels,
-            timing.SOFTMAX_SUM + levels + timing.RECIPROCAL + timing.LEADING_ZEROS,
-        )
+        self._extreme = timing.ROW_EXTREME + levels
+        self._function = timing.ROW_SUM + levels + timing.LEADING_ZEROS
         clock.start(self._run())
 
     def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
@@ -55,9 +54,9 @@ class Vector:
             yield taken + timing.VECTOR_WALK
             self._others = self.traffic.mover_reads.until(self.clock.now)
             cycle = taken + timing.VECTOR_WALK + timing.VECTOR_READ - 1  # of the last beat
-            if command.fields.get("reduce", 0) == Reduce.SOFTMAX.value:
+            if pauses := self._between(command):
                 for _ in range(rows):
-                    for pause in self._pauses:
+                    for pause in pauses:
                         cycle = yield from self._beats(cycle, beats, reads, 0)
                         cycle += pause + 1
                     cycle = yield from self._beats(cycle, beats, reads, writes)
@@ -71,13 +70,20 @@ class Vector:
     def _row(self, command: Issued) -> tuple[int, int, int]:
         """Return the cycles, reads and writes of a run's elements at all window positions."""
         f, config = command.fields, self.config
-        softmax = f.get("reduce", 0) == Reduce.SOFTMAX.value
-        operands = 2 if f.get("combine", 0) != Combine.A.value and not softmax else 1
+        operands = 1 + reads_b(f)
         whole, rest = divmod(f["run"], config.vector)
         sizes = [(whole, config.vector), (int(rest > 0), rest)]
         beats = sum(count * max(operands, -(-size // config.vector_lanes)) for count, size in sizes)
         chunks, positions = whole + (rest > 0), f["window0"] * f["window1"]
-        return positions * beats, positions * chunks * operands, chunks
+        writes = 1 if has_one_result(f) else chunks
+        return positions * beats, positions * chunks * operands, writes
+
+    def _between(self, command: Issued) -> tuple[int, ...]:
+        """Return the pauses behind all passes over a row but the last."""
+        if not is_on_rows(command.fields) or has_one_result(command.fields):
+            return ()
+        function = self._function + timing.ROW_FUNCTIONS[Row(command.fields["row"])]
+        return (self._extreme, function) if command.fields.get("relative", 0) else (function,)
 
     def _beats(self, cycle: int, beats: int, reads: int, writes: int) -> Process[int]:
         """Send beats into the lanes behind ``cycle``; return the last one's cycle.

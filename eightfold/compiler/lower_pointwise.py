@@ -1,22 +1,15 @@
-"""Functions of one byte, ADD, SUB, MUL and SOFTMAX: their tables and multipliers."""
-
-from math import prod
+"""Functions of one byte, ADD, SUB and MUL: their tables and multipliers."""
 
 import numpy as np
 
 from eightfold.compiler.call import Call
 from eightfold.compiler.channels import CompileError, pair
 from eightfold.compiler.elementwise import Elementwise
-from eightfold.compiler.pointwise import Pointwise, Softmax
+from eightfold.compiler.pointwise import Pointwise
 from eightfold.execute import quantization_of, run_operator
 from eightfold.isa import Combine
 from golden.binary import common_scales, multiplication_scale, rescaled_operand
-from golden.fixed_point import (
-    quantize_multiplier,
-    quantize_multiplier_smaller_than_one,
-    rounding_divide_by_pot,
-)
-from golden.softmax import SUM_BITS, exponential_table
+from golden.fixed_point import quantize_multiplier, quantize_multiplier_smaller_than_one
 
 
 def table(call: Call) -> Pointwise:
@@ -83,22 +76,4 @@ def _pointwise(call: Call, operation: Elementwise, operands: int) -> Pointwise:
         shapes=tuple(source.shape for source in sources),
         target=call.output.index,
         shape=call.output.shape,
-    )
-
-
-def softmax(call: Call) -> Softmax:
-    """Lower SOFTMAX; what counts as 0 in the reference is 0 in the tables."""
-    call.check_int8(0)
-    source = call.input(0)
-    scale = quantization_of(source).per_tensor()[0]
-    exponential, radius = exponential_table(float(call.operator.options["beta"]), scale)
-    below = -np.arange(256, dtype=np.uint8).view(np.int8).astype(np.int64) & 255
-    entries = np.asarray(exponential)[below]
-    summand = rounding_divide_by_pot(entries, SUM_BITS)
-    return Softmax(
-        source=source.index,
-        target=call.output.index,
-        rows=prod(source.shape[:-1]),
-        length=source.shape[-1] if source.shape else 1,
-        tables=(np.where(below <= radius, entries, 0), summand),
     )

@@ -2,18 +2,19 @@
 
 from collections.abc import Callable
 
-from eightfold.compiler import lower_movement, lower_pointwise, lower_windowed
+from eightfold.compiler import lower_movement, lower_pointwise, lower_rows, lower_windowed
 from eightfold.compiler.alias import Alias
 from eightfold.compiler.call import Call
 from eightfold.compiler.channels import CompileError
 from eightfold.compiler.movement import Movement
-from eightfold.compiler.pointwise import Pointwise, Softmax
+from eightfold.compiler.pointwise import Pointwise
+from eightfold.compiler.rows import ScaledRows
 from eightfold.compiler.windowed import Windowed
 from eightfold.config import AcceleratorConfig
 from eightfold.model import Graph, Operator
 from golden.quantization import Reference
 
-Lowered = Alias | Windowed | Pointwise | Softmax | Movement
+Lowered = Alias | Windowed | Pointwise | ScaledRows | Movement
 """What an operator becomes."""
 
 ALIASES = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS"})
@@ -33,7 +34,9 @@ METHODS: dict[str, Callable[[Call], Lowered]] = {
     "ADD": lower_pointwise.add,
     "SUB": lower_pointwise.sub,
     "MUL": lower_pointwise.mul,
-    "SOFTMAX": lower_pointwise.softmax,
+    "SOFTMAX": lower_rows.softmax,
+    "LOG_SOFTMAX": lower_rows.log_softmax,
+    "L2_NORMALIZATION": lower_rows.l2_normalization,
     "PAD": lower_movement.pad,
     "CONCATENATION": lower_movement.concatenation,
 }

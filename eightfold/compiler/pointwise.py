@@ -1,12 +1,12 @@
-"""Element-wise operators with broadcasting, and SOFTMAX, in parts that fit."""
+"""Element-wise operators with broadcasting, in parts that fit."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from eightfold.compiler.elementwise import Elementwise, emit_elementwise, emit_softmax
+from eightfold.compiler.elementwise import Elementwise, emit_elementwise
 from eightfold.compiler.emitter import Emitter
-from eightfold.compiler.staging import NoRoomError, Staging, fits, halvings, parts
+from eightfold.compiler.staging import NoRoomError, Staging, fits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,38 +76,3 @@ def _strides(shape: tuple[int, ...], common: tuple[int, ...]) -> tuple[int, ...]
 
 def _span(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
     return 1 + int(np.sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)], dtype=int))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Softmax:
-    """SOFTMAX over rows of ``length``; tables of the exponential and of its share of the sum."""
-
-    source: int
-    target: int
-    rows: int
-    length: int
-    tables: tuple[np.ndarray, np.ndarray]
-
-    @property
-    def uses(self) -> tuple[int, ...]:
-        """The tensors that must be reachable."""
-        return (self.source, self.target)
-
-    def emit(self, emitter: Emitter, staging: Staging) -> None:
-        """Emit all commands, as many rows at a time as fit."""
-        outside = [tensor for tensor in self.uses if staging.resident(tensor) is None]
-        room = staging.room[1]
-        for count in halvings(self.rows):
-            size = fits([count * self.length] * len(outside))
-            if size <= (room if count in (1, self.rows) else room // 2):
-                break
-        else:
-            raise NoRoomError
-        for rows in parts(range(self.rows), count):
-            offset, size = rows.start * self.length, len(rows) * self.length
-            staging.begin(fits([size] * len(outside)))
-            source = staging.load(self.source, offset, size)
-            resident = staging.resident(self.target)
-            target = resident + offset if resident is not None else staging.take(size)
-            emit_softmax(emitter, self.tables, source, target, len(rows), self.length)
-            staging.store(self.target, offset, size, target)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from eightfold.compiler.emitter import Emitter
 from eightfold.compiler.memory import aligned
@@ -68,6 +69,37 @@ class Staging:
             space, start = self.places[tensor]
             self.emitter.move((Space.SCRATCHPAD, address), (space, start + offset), size)
 
+    def load_block(
+        self, tensor: int, offset: int, axes: Sequence[tuple[int, int]]
+    ) -> tuple[int, list[int]]:
+        """Return address and steps of a block of a tensor, loaded without gaps if need be.
+
+        ``axes``: (count, bytes from one to the next), outermost first.
+        """
+        if (address := self.resident(tensor)) is not None:
+            return address + offset, [step for _, step in axes]
+        space, start = self.places[tensor]
+        address = self.take(prod(count for count, _ in axes))
+        _copy_block(self.emitter, (space, start + offset), (Space.SCRATCHPAD, address), axes)
+        return address, packed_steps(axes)
+
+    def result_block(
+        self, tensor: int, offset: int, axes: Sequence[tuple[int, int]]
+    ) -> tuple[int, list[int]]:
+        """Return address and steps for a block of a result."""
+        if (address := self.resident(tensor)) is not None:
+            return address + offset, [step for _, step in axes]
+        return self.take(prod(count for count, _ in axes)), packed_steps(axes)
+
+    def store_block(
+        self, tensor: int, offset: int, axes: Sequence[tuple[int, int]], address: int
+    ) -> None:
+        """Write a result's block back, unless it is in its place."""
+        if self.resident(tensor) is None:
+            space, start = self.places[tensor]
+            local = (Space.SCRATCHPAD, address)
+            _copy_block(self.emitter, local, (space, start + offset), axes, load=False)
+
     def load_tile(
         self,
         tensor: int,
@@ -119,6 +151,28 @@ class Staging:
 
 def _bytes(part: tuple[range, range, range]) -> int:
     return len(part[0]) * len(part[1]) * len(part[2])
+
+
+def packed_steps(axes: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the steps of axes (count, any step) without gaps."""
+    return [prod(count for count, _ in axes[i + 1 :]) for i in range(len(axes))]
+
+
+def _copy_block(
+    emitter: Emitter,
+    source: Place,
+    target: Place,
+    axes: Sequence[tuple[int, int]],
+    load: bool = True,
+) -> None:
+    """Copy a block; the side that is not in the scratchpad has the steps of ``axes``."""
+    loops = [
+        (count, step, packed)
+        for (count, step), packed in zip(axes, packed_steps(axes), strict=True)
+    ]
+    if not load:
+        loops = [(count, packed, step) for count, step, packed in loops]
+    emitter.move(source, target, 1, loops)
 
 
 def halvings(size: int, unit: int = 1) -> Iterator[int]:

@@ -5,13 +5,17 @@ from typing import Any
 import cocotb
 import numpy as np
 
+from eightfold.compiler.lower_rows import softmax_rows
 from eightfold.isa import Combine, Reduce
 from sim.benches.support import report
 from sim.vector_bench import VectorBench
-from sim.vector_random import Fields, softmax_requantize, softmax_tables
+from sim.vector_random import Fields, row_fields
 
 ONE = {f"{name}{i}": 1 for name, top in (("count", 3), ("window", 2)) for i in range(top)}
 INSIDE = {"rows": 1, "columns": 1}
+
+SCALING = softmax_rows(1.0, np.float32(0.1))
+SOFTMAX = row_fields(SCALING)
 
 WORKLOADS: dict[str, Fields] = {
     "add_16384": {
@@ -28,13 +32,11 @@ WORKLOADS: dict[str, Fields] = {
         **{"columns": 16, "column_step": 2, "column_window": 1},
     },
     "softmax_12": {
-        **{"reduce": Reduce.SOFTMAX.value, "table_b": 1, "run": 12, "target": 32768},
-        **softmax_requantize(),
+        **{**SOFTMAX, "run": 12, "target": 32768},
     },
     "softmax_8x12": {
-        **{"reduce": Reduce.SOFTMAX.value, "table_b": 1, "run": 12, "target": 32768},
+        **{**SOFTMAX, "run": 12, "target": 32768},
         **{"count0": 8, "a_step0": 12, "target_step0": 12},
-        **softmax_requantize(),
     },
 }
 
@@ -44,7 +46,7 @@ async def cycles_of_common_operators(dut: Any) -> None:
     """Cycles from a command's transfer to its done, without stalls."""
     bench = VectorBench(dut)
     await bench.start()
-    await bench.load(np.stack(softmax_tables(1.0, np.float32(0.1))))
+    await bench.load(np.stack(SCALING.tables).astype(np.int32))
     for fields in WORKLOADS.values():
         scaling = {"requantize.multiplier": 1 << 30, "requantize.low": -128, "requantize.high": 127}
         bench.expect(ONE | INSIDE | scaling | fields)

@@ -8,21 +8,19 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from numpy.typing import NDArray
 
-from eightfold.isa import Combine, Reduce
-from golden.quantization import Quantization
-from golden.softmax import softmax
+from eightfold.isa import Combine, Row
 from sim.benches.support import parameters, rng
-from sim.vector_bench import ENTRIES, VectorBench
-from sim.vector_model import SUM_LIMIT, VectorFault, operand_addresses, run_vector
-from sim.vector_random import (
-    Fields,
-    random_command,
-    random_tables,
-    softmax_requantize,
-    softmax_tables,
-)
+from sim.row_random import OPERATORS, random_rows, random_summands
+from sim.vector_bench import VectorBench
+from sim.vector_model import VectorFault, operand_addresses, run_vector
+from sim.vector_random import random_command, random_tables, row_fields
+
+FUNCTIONS = (Row.RECIPROCAL, Row.LOGARITHM, Row.INVERSE_ROOT)
+LONGEST = 128
+"""Elements of a random command's run, at most."""
+
+INSIDE = {"row0": 0, "rows": 1, "row_step": 0, "column0": 0, "columns": 1, "column_step": 0}
 
 STALLS = (("stall", "idle"), [(0.0, 0.0), (0.3, 0.0), (0.7, 0.9)])
 
@@ -41,53 +39,37 @@ async def random_commands(dut: Any, stall: float, idle: float) -> None:
 
 
 @cocotb.test()
-@cocotb.parametrize((("stall",), [(0.0,), (0.4,)]))
-async def softmax_rows(dut: Any, stall: float) -> None:
-    """Rows of SOFTMAX are golden's, for scales from nearly equal exponentials to a single one."""
-    bench, generator = VectorBench(dut, stall), rng(2)
+@cocotb.parametrize((("name", "stall"), [(name, s) for name in OPERATORS for s in (0.0, 0.4)]))
+async def rows_of_operators(dut: Any, name: str, stall: float) -> None:
+    """Rows are golden's, for scales from nearly equal exponentials to a single one."""
+    bench, generator = VectorBench(dut, stall), rng(2 + len(name))
     await bench.start()
     for _ in range(max(1, parameters()["commands"] // 8)):
-        scale = np.float32(2.0 ** generator.uniform(-9, 2))
-        await bench.load(np.stack(softmax_tables(1.0, scale)))
+        scaling, function = random_rows(generator, name)
+        await bench.load(np.stack(scaling.tables).astype(np.int32))
         for _ in range(4):
-            fields = random_command(generator, bench.config, [0], (Reduce.SOFTMAX,))
-            fields |= softmax_requantize() | {"table_b": 1, "fill": -128}
-            fields |= {"row0": 0, "rows": 1, "row_step": 0}
-            fields |= {"column0": 0, "columns": 1, "column_step": 0}
-            before = bench.expected.copy()
+            fields = random_command(generator, bench.config, [0], (scaling.row,))
+            fields |= row_fields(scaling) | INSIDE
+            rows = bench.expected[
+                operand_addresses(fields, "source_a", "a_step") % bench.config.scratchpad
+            ]
             bench.expect(fields)
-            _check_softmax(fields, before, bench.expected, scale)
+            found = bench.expected[operand_addresses(fields, "target", "target_step")]
+            np.testing.assert_array_equal(found, function(rows))
         await bench.finish()
 
 
-def _check_softmax(
-    fields: Fields, before: NDArray[np.int8], after: NDArray[np.int8], scale: np.float32
-) -> None:
-    """Hold what the model made of a command against `golden.softmax.softmax`."""
-    rows = before[operand_addresses(fields, "source_a", "a_step") % len(before)]
-    expected = softmax(
-        rows,
-        input_quantization=Quantization(np.array([scale]), np.array([0])),
-        output_quantization=Quantization(np.array([np.float32(1 / 256)]), np.array([-128])),
-    )
-    found = after[operand_addresses(fields, "target", "target_step")]
-    np.testing.assert_array_equal(found, expected)
-
-
 @cocotb.test()
-async def softmax_of_any_table(dut: Any) -> None:
-    """Sums of table_b's entries from 1 to 2^28 - 1, with padding and any other requantization."""
+async def functions_of_any_sum(dut: Any) -> None:
+    """Sums from the least to the largest, with padding and any requantization of the rest."""
     bench, generator = VectorBench(dut, 0.2), rng(3)
     await bench.start()
-    for _ in range(max(1, parameters()["commands"] // 4)):
-        bits = int(generator.integers(2, 29))
-        table_b = generator.integers(1, max(2, (1 << bits) // 512), ENTRIES)
-        table_b[0] += int(generator.integers(1 << bits)) * 3 // 4
-        table_b[0] = min(table_b[0], SUM_LIMIT // 128)
-        table_a = random_tables(generator, 1)[0]
-        await bench.load(np.stack([table_b.astype(np.int32), table_a]))
-        fields = random_command(generator, bench.config, [1], (Reduce.SOFTMAX,))
-        bench.expect(fields | {"table_b": 0})
+    for number in range(max(3, parameters()["commands"] // 2)):
+        row = FUNCTIONS[number % len(FUNCTIONS)]
+        summands = random_summands(generator, row, LONGEST)
+        await bench.load(np.stack([random_tables(generator, 1)[0], summands]))
+        fields = random_command(generator, bench.config, [0], (row,)) | {"repeat_a": 0}
+        bench.expect(fields | {"lookup_b": 1, "table_b": 1})
         await bench.finish()
 
 
@@ -118,7 +100,8 @@ async def writes_outside_are_faults(dut: Any) -> None:
     await bench.load(random_tables(generator, bench.config.tables))
     for number, offset in enumerate((-1, 1, -(1 << 22), size, 1 << 22)):
         fields = random_command(generator, bench.config) | {"count0": 1, "count1": 1, "count2": 1}
-        fields |= {"combine": Combine.A.value, "window0": 1, "window1": 1}
+        fields |= {"combine": Combine.A.value, "row": Row.NONE.value, "repeat_a": 0}
+        fields |= {"window0": 1, "window1": 1}
         base = size - fields["run"] if 0 < offset < size else 0
         fields |= {"target": base + offset, "source_a": size // 2}
         try:

@@ -6,7 +6,6 @@ import pytest
 from eightfold.compiler import estimate_timing as timing
 from eightfold.compiler.estimate_clock import Change, Clock, Process
 from eightfold.config import PRESETS
-from eightfold.isa import Row
 from hw import mover, ports
 from hw.command_fetch import CommandFetch
 from hw.command_queue import CommandQueue
@@ -18,8 +17,8 @@ from hw.parameter_records import BIAS, RECORD
 from hw.parameter_stream import ParameterStream
 from hw.partial_sums import PartialSums
 from hw.row_function import RowFunction
+from hw.row_unit import RowUnit
 from hw.scratchpad import Scratchpad
-from hw.softmax_row import SoftmaxRow
 from hw.vector_lane import VectorLane
 from hw.vector_reader import VectorReader
 
@@ -27,7 +26,7 @@ from hw.vector_reader import VectorReader
 @pytest.mark.parametrize("config", PRESETS)
 def test_constants_are_those_of_the_hardware(config: str) -> None:
     sizes = PRESETS[config]
-    softmax = SoftmaxRow(sizes)
+    rows = RowUnit(sizes)
     levels = sizes.vector_lanes.bit_length() - 1
     memory_reader = MemoryReader(sizes)
     pairs = {
@@ -47,9 +46,12 @@ def test_constants_are_those_of_the_hardware(config: str) -> None:
         "MOVE_BEATS": (timing.MOVE_BEATS, mover.BEATS),
         "VECTOR_LANE": (timing.VECTOR_LANE, VectorLane.LATENCY),
         "VECTOR_AHEAD": (timing.VECTOR_AHEAD, VectorReader.DEPTH),
-        "SOFTMAX_MAXIMUM": (timing.SOFTMAX_MAXIMUM + levels, softmax.maximum_cycle),
-        "SOFTMAX_SUM": (timing.SOFTMAX_SUM + levels, softmax.sum_cycle),
-        "RECIPROCAL": (timing.RECIPROCAL, RowFunction.latency(Row.RECIPROCAL)),
+        "ROW_EXTREME": (timing.ROW_EXTREME + levels, rows.extreme_cycle),
+        "ROW_SUM": (timing.ROW_SUM + levels, rows.sum_cycle),
+        **{
+            row.name: (latency, RowFunction.latency(row))
+            for row, latency in timing.ROW_FUNCTIONS.items()
+        },
     }
     assert {name: pair for name, pair in pairs.items() if pair[0] != pair[1]} == {}
 

@@ -6,7 +6,7 @@ import pytest
 from eightfold import isa
 from eightfold.commands import CommandError
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import Combine, Reduce, Space
+from eightfold.isa import Combine, Operand, Row, Space
 from eightfold.listing import listing
 from tests.sim.command_streams import Item, matrix, move, stream, vector
 
@@ -60,19 +60,27 @@ def lines(*items: Item) -> list[str]:
         (
             vector(combine=Combine.ADD, lookup_b=1, table_b=1, count0=2, b_step0=5,
                    requantize__high=6),
-            "1 VECTOR     combine=ADD reduce=NONE lookup_b=1 table_b=1 run=1 count0=2 b_step0=5 "
-            "rows=1 columns=1 requantize.rounding=HALF_AWAY requantize.high=6",
+            "1 VECTOR     combine=ADD reduce=NONE operand_b=BYTES lookup_b=1 table_b=1 run=1 "
+            "count0=2 b_step0=5 rows=1 columns=1 requantize.rounding=HALF_AWAY requantize.high=6",
         ),
         (
-            vector(reduce=Reduce.SOFTMAX, table_a=0, table_b=1, source_b=5, run=10),
-            "1 VECTOR     combine=A reduce=SOFTMAX table_b=1 run=10 rows=1 columns=1 "
+            vector(row=Row.RECIPROCAL, relative=1, lookup_b=1, table_b=1, source_b=5, run=10),
+            "1 VECTOR     row=RECIPROCAL relative=1 lookup_b=1 table_b=1 run=10 rows=1 columns=1 "
             "requantize.rounding=HALF_AWAY",
         ),
-        (vector(combine=7), "1 VECTOR     combine=7 reduce=NONE run=1 rows=1 columns=1 "
-                            "requantize.rounding=HALF_AWAY"),
+        (
+            vector(combine=Combine.MULTIPLY, operand_b=Operand.WORD, repeat_a=1, run=3),
+            "1 VECTOR     combine=MULTIPLY reduce=NONE operand_b=WORD repeat_a=1 run=3 rows=1 "
+            "columns=1 requantize.rounding=HALF_AWAY",
+        ),
+        (
+            vector(combine=15),
+            "1 VECTOR     combine=15 reduce=NONE operand_b=BYTES run=1 rows=1 columns=1 "
+            "requantize.rounding=HALF_AWAY",
+        ),
     ],
     ids=["move", "fill", "weights", "parameters", "dense", "depthwise", "unary", "binary",
-         "softmax", "unknown"],
+         "row", "word", "unknown"],
 )  # fmt: skip
 def test_a_line_shows_what_has_a_meaning(item: Item, expected: str) -> None:
     assert [line.strip() for line in lines(item)] == [expected]
@@ -81,7 +89,10 @@ def test_a_line_shows_what_has_a_meaning(item: Item, expected: str) -> None:
 def test_begin_and_end_have_lines_and_numbers_are_aligned() -> None:
     words = stream(CONFIG, [move(run=1)] * 9)
     found = list(listing(words))
-    assert found[0] == "    0 BEGIN      version=1 configuration=0x02040404 memories=0x0209040c"
+    assert (
+        found[0]
+        == f"    0 BEGIN      version={isa.VERSION} configuration=0x02040404 memories=0x0209040c"
+    )
     assert found[-1] == "   10 END"
     assert len(found) == 11
 

@@ -5,6 +5,8 @@ import pytest
 from amaranth.hdl import C
 
 from eightfold.config import AcceleratorConfig
+from hw import vector_lane
+from hw.row_unit import RowUnit
 from hw.scratchpad import Scratchpad
 from hw.vector_beats import VectorBeats
 from hw.vector_engine import VectorEngine
@@ -87,8 +89,12 @@ def accept_negative_numbers(self, number, limit):
     return number[:16] < limit
 
 
-def never_wait_for_the_row(self, reduce):
-    return C(0, 2)
+def never_wait_for_the_row(self, command):
+    return C(0, 2), C(0, 1)
+
+
+def take_the_last_of_equals(self, x, y):
+    return x <= y
 
 
 original_load = VectorBeats._load
@@ -103,6 +109,8 @@ MUTANTS = {
     "sums_without_a_sign": (VectorLane, "add", add_without_a_sign),
     "negative_rows_exist": (VectorWalk, "_below", accept_negative_numbers),
     "softmax_without_phases": (VectorWalk, "first_phase", never_wait_for_the_row),
+    "products_of_18_bits": (vector_lane, "PRODUCT_BITS", 18),
+    "last_of_equal_extremes": (RowUnit, "less", take_the_last_of_equals),
     "chunks_cut_short": (VectorBeats, "_load", always_free),
     "restart_a_cycle_late": (VectorLane, "REDUCE_CYCLE", VectorLane.REDUCE_CYCLE + 1),
     "result_a_cycle_early": (VectorLane, "LATENCY", VectorLane.LATENCY - 1),
@@ -116,4 +124,4 @@ MUTANTS = {
 def test_bench_catches(monkeypatch, mutant, seed):
     monkeypatch.setattr(*MUTANTS[mutant])
     with pytest.raises(BenchFailed, match="not equal|is not done|failed"):
-        run_engine("icarus", NARROW | {"vector_lanes": 2}, seed, 8)
+        run_engine("icarus", NARROW | {"vector_lanes": 2}, seed, 16)

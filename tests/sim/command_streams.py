@@ -42,7 +42,12 @@ def matrix(wait: str = "", signal: str = "", /, **fields: int) -> Item:
     return isa.MATRIX, _fields(fields, _MATRIX), wait, signal
 
 
-def vector(wait: str = "", signal: str = "", /, **fields: int | isa.Combine | isa.Reduce) -> Item:
+def vector(
+    wait: str = "",
+    signal: str = "",
+    /,
+    **fields: int | isa.Combine | isa.Reduce | isa.Row | isa.Operand,
+) -> Item:
     """Return a VECTOR; counts, rows and columns that are not given are 1."""
     return isa.VECTOR, _fields(fields, _VECTOR), wait, signal
 

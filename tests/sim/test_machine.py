@@ -260,7 +260,7 @@ TO_TABLE = {"source_space": Space.MODEL, "target_space": Space.TABLES, "run": 4}
         ([vector(source_a=-1)], ErrorCode.ADDRESS, "reads SCRATCHPAD byte -1"),
         ([vector(target=4095, run=2)], ErrorCode.ADDRESS, "writes SCRATCHPAD byte 4096"),
         ([vector(lookup_a=1, table_a=2)], ErrorCode.ADDRESS, "table_a must be in 0..1"),
-        ([vector(combine=6)], ErrorCode.ILLEGAL_COMMAND, "combine 6"),
+        ([vector(combine=9)], ErrorCode.ILLEGAL_COMMAND, "combine 9"),
         ([vector(window1=0)], ErrorCode.ILLEGAL_COMMAND, "window1 must be at least 1"),
         ([vector(requantize__low=1, requantize__high=0)], ErrorCode.ILLEGAL_COMMAND, "above"),
         ([vector(requantize__right=40)], ErrorCode.ILLEGAL_COMMAND, "right must be in 0..31"),

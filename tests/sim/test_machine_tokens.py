@@ -49,10 +49,10 @@ ORDERED: dict[str, list[Item]] = {
     ],
     "table": [move("", "v", **TABLE), vector("o", "", lookup_a=1, table_a=1)],
     "softmax's table a": [
-        move("", "v", **TABLE), vector("o", "", reduce=isa.Reduce.SOFTMAX, table_a=1),
+        move("", "v", **TABLE), vector("o", "", row=isa.Row.RECIPROCAL, lookup_a=1, table_a=1),
     ],
     "softmax's table b": [
-        move("", "v", **TABLE), vector("o", "", reduce=isa.Reduce.SOFTMAX, table_b=1),
+        move("", "v", **TABLE), vector("o", "", row=isa.Row.RECIPROCAL, lookup_b=1, table_b=1),
     ],
     "arena": [move("", "o", **STORE), move("o", "", **LOAD, target=100)],
     "same engine": [

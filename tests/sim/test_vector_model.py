@@ -7,10 +7,8 @@ from eightfold.config import AcceleratorConfig
 from eightfold.isa import Reduce
 from golden.pooling import max_pool_2d
 from golden.quantization import Quantization
-from golden.softmax import softmax
 from golden.windows import Window
 from sim.vector_model import VectorFault, run_vector
-from sim.vector_random import softmax_requantize, softmax_tables
 
 CONFIG = AcceleratorConfig(scratchpad=1 << 16)
 ONE = dict.fromkeys(("count0", "count1", "count2", "window0", "window1", "rows", "columns"), 1)
@@ -21,36 +19,6 @@ IDENTITY = {
     "requantize.high": 127,
 }
 TARGET = 1 << 15
-ZERO_POINT = np.array([-128])
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_softmax_is_goldens_for_rows_of_all_lengths_and_scales(seed):
-    rng = np.random.default_rng(seed)
-    output = Quantization(np.array([np.float32(1 / 256)]), ZERO_POINT)
-    tables = np.zeros((CONFIG.tables, 256), dtype=np.int32)
-    for length in [*range(1, 40), *rng.integers(40, 1001, 40), 1000]:
-        scale = np.float32(2.0 ** rng.uniform(-9, 3))
-        rows = int(rng.integers(1, 5))
-        spread = int(rng.integers(1, 129))
-        x = rng.integers(-spread, spread, (rows, length), dtype=np.int64).astype(np.int8)
-        if length > 500:
-            x[:, 0], x[:, 1:] = 127, np.minimum(x[:, 1:], 0)  # or their exponentials sum to 512
-            scale = np.float32(0.1)
-        tables[0], tables[1] = softmax_tables(1.0, scale)
-        scratchpad = rng.integers(-128, 128, CONFIG.scratchpad, dtype=np.int8)
-        scratchpad[: x.size] = x.reshape(-1)
-        fields = ONE | softmax_requantize() | {"reduce": Reduce.SOFTMAX.value, "table_b": 1}
-        fields |= {"run": length, "count0": rows, "a_step0": length, "target_step0": length}
-        run_vector(CONFIG, fields | {"target": TARGET}, scratchpad, tables)
-        expected = softmax(
-            x,
-            input_quantization=Quantization(np.array([scale]), np.array([0])),
-            output_quantization=output,
-        )
-        np.testing.assert_array_equal(
-            scratchpad[TARGET : TARGET + x.size].reshape(x.shape), expected
-        )
 
 
 @pytest.mark.parametrize("seed", [0])
@@ -84,9 +52,3 @@ def test_writes_outside_are_faults_and_change_nothing(target):
     with pytest.raises(VectorFault, match="outside of 65536 bytes"):
         run_vector(CONFIG, fields, scratchpad, np.zeros((2, 256), dtype=np.int32))
     assert not scratchpad.any()
-
-
-def test_softmax_has_no_window():
-    fields = ONE | {"reduce": Reduce.SOFTMAX.value, "run": 4, "window0": 2}
-    with pytest.raises(ValueError, match="SOFTMAX has no window"):
-        run_vector(CONFIG, fields, np.zeros(CONFIG.scratchpad, np.int8), np.ones((2, 256), int))
