@@ -62,8 +62,7 @@ def prelu(
 ) -> NDArray[np.int8]:
     """Return PRELU: below the zero point, times ``alpha``, which broadcasts to the input's shape.
 
-    Multipliers ``s_in / s_out`` and ``s_in * s_alpha / s_out`` in float32 (LiteRT), in float64
-    (``tflm``).
+    Multipliers are `prelu_scales`.
 
     Raises
     ------
@@ -75,19 +74,25 @@ def prelu(
     _, factors = broadcast(x, alpha)
     if factors.shape != x.shape:
         raise RejectedError(f"alpha of shape {alpha.shape} is larger than the input {x.shape}")
-    real = np.float64 if reference == "tflm" else np.float32
-    scale, alpha_scale, out_scale = (
-        real(q.per_tensor()[0])
-        for q in (input_quantization, alpha_quantization, output_quantization)
+    one, slope = prelu_scales(
+        input_quantization, alpha_quantization, output_quantization, reference
     )
-    with np.errstate(over="ignore", under="ignore"):
-        one, slope = float(scale / out_scale), float(scale * alpha_scale / out_scale)
     v = x.astype(np.int64) - input_quantization.per_tensor()[1]
     positive = multiply_by_quantized_multiplier(v, *quantize_multiplier(one))
     product = v * (factors.astype(np.int64) - alpha_quantization.per_tensor()[1])
     negative = multiply_by_quantized_multiplier(product, *quantize_multiplier(slope))
     codes = np.where(v >= 0, positive, negative) + output_quantization.per_tensor()[1]
     return clamp(wrap32(codes))
+
+
+def prelu_scales(
+    inputs: Quantization, alpha: Quantization, output: Quantization, reference: Reference
+) -> tuple[float, float]:
+    """Return ``s_in / s_out`` and ``s_in * s_alpha / s_out`` in float32, ``tflm`` in float64."""
+    real = np.float64 if reference == "tflm" else np.float32
+    scale, alpha_scale, out_scale = (real(q.per_tensor()[0]) for q in (inputs, alpha, output))
+    with np.errstate(over="ignore", under="ignore"):
+        return float(scale / out_scale), float(scale * alpha_scale / out_scale)
 
 
 def hard_swish(

@@ -22,10 +22,16 @@ def mean_multiplier(count: int, inputs: Quantization, output: Quantization) -> t
     bits and ``shift - k``, with ``k = min(floor(log2(count)), 32, 31 + shift)``. m is not
     normalized again.
     """
-    real = float(inputs.per_tensor()[0]) / float(output.per_tensor()[0])
-    multiplier, shift = (int(part) for part in quantize_multiplier(real))
+    multiplier, shift = sum_multiplier(inputs, output)
     k = min(count.bit_length() - 1, 32, 31 + shift)
     return (multiplier << k) // count, shift - k
+
+
+def sum_multiplier(inputs: Quantization, output: Quantization) -> tuple[int, int]:
+    """Return ``(m, shift)`` of ``s_in / s_out`` in float64."""
+    real = float(inputs.per_tensor()[0]) / float(output.per_tensor()[0])
+    multiplier, shift = quantize_multiplier(real)
+    return int(multiplier), int(shift)
 
 
 def reduced_axes(axes: ArrayLike, rank: int) -> tuple[int, ...]:
@@ -88,8 +94,8 @@ def sum(
         If the input has no elements.
     """
     acc, _ = _accumulators(x, axes, input_quantization, keep_dims)
-    real = float(input_quantization.per_tensor()[0]) / float(output_quantization.per_tensor()[0])
-    scaled = multiply_by_quantized_multiplier(acc, *quantize_multiplier(real))
+    pair = sum_multiplier(input_quantization, output_quantization)
+    scaled = multiply_by_quantized_multiplier(acc, *pair)
     return clamp(wrap32(scaled + output_quantization.per_tensor()[1]))
 
 

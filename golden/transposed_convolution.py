@@ -51,21 +51,34 @@ def transpose_conv_accumulators(
     RejectedError
         If the shapes do not fit, or a convolution of the output would not have the input's size.
     """
-    if x.ndim != 4 or weights.ndim != 4 or len(output_shape) != 4:
-        raise RejectedError("input, filter and output must have rank 4")
-    n, *size, channels = (int(length) for length in output_shape)
-    if n != x.shape[0] or channels != weights.shape[0] or x.shape[3] != weights.shape[3]:
-        raise RejectedError(
-            f"input {x.shape}, filter {weights.shape} and output {tuple(output_shape)} do not fit"
-        )
-    for axis in (0, 1):
-        room = window.padding == "SAME" or size[axis] >= window.extent(axis)
-        if not room or window.output_size(axis, size[axis]) != x.shape[1 + axis]:
-            raise RejectedError(f"{x.shape[1 + axis]} inputs do not give {size[axis]} outputs")
+    check_shapes(x.shape, weights.shape, output_shape, window)
+    _, *size, channels = (int(length) for length in output_shape)
     acc = _spread(x.astype(np.int16) - np.int16(input_zero_point), weights, size, window)
     if bias is not None:
         acc += checked_bias(bias, channels)
     return acc.astype(np.int32)
+
+
+def check_shapes(
+    inputs: Sequence[int], filters: Sequence[int], output: Sequence[int], window: Window
+) -> None:
+    """Check the shapes of input, filter and output, as `transpose_conv_accumulators` has them.
+
+    Raises
+    ------
+    RejectedError
+        If they do not fit, or a convolution of the output would not have the input's size.
+    """
+    if not len(inputs) == len(filters) == len(output) == 4:
+        raise RejectedError("input, filter and output must have rank 4")
+    if output[0] != inputs[0] or output[3] != filters[0] or inputs[3] != filters[3]:
+        raise RejectedError(
+            f"input {tuple(inputs)}, filter {tuple(filters)} and output {tuple(output)} do not fit"
+        )
+    for axis, size in enumerate(output[1:3]):
+        room = window.padding == "SAME" or size >= window.extent(axis)
+        if not room or window.output_size(axis, size) != inputs[1 + axis]:
+            raise RejectedError(f"{inputs[1 + axis]} inputs do not give {size} outputs")
 
 
 def _spread(
