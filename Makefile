@@ -11,6 +11,7 @@ SEEDS ?= 3
 JOBS ?= 2
 CASES ?= 3000
 NETWORKS ?= 300
+RTL_MODELS ?= 500
 SEED ?= 0
 MODELS ?=
 
@@ -44,10 +45,12 @@ run: $(SETUP) ## the handwritten digits through the hardware, every tensor again
 test: $(SETUP) ## all tests on Verilator and, if installed, Icarus (about 20 minutes on 2 cores)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-test-long: $(SETUP) ## CASES=3000 random models per operator in golden, NETWORKS=300 in RTL, from seed SEED=0
+test-long: $(SETUP) ## CASES=3000 models per operator in golden, RTL_MODELS=500 and NETWORKS=300 in RTL, from seed SEED=0
 	@EIGHTFOLD_CASES=$(CASES) EIGHTFOLD_NETWORKS=$(NETWORKS) EIGHTFOLD_SEED=$(SEED) \
+		EIGHTFOLD_MODELS=$(RTL_MODELS) \
 		$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/golden/test_against_litert.py \
-		tests/eightfold/test_random_networks.py tests/sim/test_random_networks_on_rtl.py
+		tests/eightfold/test_random_networks.py tests/sim/test_random_networks_on_rtl.py \
+		tests/sim/test_operators_on_rtl.py
 
 check: $(SETUP) ## format, lint, types and the fast tests; passes on every commit
 	@$(BIN)/ruff format --check --quiet . || { echo "make check: run .venv/bin/ruff format" >&2; exit 1; }

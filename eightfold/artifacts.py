@@ -49,6 +49,7 @@ def _layout(graph: Graph, compiled: Compiled) -> dict:
                 "name": graph.tensors[tensor].name,
                 "offset": offset,
                 "shape": list(graph.tensors[tensor].shape),
+                "dtype": graph.tensors[tensor].dtype.name,
             }
             for tensor, offset in tensors.items()
         ]

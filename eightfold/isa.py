@@ -349,12 +349,16 @@ VECTOR = Command(
     "requantizer, by what TFLite's kernels compute: "
     "RECIPROCAL: `multiplier` and `right` turn table_a's 31 fraction bits into 256ths of s, which "
     "has 12 integer bits; LOGARITHM: `bias` is -log(s) with 5 integer bits, s with 12; "
-    "INVERSE_ROOT: `multiplier`, `left` and `right` scale by 2^7 / sqrt(s).",
+    "INVERSE_ROOT: `multiplier`, `left` and `right` scale by 2^7 / sqrt(s). "
+    "A row may be spread over commands, in parts of a multiple of `vector` elements but the last: "
+    "with `resume`, of one row, SUM, MAXIMUM and MINIMUM go on from what the command before has "
+    "found, and the other kinds take m and s from it; SUM takes its m if `relative`.",
     (
         Entry("combine", Combine, "operation on the operands"),
         Entry("reduce", Reduce, "operation over the window"),
         Entry("row", Row, "operation over rows"),
         Entry("relative", unsigned(1), "rows: whether the row's maximum is subtracted"),
+        Entry("resume", unsigned(1), "rows: whether the row goes on from the command before"),
         Entry("operand_b", Operand, "what operand b is"),
         Entry("repeat_a", unsigned(1), "whether operand a is one byte for the whole run"),
         Entry("lookup_a", unsigned(1), "whether operand a goes through a table"),

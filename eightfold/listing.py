@@ -54,7 +54,7 @@ _MEANINGLESS: dict[isa.Opcode, tuple[tuple[_Condition, tuple[str, ...]], ...]] =
     ),
     isa.Opcode.VECTOR: (
         (is_on_rows, ("combine", "reduce", "operand_b")),
-        (lambda f: not is_on_rows(f), ("row", "relative")),
+        (lambda f: not is_on_rows(f), ("row", "relative", "resume")),
         (lambda f: not has_b(f), ("operand_b",)),
         (lambda f: not (has_b(f) or is_on_rows(f)), ("lookup_b", "table_b")),
         (lambda f: not f["lookup_b"], ("table_b",)),

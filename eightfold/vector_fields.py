@@ -21,6 +21,11 @@ def has_one_result(fields: Fields) -> bool:
     return any(fields.get("row", 0) == row.value for row in ROW_RESULTS)
 
 
+def resumes(fields: Fields) -> bool:
+    """Return whether the command's row goes on from the one before."""
+    return is_on_rows(fields) and bool(fields.get("resume", 0))
+
+
 def has_b(fields: Fields) -> bool:
     """Return whether there is an operand b."""
     return fields.get("combine", 0) != Combine.A.value and not is_on_rows(fields)

@@ -47,6 +47,8 @@ class RowUnit(wiring.Component):
     operation : ``In(operation_layout(config))``
     row : ``In(Row)``
         What becomes of a sum.
+    again : ``In(1)``
+        1 for one cycle: the function of the sum before is needed; with ``operation`` and ``row``.
     bytes : ``In(ArrayLayout(signed(8), vector_lanes))``
         The beat's elements, in cycle `VectorLane.BYTE_CYCLE`.
     entries : ``In(ArrayLayout(signed(32), vector_lanes))``
@@ -68,6 +70,7 @@ class RowUnit(wiring.Component):
     beat: data.View
     operation: data.View
     row: Any
+    again: Signal
     bytes: Any
     entries: Any
     maximum: Signal
@@ -95,6 +98,7 @@ class RowUnit(wiring.Component):
                 "beat": In(beat_layout(config)),
                 "operation": In(operation_layout(config)),
                 "row": In(Row),
+                "again": In(1),
                 "bytes": In(data.ArrayLayout(signed(8), lanes)),
                 "entries": In(data.ArrayLayout(signed(32), lanes)),
                 "maximum": Out(signed(8)),
@@ -117,7 +121,7 @@ class RowUnit(wiring.Component):
         m.d.comb += [
             self.maximum.eq(extreme),
             self.result.eq(Mux(self.operation.single_sum, total, Cat(number, extreme).as_signed())),
-            function.start.eq(complete & ~self.operation.single),
+            function.start.eq((complete & ~self.operation.single) | self.again),
             function.function.eq(self.row),
             function.x.eq(total),
             self.summed.eq(function.done),
@@ -189,7 +193,7 @@ class RowUnit(wiring.Component):
         mine = self.beat.valid & (self.beat.phase == phase)
         return (
             delay(m, mine, cycle, f"{name}_valid"),
-            delay(m, self.beat.begin, cycle, f"{name}_begin"),
+            delay(m, self.beat.begin & ~self.operation.resume, cycle, f"{name}_begin"),
             delay(m, mine & self.beat.end, cycle + 1, f"{name}_end"),
         )
 

@@ -34,6 +34,8 @@ class VectorBeats(wiring.Component):
         ``two``: whether chunks have an operand b, before a. Holds still while there are chunks.
     words : ``In(stream.Signature(vector_layout(config)))``
     chunks : ``In(stream.Signature(chunk_layout(config)))``
+    hold : ``In(1)``
+        1 for one cycle, before the first chunk of a command: it waits for ``known`` too.
     known : ``In(1)``
         1 for one cycle: the result of the row's pass is there.
     available : ``In(1)``
@@ -49,6 +51,7 @@ class VectorBeats(wiring.Component):
     operation: data.View
     words: stream.Interface
     chunks: stream.Interface
+    hold: Signal
     known: Signal
     available: Signal
     reserve: Signal
@@ -65,6 +68,7 @@ class VectorBeats(wiring.Component):
                 "operation": In(operation_layout(config)),
                 "words": In(stream.Signature(vector_layout(config))),
                 "chunks": In(stream.Signature(chunk_layout(config))),
+                "hold": In(1),
                 "known": In(1),
                 "available": In(1),
                 "reserve": Out(1),
@@ -119,8 +123,8 @@ class VectorBeats(wiring.Component):
         with m.If(load):
             m.d.sync += [staged.eq(0), waits.eq(chunk.waits)]
         with m.Else():
-            with m.If(self.known):
-                m.d.sync += waits.eq(0)
+            with m.If(self.hold | self.known):
+                m.d.sync += waits.eq(self.hold)
             with m.If(two & self.words.valid):
                 m.d.sync += staged.eq(1)
         self._operands(m, load, staged)

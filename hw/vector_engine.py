@@ -109,7 +109,7 @@ class VectorEngine(wiring.Component):
             m.d.sync += busy.eq(1)
         with m.Elif(writer.done):
             m.d.sync += busy.eq(0)
-        operation, requantize = self._settings(m, taken, row)
+        operation, requantize = self._settings(m, taken, row, split)
         m.d.comb += [
             reader.two.eq(operation.two),
             split.operation.eq(operation),
@@ -120,12 +120,15 @@ class VectorEngine(wiring.Component):
         self._status(m, busy, reader, writer)
         return m
 
-    def _settings(self, m: Module, taken: Value, row: RowUnit) -> tuple[data.View, data.View]:
+    def _settings(
+        self, m: Module, taken: Value, row: RowUnit, split: VectorBeats
+    ) -> tuple[data.View, data.View]:
         """Return what holds for a whole command, or for a row of it."""
         command = self.engine.command.payload
         operation = Signal(operation_layout(self.config), reset_less=True)
         requantize = Signal(REQUANTIZE_LAYOUT, reset_less=True)
         rows, single = command.row != Row.NONE, Cat(command.row == k for k in ROW_RESULTS).any()
+        extreme = (command.row == Row.MAXIMUM) | (command.row == Row.MINIMUM)
         word, position = (command.operand_b == k for k in (Operand.WORD, Operand.POSITION))
         with m.If(taken):
             m.d.sync += [
@@ -139,7 +142,8 @@ class VectorEngine(wiring.Component):
                 operation.minimum.eq(command.reduce == Reduce.MINIMUM),
                 operation.reduces.eq((command.reduce != Reduce.NONE) & ~rows),
                 operation.rows.eq(rows),
-                operation.relative.eq(command.relative & rows & ~single),
+                operation.relative.eq(command.relative & rows & ~extreme),
+                operation.resume.eq(command.resume),
                 operation.single.eq(single),
                 operation.single_sum.eq(command.row == Row.SUM),
                 operation.least.eq(command.row == Row.MINIMUM),
@@ -148,6 +152,10 @@ class VectorEngine(wiring.Component):
                 requantize.eq(command.requantize),
                 row.row.eq(command.row),
             ]
+        # A row's function of a sum that is there already comes before all of its chunks.
+        again = taken & rows & ~single & command.resume
+        m.d.comb += split.hold.eq(again)
+        m.d.sync += row.again.eq(again)
         with m.If(row.summed):
             m.d.sync += requantize.eq(row.replaced)
         return operation, requantize

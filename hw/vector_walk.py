@@ -193,8 +193,9 @@ class VectorWalk(wiring.Component):
         phase: Value = C(Phase.OUTPUT.value, 2)
         for kind, first in FIRST_PHASES.items():
             phase = Mux(command.row == kind, first.value, phase)
-        relative = command.relative & (phase == Phase.SUM.value) & ~single
-        return Mux(relative, Phase.EXTREME.value, phase), single
+        goes_on = Mux(command.relative, Phase.EXTREME.value, Phase.SUM.value)
+        scales = Mux(command.resume, Phase.OUTPUT.value, goes_on)
+        return Mux((phase == Phase.SUM.value) & ~single, scales, phase), single
 
     def _below(self, number: Value, limit: Value) -> Value:
         """Return whether a row or column number is in [0, limit)."""

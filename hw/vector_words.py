@@ -36,6 +36,7 @@ def operation_layout(config: AcceleratorConfig) -> data.StructLayout:
             "reduces": unsigned(1),  # 0: the last position of a window counts
             "rows": unsigned(1),  # operand b is looked up with a
             "relative": unsigned(1),  # tables are looked up with a - maximum of the row
+            "resume": unsigned(1),  # the row goes on from the command before
             "single": unsigned(1),  # one result per row
             "single_sum": unsigned(1),  # it is the sum
             "least": unsigned(1),  # the extreme is the smallest byte

@@ -17,6 +17,7 @@ from sim.machine_queues import taken
 from sim.machine_tokens import check_tokens
 from sim.matrix_model import run_matrix
 from sim.vector_model import run_vector
+from sim.vector_rows import RowState
 
 __all__ = ["Machine", "MachineError", "check_tokens"]
 
@@ -80,6 +81,7 @@ class Machine:
         self.sums = self.rng.integers(
             -(2**31), 2**31, (config.psum_depth, config.lanes), dtype=np.int32
         )
+        self.row = RowState()
         self.weights: deque[NDArray[np.int8]] = deque()
         self.parameters: deque[Mapping[str, NDArray[np.int64]]] = deque()
 
@@ -121,7 +123,7 @@ class Machine:
             self._run_matrix(command)
         elif command.opcode == isa.Opcode.VECTOR:
             try:
-                run_vector(self.config, fields, self.scratchpad, self.tables)
+                run_vector(self.config, fields, self.scratchpad, self.tables, self.row)
             except ValueError as error:
                 raise MachineError(_ILLEGAL, command.number, str(error)) from error
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from eightfold import isa
 from eightfold.commands import CommandError, Decoded, command_places
 from eightfold.config import AcceleratorConfig
-from eightfold.vector_fields import has_one_result, is_on_rows, used_tables
+from eightfold.vector_fields import has_one_result, is_on_rows, resumes, used_tables
 from sim.machine_accesses import firing, move_starts
 from sim.matrix_model import group_lanes
 
@@ -107,5 +107,7 @@ def _vector(config: AcceleratorConfig, f: Fields) -> Iterator[Finding]:
     window = scales and f["window0"] * f["window1"] > 1
     yield window, _ILLEGAL, f"{isa.Row(f['row']).name} has no window"
     yield bool(is_on_rows(f) and f["repeat_a"]), _ILLEGAL, "a row has more than one byte"
+    several = resumes(f) and f["count0"] * f["count1"] * f["count2"] > 1
+    yield several, _ILLEGAL, "one row at a time resumes"
     low, high = f["requantize.low"], f["requantize.high"]
     yield low > high, _ILLEGAL, "requantize.low is above requantize.high"

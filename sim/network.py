@@ -103,7 +103,8 @@ def _take(graph: Graph, compiled: Compiled, run: NetworkRun, result: RunResult) 
             f"{result.index} (engine {result.engine})"
         )
     for tensor, offset in compiled.outputs.items():
-        run.tensors[tensor] = result.tensor(offset, graph.tensors[tensor].shape)
+        kind = graph.tensors[tensor]
+        run.tensors[tensor] = result.tensor(offset, kind.shape, kind.dtype)
     run.cycles += result.cycles
     run.counters |= operator_counters(compiled, result)
 

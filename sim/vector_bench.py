@@ -16,6 +16,7 @@ from sim.benches.support import parameters, rng, stall_rng, start_clock_and_rese
 from sim.stream import StreamSource
 from sim.vector_model import run_vector
 from sim.vector_random import Fields
+from sim.vector_rows import RowState
 
 ENTRIES = 256
 
@@ -49,6 +50,7 @@ class VectorBench:
         # Where values are few, operands are equal, and extremes occur more than once.
         self.memory[size // 4 : size // 2] = self.rng.integers(-2, 2, size // 4)
         self.expected = self.memory.copy()
+        self.row = RowState()
         self.states: list[NDArray[np.int8]] = []
         self.tables = np.zeros((self.config.tables, ENTRIES), dtype=np.int32)
         self.commands = StreamSource(dut, "engine__command", idle=idle)
@@ -78,7 +80,7 @@ class VectorBench:
 
     def expect(self, fields: Fields) -> None:
         """Run a command through the model, and queue it."""
-        run_vector(self.config, fields, self.expected, self.tables)
+        run_vector(self.config, fields, self.expected, self.tables, self.row)
         self.states.append(self.expected.copy())
         self.send(fields)
 

@@ -17,7 +17,7 @@ from eightfold.isa import (
 )
 from golden.fixed_point import Integers, wrap32
 from golden.requantize import requantize
-from sim.vector_rows import reduced_rows, scaled_rows
+from sim.vector_rows import RowState, reduced_rows, scaled_rows
 
 LOOPS = 3
 """Loops i0, i1, i2 over runs."""
@@ -37,6 +37,7 @@ def run_vector(
     command_fields: Mapping[str, int],
     scratchpad: NDArray[np.int8],
     tables: NDArray[np.int32],
+    state: RowState | None = None,
 ) -> None:
     """Execute one VECTOR command; `eightfold.isa.VECTOR` states what it means.
 
@@ -56,6 +57,8 @@ def run_vector(
         int8, shape (config.scratchpad,); changed in place.
     tables
         int32, shape (config.tables, 256).
+    state
+        What the commands before have found of their last row; changed in place.
 
     Raises
     ------
@@ -73,10 +76,11 @@ def run_vector(
     else:
         # Of a row, all positions of the window: shape (i2, i1, i0, position, run).
         a = np.stack(_positions(field, lambda w1, w0: _operand_a(field, scratchpad, w1, w0)), -2)
+        state = state or RowState()
         if row in ROW_RESULTS:
-            values = reduced_rows(row, _looked_up(field, "b", a, tables), a)
+            values = reduced_rows(row, field, a, tables, state)
         else:
-            values, scaling = scaled_rows(row, field, a, tables)
+            values, scaling = scaled_rows(row, field, a, tables, state)
     parameters = {name: field.get(f"requantize.{name}", 0) for name in _REQUANTIZE}
     target = _local(operand_addresses(field, "target", "target_step"))[..., : values.shape[-1]]
     if target.min() < 0 or target.max() >= config.scratchpad:

@@ -2,10 +2,12 @@
 
 import os
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
 from sim.toolchain import SIMULATORS, icarus_available
+from tests.golden.random_tensors import SingleOperator
 
 # A deadline per example would fail on a busy machine, and says nothing about the arithmetic. The
 # examples are the same in every run, unless a seed (as for `make test-long`) asks for others.
@@ -36,3 +38,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip, and say what to install, where Icarus is missing."""
     if item.get_closest_marker("icarus") and not icarus_available():
         pytest.skip("iverilog is not installed: apt-get install iverilog")
+
+
+@pytest.fixture
+def constant_operands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let random models have constants where an operand says how to move or reduce."""
+
+    def given(model: SingleOperator, array: np.ndarray) -> int:
+        return model.builder.constant(array)
+
+    monkeypatch.setattr(SingleOperator, "given", given)

@@ -1,20 +1,31 @@
 """What the lowering of one operator starts from: its tensors, quantizations, geometry."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 
 from eightfold.compiler.axis import Axis
 from eightfold.compiler.channels import CompileError, folded_bias, pair
+from eightfold.compiler.temporary import Temporary
+from eightfold.config import AcceleratorConfig
 from eightfold.execute import quantization_of, window_of
 from eightfold.model import Graph, Operator, Tensor
+from eightfold.operator_call import OperatorCall
+from eightfold.runners import RUNNERS
 from golden.convolution import channel_multipliers
 from golden.quantization import Quantization, Reference, fused_bounds
 
 
 class Call:
-    """One operator of a graph; ``searched`` counts channels whose requantization was searched.
+    """One operator of a graph, and the accelerator that is to compute it.
+
+    Attributes
+    ----------
+    searched
+        Channels whose requantization was searched.
+    temporaries
+        Tensors that the operator's steps have between them.
 
     Raises
     ------
@@ -22,15 +33,39 @@ class Call:
         From every method, if the hardware does not compute the operator; the message says why.
     """
 
-    def __init__(self, graph: Graph, operator: Operator, reference: Reference) -> None:
-        self.graph, self.operator = graph, operator
+    def __init__(
+        self, graph: Graph, operator: Operator, config: AcceleratorConfig, reference: Reference
+    ) -> None:
+        self.graph, self.operator, self.config = graph, operator, config
         self.reference: Reference = reference
         self.searched = 0
+        self.temporaries: dict[int, Temporary] = {}
 
     @property
     def output(self) -> Tensor:
         """The first result."""
         return self.graph.tensors[self.operator.outputs[0]]
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        """All results."""
+        return tuple(self.graph.tensors[index] for index in self.operator.outputs)
+
+    def temporary(self, size: int, content: bytes | None = None) -> int:
+        """Return a tensor of ``size`` bytes beyond the graph's, a constant if it has a content."""
+        number = self.operator.index + len(self.temporaries) * len(self.graph.operators)
+        tensor = len(self.graph.tensors) + number
+        self.temporaries[tensor] = Temporary(size, content)
+        return tensor
+
+    def golden(self, *arrays: np.ndarray) -> np.ndarray:
+        """Return what golden computes with ``arrays`` in place of the first inputs."""
+        call = OperatorCall(self.graph, self.operator, {}, self.reference)
+        runner = RUNNERS[self.operator.name]
+        call.check_outputs(runner.outputs, runner.several)
+        result = runner.run(call.substituted(*arrays))
+        assert not isinstance(result, list)
+        return result
 
     def input(self, position: int) -> Tensor:
         """Return the tensor of an input that must be there."""
@@ -39,11 +74,17 @@ class Call:
             raise CompileError(f"input {position} is missing")
         return self.graph.tensors[inputs[position]]
 
-    def check_int8(self, *positions: int) -> None:
-        """Refuse the operator if one of these inputs, or the result, is not int8."""
-        tensors = [*(self.input(position) for position in positions), self.output]
-        if odd := [tensor for tensor in tensors if tensor.dtype != np.int8]:
-            raise CompileError(f"{odd[0]} is {odd[0].dtype}, not int8")
+    def check_int8(self, *positions: int, output: type[np.generic] = np.int8) -> None:
+        """Refuse the operator if one of these inputs is not int8, or the result not ``output``."""
+        self.check_types([np.int8], *(self.input(position) for position in positions))
+        self.check_types([output], self.output)
+
+    def check_types(self, dtypes: Collection[type[np.generic]], *tensors: Tensor) -> None:
+        """Refuse the operator if a tensor is not of one of these types."""
+        for tensor in tensors:
+            if tensor.dtype.type not in dtypes:
+                names = " or ".join(dtype.__name__ for dtype in dtypes)
+                raise CompileError(f"{tensor} is {tensor.dtype}, not {names}")
 
     def constant(self, position: int) -> np.ndarray:
         """Return the value of an input that must be constant."""
@@ -52,15 +93,15 @@ class Call:
             raise CompileError(f"{tensor} is not constant")
         return tensor.data
 
-    def weights(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return weights and bias."""
-        self.check_int8(0, 1)
-        absent = len(self.operator.inputs) < 3 or self.operator.inputs[2] < 0
-        return self.constant(1), None if absent else self.constant(2)
+    def weights(self, source: int = 0, bias: int = 2) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return weights, which are input 1, and bias."""
+        self.check_int8(source, 1)
+        absent = len(self.operator.inputs) <= bias or self.operator.inputs[bias] < 0
+        return self.constant(1), None if absent else self.constant(bias)
 
-    def quantizations(self) -> tuple[Quantization, Quantization, Quantization]:
+    def quantizations(self, source: int = 0) -> tuple[Quantization, Quantization, Quantization]:
         """Return the quantization of input, weights and output."""
-        a, b, output = (quantization_of(t) for t in (self.input(0), self.input(1), self.output))
+        a, b, output = map(quantization_of, (self.input(source), self.input(1), self.output))
         return a, b, output
 
     def zero_point(self, tensor: Tensor) -> int:
@@ -83,9 +124,11 @@ class Call:
         shared = {name: np.full(count, value) for name, value in self.layer().items()}
         return {**parameters, **shared}
 
-    def pairs(self, flat: np.ndarray, bias: np.ndarray | None) -> dict[str, np.ndarray]:
+    def pairs(
+        self, flat: np.ndarray, bias: np.ndarray | None, source: int = 0
+    ) -> dict[str, np.ndarray]:
         """Return per-channel parameters of a convolution with weights (channels, K)."""
-        quantizations = self.quantizations()
+        quantizations = self.quantizations(source)
         folded = folded_bias(flat, bias, quantizations[0].per_tensor()[1])
         multipliers = pair(*channel_multipliers(*quantizations), len(flat))
         return self.channels({"bias": folded, **multipliers})

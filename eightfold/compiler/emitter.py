@@ -1,13 +1,14 @@
 """Commands in program order, with what they read and write; tokens come later."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from eightfold import isa
 from eightfold.compiler.image import ModelImage
+from eightfold.compiler.loops import Loop, movable
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import Command, Engine, Space
 from eightfold.packing import pack
@@ -112,7 +113,7 @@ class Emitter:
         source: tuple[Space, int],
         target: tuple[Space, int],
         run: int,
-        loops: Iterable[tuple[int, int, int]] = (),
+        loops: Iterable[Loop] = (),
         fill: int = 0,
     ) -> None:
         """Copy runs; ``loops`` are (count, source stride, target stride), outermost first.
@@ -123,12 +124,17 @@ class Emitter:
         remaining = [loop for loop in loops if loop[0] > 1]
         while remaining and remaining[-1][1:] == (run, run) and run * remaining[-1][0] < 1 << 24:
             run *= remaining.pop()[0]
-        if len(remaining) > 4 or any(count >= 1 << 16 for count, _, _ in remaining):
-            (count, step, target_step), *inner = remaining
-            for i in range(count):
-                origin = (source[0], source[1] + i * step)
-                self.move(origin, (target[0], target[1] + i * target_step), run, inner, fill)
-            return
+        for start, place, size, inner in movable(source[1], target[1], run, remaining):
+            self._move((source[0], start), (target[0], place), size, inner, fill)
+
+    def _move(
+        self,
+        source: tuple[Space, int],
+        target: tuple[Space, int],
+        run: int,
+        loops: Sequence[Loop],
+        fill: int,
+    ) -> None:
         fields = {
             "source_space": source[0].value,
             "target_space": target[0].value,
@@ -138,11 +144,11 @@ class Emitter:
             "run": run,
             **{f"count{i}": 1 for i in range(4)},
         }
-        for i, (count, step, target_step) in enumerate(reversed(remaining)):
+        for i, (count, step, target_step) in enumerate(reversed(loops)):
             fields |= {f"count{i}": count, f"source_stride{i}": step}
             fields[f"target_stride{i}"] = target_step
-        reads = _span(source, run, [(count, step) for count, step, _ in remaining])
-        writes = _span(target, run, [(count, step) for count, _, step in remaining])
+        reads = _span(source, run, [(count, step) for count, step, _ in loops])
+        writes = _span(target, run, [(count, step) for count, _, step in loops])
         fixed = source[0] in (Space.FILL, Space.MODEL)
         self._issue(isa.MOVE, fields, Engine.MOVER, () if fixed else (reads,), (writes,))
 

@@ -75,7 +75,7 @@ class Im2col:
             address=room,
             rows=range(height),
             columns=range(width),
-            channels=range(kernel.weights[0].size),
+            channels=range(self.strip),  # of which a window has the first
             row_pitch=kernel.rows.stride * self.line,
             pixel_pitch=self.strip,
         )

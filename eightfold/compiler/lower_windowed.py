@@ -1,4 +1,4 @@
-"""Convolutions, FULLY_CONNECTED, pools and MEAN: parameters and geometry of their windows."""
+"""Convolutions, FULLY_CONNECTED, pools, MEAN, SUM: parameters and geometry of their windows."""
 
 from functools import lru_cache
 from math import prod
@@ -17,22 +17,19 @@ from eightfold.compiler.channelwise import (
 from eightfold.compiler.convolution import Convolution, widened
 from eightfold.compiler.step_function import StepFunction, solve
 from eightfold.compiler.windowed import Windowed
-from eightfold.config import AcceleratorConfig
-from eightfold.execute import quantization_of
 from golden.fully_connected import integer_multipliers
 from golden.quantization import effective_scales
-from golden.reduction import mean_multiplier, reduced_axes
 from golden.rounding import ROUNDINGS
 
 
-def conv_2d(call: Call, config: AcceleratorConfig) -> Convolution:
+def conv_2d(call: Call) -> Convolution:
     """Lower CONV_2D; few output channels share a pass with their neighbours' columns."""
     weights, bias = call.weights()
     geometry = call.geometry(weights.shape[1:3])
     parameters = call.pairs(weights.reshape(len(weights), -1), bias)
     fill = call.zero_point(call.input(0))
     convolution = Convolution(**geometry, weights=weights, parameters=parameters, fill=fill)
-    return widened(convolution, config)
+    return widened(convolution, call.config)
 
 
 def depthwise_conv_2d(call: Call) -> Windowed:
@@ -100,32 +97,6 @@ def max_pool_2d(call: Call) -> MaximumPool:
     geometry = call.geometry((options["filter_height"], options["filter_width"]))
     low, high = call.bounds()
     return MaximumPool(**geometry, low=low, high=high)
-
-
-def mean(call: Call) -> SumPool:
-    """Lower MEAN over adjacent axes: a pool of one window per image."""
-    call.check_int8(0)
-    source = call.input(0)
-    axes = reduced_axes(call.constant(1), len(source.shape))
-    if not axes or axes != tuple(range(axes[0], axes[-1] + 1)):
-        raise CompileError(f"axes {list(axes)} are not adjacent")
-    images, depth = prod(source.shape[: axes[0]]), prod(source.shape[axes[-1] + 1 :])
-    sizes = [source.shape[axis] for axis in axes]
-    height, width = prod(sizes[:-1]), sizes[-1]
-    quantizations = quantization_of(source), quantization_of(call.output)
-    multiplier, shift = mean_multiplier(height * width, *quantizations)
-    fields = pair(np.array([multiplier]), np.array([shift]), 1)
-    parameters = {name: int(values[0]) for name, values in fields.items()}
-    parameters["bias"] = -height * width * quantizations[0].per_tensor()[1]
-    return SumPool(
-        source=source.index,
-        target=call.output.index,
-        source_shape=(images, height, width, depth),
-        target_shape=(images, 1, 1, depth),
-        rows=Axis(size=height, kernel=height, outputs=1),
-        columns=Axis(size=width, kernel=width, outputs=1),
-        parameters={height * width: parameters | call.layer()},
-    )
 
 
 @lru_cache(maxsize=1024)

@@ -1,69 +1,137 @@
 """From an operator of the graph to what the engines do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from eightfold.compiler import lower_movement, lower_pointwise, lower_rows, lower_windowed
+from eightfold.compiler import (
+    lower_movement,
+    lower_pointwise,
+    lower_reduction,
+    lower_resize,
+    lower_rows,
+    lower_transposed,
+    lower_windowed,
+)
 from eightfold.compiler.alias import Alias
+from eightfold.compiler.bilinear import Bilinear
 from eightfold.compiler.call import Call
 from eightfold.compiler.channels import CompileError
 from eightfold.compiler.movement import Movement
 from eightfold.compiler.pointwise import Pointwise
+from eightfold.compiler.reduction import Reduction
 from eightfold.compiler.rows import ScaledRows
+from eightfold.compiler.temporary import Temporary
 from eightfold.compiler.windowed import Windowed
 from eightfold.config import AcceleratorConfig
+from eightfold.errors import InputError
 from eightfold.model import Graph, Operator
+from golden.errors import SpecError
 from golden.quantization import Reference
 
-Lowered = Alias | Windowed | Pointwise | ScaledRows | Movement
-"""What an operator becomes."""
+Step = Alias | Windowed | Pointwise | ScaledRows | Reduction | Bilinear | Movement
+"""What writes one tensor, the graph's or a temporary."""
 
-ALIASES = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS"})
-"""Operators that only rename a shape."""
 
-ONE_BYTE = frozenset(
-    {"LOGISTIC", "TANH", "QUANTIZE", "RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1"}
-)
-"""Operators whose every output element is a function of one input element."""
+@dataclass(frozen=True, kw_only=True)
+class Lowered:
+    """What an operator becomes.
 
-METHODS: dict[str, Callable[[Call], Lowered]] = {
+    ``steps`` in order; ``temporaries``, the tensors between them, have numbers beyond the graph's;
+    ``searched`` counts the channels whose requantization had to be searched and proved.
+    """
+
+    steps: tuple[Step, ...]
+    temporaries: Mapping[int, Temporary]
+    searched: int
+
+
+METHODS: dict[str, Callable[[Call], Step | tuple[Step, ...]]] = {
+    **dict.fromkeys(("EXPAND_DIMS", "RESHAPE", "SQUEEZE"), lower_movement.renamed),
+    **dict.fromkeys(
+        (
+            "BATCH_TO_SPACE_ND",
+            "CONCATENATION",
+            "DEPTH_TO_SPACE",
+            "PACK",
+            "PAD",
+            "SLICE",
+            "SPACE_TO_BATCH_ND",
+            "SPACE_TO_DEPTH",
+            "SPLIT",
+            "STRIDED_SLICE",
+            "TRANSPOSE",
+            "UNPACK",
+        ),
+        lower_movement.moved,
+    ),
+    **dict.fromkeys(
+        (
+            "HARD_SWISH",
+            "LEAKY_RELU",
+            "LOGISTIC",
+            "QUANTIZE",
+            "RELU",
+            "RELU6",
+            "RELU_0_TO_1",
+            "RELU_N1_TO_1",
+            "TANH",
+        ),
+        lower_pointwise.table,
+    ),
+    **dict.fromkeys(
+        ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"),
+        lower_pointwise.comparison,
+    ),
+    **dict.fromkeys(("REDUCE_MAX", "REDUCE_MIN"), lower_reduction.extreme),
+    **dict.fromkeys(("ARG_MAX", "ARG_MIN"), lower_reduction.place_of_extreme),
+    "ADD": lower_pointwise.add,
+    "AVERAGE_POOL_2D": lower_windowed.average_pool_2d,
+    "CONV_2D": lower_windowed.conv_2d,
     "DEPTHWISE_CONV_2D": lower_windowed.depthwise_conv_2d,
     "FULLY_CONNECTED": lower_windowed.fully_connected,
-    "AVERAGE_POOL_2D": lower_windowed.average_pool_2d,
-    "MAX_POOL_2D": lower_windowed.max_pool_2d,
-    "MEAN": lower_windowed.mean,
-    "ADD": lower_pointwise.add,
-    "SUB": lower_pointwise.sub,
-    "MUL": lower_pointwise.mul,
-    "SOFTMAX": lower_rows.softmax,
-    "LOG_SOFTMAX": lower_rows.log_softmax,
     "L2_NORMALIZATION": lower_rows.l2_normalization,
-    "PAD": lower_movement.pad,
-    "CONCATENATION": lower_movement.concatenation,
+    "LOG_SOFTMAX": lower_rows.log_softmax,
+    "MAXIMUM": lower_pointwise.maximum,
+    "MAX_POOL_2D": lower_windowed.max_pool_2d,
+    "MEAN": lower_reduction.mean,
+    "MINIMUM": lower_pointwise.minimum,
+    "MUL": lower_pointwise.mul,
+    "PADV2": lower_movement.padv2,
+    "PRELU": lower_pointwise.prelu,
+    "RESIZE_BILINEAR": lower_resize.resize_bilinear,
+    "RESIZE_NEAREST_NEIGHBOR": lower_movement.resize_nearest_neighbor,
+    "SHAPE": lower_movement.shape,
+    "SOFTMAX": lower_rows.softmax,
+    "SUB": lower_pointwise.sub,
+    "SUM": lower_reduction.reduce_sum,
+    "TRANSPOSE_CONV": lower_transposed.transpose_conv,
 }
+"""How an operator is lowered, by its name."""
 
-HARDWARE = frozenset({"CONV_2D"}) | frozenset(METHODS) | ONE_BYTE | ALIASES
+HARDWARE = frozenset(METHODS)
 """Operators that the accelerator computes."""
 
 
 def lower(
     graph: Graph, operator: Operator, config: AcceleratorConfig, reference: Reference
-) -> tuple[Lowered, int]:
-    """Return an operator's lowered form, and how many channels needed a search.
+) -> Lowered:
+    """Return an operator's lowered form.
 
     Raises
     ------
     CompileError
-        If the hardware does not compute it, or cannot be proved to do so exactly.
+        If the hardware does not compute it, or cannot be proved to do so exactly; or if the
+        reference kernels would not compute it either.
     """
-    call = Call(graph, operator, reference)
-    name = operator.name
-    if name in ALIASES:
-        call.check_int8(0)
-        return Alias(operator.inputs[0], operator.outputs[0]), 0
-    if name == "CONV_2D":
-        return lower_windowed.conv_2d(call, config), 0
-    if name in ONE_BYTE:
-        return lower_pointwise.table(call), 0
-    if name not in METHODS:
-        raise CompileError(f"the accelerator has no {name}")
-    return METHODS[name](call), call.searched
+    if operator.name not in METHODS:
+        raise CompileError(f"the accelerator has no {operator.name}")
+    call = Call(graph, operator, config, reference)
+    try:
+        steps = METHODS[operator.name](call)
+    except (SpecError, InputError) as error:
+        raise CompileError(str(error)) from None
+    return Lowered(
+        steps=steps if isinstance(steps, tuple) else (steps,),
+        temporaries=call.temporaries,
+        searched=call.searched,
+    )

@@ -1,4 +1,4 @@
-"""Operators that only move bytes: PAD and CONCATENATION as programs of the mover."""
+"""Operators that only move bytes, as programs of the mover."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Copy:
 
 @dataclass(frozen=True, kw_only=True)
 class Movement:
-    """Copies into ``target``, in order: later ones may overwrite earlier ones."""
+    """Copies into ``target``, in order: later ones read or overwrite what earlier ones wrote."""
 
     target: int
     copies: tuple[Copy, ...]
@@ -34,7 +34,7 @@ class Movement:
     def uses(self) -> tuple[int, ...]:
         """The tensors that must be reachable."""
         sources = {copy.source for copy in self.copies if copy.source is not None}
-        return (*sorted(sources), self.target)
+        return (*sorted(sources - {self.target}), self.target)
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
         """Emit all commands."""

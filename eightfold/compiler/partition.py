@@ -59,7 +59,7 @@ def compile_network(
         If operators cannot be computed and ``fallback`` is not set: all of them, each with the
         reason.
     """
-    lowered: dict[int, tuple[Lowered, int]] = {}
+    lowered: dict[int, Lowered] = {}
     reasons: dict[int, str] = {}
     for operator in graph.operators:
         try:
@@ -85,7 +85,7 @@ def _unsupported(graph: Graph, reasons: dict[int, str]) -> str:
 
 def _segments(
     graph: Graph,
-    lowered: dict[int, tuple[Lowered, int]],
+    lowered: dict[int, Lowered],
     config: AcceleratorConfig,
     golden: set[int],
     keep: bool,

@@ -22,6 +22,8 @@ LONGEST = 128
 
 INSIDE = {"row0": 0, "rows": 1, "row_step": 0, "column0": 0, "columns": 1, "column_step": 0}
 
+ONE = {f"{name}{i}": 1 for name, top in (("count", 3), ("window", 2)) for i in range(top)}
+
 STALLS = (("stall", "idle"), [(0.0, 0.0), (0.3, 0.0), (0.7, 0.9)])
 
 
@@ -57,6 +59,38 @@ async def rows_of_operators(dut: Any, name: str, stall: float) -> None:
             found = bench.expected[operand_addresses(fields, "target", "target_step")]
             np.testing.assert_array_equal(found, function(rows))
         await bench.finish()
+
+
+@cocotb.test()
+@cocotb.parametrize((("name", "stall"), [(name, 0.2) for name in OPERATORS]))
+async def rows_in_parts(dut: Any, name: str, stall: float) -> None:
+    """A row spread over commands is golden's, and so are its extremes so far."""
+    bench, generator = VectorBench(dut, stall), rng(20 + len(name))
+    unit, size = bench.config.vector, bench.config.scratchpad
+    await bench.start()
+    for _ in range(max(1, parameters()["commands"] // 8)):
+        scaling, function = random_rows(generator, name)
+        await bench.load(np.stack(scaling.tables).astype(np.int32))
+        lengths = [*(unit * generator.integers(1, 4, 2)), int(generator.integers(1, 3 * unit))]
+        starts = np.cumsum([0, *lengths])
+        source = int(generator.integers(size // 2))
+        row = bench.expected[source : source + starts[-1]].copy()
+        fields = row_fields(scaling) | INSIDE | ONE
+        scaled = fields["row"]
+        for kind in (Row.MAXIMUM, Row.SUM):
+            for part, length in enumerate(lengths):
+                bench.expect(
+                    fields
+                    | {"row": kind.value, "run": int(length), "resume": int(part > 0)}
+                    | {"source_a": int(source + starts[part]), "target": size - 1}
+                )
+        for part, length in enumerate(lengths):
+            places = {"source_a": int(source + starts[part]), "run": int(length)}
+            places |= {"target": int(size // 2 + 8 * unit + starts[part])}
+            bench.expect(fields | places | {"row": scaled, "resume": 1})
+        await bench.finish()
+        result = slice(size // 2 + 8 * unit, size // 2 + 8 * unit + starts[-1])
+        np.testing.assert_array_equal(bench.memory[result], function(row))
 
 
 @cocotb.test()

@@ -120,14 +120,32 @@ class GrowingNetwork(SingleOperator):
         UnsuitableError
             If the result exceeds the limits, or its scale leaves `SCALES`.
         """
+        return self.add_several(operator, inputs, [shape], scale, zero_point, options, macs)[0]
+
+    def add_several(
+        self,
+        operator: str,
+        inputs: Sequence[Value | int],
+        shapes: Sequence[Sequence[int]],
+        scale: float,
+        zero_point: int,
+        options: dict[str, Any] | None = None,
+        macs: int = 0,
+    ) -> list[Value]:
+        """Add an operator with several results, as `add`; return them."""
         if macs > self._macs or not SCALES[0] <= scale <= SCALES[1]:
             raise UnsuitableError
-        indices = self._operator(operator, inputs, shape)
-        output = self.builder.tensor(shape, scale=scale, zero_point=zero_point)
-        self.builder.operator(operator, indices, [output], options)
+        for shape in shapes:
+            self._need_room(shape)
+        indices = self._operator(operator, inputs, shapes[0])
+        outputs = [self.builder.tensor(s, scale=scale, zero_point=zero_point) for s in shapes]
+        self.builder.operator(operator, indices, outputs, options)
         self._macs -= macs
-        self._results.append(output)
-        return self._add(Value(output, tuple(shape), scale, zero_point))
+        self._results += outputs
+        return [
+            self._add(Value(output, tuple(shape), scale, zero_point))
+            for output, shape in zip(outputs, shapes, strict=True)
+        ]
 
     def add_last(
         self,

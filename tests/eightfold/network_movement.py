@@ -151,18 +151,101 @@ def _resize_bilinear(net: GrowingNetwork) -> None:
     net.add("RESIZE_BILINEAR", [x, _int32(net, sizes)], shape, *net.kept(x), flags)
 
 
+def _resize_nearest_neighbor(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: len(value.shape) == 4)
+    n, h, w, c = x.shape
+    sizes = [
+        size * choose(net.rng, 1, 2, 3)
+        if net.rng.integers(2)
+        else int(net.rng.integers(1, 2 * size, endpoint=True))
+        for size in (h, w)
+    ]
+    flags = {name: bool(net.rng.integers(2)) for name in ("align_corners", "half_pixel_centers")}
+    inputs = [x, _int32(net, sizes)]
+    net.add("RESIZE_NEAREST_NEIGHBOR", inputs, [n, *sizes, c], *net.kept(x), flags)
+
+
+def _depth_to_space(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: len(value.shape) == 4)
+    n, h, w, c = x.shape
+    block = choose(net.rng, *(b for b in (1, 2, 3) if c % (b * b) == 0))
+    shape = [n, h * block, w * block, c // block**2]
+    net.add("DEPTH_TO_SPACE", [x], shape, *net.kept(x), {"block_size": block})
+
+
+def _strided_slice(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: len(value.shape) <= 5 and prod(value.shape) > 1)
+    begin = [int(net.rng.integers(size)) for size in x.shape]
+    strides = [choose(net.rng, -2, -1, 1, 1, 2) for _ in x.shape]
+    sizes = [
+        len(range(first, size if step > 0 else -1, step))
+        for first, size, step in zip(begin, x.shape, strides, strict=True)
+    ]
+    inputs = [x, *(_int32(net, values) for values in (begin, [0] * len(begin), strides))]
+    mask = (1 << len(begin)) - 1  # to the end
+    net.add("STRIDED_SLICE", inputs, sizes, *net.kept(x), {"end_mask": mask})
+
+
+def _expand_dims(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: len(value.shape) < 5)
+    axis = int(net.rng.integers(len(x.shape) + 1))
+    shape = [*x.shape[:axis], 1, *x.shape[axis:]]
+    net.add("EXPAND_DIMS", [x, _int32(net, axis)], shape, x.scale, x.zero_point)
+
+
+def _pack(net: GrowingNetwork) -> None:
+    a = net.pick(lambda value: len(value.shape) < 5)
+    others = [net.pick(lambda value: value.shape == a.shape) for _ in range(net.rng.integers(3))]
+    axis = int(net.rng.integers(len(a.shape) + 1))
+    inputs = [a, *(net.equalized(other, a) for other in others)]
+    shape = [*a.shape[:axis], len(inputs), *a.shape[axis:]]
+    options = {"values_count": len(inputs), "axis": axis}
+    net.add("PACK", inputs, shape, a.scale, a.zero_point, options)
+
+
+def _split(net: GrowingNetwork) -> None:
+    x = net.pick()
+    axis = int(net.rng.integers(len(x.shape)))
+    count = choose(net.rng, *(n for n in (1, 2, 3, 4) if x.shape[axis] % n == 0))
+    shape = [*x.shape[:axis], x.shape[axis] // count, *x.shape[axis + 1 :]]
+    inputs = [_int32(net, axis), x]
+    net.add_several("SPLIT", inputs, [shape] * count, *net.kept(x), {"num_splits": count})
+
+
+def _unpack(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: len(value.shape) > 1 and min(value.shape) <= 4)
+    axis = choose(net.rng, *(a for a, size in enumerate(x.shape) if size <= 4))
+    shape = [size for a, size in enumerate(x.shape) if a != axis]
+    count = x.shape[axis]
+    options = {"num": count, "axis": axis}
+    net.add_several("UNPACK", [x], [shape] * count, x.scale, x.zero_point, options)
+
+
+def _shape(net: GrowingNetwork) -> None:
+    x = net.pick()
+    net.add_last("SHAPE", [x], [len(x.shape)], np.int32, {"out_type": "INT32"})
+
+
 EXTENSIONS: dict[str, Extension] = {
     "BATCH_TO_SPACE_ND": _batch_to_space_nd,
     "CONCATENATION": _concatenation,
+    "DEPTH_TO_SPACE": _depth_to_space,
+    "EXPAND_DIMS": _expand_dims,
     "GATHER": _gather,
+    "PACK": _pack,
     "PAD": _pad,
     "PADV2": _padv2,
     "RESHAPE": _reshape,
     "RESIZE_BILINEAR": _resize_bilinear,
+    "RESIZE_NEAREST_NEIGHBOR": _resize_nearest_neighbor,
+    "SHAPE": _shape,
     "SLICE": _slice,
     "SPACE_TO_BATCH_ND": _space_to_batch_nd,
     "SPACE_TO_DEPTH": _space_to_depth,
+    "SPLIT": _split,
     "SQUEEZE": _squeeze,
+    "STRIDED_SLICE": _strided_slice,
     "TRANSPOSE": _transpose,
+    "UNPACK": _unpack,
 }
 """Operators that copy codes, and RESIZE_BILINEAR, which mixes neighbours."""

@@ -54,6 +54,25 @@ def _weighted(
     net.add(name, [x, weights, bias], shape, scale, zero_point, options, prod(shape) * taps)
 
 
+def _transpose_conv(net: GrowingNetwork) -> None:
+    x = net.pick(_rank_4)
+    kernel, strides = (net.rng.integers(1, 3, 2, endpoint=True).tolist() for _ in range(2))
+    padding, outputs = str(net.rng.choice(["SAME", "VALID"])), choose(net.rng, 1, 2, 3, 8)
+    sizes = [
+        (size - 1) * stride + (k if padding == "VALID" else 1) + int(net.rng.integers(stride))
+        for size, stride, k in zip(x.shape[1:3], strides, kernel, strict=True)
+    ]
+    shape = [x.shape[0], *sizes, outputs]
+    filters = [outputs, *kernel, x.shape[3]]
+    weights, _, suited = _filter(net, filters, 0, prod(filters) // outputs, x.scale)
+    options = {"padding": padding, "stride_h": strides[0], "stride_w": strides[1]}
+    options |= random_activation(net.rng)
+    inputs = [net.builder.constant(np.array(shape, np.int32)), weights, x]
+    macs = prod(x.shape) * prod(filters[:3])
+    scale, zero_point = net.scale(suited), random_zero_point(net.rng)
+    net.add("TRANSPOSE_CONV", inputs, shape, scale, zero_point, options, macs)
+
+
 def _fully_connected(net: GrowingNetwork) -> None:
     x = net.pick(lambda value: len(value.shape) >= 2)
     keep = bool(net.rng.integers(2))
@@ -244,5 +263,6 @@ EXTENSIONS: dict[str, Extension] = {
     "SOFTMAX": _last_axis("SOFTMAX", 1 / 256, -128),
     "SUB": _binary("SUB"),
     "TANH": _unary("TANH", lambda net, scale: (1 / 128, 0)),
+    "TRANSPOSE_CONV": _transpose_conv,
 }
 """Operators that compute; see `network_movement.EXTENSIONS` for those that move bytes."""

@@ -170,3 +170,31 @@ def test_unknown_names_are_refused(options: dict[str, Any], message: str) -> Non
 def test_a_session_takes_a_configuration_object() -> None:
     with Session(config=AcceleratorConfig(lanes=2, width=3)) as session:
         assert session.run(small_model()).config == "custom"
+
+
+@pytest.mark.slow
+def test_several_results_of_several_types_in_hardware(simulator: Simulator) -> None:
+    builder = ModelBuilder()
+    x = builder.input((1, 5, 4, 6), scale=0.1, zero_point=3)
+    axis = builder.constant(np.array(3, np.int32))
+    parts = [builder.tensor((1, 5, 4, 3), scale=0.1, zero_point=3) for _ in range(2)]
+    builder.operator("SPLIT", [axis, x], parts, {"num_splits": 2})
+    less = builder.tensor((1, 5, 4, 3), dtype=np.bool_)
+    builder.operator("LESS", parts, [less])
+    rectified = builder.tensor((1, 5, 4, 3), scale=0.1, zero_point=-9)
+    builder.operator("PRELU", parts, [rectified])
+    sizes = builder.tensor((4,), dtype=np.int64)
+    builder.operator("SHAPE", [rectified], [sizes], {"out_type": "INT64"})
+    twice = builder.tensor((4, 2), dtype=np.int64)
+    builder.operator("PACK", [sizes, sizes], [twice], {"values_count": 2, "axis": 1})
+    for output in (less, rectified, twice):
+        builder.output(output)
+    with Session(backend=simulator, config="nano") as session:
+        result = session.run(builder.build(), compare=True, all_tensors=True)
+    assert result.mismatches == 0
+    assert {operator.where for operator in result.operators} == {"hardware"}
+    assert {index: str(result.tensors[index].dtype) for index in (less, twice, *parts)} == {
+        less: "bool",
+        twice: "int64",
+        **dict.fromkeys(parts, "int8"),
+    }

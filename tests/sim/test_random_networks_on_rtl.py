@@ -28,8 +28,7 @@ def expect_equal(seed: int, config: AcceleratorConfig, simulator: Simulator) -> 
     model, inputs = random_network(rng, operators=OPERATORS, lengths=(3, 12))
     graph = load_model(model)
     others = {t: rng.integers(-128, 128, x.shape).astype(np.int8) for t, x in inputs.items()}
-    network = compile_network(graph, config, fallback=True, keep=True)
-    assert all("not adjacent" in reason for reason in network.reasons.values()), network.reasons
+    network = compile_network(graph, config, keep=True)
     stall = (0.0, 0.1, 0.4)[seed % 3]
     runs = simulate_network(
         graph, network, [inputs, others], simulator=simulator, stall=stall, seed=seed

@@ -1,0 +1,121 @@
+"""The steps of consecutive operators, and the bytes that they work on."""
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from eightfold.compiler.alias import Alias
+from eightfold.compiler.lowering import Lowered
+from eightfold.compiler.memory import Block
+from eightfold.compiler.movement import Movement
+from eightfold.compiler.pointwise import Pointwise
+from eightfold.model import Graph, Operator
+
+
+class Program:
+    """Steps in order; each writes one tensor, the graph's or a temporary, and no other does.
+
+    Tensors that share their bytes are one storage, named by the first of them.
+
+    Parameters
+    ----------
+    graph, operators
+        Consecutive operators of a graph.
+    lowered
+        What they become, by index.
+
+    Attributes
+    ----------
+    steps
+        Of all operators.
+    owners
+        The operator's index of each step.
+    """
+
+    def __init__(
+        self, graph: Graph, operators: Sequence[Operator], lowered: Mapping[int, Lowered]
+    ) -> None:
+        self._graph = graph
+        self._temporaries = {
+            tensor: temporary
+            for operator in operators
+            for tensor, temporary in lowered[operator.index].temporaries.items()
+        }
+        self.steps = [step for operator in operators for step in lowered[operator.index].steps]
+        self.owners = [op.index for op in operators for _ in lowered[op.index].steps]
+        self._computed = {step.target for step in self.steps}
+        self._storages: dict[int, int] = {}
+        for step in self.steps:
+            if isinstance(step, Alias):
+                self._storages[step.target] = self.storage(step.source)
+
+    def storage(self, tensor: int) -> int:
+        """Return the storage of a tensor."""
+        return self._storages.get(tensor, tensor)
+
+    def computed(self, tensor: int) -> bool:
+        """Return whether a step writes the tensor."""
+        return tensor in self._computed
+
+    def size(self, storage: int) -> int:
+        """Return a storage's bytes."""
+        if storage in self._temporaries:
+            return self._temporaries[storage].size
+        tensor = self._graph.tensors[storage]
+        return prod(tensor.shape) * tensor.dtype.itemsize
+
+    def content(self, storage: int) -> bytes | None:
+        """Return the bytes of a constant; None if the storage is no constant."""
+        if storage in self._temporaries:
+            return self._temporaries[storage].content
+        data = self._graph.tensors[storage].data
+        return None if data is None else data.tobytes()
+
+    def constant(self, storage: int) -> bool:
+        """Return whether the model region has the storage's bytes."""
+        if storage in self._temporaries:
+            return self._temporaries[storage].content is not None
+        return self._graph.tensors[storage].data is not None
+
+    def uses(self) -> dict[int, list[int]]:
+        """Return the storages that each step's commands touch."""
+        return {
+            number: [] if isinstance(step, Alias) else [self.storage(t) for t in step.uses]
+            for number, step in enumerate(self.steps)
+        }
+
+    def inputs(self) -> list[int]:
+        """Return the tensors that must be there before: neither computed here nor constant."""
+        read = {t for s in self.steps for t in ((s.source,) if isinstance(s, Alias) else s.uses)}
+        return sorted(t for t in read if not self.computed(t) and not self.constant(t))
+
+    def blocks(self) -> dict[int, Block]:
+        """Return size and steps of every storage, but for constants that are only copied.
+
+        Copies read these from the model region: a place in the scratchpad would be a second copy.
+        """
+        spans: dict[int, list[int]] = {}
+        copied_only: dict[int, bool] = {}
+        for number, step in enumerate(self.steps):
+            touched = (step.source, step.target) if isinstance(step, Alias) else step.uses
+            for storage in map(self.storage, touched):
+                spans.setdefault(storage, []).append(number)
+                only = copied_only.get(storage, self.constant(storage))
+                copied_only[storage] = only and isinstance(step, Movement)
+        return {
+            storage: Block(self.size(storage), steps[0], steps[-1])
+            for storage, steps in spans.items()
+            if not copied_only[storage]
+        }
+
+    def in_place(self, blocks: Mapping[int, Block]) -> list[tuple[int, int]]:
+        """Return pairs of storages where a result may take the place of its first operand."""
+        pairs, taken = [], set()
+        for number, step in enumerate(self.steps):
+            if not isinstance(step, Pointwise):
+                continue
+            source, target = self.storage(step.sources[0]), self.storage(step.target)
+            same = step.shapes[0] == step.shape and step.sources.count(step.sources[0]) == 1
+            if same and blocks[source].last == number and source not in taken and source != target:
+                pairs.append((source, target))
+                taken |= {source}
+        return pairs
