@@ -137,9 +137,6 @@ def read_stream(config: AcceleratorConfig, words: NDArray[np.uint32]) -> list[De
 
 _OPCODES = {opcode.value for opcode in isa.COMMANDS}
 
-TOKENLESS = (isa.Opcode.BEGIN, isa.Opcode.END, isa.Opcode.WEIGHTS, isa.Opcode.PARAMETERS)
-"""Commands that take and give no tokens."""
-
 
 def _decoded(number: int, opcode: isa.Opcode, words: bytes) -> Decoded:
     bits = int.from_bytes(words, "little")
@@ -161,7 +158,7 @@ def _decoded(number: int, opcode: isa.Opcode, words: bytes) -> Decoded:
     tokens = {name: _engines(header[name]) for name in ("wait", "signal")}
     if (header["wait"] | header["signal"]) >> len(isa.Engine):
         raise CommandError(illegal, number, "a token of no engine")
-    if opcode in TOKENLESS and (header["wait"] or header["signal"]):
+    if opcode not in isa.ENGINES and (header["wait"] or header["signal"]):
         raise CommandError(illegal, number, f"{opcode.name} takes no tokens")
     return Decoded(number, opcode, tokens["wait"], tokens["signal"], fields)
 

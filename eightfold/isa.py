@@ -394,6 +394,13 @@ COMMANDS: dict[Opcode, Command] = {
 }
 """Every command by its opcode."""
 
+ENGINES: dict[Opcode, Engine] = {
+    Opcode.MOVE: Engine.MOVER,
+    Opcode.MATRIX: Engine.MATRIX,
+    Opcode.VECTOR: Engine.VECTOR,
+}
+"""Which engine executes a command; those that are not here take and give no tokens."""
+
 
 class Access(enum.Enum):
     """Who may do what with a register."""

@@ -216,14 +216,14 @@ class CommandDecoder(wiring.Component):
 
     def _send(self, m: Module, broken: Value) -> None:
         """Offer the word in ``checked`` to its queue; BEGIN has none, END stays."""
-        bits = [OPCODES.index(opcode) for opcode in QUEUES]
         begin, end = (OPCODES.index(opcode) for opcode in (Opcode.BEGIN, Opcode.END))
         legal, taken = self.checked_valid & ~broken, Signal(len(QUEUES))
-        for number, (queue, bit) in enumerate(zip(self.queues, bits, strict=True)):
+        for number, (queue, opcodes) in enumerate(zip(self.queues, QUEUES, strict=True)):
+            mine = Cat(self.checked.command[OPCODES.index(opcode)] for opcode in opcodes).any()
             m.d.comb += [
-                queue.valid.eq(legal & self.checked.command[bit]),
+                queue.valid.eq(legal & mine),
                 queue.payload.eq(self.checked.word),
-                taken[number].eq(self.checked.command[bit] & queue.ready),
+                taken[number].eq(mine & queue.ready),
             ]
         passes = self.checked.command[begin] | taken.any()
         m.d.comb += [

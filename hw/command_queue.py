@@ -1,18 +1,21 @@
 """Command words wait at their engine, and become commands that have their tokens."""
 
+from itertools import pairwise
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import Command
+from eightfold.isa import END, Command
 from hw.credit import CreditQueue
+from hw.ports import command_layout
 from hw.tokens import MASK
 
 
 class CommandAssembler(wiring.Component):
-    """Queue the 32-bit words of one opcode's commands, and put them together.
+    """Queue the 32-bit words of some opcodes' commands, and put them together.
 
     Timing
     ------
@@ -24,52 +27,78 @@ class CommandAssembler(wiring.Component):
     ----------
     config
         ``command_queue``: words that wait, besides those of the command on ``o``.
-    command
-        What its words are: always ``command.words`` of them.
+    commands
+        What the words are: whole commands of these, of at least 2 words each.
 
     Members
     -------
     words : ``In(stream.Signature(32))``
-    o : ``Out(stream.Signature(command.layout))``
+    o : ``Out(stream.Signature(command_layout(*commands)))``
+        Behind a command's last word is what it was.
     """
 
     words: stream.Interface
     o: stream.Interface
 
-    def __init__(self, config: AcceleratorConfig, command: Command) -> None:
-        self.config, self.command = config, command
+    def __init__(self, config: AcceleratorConfig, *commands: Command) -> None:
+        self.config, self.commands = config, commands
         super().__init__(
             {
                 "words": In(stream.Signature(unsigned(32))),
-                "o": Out(stream.Signature(command.layout)),
+                "o": Out(stream.Signature(command_layout(*commands))),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.queue = queue = CreditQueue(unsigned(32), self.config.command_queue)
-        left = Signal(range(self.command.words), init=self.command.words - 1)
-        # Words move down as they come, so that none needs an address.
-        assembled, complete = Signal(32 * self.command.words, reset_less=True), Signal()
-        push, move = self.words.valid & self.words.ready, queue.o.valid & queue.o.ready
+        push, move, complete = self.words.valid & self.words.ready, Signal(), Signal()
         m.d.comb += [
             self.words.ready.eq(queue.available),
             queue.take.eq(push),
             queue.push.eq(push),
             queue.push_data.eq(self.words.payload),
             queue.o.ready.eq(~complete),
+            move.eq(queue.o.valid & queue.o.ready),
             self.o.valid.eq(complete),
-            Value.cast(self.o.payload).eq(assembled),
         ]
+        place, ends = self._count(m, move, queue.o.payload)
+        m.d.comb += Value.cast(self.o.payload).eq(self._assemble(m, move, place, queue.o.payload))
         with m.If(complete & self.o.ready):
             m.d.sync += complete.eq(0)
         with m.If(move):
-            m.d.sync += [
-                assembled.eq(Cat(assembled[32:], queue.o.payload)),
-                left.eq(Mux(left == 0, self.command.words - 1, left - 1)),
-                complete.eq(left == 0),
-            ]
+            m.d.sync += complete.eq(ends)
         return m
+
+    def _count(self, m: Module, move: Value, word: Value) -> tuple[Signal, Value]:
+        """Return a word's place in its command, and whether it is the last one's."""
+        place = Signal(range(max(command.words for command in self.commands)))
+        last = Signal.like(place, init=self.commands[0].words - 1)
+        ends = place == last
+        with m.If(move):
+            m.d.sync += place.eq(Mux(ends, 0, place + 1))
+            with m.If(place == 0), m.Switch(word[:8]):
+                for command in self.commands[1:]:
+                    with m.Case(command.opcode.value):
+                        m.d.sync += last.eq(command.words - 1)
+                with m.Default():
+                    m.d.sync += last.eq(self.commands[0].words - 1)
+        return place, ends
+
+    def _assemble(self, m: Module, move: Value, place: Signal, word: Value) -> Value:
+        """Return the words so far. They move down as they come, so that none needs an address.
+
+        Where the shorter of two commands ends, the words of the longer one go on in a part of
+        their own, so that all begin at the same place.
+        """
+        ends = sorted({command.words for command in self.commands})
+        parts = []
+        for begin, end in pairwise([0, *ends]):
+            part = Signal(32 * (end - begin), name=f"words{begin}", reset_less=True)
+            with m.If(move & (place >= begin) & (place < end)):
+                m.d.sync += part.eq(Cat(part[32:], word))
+            parts.append(part)
+        return Cat(parts)
 
 
 class CommandQueue(wiring.Component):
@@ -85,15 +114,15 @@ class CommandQueue(wiring.Component):
     ----------
     config
         ``command_queue``.
-    command
-        The command that the engine executes.
+    commands
+        Those that the engine executes.
 
     Members
     -------
     words : ``In(stream.Signature(32))``
     last : ``In(1)``
         With a word: it completes a command.
-    engine : ``Out(stream.Signature(command.layout))``
+    engine : ``Out(stream.Signature(command_layout(*commands)))``
     done : ``In(1)``
         The engine's oldest command is done.
     wait, request, grant
@@ -126,13 +155,13 @@ class CommandQueue(wiring.Component):
     waiting: Signal
     idle: Signal
 
-    def __init__(self, config: AcceleratorConfig, command: Command) -> None:
-        self.config, self.command = config, command
+    def __init__(self, config: AcceleratorConfig, *commands: Command) -> None:
+        self.config, self.commands = config, commands
         super().__init__(
             {
                 "words": In(stream.Signature(unsigned(32))),
                 "last": In(1),
-                "engine": Out(stream.Signature(command.layout)),
+                "engine": Out(stream.Signature(command_layout(*commands))),
                 "done": In(1),
                 "wait": Out(MASK),
                 "request": Out(1),
@@ -147,11 +176,11 @@ class CommandQueue(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.assembler = assembler = CommandAssembler(self.config, self.command)
+        m.submodules.assembler = assembler = CommandAssembler(self.config, *self.commands)
         wiring.connect(m, wiring.flipped(self.words), assembler.words)
         following, offered, room = assembler.o.payload, Signal(), self._flight(m, assembler)
         m.d.comb += [
-            self.wait.eq(following.wait),
+            self.wait.eq(self._header(assembler).wait),
             self.request.eq(assembler.o.valid & ~offered & room),
             self.waiting.eq(assembler.o.valid & ~offered & ~self.busy & ~self.grant),
             self.engine.valid.eq(offered),
@@ -170,16 +199,21 @@ class CommandQueue(wiring.Component):
         shape = data.StructLayout({"signal": MASK, "index": unsigned(16)})
         m.submodules.flight = flight = SyncFIFO(width=shape.size, depth=self.FLIGHT)
         oldest, new = data.View(shape, flight.r_data), data.View(shape, flight.w_data)
+        header = self._header(assembler)
         m.d.comb += [
             flight.w_en.eq(self.grant),
-            new.signal.eq(assembler.o.payload.signal),
-            new.index.eq(assembler.o.payload.index),
+            new.signal.eq(header.signal),
+            new.index.eq(header.index),
             flight.r_en.eq(self.done),
             self.busy.eq(flight.r_rdy),
             self.index.eq(oldest.index),
             self.give.eq(Mux(self.done, oldest.signal, 0)),
         ]
         return flight.w_rdy
+
+    def _header(self, assembler: CommandAssembler) -> data.View:
+        """Return the first word of the command that was put together, which is as END's."""
+        return data.View(END.layout, Value.cast(assembler.o.payload)[: END.layout.size])
 
     def _count(self, m: Module) -> None:
         """Count the commands from the cycle after their last word to their end."""

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from amaranth.hdl import Shape
 
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import COMMANDS, VERSION, Command, Engine, Opcode, configuration_words
+from eightfold.isa import COMMANDS, ENGINES, VERSION, Command, Engine, Opcode, configuration_words
 
-QUEUES = (Opcode.MOVE, Opcode.MATRIX, Opcode.VECTOR, Opcode.WEIGHTS, Opcode.PARAMETERS)
-"""The commands that have a queue, the engines' first, in the order of `eightfold.isa.Engine`."""
-
-TOKENS = QUEUES[: len(Engine)]
-"""The commands that take and give tokens."""
+QUEUES = (
+    *(tuple(opcode for opcode in ENGINES if ENGINES[opcode] == engine) for engine in Engine),
+    (Opcode.WEIGHTS,),
+    (Opcode.PARAMETERS,),
+)
+"""The commands of each queue, the engines' first, in the order of `eightfold.isa.Engine`."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ def used_bits(command: Command) -> int:
     for name, field in command.layout:
         width = Shape.cast(field.shape).width
         if name in ("wait", "signal"):
-            width = len(Engine) if command.opcode in TOKENS else 0
+            width = len(Engine) if command.opcode in ENGINES else 0
         used |= ((1 << width) - 1) << field.offset
     return used
 

@@ -93,17 +93,24 @@ def memory_write(config: AcceleratorConfig) -> Signature:
     )
 
 
-def engine_port(command: Command) -> Signature:
+def command_layout(*commands: Command) -> data.Layout:
+    """Return a command, or one of several by their names; the header's opcode says which."""
+    if len(commands) == 1:
+        return commands[0].layout
+    return data.UnionLayout({c.opcode.name.lower(): c.layout for c in commands})
+
+
+def engine_port(*commands: Command) -> Signature:
     """What an engine has towards the sequencer, as seen from the engine.
 
-    ``command``: the next command that has its tokens; the engine copies it with the transfer, and
-    may take the next one before the work is done. ``done``: 1 for one cycle for each command taken,
-    in order, when its last write can be read by others. ``fault``: 1 for one cycle: the oldest
-    command that is not done has left the buffers; nothing was written there.
+    ``command``: the next command that has its tokens, a `command_layout`; the engine copies it with
+    the transfer, and may take the next one before the work is done. ``done``: 1 for one cycle for
+    each command taken, in order, when its last write can be read by others. ``fault``: 1 for one
+    cycle: the oldest command that is not done has left the buffers; nothing was written there.
     """
     return Signature(
         {
-            "command": In(stream.Signature(command.layout)),
+            "command": In(stream.Signature(command_layout(*commands))),
             "done": Out(1),
             "fault": Out(1),
         }

@@ -21,7 +21,7 @@ from eightfold.isa import (
 from hw.command_decoder import CommandDecoder
 from hw.command_fetch import CommandFetch
 from hw.command_queue import CommandAssembler, CommandQueue
-from hw.command_rules import QUEUES, TOKENS
+from hw.command_rules import QUEUES
 from hw.ports import engine_port, memory_read
 from hw.run_control import FAULT_LAYOUT, SEQUENCER
 from hw.run_control import PARAMETERS as PARAMETERS_NUMBER
@@ -151,10 +151,8 @@ class Sequencer(wiring.Component):
         """Connect the engines' queues; return which have nothing left to do."""
         m.submodules.tokens = tokens = Tokens()
         idle = []
-        for number, (opcode, engine) in enumerate(
-            zip(TOKENS, (self.mover, self.matrix, self.vector), strict=True)
-        ):
-            queue = CommandQueue(self.config, COMMANDS[opcode])
+        for number, engine in enumerate((self.mover, self.matrix, self.vector)):
+            queue = CommandQueue(self.config, *(COMMANDS[opcode] for opcode in QUEUES[number]))
             m.submodules[f"{Engine(number).name.lower()}_queue"] = queue
             connect(m, decoder.queues[number], queue.words)
             connect(m, queue.engine, flipped(engine.command))
@@ -179,7 +177,8 @@ class Sequencer(wiring.Component):
             ("weights", 3, self.weights, self.weights_index),
             ("parameters", 4, self.parameters, self.parameters_index),
         ):
-            assembler = CommandAssembler(self.config, COMMANDS[QUEUES[number]])
+            (opcode,) = QUEUES[number]
+            assembler = CommandAssembler(self.config, COMMANDS[opcode])
             m.submodules[f"{name}_queue"] = assembler
             connect(m, decoder.queues[number], assembler.words)
             connect(m, assembler.o, flipped(port))

@@ -8,15 +8,8 @@ from amaranth.hdl import Shape
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.commands import TOKENLESS, command_places
+from eightfold.commands import command_places
 from eightfold.config import AcceleratorConfig
-
-ENGINES = {
-    isa.Opcode.MOVE: isa.Engine.MOVER,
-    isa.Opcode.MATRIX: isa.Engine.MATRIX,
-    isa.Opcode.VECTOR: isa.Engine.VECTOR,
-}
-"""Which engine runs a command."""
 
 
 @dataclass
@@ -31,7 +24,7 @@ class RandomCommand:
     @property
     def engine(self) -> isa.Engine | None:
         """Which engine runs it, if any."""
-        return ENGINES.get(self.opcode)
+        return isa.ENGINES.get(self.opcode)
 
 
 def random_stream(
@@ -52,8 +45,8 @@ def random_stream(
     while len(commands) <= count:
         opcode, index = opcodes[rng.integers(len(opcodes))], len(commands)
         wait = signal = 0
-        if opcode in ENGINES:
-            me = ENGINES[opcode].value
+        if opcode in isa.ENGINES:
+            me = isa.ENGINES[opcode].value
             for other in range(len(isa.Engine)):
                 if given[other, me] and rng.random() < 0.6:
                     given[other, me] -= 1
@@ -105,7 +98,7 @@ def unused_bits(opcode: isa.Opcode) -> list[int]:
     for place in command_places(opcode):
         bits = Shape.cast(place.shape).width
         if place.name in ("wait", "signal"):
-            bits = 0 if opcode in TOKENLESS else len(isa.Engine)
+            bits = len(isa.Engine) if opcode in isa.ENGINES else 0
         used |= set(range(place.offset, place.offset + bits))
     return sorted(set(range(32 * isa.COMMANDS[opcode].words)) - used)
 

@@ -8,13 +8,6 @@ from eightfold.commands import Decoded
 from eightfold.config import AcceleratorConfig
 from eightfold.listing import line
 
-ENGINES = {
-    isa.Opcode.MOVE: isa.Engine.MOVER,
-    isa.Opcode.MATRIX: isa.Engine.MATRIX,
-    isa.Opcode.VECTOR: isa.Engine.VECTOR,
-}
-"""Which engine runs a command."""
-
 
 class OrderError(Exception):
     """Tokens are missing, or a command waits for ever."""
@@ -35,7 +28,7 @@ class Queues:
 
     def __init__(self, config: AcceleratorConfig, commands: list[Decoded]) -> None:
         self.config, self.commands = config, commands
-        self.units = {opcode: _Unit() for opcode in isa.COMMANDS}
+        self.units = {_executor(opcode): _Unit() for opcode in isa.COMMANDS}
         self.tokens: dict[tuple[isa.Engine, isa.Engine], int] = {}
         buffer = config.lanes * config.weight_word
         # What waits, and what may.
@@ -55,8 +48,8 @@ class Queues:
             moved = False
             while following < len(self.commands) and self._dispatch(self.commands[following]):
                 following, moved = following + 1, True
-            for opcode, unit in self.units.items():
-                while unit.queue and self._step(opcode, unit):
+            for unit in self.units.values():
+                while unit.queue and self._step(unit):
                     moved = True
         if following < len(self.commands):
             raise OrderError(self._stuck(self.commands[following]))
@@ -66,19 +59,20 @@ class Queues:
     def _dispatch(self, command: Decoded) -> bool:
         if command.opcode == isa.Opcode.END:
             return not any(unit.queue for unit in self.units.values())
-        unit, words = self.units[command.opcode], isa.COMMANDS[command.opcode].words
+        unit, words = self.units[_executor(command.opcode)], isa.COMMANDS[command.opcode].words
         if unit.words + words > self.config.command_queue:
             return False
         unit.queue.append(command)
         unit.words += words
         return True
 
-    def _step(self, opcode: isa.Opcode, unit: _Unit) -> bool:
+    def _step(self, unit: _Unit) -> bool:
         """Let a unit's first command do what it can; return whether it did anything."""
         command = unit.queue[0]
+        opcode = command.opcode
         if opcode in self.room:
             return self._fetch(opcode, unit, command)
-        engine = ENGINES[opcode]
+        engine = isa.ENGINES[opcode]
         if unit.left < 0:
             if any(not self.tokens.get((other, engine)) for other in command.wait):
                 return False
@@ -121,14 +115,14 @@ class Queues:
 
     def _stuck(self, following: Decoded) -> str:
         reasons = []
-        for opcode, unit in self.units.items():
+        for unit in self.units.values():
             if not unit.queue:
                 continue
             command = unit.queue[0]
-            if opcode in self.room:
+            if command.opcode in self.room:
                 reasons.append(f"{line(command)}\n  waits until MATRIX takes what was fetched")
             elif unit.left < 0:
-                engine = ENGINES[opcode]
+                engine = isa.ENGINES[command.opcode]
                 missing = [e.name for e in command.wait if not self.tokens.get((e, engine))]
                 reasons.append(f"{line(command)}\n  waits for a token of {', '.join(missing)}")
             else:
@@ -146,6 +140,11 @@ class Queues:
         left += [f"{count} of {kind.name}" for kind, count in self.stored.items() if count]
         if left:
             raise OrderError(f"left at END: {', '.join(left)}")
+
+
+def _executor(opcode: isa.Opcode) -> isa.Engine | isa.Opcode:
+    """Return whose queue a command goes to: its engine's, or the one of its own fetcher."""
+    return isa.ENGINES.get(opcode, opcode)
 
 
 def made(config: AcceleratorConfig, command: Decoded) -> int:

@@ -11,7 +11,7 @@ from eightfold.commands import Decoded, read_stream
 from eightfold.config import AcceleratorConfig
 from eightfold.listing import line
 from sim.machine_accesses import Accesses, accesses, overwritten
-from sim.machine_queues import ENGINES, OrderError, Queues
+from sim.machine_queues import OrderError, Queues
 
 _Set = tuple[str, isa.Space, NDArray[np.int64]]
 """Reads or writes, where, and which bytes: at least one, sorted."""
@@ -60,7 +60,7 @@ def completed(started: list[Decoded]) -> dict[int, NDArray[np.int64]]:
     counts = dict.fromkeys(isa.Engine, 0)
     done = {}
     for command in started:
-        engine = ENGINES[command.opcode]
+        engine = isa.ENGINES[command.opcode]
         clock = clocks[engine.value]
         for other in command.wait:
             count, before = given[other, engine].popleft()
@@ -77,7 +77,7 @@ class _Conflicts:
     """For every byte and engine, the last command that wrote it and the last one that read it."""
 
     def __init__(self, config: AcceleratorConfig, commands: list[Decoded]) -> None:
-        self.commands = [command for command in commands if command.opcode in ENGINES]
+        self.commands = [command for command in commands if command.opcode in isa.ENGINES]
         touched = [accesses(config, command) for command in self.commands]
         self.sets = [_sets(bytes_) for bytes_ in touched]
         self.overwritten = [
@@ -105,7 +105,7 @@ class _Conflicts:
             for verb, space, offsets in sets:
                 for before in ("writes",) if verb == "reads" else ("writes", "reads"):
                     self._check_behind(before, verb, space, offsets, command, done)
-            engine = ENGINES[command.opcode]
+            engine = isa.ENGINES[command.opcode]
             self.queues[engine].append(command)
             for verb, space, offsets in sets:
                 self.last[verb, space][engine.value, offsets] = len(self.queues[engine])

@@ -13,14 +13,14 @@ from hw.ports import TRACE_LAYOUT
 from sim.axi_lite import AxiLite
 from sim.benches.sequencer_stubs import BASE, Stubs
 from sim.benches.support import clock_cycles, parameters, start_clock_and_reset
-from sim.command_random import ENGINES, RandomCommand, join
+from sim.command_random import RandomCommand, join
 from sim.registers import Registers
 
 LIMIT = 20_000
 """Cycles within which every run of these benches ends."""
 
 NAMES = {isa.Opcode.WEIGHTS: "weights", isa.Opcode.PARAMETERS: "parameters"} | {
-    opcode: engine.name.lower() for opcode, engine in ENGINES.items()
+    opcode: engine.name.lower() for opcode, engine in isa.ENGINES.items()
 }
 """Ports of the commands."""
 
@@ -121,6 +121,10 @@ def check_order(commands: list[RandomCommand], stubs: Stubs) -> None:
     for name, expected in by_port.items():
         payloads = [int.from_bytes(command.words.tobytes(), "little") for _, command in expected]
         seen = log.payloads.get(name, [])
+        assert len(seen) <= len(payloads), name
+        # Behind a command there may be words of one before it that was longer.
+        masks = ((1 << 32 * len(command.words)) - 1 for _, command in expected)
+        seen = [payload & mask for payload, mask in zip(seen, masks, strict=False)]
         complete = name in Stubs.ENGINES
         assert seen == payloads if complete else seen == payloads[: len(seen)], name
         if complete:

@@ -67,7 +67,7 @@ class GivesAtStart(CommandQueue):
 
     def _flight(self, m, assembler):
         room = super()._flight(m, assembler)
-        m.d.comb += self.give.eq(Mux(self.grant, assembler.o.payload.signal, 0))
+        m.d.comb += self.give.eq(Mux(self.grant, self._header(assembler).signal, 0))
         return room
 
 
