@@ -70,6 +70,7 @@ class Opcode(enum.Enum, shape=unsigned(8)):
     MOVE = 5
     MATRIX = 6
     VECTOR = 7
+    GATHER = 8
 
 
 class Engine(enum.Enum, shape=unsigned(2)):
@@ -81,13 +82,13 @@ class Engine(enum.Enum, shape=unsigned(2)):
 
 
 class Space(enum.Enum, shape=unsigned(3)):
-    """What a MOVE reads or writes; its addresses are byte offsets into it."""
+    """What a MOVE or GATHER reads or writes; its addresses are byte offsets into it."""
 
     MODEL = 0  # the model region of memory, read only
     ARENA = 1  # the arena region of memory
     SCRATCHPAD = 2
-    FILL = 3  # source only: the command's fill byte
-    TABLES = 4  # destination only: entry e of table t at 4 * (256 * t + e), int32
+    FILL = 3  # source of a MOVE only: the command's fill byte
+    TABLES = 4  # target of a MOVE only: entry e of table t at 4 * (256 * t + e), int32
 
 
 class Combine(enum.Enum, shape=unsigned(4)):
@@ -148,6 +149,7 @@ class ErrorCode(enum.Enum, shape=unsigned(8)):
     AXI_READ = 4  # error response on the read channel
     AXI_WRITE = 5  # error response on the write channel
     TIMEOUT = 6  # no engine moved for TIMEOUT cycles
+    INDEX = 7  # an index of a GATHER outside of [0, limit)
 
 
 @dataclass(frozen=True)
@@ -388,9 +390,34 @@ VECTOR = Command(
         Entry("requantize", REQUANTIZE_LAYOUT, "of the reduced value"),
     ),
 )
+GATHER = Command(
+    Opcode.GATHER,
+    "Copy runs of bytes whose places are looked up: for i2, i1, i0 in loop order, i0 fastest, n is "
+    "the signed integer at scratchpad address `indices + sum(i * index_stride)`, and `run` bytes "
+    "are copied from `source + sum(i * source_stride) + n * step` to `target + sum(i * "
+    "target_stride)`. An n outside of [0, limit) is an error: neither its run nor any behind it is "
+    "read or written. Memory to memory is illegal. Runs must not overlap what the command still "
+    "reads. A field that MOVE has too is in the same place.",
+    (
+        Entry("source_space", Space, "MODEL, ARENA or SCRATCHPAD"),
+        Entry("target_space", Space, "ARENA or SCRATCHPAD"),
+        Entry("index_size", unsigned(2), "an index has `1 << index_size` bytes"),
+        Entry("source", unsigned(32), "byte offset"),
+        Entry("target", unsigned(32), "byte offset"),
+        Entry("run", unsigned(24), "bytes, at least 1"),
+        *(Entry(f"count{i}", COUNT, f"iterations of i{i}, at least 1") for i in range(3)),
+        *(Entry(f"source_stride{i}", signed(32), "bytes") for i in range(3)),
+        Entry("step", unsigned(32), "bytes from one n to the next"),
+        *(Entry(f"target_stride{i}", signed(32), "bytes") for i in range(3)),
+        Entry("limit", unsigned(32), "what n must be below"),
+        Entry("indices", LOCAL, "scratchpad address"),
+        *(Entry(f"index_stride{i}", LOCAL, "bytes") for i in range(3)),
+    ),
+)
 
 COMMANDS: dict[Opcode, Command] = {
-    command.opcode: command for command in (BEGIN, END, WEIGHTS, PARAMETERS, MOVE, MATRIX, VECTOR)
+    command.opcode: command
+    for command in (BEGIN, END, WEIGHTS, PARAMETERS, MOVE, MATRIX, VECTOR, GATHER)
 }
 """Every command by its opcode."""
 
@@ -398,6 +425,7 @@ ENGINES: dict[Opcode, Engine] = {
     Opcode.MOVE: Engine.MOVER,
     Opcode.MATRIX: Engine.MATRIX,
     Opcode.VECTOR: Engine.VECTOR,
+    Opcode.GATHER: Engine.MOVER,
 }
 """Which engine executes a command; those that are not here take and give no tokens."""
 

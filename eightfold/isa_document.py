@@ -31,10 +31,10 @@ field that goes on in the next word continues at its bit 0. `u8` is an unsigned 
 To run a stream, write COMMAND_ADDRESS and COMMAND_LENGTH, the two regions, and CONTROL.start.
 STATUS says when it is done; so does the interrupt, if INTERRUPT_ENABLE is set.
 
-The sequencer reads the stream and hands each command to the one who executes it, in order: MOVE to
-the mover, MATRIX to the matrix engine, VECTOR to the vector engine, WEIGHTS and PARAMETERS to a
-fetcher each. All five work at the same time, each with a queue of commands of its own. The
-sequencer waits while the queue of the next command is full.
+The sequencer reads the stream and hands each command to the one who executes it, in order: MOVE and
+GATHER to the mover, MATRIX to the matrix engine, VECTOR to the vector engine, WEIGHTS and
+PARAMETERS to a fetcher each. All five work at the same time, each with a queue of commands of its
+own. The sequencer waits while the queue of the next command is full.
 
 ## Tokens
 

@@ -17,6 +17,10 @@ _DEFAULTS = {"requantize.low": -128, "requantize.high": 127}
 
 _LOOPS: dict[isa.Opcode, dict[str, tuple[str, ...]]] = {
     isa.Opcode.MOVE: {f"count{i}": (f"source_stride{i}", f"target_stride{i}") for i in range(4)},
+    isa.Opcode.GATHER: {
+        f"count{i}": (f"source_stride{i}", f"target_stride{i}", f"index_stride{i}")
+        for i in range(3)
+    },
     isa.Opcode.MATRIX: {
         "groups": ("group_step", "target_group"),
         "ky": ("ky_step", "ky_rows"),

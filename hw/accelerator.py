@@ -145,8 +145,9 @@ class Accelerator(wiring.Component):
     ) -> None:
         """Add the scratchpad; who comes first in a cycle is who uses it least."""
         scratchpad = self._add(m, control, "scratchpad", Scratchpad(self.config))
+        connect(m, mover.index_read, scratchpad.readers[0])
         for number, unit in enumerate((mover, vector, matrix)):
-            connect(m, unit.scratch_read, scratchpad.readers[number])
+            connect(m, unit.scratch_read, scratchpad.readers[number + 1])
             connect(m, unit.scratch_write, scratchpad.writers[number])
 
     def _observe(

@@ -7,7 +7,17 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import COUNTERS, MATRIX, MOVE, PARAMETERS, VECTOR, WEIGHTS, Engine, ErrorCode
+from eightfold.isa import (
+    COUNTERS,
+    GATHER,
+    MATRIX,
+    MOVE,
+    PARAMETERS,
+    VECTOR,
+    WEIGHTS,
+    Engine,
+    ErrorCode,
+)
 from hw.axi import axi4_lite_members, connect_flat
 from hw.counters import Counters
 from hw.ports import TRACE_LAYOUT, engine_port, memory_read, region_layout
@@ -97,7 +107,7 @@ class Control(wiring.Component):
             | {
                 "interrupt": Out(1),
                 "memory": Out(memory_read(config)),
-                "mover": In(engine_port(MOVE)),
+                "mover": In(engine_port(MOVE, GATHER)),
                 "matrix": In(engine_port(MATRIX)),
                 "vector": In(engine_port(VECTOR)),
                 "weights": Out(stream.Signature(WEIGHTS.layout)),

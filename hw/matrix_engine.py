@@ -7,7 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import MATRIX
+from eightfold.isa import MATRIX, ErrorCode
 from eightfold.streams import parameter_layout, weight_layout
 from hw.mac_array import MacArray
 from hw.matrix_operands import MatrixOperands
@@ -99,6 +99,7 @@ class MatrixEngine(wiring.Component):
             results.push.eq(command.valid & command.ready),
             *(field.eq(command.payload[name]) for name, field in self._fields(results.command)),
             self.engine.fault.eq(results.fault),
+            self.engine.code.eq(ErrorCode.ADDRESS),
         ]
         self._done(m, operands.finished, results.complete)
         self._status(m, walk, operands, array)

@@ -1,4 +1,4 @@
-"""The mover: copies runs of bytes between memory, scratchpad and tables."""
+"""The mover: copies runs of bytes between memory, scratchpad and tables, also by indices."""
 
 from typing import Any
 
@@ -7,8 +7,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import MOVE
+from eightfold.isa import GATHER, MOVE, Opcode
 from hw.credit import CreditQueue
+from hw.mover_indices import Indices
 from hw.mover_runs import Runs
 from hw.mover_units import Units
 from hw.mover_writer import Writer, table_entry_layout
@@ -32,7 +33,7 @@ VECTORS = 16
 
 
 class Mover(wiring.Component):
-    """Execute MOVE commands; see `eightfold.isa.MOVE`.
+    """Execute MOVE and GATHER commands; see `eightfold.isa`.
 
     Runs are cut into units at the beats of the memory, so that a byte keeps its place in the
     port: the scratchpad's side takes the address at which the unit's byte 0 would lie, and a mask.
@@ -41,15 +42,17 @@ class Mover(wiring.Component):
     A command is a fault if memory is copied to memory, FILL to TABLES, ``run`` is 0, a space is
     none that can be read or written, or if, with target TABLES, ``run`` is no multiple of 4; and
     from the first run that is not all inside its spaces, or not at a multiple of 4 where the
-    target is TABLES. Runs before that one are written, it and all behind it are not; after the
-    fault the mover waits for a reset.
+    target is TABLES. In a GATHER also if FILL is read, TABLES are written, or from the first run
+    whose index is not all inside the scratchpad, or not in [0, limit), which alone is an INDEX
+    error. Runs before that one are written, it and all behind it are not; after the fault the mover
+    waits for a reset.
 
     Timing
     ------
     ``port`` bytes per cycle to and from memory, ``vector`` bytes otherwise, one entry per cycle to
     the tables; of runs that lie in one unit, a run per cycle. Reading runs ahead of writing, across
     runs and commands; a command is taken up to 5 cycles after the last run of the one before was
-    cut. Done: see `Writer`.
+    cut. Done: see `Writer`. Indices, see `Indices`, share the scratchpad's reads with the bytes.
 
     Parameters
     ----------
@@ -58,12 +61,13 @@ class Mover(wiring.Component):
 
     Members
     -------
-    engine : ``Out(hw.ports.engine_port(MOVE))``
+    engine : ``Out(hw.ports.engine_port(MOVE, GATHER))``
     model, arena : ``In(region_layout())``
         Do not change while a command is in work.
     read : ``Out(memory_read(config))``
     write : ``Out(memory_write(config))``
-    scratch_read : ``Out(scratchpad_read(config))``
+    scratch_read, index_read : ``Out(scratchpad_read(config))``
+        Of bytes that are moved, and of indices.
     scratch_write : ``Out(scratchpad_write(config))``
     tables : ``Out(stream.Signature(hw.mover_writer.table_entry_layout(config)))``
         Entries, in order; done when transferred.
@@ -77,6 +81,7 @@ class Mover(wiring.Component):
     read: Any
     write: Any
     scratch_read: Any
+    index_read: Any
     scratch_write: stream.Interface
     tables: stream.Interface
     moving: Signal
@@ -85,12 +90,13 @@ class Mover(wiring.Component):
         self.config = config
         super().__init__(
             {
-                "engine": Out(engine_port(MOVE)),
+                "engine": Out(engine_port(MOVE, GATHER)),
                 "model": In(region_layout()),
                 "arena": In(region_layout()),
                 "read": Out(memory_read(config)),
                 "write": Out(memory_write(config)),
                 "scratch_read": Out(scratchpad_read(config)),
+                "index_read": Out(scratchpad_read(config)),
                 "scratch_write": Out(scratchpad_write(config)),
                 "tables": Out(stream.Signature(table_entry_layout(config))),
                 "moving": Out(1),
@@ -99,6 +105,7 @@ class Mover(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        m.submodules.indices = indices = Indices(self.config)
         m.submodules.runs = runs = Runs(self.config)
         m.submodules.units = units = Units(self.config)
         m.submodules.writer = writer = Writer(self.config)
@@ -107,6 +114,8 @@ class Mover(wiring.Component):
         vectors = self._queue(m, "vectors", vector_layout(self.config), VECTORS, self.scratch_read)
         for source, sink in (
             (wiring.flipped(self.engine.command), runs.command),
+            (indices.read, wiring.flipped(self.index_read)),
+            (indices.offsets, runs.offsets),
             (runs.runs, units.runs),
             (units.read, wiring.flipped(self.read.request)),
             (units.write, wiring.flipped(self.write.request)),
@@ -120,7 +129,13 @@ class Mover(wiring.Component):
             (writer.tables, wiring.flipped(self.tables)),
         ):
             wiring.connect(m, source, sink)
+        command = runs.command
         m.d.comb += [
+            # Runs takes a command when those of the one before have left, so that no offset waits.
+            indices.command.valid.eq(
+                command.valid & command.ready & (command.payload.gather.opcode == Opcode.GATHER)
+            ),
+            indices.command.payload.eq(command.payload.gather),
             runs.model.eq(self.model),
             runs.arena.eq(self.arena),
             beats.take.eq(units.take_beat),
@@ -130,6 +145,7 @@ class Mover(wiring.Component):
             writer.answered.eq(self.write.answered),
             self.engine.done.eq(writer.done),
             self.engine.fault.eq(writer.fault),
+            self.engine.code.eq(writer.code),
         ]
         moves = [self.read.valid, self.write.answered]
         moves += [s.valid & s.ready for s in (units.runs, writer.units, writer.tables)]

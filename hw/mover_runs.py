@@ -8,10 +8,12 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import ADDRESS_BITS, MOVE, Space
+from eightfold.isa import ADDRESS_BITS, GATHER, MOVE, Opcode, Space
 from hw.credit import CreditQueue
 from hw.loops import Address, Loops
-from hw.ports import region_layout
+from hw.mover_indices import offset_layout
+from hw.ports import command_layout, region_layout
+from hw.skid import Stage
 
 LEVELS = 4
 """Loops of a MOVE."""
@@ -63,6 +65,19 @@ def run_layout(config: AcceleratorConfig) -> data.StructLayout:
             "fill": unsigned(8),
             "last": unsigned(1),  # run of the command
             "fault": unsigned(1),  # leaves the buffers; `spaces` are all 0, and `more`
+            "index": unsigned(1),  # or, with `fault`, has an index outside of [0, limit)
+        }
+    )
+
+
+def _located_layout() -> data.StructLayout:
+    return data.StructLayout(
+        {
+            "source": unsigned(ADDRESS_BITS),
+            "target": unsigned(ADDRESS_BITS),
+            "last": unsigned(1),
+            "wrong": unsigned(1),  # as in `offset_layout`
+            "outside": unsigned(1),
         }
     )
 
@@ -70,6 +85,7 @@ def run_layout(config: AcceleratorConfig) -> data.StructLayout:
 def _kept_layout() -> data.StructLayout:
     return data.StructLayout(
         {
+            "gather": unsigned(1),
             "spaces": spaces_layout(),
             "illegal": unsigned(1),  # whatever its runs
             "fill": unsigned(8),
@@ -82,13 +98,14 @@ def _kept_layout() -> data.StructLayout:
 
 
 class Runs(wiring.Component):
-    """Take MOVE commands, and send out their runs.
+    """Take MOVE and GATHER commands, and send out their runs.
 
     Timing
     ------
-    One run per cycle, the first one 6 cycles after the command's transfer; a command is taken when
-    the runs of the one before have left for the queue, so that 5 cycles pass between the runs of
-    two commands. ``command.ready`` does not depend on ``runs.ready``.
+    One run per cycle, the first one 6 cycles after the command's transfer, of a GATHER 5 cycles
+    after its offset; a command is taken when the runs of the one before have left for the queue, so
+    that 5 cycles pass between the runs of two commands. ``command.ready`` does not depend on
+    ``runs.ready``.
 
     Parameters
     ----------
@@ -97,12 +114,15 @@ class Runs(wiring.Component):
 
     Members
     -------
-    command : ``In(stream.Signature(MOVE.layout))``
+    command : ``In(stream.Signature(command_layout(MOVE, GATHER)))``
+    offsets : ``In(stream.Signature(offset_layout()))``
+        Of the runs of a GATHER.
     model, arena : ``In(region_layout())``
     runs : ``Out(stream.Signature(run_layout(config)))``
     """
 
     command: stream.Interface
+    offsets: stream.Interface
     model: data.View
     arena: data.View
     runs: stream.Interface
@@ -111,7 +131,8 @@ class Runs(wiring.Component):
         self.config = config
         super().__init__(
             {
-                "command": In(stream.Signature(MOVE.layout)),
+                "command": In(stream.Signature(command_layout(MOVE, GATHER))),
+                "offsets": In(stream.Signature(offset_layout())),
                 "model": In(region_layout()),
                 "arena": In(region_layout()),
                 "runs": Out(stream.Signature(run_layout(config))),
@@ -123,46 +144,70 @@ class Runs(wiring.Component):
         address = Address(ADDRESS_BITS, range(LEVELS))
         addresses = {"source": address, "target": address}
         m.submodules.loops = loops = Loops(LEVELS, addresses)
+        m.submodules.located = located = Stage(_located_layout())
         m.submodules.queue = queue = CreditQueue(run_layout(self.config), depth=16)
         wiring.connect(m, queue.o, wiring.flipped(self.runs))
         take, prepare, checked, step = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             # What is kept of the command stays until its last run is in the queue.
-            self.command.ready.eq(~(loops.o.valid | checked | queue.push)),
+            self.command.ready.eq(~(loops.o.valid | located.o.valid | checked | queue.push)),
             take.eq(self.command.valid & self.command.ready),
             loops.i.valid.eq(take),
-            loops.o.ready.eq(~prepare & queue.available),
-            step.eq(loops.o.valid & loops.o.ready),
+            located.o.ready.eq(queue.available),
+            step.eq(located.o.valid & located.o.ready),
             queue.take.eq(step),
         ]
         m.d.sync += [prepare.eq(take), checked.eq(step), queue.push.eq(checked)]
-        command = self.command.payload
-        for k in range(LEVELS):
-            m.d.comb += loops.i.payload.counts[k].eq(command[f"count{k}"])
+        command, nest = self.command.payload.move, loops.i.payload
+        m.d.comb += [nest.counts[k].eq(command[f"count{k}"]) for k in range(LEVELS)]
+        # In place of the last loop a GATHER has other fields: it runs once.
+        m.d.comb += nest.counts[LEVELS - 1].eq(command[f"count{LEVELS - 1}"] | self._is_gather())
         for name in addresses:
-            m.d.comb += loops.i.payload[name].start.eq(command[name])
+            m.d.comb += nest[name].start.eq(command[name])
             for k in range(LEVELS):
-                m.d.comb += loops.i.payload[name].strides[k].eq(command[f"{name}_stride{k}"])
+                m.d.comb += nest[name].strides[k].eq(command[f"{name}_stride{k}"])
         kept = self._keep(m, take, prepare)
-        self._place(m, kept, loops.o.payload, cast(data.View, queue.push_data))
+        self._locate(m, kept, loops.o, located.i)
+        self._place(m, kept, located.o.payload, cast(data.View, queue.push_data))
         return m
+
+    def _is_gather(self) -> Value:
+        return self.command.payload.move.opcode == Opcode.GATHER
+
+    def _locate(
+        self, m: Module, kept: data.View, run: stream.Interface, located: stream.Interface
+    ) -> None:
+        """Add the offset to the source of a GATHER's run, which waits for it."""
+        ready, gather, offset = Signal(), kept.gather, self.offsets.payload
+        m.d.comb += [
+            ready.eq(~gather | self.offsets.valid),
+            located.valid.eq(run.valid & ready),
+            run.ready.eq(located.ready & ready),
+            self.offsets.ready.eq(gather & run.valid & located.ready),
+            located.payload.source.eq(run.payload.source + Mux(gather, offset.offset, 0)),
+            located.payload.target.eq(run.payload.target),
+            located.payload.last.eq(run.payload.last),
+            located.payload.wrong.eq(gather & offset.wrong),
+            located.payload.outside.eq(gather & offset.outside),
+        ]
 
     def _keep(self, m: Module, take: Value, prepare: Value) -> data.View:
         """Return what is known of the command's runs; the limits one cycle after the rest."""
         kept = Signal(_kept_layout(), reset_less=True)
-        command = self.command.payload
+        command, gather = self.command.payload.move, self._is_gather()
         source, target = Value.cast(command.source_space), Value.cast(command.target_space)
         from_memory = source.matches(Space.MODEL, Space.ARENA)
         to_memory, to_tables = target == Space.ARENA, target == Space.TABLES
         run, model = Value.cast(command.run), Signal(reset_less=True)
         legal = Mux(
             source == Space.FILL,
-            to_memory | (target == Space.SCRATCHPAD),
+            ~gather & (to_memory | (target == Space.SCRATCHPAD)),
             Mux(from_memory, ~to_memory, source == Space.SCRATCHPAD)
-            & (to_memory | to_tables | (target == Space.SCRATCHPAD)),
+            & (to_memory | (to_tables & ~gather) | (target == Space.SCRATCHPAD)),
         )
         with m.If(take):
             m.d.sync += [
+                kept.gather.eq(gather),
                 kept.spaces.from_memory.eq(from_memory),
                 kept.spaces.from_fill.eq(source == Space.FILL),
                 kept.spaces.to_memory.eq(to_memory),
@@ -197,7 +242,7 @@ class Runs(wiring.Component):
         memory = spaces.from_memory | spaces.to_memory
         outer = Signal(ADDRESS_BITS, reset_less=True)
         local = Signal(local_place(self.config), reset_less=True)
-        last, fault = (Signal(name=name, reset_less=True) for name in ("last", "fault"))
+        last, fault, index = (Signal(name=n, reset_less=True) for n in ("last", "fault", "index"))
         outside = [
             (limit < 0) | (start > limit[:ADDRESS_BITS])
             for start, limit in ((run.source, kept.limits[0]), (run.target, kept.limits[1]))
@@ -207,8 +252,11 @@ class Runs(wiring.Component):
             outer.eq(Mux(spaces.to_memory, run.target, run.source)),
             local.eq(Mux(spaces.to_memory, run.source, run.target)),
             last.eq(run.last),
+            index.eq(run.wrong & ~run.outside & ~kept.illegal),
             fault.eq(
                 kept.illegal
+                | run.wrong
+                | run.outside
                 | (outside[0] & ~spaces.from_fill)
                 | outside[1]
                 | (spaces.to_tables & odd)
@@ -230,4 +278,5 @@ class Runs(wiring.Component):
             placed.fill.eq(kept.fill),
             placed.last.eq(last),
             placed.fault.eq(fault),
+            placed.index.eq(index),
         ]

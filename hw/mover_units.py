@@ -28,6 +28,7 @@ def unit_layout(config: AcceleratorConfig) -> data.StructLayout:
             "opens": unsigned(1),  # first unit of a memory request
             "last": unsigned(1),  # of the command
             "fault": unsigned(1),  # no unit: the run leaves the buffers; the last word
+            "index": unsigned(1),  # or, with `fault`, has an index outside of [0, limit)
         }
     )
 
@@ -167,6 +168,7 @@ class Units(wiring.Component):
             unit.opens.eq(opens),
             unit.last.eq(run.last & final),
             unit.fault.eq(run.fault),
+            unit.index.eq(run.index),
         ]
 
     def _ask(self, m: Module, run: data.View) -> data.View:

@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.isa import ErrorCode
 from hw.mover_runs import TABLE_BYTES
 from hw.mover_units import unit_layout
 from hw.ports import memory_write, scratchpad_write, vector_layout
@@ -46,7 +47,8 @@ class Writer(wiring.Component):
     beats : ``Out``, the ``beats`` of `hw.ports.memory_write`
     answered : ``In(1)``
     tables : ``Out(stream.Signature(table_entry_layout(config)))``
-    done, fault : ``Out(1)``
+    done, fault, code
+        As in `hw.ports.engine_port`.
     """
 
     units: stream.Interface
@@ -58,6 +60,7 @@ class Writer(wiring.Component):
     tables: stream.Interface
     done: Signal
     fault: Signal
+    code: Signal
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
@@ -72,6 +75,7 @@ class Writer(wiring.Component):
                 "tables": Out(stream.Signature(table_entry_layout(config))),
                 "done": Out(1),
                 "fault": Out(1),
+                "code": Out(ErrorCode),
             }
         )
 
@@ -174,6 +178,7 @@ class Writer(wiring.Component):
             after.eq(open_ + opened - self.answered),
             self.done.eq(pending & (owed == 0)),
             self.fault.eq(valid & unit.fault & ~pending & ~stopped),
+            self.code.eq(Mux(unit.index, ErrorCode.INDEX, ErrorCode.ADDRESS)),
         ]
         m.d.sync += [open_.eq(after), crowded.eq(open_ >= _MOST_OPEN)]
         with m.If(written & unit.last):

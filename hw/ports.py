@@ -5,7 +5,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, Signature
 
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import ADDRESS_BITS, COUNTERS, Command, Engine
+from eightfold.isa import ADDRESS_BITS, COUNTERS, Command, Engine, ErrorCode
 
 BURST = 16
 """Most beats of a memory request; a request never crosses a multiple of ``BURST`` beats, so no
@@ -106,13 +106,15 @@ def engine_port(*commands: Command) -> Signature:
     ``command``: the next command that has its tokens, a `command_layout`; the engine copies it with
     the transfer, and may take the next one before the work is done. ``done``: 1 for one cycle for
     each command taken, in order, when its last write can be read by others. ``fault``: 1 for one
-    cycle: the oldest command that is not done has left the buffers; nothing was written there.
+    cycle: the oldest command that is not done has left the buffers, or what else ``code`` says;
+    nothing was written there.
     """
     return Signature(
         {
             "command": In(stream.Signature(command_layout(*commands))),
             "done": Out(1),
             "fault": Out(1),
+            "code": Out(ErrorCode),
         }
     )
 

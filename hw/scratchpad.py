@@ -56,7 +56,7 @@ class Scratchpad(wiring.Component):
     readers: Sequence[Any]
     writers: Sequence[Any]
 
-    def __init__(self, config: AcceleratorConfig, readers: int = 3, writers: int = 3) -> None:
+    def __init__(self, config: AcceleratorConfig, readers: int = 4, writers: int = 3) -> None:
         if readers < 1 or writers < 1:
             raise ValueError(f"readers and writers must be at least 1, not {readers}, {writers}")
         self.config = config

@@ -10,6 +10,7 @@ from eightfold.config import AcceleratorConfig
 from eightfold.isa import (
     ADDRESS_BITS,
     COMMANDS,
+    GATHER,
     MATRIX,
     MOVE,
     PARAMETERS,
@@ -105,7 +106,7 @@ class Sequencer(wiring.Component):
                 "address": In(ADDRESS_BITS),
                 "length": In(ADDRESS_BITS),
                 "memory": Out(memory_read(config)),
-                "mover": In(engine_port(MOVE)),
+                "mover": In(engine_port(MOVE, GATHER)),
                 "matrix": In(engine_port(MATRIX)),
                 "vector": In(engine_port(VECTOR)),
                 "weights": Out(stream.Signature(WEIGHTS.layout)),
@@ -191,7 +192,7 @@ class Sequencer(wiring.Component):
         sources = [
             (decoder.error.valid, decoder.error.code, SEQUENCER, decoder.error.index),
             *(
-                (engine.fault, ErrorCode.ADDRESS, number, self.index[number])
+                (engine.fault, engine.code, number, self.index[number])
                 for number, engine in enumerate(engines)
             ),
             (self.weights_fault, ErrorCode.ADDRESS, WEIGHTS_NUMBER, self.weights_index),

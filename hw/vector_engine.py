@@ -7,7 +7,16 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import REQUANTIZE_LAYOUT, ROW_RESULTS, VECTOR, Combine, Operand, Reduce, Row
+from eightfold.isa import (
+    REQUANTIZE_LAYOUT,
+    ROW_RESULTS,
+    VECTOR,
+    Combine,
+    ErrorCode,
+    Operand,
+    Reduce,
+    Row,
+)
 from hw.delay import delay, delays
 from hw.ports import engine_port, scratchpad_read, scratchpad_write
 from hw.requantize_pipeline import RequantizePipeline
@@ -99,6 +108,7 @@ class VectorEngine(wiring.Component):
             walk.enable.eq(~busy),
             self.engine.done.eq(writer.done),
             self.engine.fault.eq(writer.fault),
+            self.engine.code.eq(ErrorCode.ADDRESS),
             split.known.eq(row.known),
             split.available.eq(writer.available),
             writer.reserve.eq(split.reserve),

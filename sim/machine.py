@@ -12,7 +12,7 @@ from eightfold.config import AcceleratorConfig
 from sim.machine_accesses import TABLE_BYTES, check_addresses
 from sim.machine_constants import parameter_banks, weight_buffers
 from sim.machine_legal import check_legal
-from sim.machine_move import run_move
+from sim.machine_move import run_gather, run_move
 from sim.machine_queues import taken
 from sim.machine_tokens import check_tokens
 from sim.matrix_model import run_matrix
@@ -99,9 +99,10 @@ class Machine:
             VERSION and ILLEGAL_COMMAND as `eightfold.commands.read_stream` and
             `sim.machine_legal.check_legal` say; ILLEGAL_COMMAND at END if weight buffers or
             parameter banks are left. ADDRESS if a command leaves the regions, the scratchpad or
-            the tables. TIMEOUT if a MATRIX needs more weight buffers or parameter banks than
-            commands before it have made. Some of these the hardware does not notice: what a
-            command reads outside of the scratchpad, and what is left at END.
+            the tables. INDEX if a GATHER finds one outside of [0, limit). TIMEOUT if a MATRIX
+            needs more weight buffers or parameter banks than commands before it have made. Some
+            of these the hardware does not notice: what a command reads outside of the scratchpad,
+            and what is left at END.
         """
         commands = read_stream(self.config, words)
         for command in commands:
@@ -119,6 +120,8 @@ class Machine:
             self.parameters.extend(parameter_banks(self.config, command, model, self.rng))
         elif command.opcode == isa.Opcode.MOVE:
             run_move(fields, self.spaces)
+        elif command.opcode == isa.Opcode.GATHER:
+            run_gather(command, self.spaces)
         elif command.opcode == isa.Opcode.MATRIX:
             self._run_matrix(command)
         elif command.opcode == isa.Opcode.VECTOR:

@@ -49,10 +49,12 @@ def accesses(config: AcceleratorConfig, command: Decoded) -> Accesses:
     """Return what a command reads and writes in arena, scratchpad and tables.
 
     Bytes that cannot change a result are not read: those that read as fill, and in a depthwise
-    MATRIX the bytes of lanes that have no channel.
+    MATRIX the bytes of lanes that have no channel. A GATHER reads all that it may choose from.
     """
     if command.opcode == isa.Opcode.MOVE:
         return _move(command.fields)
+    if command.opcode == isa.Opcode.GATHER:
+        return _gather(command.fields)
     if command.opcode == isa.Opcode.MATRIX:
         return _matrix(config, command.fields)
     if command.opcode == isa.Opcode.VECTOR:
@@ -63,7 +65,7 @@ def accesses(config: AcceleratorConfig, command: Decoded) -> Accesses:
 def check_addresses(
     config: AcceleratorConfig, command: Decoded, sizes: Mapping[isa.Space, int]
 ) -> None:
-    """Check that all bytes lie in [0, size) of their space.
+    """Check that all bytes lie in [0, size) of their space; a GATHER's depend on its indices.
 
     Raises
     ------
@@ -82,6 +84,8 @@ def _extents(
 ) -> Iterator[tuple[str, isa.Space, int, int]]:
     """Yield verb, space, first and last byte."""
     f = command.fields
+    if command.opcode == isa.Opcode.GATHER:
+        return
     if command.opcode == isa.Opcode.MOVE:  # without its bytes: they may be many if it is wrong
         for verb, side in (("reads", "source"), ("writes", "target")):
             space = isa.Space(f[f"{side}_space"])
@@ -102,13 +106,13 @@ def overwritten(command: Decoded, touched: Accesses) -> NDArray[np.int64]:
     """Return scratchpad bytes that a command writes while it may still have to read them.
 
     MOVE and VECTOR work on one byte after the other and read it before they write its result;
-    MATRIX comes back to its operands.
+    MATRIX comes back to its operands, and GATHER to what it chooses.
     """
     scratchpad = isa.Space.SCRATCHPAD
     if scratchpad not in touched.reads or scratchpad not in touched.writes:
         return np.zeros(0, np.int64)
     both = np.intersect1d(touched.reads[scratchpad], touched.writes[scratchpad], assume_unique=True)
-    if not both.size or command.opcode == isa.Opcode.MATRIX:
+    if not both.size or command.opcode in (isa.Opcode.MATRIX, isa.Opcode.GATHER):
         return both
     orders = _vector_orders if command.opcode == isa.Opcode.VECTOR else _move_orders
     reads, writes = orders(command.fields)
@@ -143,9 +147,18 @@ def _in_order(each: _Runs, run: int, otherwise: int) -> tuple[NDArray[np.int64],
 
 
 def move_starts(f: Fields, side: str) -> NDArray[np.int64]:
-    """Return where the runs of a MOVE start, in loop order; ``side`` is source or target."""
-    loops = [(f[f"count{i}"], f[f"{side}_stride{i}"]) for i in (3, 2, 1, 0)]
-    return f[side] + nested(*loops)
+    """Return where the runs of a MOVE or GATHER start, in loop order, of a GATHER with n = 0.
+
+    ``side`` is source or target.
+    """
+    levels = [i for i in (3, 2, 1, 0) if f"count{i}" in f]
+    return f[side] + nested(*((f[f"count{i}"], f[f"{side}_stride{i}"]) for i in levels))
+
+
+def index_starts(f: Fields) -> NDArray[np.int64]:
+    """Return where in the scratchpad the indices of a GATHER start, in loop order."""
+    loops = ((f[f"count{i}"], f[f"index_stride{i}"]) for i in (2, 1, 0))
+    return f["indices"] + nested(*loops)
 
 
 def _move_orders(f: Fields) -> tuple[list[_Runs], _Runs]:
@@ -159,6 +172,19 @@ def _move(f: Fields) -> Accesses:
     found = Accesses(writes={target: runs(move_starts(f, "target"), f["run"])})
     if source != isa.Space.FILL:
         found.reads[source] = runs(move_starts(f, "source"), f["run"])
+    return found
+
+
+def _gather(f: Fields) -> Accesses:
+    source, target = isa.Space(f["source_space"]), isa.Space(f["target_space"])
+    indices = runs(index_starts(f), 1 << f["index_size"])
+    choices = f["step"] * np.arange(f["limit"] if f["step"] else 1, dtype=np.int64)
+    starts = np.unique(move_starts(f, "source"))
+    found = Accesses(
+        {isa.Space.SCRATCHPAD: indices}, {target: runs(move_starts(f, "target"), f["run"])}
+    )
+    chosen = runs((starts[:, None] + choices).ravel(), f["run"])
+    found.reads[source] = _union([chosen, found.reads.get(source, chosen[:0])])
     return found
 
 

@@ -22,6 +22,7 @@ _AT_LEAST_1 = {
         "groups", "last_lanes", "ky", "kx", "kc", "y", "x", "fire_y_step", "fire_x_step",
     ),
     isa.Opcode.VECTOR: ("run", "count0", "count1", "count2", "window0", "window1"),
+    isa.Opcode.GATHER: ("run", *(f"count{i}" for i in range(3))),
 }  # fmt: skip
 
 
@@ -51,6 +52,7 @@ def check_legal(config: AcceleratorConfig, command: Decoded) -> None:
         isa.Opcode.MOVE: _move,
         isa.Opcode.MATRIX: _matrix,
         isa.Opcode.VECTOR: _vector,
+        isa.Opcode.GATHER: _gather,
     }
     if command.opcode in checks:
         for wrong, code, text in checks[command.opcode](config, f):
@@ -86,6 +88,16 @@ def _move(config: AcceleratorConfig, f: Fields) -> Iterator[Finding]:
             unaligned = (move_starts(f, side) % 4).any()
             yield bool(unaligned), _ADDRESS, f"{side} must be a multiple of 4"
         yield f["run"] % 4 != 0, _ADDRESS, "run must be a multiple of 4"
+
+
+def _gather(config: AcceleratorConfig, f: Fields) -> Iterator[Finding]:
+    space = isa.Space
+    source, target = space(f["source_space"]), space(f["target_space"])
+    memory = space.MODEL, space.ARENA
+    yield source in (space.FILL, space.TABLES), _ADDRESS, f"{source.name} cannot be read"
+    wrong = target not in (space.ARENA, space.SCRATCHPAD)
+    yield wrong, _ADDRESS, f"{target.name} cannot be written"
+    yield source in memory and target in memory, _ADDRESS, "from memory to memory"
 
 
 def _matrix(config: AcceleratorConfig, f: Fields) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.isa import MOVE, Space
+from eightfold.isa import GATHER, MOVE, Space
 
 LEGAL = [
     (source, target)
@@ -44,9 +44,9 @@ Spaces = dict[Space, NDArray[np.uint8]]
 """Content of every space that has one."""
 
 
-def payload(move: Move) -> int:
-    """Return the command as the engine's port takes it."""
-    return int.from_bytes(MOVE.encode(**move).tobytes(), "little")
+def encode(move: Move) -> NDArray[np.uint32]:
+    """Return the words of a MOVE, or of the GATHER that has a limit."""
+    return (GATHER if "limit" in move else MOVE).encode(**move)
 
 
 def runs(move: Move) -> Iterator[tuple[int, ...]]:
@@ -102,21 +102,21 @@ def random_move(
         if run * np.prod(counts) > 1500:
             continue
         if all(
-            _add_offsets(generator, move, name, counts, area, unit)
+            add_offsets(generator, move, name, counts, area, unit)
             for name, area in zip(("source", "target"), areas, strict=True)
         ):
             return move
 
 
-def _add_offsets(
+def add_offsets(
     generator: np.random.Generator,
     move: Move,
     name: str,
     counts: list[int],
     area: tuple[int, int],
-    unit: int,
+    unit: int = 1,
 ) -> bool:
-    """Choose strides and a start that fit, if these strides do."""
+    """Choose strides and a start of the loops that fit, if these strides do."""
     run = move["run"]
     # Zero, windows that overlap, runs that follow each other, and any others.
     strides = [

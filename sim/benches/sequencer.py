@@ -79,7 +79,7 @@ async def illegal_streams_stop_it(dut: Any, kind: str) -> None:
 @cocotb.test()
 @cocotb.parametrize(name=["mover", "matrix", "vector", "weights", "parameters"])
 async def faults_name_engine_and_command(dut: Any, name: str) -> None:
-    """An engine's or fetcher's fault is an ADDRESS error of its oldest command."""
+    """A fault is an error of the engine's or fetcher's oldest command, if no other an ADDRESS."""
     bench, generator = SequencerBench(dut, pace=5), rng(4)
     numbers = {"weights": WEIGHTS, "parameters": PARAMETERS}
     await bench.start()
@@ -93,11 +93,12 @@ async def faults_name_engine_and_command(dut: Any, name: str) -> None:
             bench.stubs.hang = True
             bench.stubs.fault = victims[0]
         index = bench.stubs.fault
+        bench.stubs.code = isa.ErrorCode(int(generator.integers(1, len(isa.ErrorCode))))
         await bench.begin(join(commands))
         bench.stubs.hang = False
         engine = numbers.get(name)
         await bench.fail(
-            isa.ErrorCode.ADDRESS,
+            bench.stubs.code if engine is None else isa.ErrorCode.ADDRESS,
             isa.Engine[name.upper()].value if engine is None else engine,
             index,
         )

@@ -9,6 +9,7 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
+from eightfold.isa import ErrorCode
 from sim.benches.support import stall_rng
 
 BASE = 0x4000_0000
@@ -46,6 +47,8 @@ class Stubs:
         Of the current run.
     fault
         Number of a command at which its engine or fetcher faults instead of being done.
+    code
+        What engines say that a fault was.
     hang
         Whether engines never finish.
     cycle
@@ -69,6 +72,7 @@ class Stubs:
         self.words: NDArray[np.uint32] = np.zeros(0, np.uint32)
         self.log = Log()
         self.fault: int | None = None
+        self.code = ErrorCode.ADDRESS
         self.hang = False
         self.cycle = self.outstanding = self.pulse = 0
         self.flight: dict[str, deque[list[int]]] = {}
@@ -123,6 +127,7 @@ class Stubs:
                 done, fault = self._finish(name, flight)
         if name in self.ENGINES:
             getattr(self._dut, f"{name}__done").value = done
+            getattr(self._dut, f"{name}__code").value = self.code.value
         self._fault_port(name).value = fault
         room = len(flight) < (self.DEPTH if name in self.ENGINES else 1)
         self._ready[name] = not reset and room and self._rng.random() >= self.stall

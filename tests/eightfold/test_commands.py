@@ -10,7 +10,7 @@ from eightfold.isa import ErrorCode, Opcode
 from tests.sim.command_streams import bits, move, stream
 
 CONFIG = AcceleratorConfig(lanes=4, width=4, port=4, vector_lanes=2)
-ENGINE_COMMANDS = (Opcode.MOVE, Opcode.MATRIX, Opcode.VECTOR)
+ENGINE_COMMANDS = (Opcode.MOVE, Opcode.MATRIX, Opcode.VECTOR, Opcode.GATHER)
 
 
 def extremes(opcode: Opcode, pick: str) -> dict[str, int]:
@@ -43,7 +43,7 @@ def test_random_streams_decode_to_what_was_encoded(seed: int) -> None:
     rng = np.random.default_rng(seed)
     items = []
     for _ in range(30):
-        opcode = ENGINE_COMMANDS[rng.integers(3)]
+        opcode = ENGINE_COMMANDS[rng.integers(len(ENGINE_COMMANDS))]
         fields = {}
         for place in command_places(opcode)[len(isa.HEADER) :]:
             low = -(1 << (place.width - 1)) if place.signed else 0
@@ -83,7 +83,7 @@ def test_every_bit_that_no_field_uses_is_refused(opcode: Opcode) -> None:
             list(decode(spoiled))
         begins = opcode == Opcode.BEGIN
         assert error.value.code == (ErrorCode.VERSION if begins else ErrorCode.ILLEGAL_COMMAND)
-    if opcode in (Opcode.MOVE, Opcode.MATRIX, Opcode.VECTOR, Opcode.PARAMETERS, Opcode.BEGIN):
+    if opcode in (*ENGINE_COMMANDS, Opcode.PARAMETERS, Opcode.BEGIN):
         assert unused
 
 
@@ -107,7 +107,7 @@ WORDS = stream(CONFIG, [move(run=1)])
         (spoiled(3, 0), ErrorCode.VERSION, 0, "memories 0x0"),
         (spoiled(0, 1 << 16 | 1), ErrorCode.ILLEGAL_COMMAND, 0, "index 1"),
         (spoiled(4, 1 << 16), ErrorCode.ILLEGAL_COMMAND, 1, "no opcode 0"),
-        (spoiled(4, 1 << 16 | 8), ErrorCode.ILLEGAL_COMMAND, 1, "no opcode 8"),
+        (spoiled(4, 1 << 16 | 9), ErrorCode.ILLEGAL_COMMAND, 1, "no opcode 9"),
         (spoiled(4, 2 << 16 | 5), ErrorCode.ILLEGAL_COMMAND, 1, "index 2"),
         (spoiled(4, 1 << 16 | 8 << 8 | 5), ErrorCode.ILLEGAL_COMMAND, 1, "a token of no engine"),
         (spoiled(4, 1 << 16 | 8 << 12 | 5), ErrorCode.ILLEGAL_COMMAND, 1, "a token of no engine"),

@@ -95,6 +95,17 @@ def test_every_command_begins_with_its_opcode_and_index() -> None:
         assert not words[1:].any()
 
 
+def test_gather_has_the_fields_of_move_where_move_has_them() -> None:
+    """The mover reads them as those of a MOVE."""
+    layouts = (command.layout for command in (isa.MOVE, isa.GATHER))
+    move, gather = ({str(name): field for name, field in layout} for layout in layouts)
+    shared = {name for name in move if name in gather}
+    assert shared == {name for name in move if name != "fill" and not name.endswith("3")}
+    assert {name: move[name] for name in shared} == {name: gather[name] for name in shared}
+    end = gather["count2"].offset + 16
+    assert all(field.offset != end for field in gather.values()), "where MOVE has count3"
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

@@ -8,7 +8,7 @@ from eightfold.commands import CommandError
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import Combine, Operand, Row, Space
 from eightfold.listing import listing
-from tests.sim.command_streams import Item, matrix, move, stream, vector
+from tests.sim.command_streams import Item, gather, matrix, move, stream, vector
 
 CONFIG = AcceleratorConfig(
     lanes=4, width=4, port=4, scratchpad=4096, psum_depth=16, weight_buffer=512, vector_lanes=2
@@ -33,6 +33,14 @@ def lines(*items: Item) -> list[str]:
                  target_stride1=-8, target_stride2=6),
             "1 MOVE       source_space=FILL target_space=SCRATCHPAD fill=5 run=2 count1=3 "
             "target_stride1=-8",
+        ),
+        (
+            gather("v", "a", target_space=Space.ARENA, index_size=2, source=8, run=6, count0=5,
+                   target_stride0=6, index_stride0=4, index_stride1=20, step=6, limit=9,
+                   indices=100),
+            "1 GATHER     wait=vector signal=matrix source_space=SCRATCHPAD target_space=ARENA "
+            "index_size=2 source=8 run=6 count0=5 step=6 target_stride0=6 limit=9 indices=100 "
+            "index_stride0=4",
         ),
         (
             (isa.WEIGHTS, {"address": 4, "full": 3, "partial_lanes": 1}, "", ""),
@@ -79,7 +87,7 @@ def lines(*items: Item) -> list[str]:
             "requantize.rounding=HALF_AWAY",
         ),
     ],
-    ids=["move", "fill", "weights", "parameters", "dense", "depthwise", "unary", "binary",
+    ids=["move", "fill", "gather", "weights", "parameters", "dense", "depthwise", "unary", "binary",
          "row", "word", "unknown"],
 )  # fmt: skip
 def test_a_line_shows_what_has_a_meaning(item: Item, expected: str) -> None:

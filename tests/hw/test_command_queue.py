@@ -9,7 +9,7 @@ from amaranth.hdl import Value
 from amaranth.sim import Simulator
 
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import MATRIX, MOVE, PARAMETERS
+from eightfold.isa import GATHER, MATRIX, MOVE, PARAMETERS
 from hw.command_queue import CommandQueue
 
 CONFIG = AcceleratorConfig(lanes=4, width=4, port=4, vector_lanes=2, scratchpad=4096)
@@ -68,7 +68,7 @@ class Driver:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("kinds", [[MOVE, MATRIX], [MATRIX]], ids=["two", "one"])
+@pytest.mark.parametrize("kinds", [[MOVE, GATHER], [MATRIX]], ids=["mover", "matrix"])
 @pytest.mark.parametrize(
     "pace",
     [

@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""Mover: every pair of spaces, alignment and stride against numpy; faults write nothing."""
+"""Mover: every pair of spaces, alignment, stride and index against numpy; faults write nothing."""
 
 import sys
 from typing import Any
@@ -12,24 +12,27 @@ from amaranth.lib.wiring import In
 import hw.mover
 from eightfold.config import AcceleratorConfig
 from hw.mover import Mover
+from hw.mover_indices import DIGIT, Indices
 from hw.mover_runs import Runs
 from hw.mover_units import Units
 from hw.mover_writer import Writer
 from hw.ports import scratchpad_read, scratchpad_write
 from hw.scratchpad import Scratchpad
+from sim.benches import mover_gather_commands
 from sim.benches.mover_commands import FAULTS
 from sim.runner import BenchFailed, icarus_available, run_bench
 
-BENCH = "sim.benches.mover"
+MOVE, GATHER = "sim.benches.mover", "sim.benches.mover_gather"
 NANO = AcceleratorConfig(lanes=4, width=4, port=4, scratchpad=4096, vector_lanes=2)
 NARROW_PORT = NANO.replace(lanes=8, width=8, tables=8)
 BASE = NANO.replace(lanes=16, width=16, port=16, scratchpad=8192)
+WIDE = NANO.replace(lanes=32, port=8, scratchpad=16384)
 
 needs_icarus = pytest.mark.skipif(not icarus_available(), reason="Icarus is not installed")
 
 
 class MoverOnScratchpad(wiring.Component):
-    """A mover on port 1 of a scratchpad; port 0, which comes first, is open to the bench."""
+    """A mover on a scratchpad, whose first ports are open to the bench."""
 
     engine: Any
     read: Any
@@ -56,22 +59,23 @@ class MoverOnScratchpad(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.mover = mover = Mover(self.config)
-        m.submodules.scratchpad = scratchpad = Scratchpad(self.config, 2, 2)
+        m.submodules.scratchpad = scratchpad = Scratchpad(self.config, 3, 2)
         for name in ("engine", "read", "write", "tables"):
             wiring.connect(m, getattr(mover, name), wiring.flipped(getattr(self, name)))
         m.d.comb += [mover.model.eq(self.model), mover.arena.eq(self.arena)]
         m.d.comb += self.moving.eq(mover.moving)
         wiring.connect(m, wiring.flipped(self.reader), scratchpad.readers[0])
         wiring.connect(m, wiring.flipped(self.writer), scratchpad.writers[0])
-        wiring.connect(m, mover.scratch_read, scratchpad.readers[1])
+        wiring.connect(m, mover.index_read, scratchpad.readers[1])
+        wiring.connect(m, mover.scratch_read, scratchpad.readers[2])
         wiring.connect(m, mover.scratch_write, scratchpad.writers[1])
         return m
 
 
-def run_mover(config, simulator, seed, testcase=None, moves=22):
+def run_mover(config, simulator, seed, testcase=None, moves=22, bench=MOVE):
     return run_bench(
         lambda: MoverOnScratchpad(config),
-        BENCH,
+        bench,
         simulator,
         parameters={
             "port": config.port,
@@ -95,6 +99,18 @@ def test_matches_numpy_on_verilator(config, seed):
 @pytest.mark.parametrize(("config", "seed"), [(NARROW_PORT, 3)])
 def test_matches_numpy_on_icarus(config, seed):
     run_mover(config, "icarus", seed, moves=11)
+
+
+@pytest.mark.parametrize(("config", "seed"), [(NANO, 5), (NARROW_PORT, 6), (BASE, 7), (WIDE, 8)])
+def test_gathers_as_numpy_does_on_verilator(config, seed):
+    run_mover(config, "verilator", seed, bench=GATHER)
+
+
+@needs_icarus
+@pytest.mark.slow
+@pytest.mark.parametrize(("config", "seed"), [(NANO, 9), (BASE, 10)])
+def test_gathers_as_numpy_does_on_icarus(config, seed):
+    run_mover(config, "icarus", seed, bench=GATHER, moves=11)
 
 
 class NoRoom(Mover):
@@ -136,22 +152,60 @@ class NoChecks(Runs):
         super()._place(m, free, run, placed)
 
 
+class NoLimit(Indices):
+    """Takes every index that is not negative and has no high bits."""
+
+    def _refuses(self, n, beyond, limit):
+        return beyond
+
+
+class NoSign(Indices):
+    """Looks at the low bits of an index only."""
+
+    def _refuses(self, n, beyond, limit):
+        return n >= limit
+
+
+class OneWindow(Indices):
+    """Reads one window per command."""
+
+    def _same(self, window, before):
+        return Const(1)
+
+
+class NoHighDigit(Indices):
+    """Multiplies the low half of an index only."""
+
+    def _multiply(self, m, n, step):
+        return super()._multiply(m, n & ((1 << DIGIT) - 1), step)
+
+
+def fault(kind):
+    """Return the test of a fault of a GATHER."""
+    number = list(mover_gather_commands.FAULTS).index(kind)
+    return f"a_fault_stops_the_writing/kind={number}/stall=0.0"
+
+
 OVERLAPPING = "commands_that_overlap/latency=30/stall=0.5/busy=0.8"
 IN_TURN = "commands_one_after_the_other/latency=20/stall=0.0/busy=0.0"
 OUTSIDE = f"a_fault_stops_the_writing/kind={FAULTS.index('target_ends')}/stall=0.0"
 MUTANTS = (
-    ("Mover", NoRoom, OVERLAPPING, "not equal|done="),
-    ("Writer", NoAnswers, IN_TURN, "not equal"),
-    ("Writer", NoWait, OVERLAPPING, "done="),
-    ("Units", LongBursts, IN_TURN, "read crosses|write crosses"),
-    ("Runs", NoChecks, OUTSIDE, "no fault|outside"),
+    ("Mover", NoRoom, MOVE, OVERLAPPING, "not equal|done="),
+    ("Writer", NoAnswers, MOVE, IN_TURN, "not equal"),
+    ("Writer", NoWait, MOVE, OVERLAPPING, "done="),
+    ("Units", LongBursts, MOVE, IN_TURN, "read crosses|write crosses"),
+    ("Runs", NoChecks, MOVE, OUTSIDE, "no fault|outside"),
+    ("Indices", NoLimit, GATHER, fault("n_limit"), "no fault|ADDRESS"),
+    ("Indices", NoSign, GATHER, fault("n_high"), "no fault|not equal|ADDRESS"),
+    ("Indices", OneWindow, GATHER, OVERLAPPING, "not equal|fault="),
+    ("Indices", NoHighDigit, GATHER, OVERLAPPING, "not equal|fault="),
 )
 
 
 @needs_icarus
-@pytest.mark.parametrize(("part", "mutant", "testcase", "message"), MUTANTS)
-def test_bench_catches(part, mutant, testcase, message, monkeypatch):
+@pytest.mark.parametrize(("part", "mutant", "bench", "testcase", "message"), MUTANTS)
+def test_bench_catches(part, mutant, bench, testcase, message, monkeypatch):
     module = sys.modules[__name__] if part == "Mover" else hw.mover
     monkeypatch.setattr(module, part, mutant)
     with pytest.raises(BenchFailed, match=message):
-        run_mover(NANO, "icarus", 4, testcase)
+        run_mover(NANO, "icarus", 4, testcase, bench=bench)

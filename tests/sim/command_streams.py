@@ -37,6 +37,11 @@ def move(wait: str = "", signal: str = "", /, **fields: int | isa.Space) -> Item
     return isa.MOVE, _fields(fields, _MOVE), wait, signal
 
 
+def gather(wait: str = "", signal: str = "", /, **fields: int | isa.Space) -> Item:
+    """Return a GATHER; counts not given are 1, spaces are SCRATCHPAD."""
+    return isa.GATHER, _fields(fields, _GATHER), wait, signal
+
+
 def matrix(wait: str = "", signal: str = "", /, **fields: int) -> Item:
     """Return a MATRIX; counts and steps of firing that are not given are 1."""
     return isa.MATRIX, _fields(fields, _MATRIX), wait, signal
@@ -57,10 +62,9 @@ def _fields(given: dict, usual: dict) -> dict[str, int]:
     return {name: int(getattr(value, "value", value)) for name, value in values.items()}
 
 
-_MOVE = {f"count{i}": 1 for i in range(4)} | {
-    "source_space": isa.Space.SCRATCHPAD,
-    "target_space": isa.Space.SCRATCHPAD,
-}
+_SPACES = {"source_space": isa.Space.SCRATCHPAD, "target_space": isa.Space.SCRATCHPAD}
+_MOVE = {f"count{i}": 1 for i in range(4)} | _SPACES
+_GATHER = {f"count{i}": 1 for i in range(3)} | _SPACES
 _MATRIX = dict.fromkeys(
     ("groups", "last_lanes", "ky", "kx", "kc", "y", "x", "fire_y_step", "fire_x_step",
      "first", "last", "rows"), 1,

@@ -9,7 +9,7 @@ from eightfold.isa import Space
 from eightfold.packing import pack
 from sim.beats_random import requantize_fields
 from sim.machine import Machine
-from tests.sim.command_streams import Item, matrix, move, stream, vector
+from tests.sim.command_streams import Item, gather, matrix, move, stream, vector
 
 CONFIG = AcceleratorConfig(
     lanes=4,
@@ -21,7 +21,7 @@ CONFIG = AcceleratorConfig(
     line_depth=16,
     vector_lanes=2,
 )
-WEIGHTS, PARAMETERS, TABLE, MODEL_BYTES = 0, 64, 128, 128 + 1024
+WEIGHTS, PARAMETERS, TABLE, INDICES, MODEL_BYTES = 0, 64, 128, 128 + 1024, 128 + 1024 + 32
 ARENA_BYTES = 300
 
 FIRST = 1
@@ -51,6 +51,22 @@ ITEMS: dict[str, Item] = {
         requantize__right=34,
     ),
     "store": move("v", "", target_space=Space.ARENA, source=2050, target=101, run=32),
+    "indices": move("", "o", source_space=Space.MODEL, source=INDICES, target=3001, run=32),
+    "gather": gather(
+        "o",
+        "",
+        target_space=Space.ARENA,
+        source=2050,
+        target=201,
+        run=4,
+        count0=5,
+        target_stride0=7,
+        step=4,
+        limit=8,
+        indices=3001,
+        index_size=2,
+        index_stride0=4,
+    ),
 }
 """Commands by a name; what they compute is not worth a word."""
 
@@ -70,12 +86,13 @@ def changed(name: str, **fields: int) -> dict[str, Item]:
 
 
 def random_model(rng: np.random.Generator) -> bytes:
-    """Return weights, parameters and a table."""
+    """Return weights, parameters, a table, and int32 indices: 5 in 0..7, then others."""
     model = rng.integers(0, 256, MODEL_BYTES, dtype=np.uint8)
     fields = {name.partition(".")[2]: values for name, values in requantize_fields(rng, 4).items()}
     records = b"".join(word.to_bytes(16, "little") for word in pack(isa.REQUANTIZE_LAYOUT, fields))
     model[PARAMETERS : PARAMETERS + len(records)] = list(records)
-    model[TABLE:] = (model[TABLE:].view("<i4") >> 20).view(np.uint8)
+    model[TABLE:INDICES] = (model[TABLE:INDICES].view("<i4") >> 20).view(np.uint8)
+    model[INDICES:].view("<i4")[:] = [*rng.integers(0, 8, 5), -1, 3, 1]
     return model.tobytes()
 
 

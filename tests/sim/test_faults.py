@@ -15,6 +15,7 @@ from tests.sim.small_program import (
     ARENA_BYTES,
     CONFIG,
     INDEX,
+    INDICES,
     ITEMS,
     MODEL_BYTES,
     TABLE,
@@ -53,6 +54,11 @@ def address(name, engine, **fields):
     return Case(ErrorCode.ADDRESS, engine, INDEX[name], program(**changed(name, **fields)))
 
 
+def index(**fields):
+    """Return a case of a GATHER with an index outside of its range."""
+    return Case(ErrorCode.INDEX, MOVER, INDEX["gather"], program(**changed("gather", **fields)))
+
+
 def illegal(index, found):
     """Return a case of a stream that breaks a rule in a command."""
     return Case(ErrorCode.ILLEGAL_COMMAND, SEQUENCER, index, found)
@@ -71,6 +77,9 @@ def version(place, mask):
 BEGIN, LOAD = isa.BEGIN.words, 4 * (isa.BEGIN.words + isa.WEIGHTS.words + isa.PARAMETERS.words)
 LENGTH = 4 * len(program())
 END = len(ITEMS) + 1
+MODEL = random_model(np.random.default_rng(0))
+AT = ITEMS["gather"][1]["indices"]
+HIGHEST = int(np.frombuffer(MODEL[INDICES : INDICES + 20], "<i4").max())
 
 CASES = {
     "no_begin": Case(ErrorCode.VERSION, SEQUENCER, 0, program()[BEGIN:]),
@@ -78,13 +87,13 @@ CASES = {
     "configuration": version(2, 1 << 24),
     "memories": version(3, 1 << 8),
     "opcode_0": illegal(INDEX["weights"], words(BEGIN, 0)),
-    "opcode_8": illegal(INDEX["weights"], words(BEGIN, 0x00010008)),
+    "opcode_9": illegal(INDEX["weights"], words(BEGIN, 0x00010009)),
     "second_begin": illegal(INDEX["weights"], words(BEGIN, 0x00010001)),
     "index": illegal(INDEX["weights"], words(BEGIN, 0, 1 << 31)),
     "unused_bit": illegal(END, words(-1, 0, 1 << 11)),
     "token_of_a_fetcher": illegal(INDEX["weights"], words(BEGIN, 0, 1 << 8)),
     "no_end": illegal(END, program()[:-1]),
-    "ends_in_a_command": illegal(INDEX["store"], program()[:-2]),
+    "ends_in_a_command": illegal(INDEX["gather"], program()[:-2]),
     "empty": Case(
         ErrorCode.ILLEGAL_COMMAND, SEQUENCER, 0, options={"registers": {"COMMAND_LENGTH": 0}}
     ),
@@ -100,6 +109,17 @@ CASES = {
     "store_from_no_scratchpad": address("store", MOVER, source=CONFIG.scratchpad - 31),
     "store_into_model": address("store", MOVER, target_space=Space.MODEL.value),
     "memory_to_memory": address("load", MOVER, target_space=Space.ARENA.value),
+    "gather_memory_to_memory": address("gather", MOVER, source_space=Space.ARENA.value),
+    "gather_of_fill": address("gather", MOVER, source_space=Space.FILL.value),
+    "gather_into_tables": address("gather", MOVER, target_space=Space.TABLES.value),
+    "gather_far_behind": address("gather", MOVER, step=1 << 20),
+    "gather_target_behind": address("gather", MOVER, target=ARENA_BYTES - 31),
+    "index_behind": address("gather", MOVER, count0=1, indices=CONFIG.scratchpad - 3),
+    "index_before": address("gather", MOVER, count0=1, indices=-1),
+    "index_at_the_limit": index(limit=HIGHEST),
+    "index_below_0": index(count0=6, limit=(1 << 32) - 1),
+    "index_below_0_of_64_bits": index(indices=AT + 16, index_size=3, limit=(1 << 32) - 1),
+    "index_with_high_bits": index(indices=AT + 24, index_size=3, index_stride0=0),
     "matrix_target": address("matrix", MATRIX, target=CONFIG.scratchpad - 31),
     "matrix_target_before": address("matrix", MATRIX, target=-4),
     "vector_target": address("vector", VECTOR, target=CONFIG.scratchpad - 31),
@@ -114,7 +134,7 @@ CASES = {
         ErrorCode.ADDRESS,
         MOVER,
         INDEX["table"],
-        options={"registers": {"MODEL_SIZE": MODEL_BYTES - 1}},
+        options={"registers": {"MODEL_SIZE": INDICES - 1}},
     ),
     "read_error_of_commands": read_error(SEQUENCER, 0, ("commands", 0, 1)),
     "read_error_of_weights": read_error(WEIGHTS, INDEX["weights"], ("model", BUFFERS, BUFFERS + 1)),
@@ -144,9 +164,6 @@ def good_run(number):
     """Return a run that ends well."""
     arena = np.random.default_rng(number).integers(0, 256, ARENA_BYTES, dtype=np.uint8)
     return Run(inputs={0: arena})
-
-
-MODEL = random_model(np.random.default_rng(0))
 
 
 @cache

@@ -11,7 +11,7 @@ from eightfold.isa import ErrorCode, Space
 from eightfold.packing import pack
 from golden.requantize import requantize
 from sim.machine import Machine, MachineError
-from tests.sim.command_streams import Item, matrix, move, stream, vector
+from tests.sim.command_streams import Item, gather, matrix, move, stream, vector
 
 CONFIG = AcceleratorConfig(
     lanes=4, width=3, port=4, scratchpad=4096, psum_depth=16, weight_buffer=512, vector_lanes=2
@@ -77,6 +77,81 @@ def test_move_copies_run_by_run(seed: int) -> None:
     machine.run(stream(CONFIG, [(isa.MOVE, fields, "", "")]))
     for space, contents in expected.items():
         np.testing.assert_array_equal(machine.spaces[space], contents, err_msg=space.name)
+
+
+def random_gather(rng: np.random.Generator, machine: Machine) -> dict[str, int]:
+    """Return a legal GATHER, and put its indices behind what it copies."""
+    memory, local = (Space.MODEL, Space.ARENA), Space.SCRATCHPAD
+    source, target = [*((space, local) for space in (*memory, local)), (local, memory[1])][
+        rng.integers(4)
+    ]
+    fields = {"source_space": source.value, "target_space": target.value}
+    fields |= {"index_size": int(rng.integers(4)), "run": int(rng.integers(1, 9))}
+    fields |= {f"count{i}": int(rng.integers(1, 4)) for i in range(3)}
+    fields |= {"limit": int(rng.integers(1, 20)), "step": int(rng.integers(0, 12))}
+    fields |= {"source": 60, "target": 700, "indices": 2000}
+    for i in range(3):
+        fields |= {f"{side}_stride{i}": int(rng.integers(-9, 10)) for side in ("source", "target")}
+        fields[f"index_stride{i}"] = (-1, 4, 11)[i] << fields["index_size"]
+    stored = machine.spaces[local][2000 - 9 * 8 : 2000 + 40 * 8]
+    shape = f"<i{1 << fields['index_size']}"
+    stored[:] = (
+        rng.integers(0, fields["limit"], len(stored) >> fields["index_size"])
+        .astype(shape)
+        .view(np.uint8)
+    )
+    return fields
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_gather_copies_run_by_run(seed: int) -> None:
+    rng, machine = np.random.default_rng(seed), new_machine(seed)
+    f = random_gather(rng, machine)
+    expected = {space: contents.copy() for space, contents in machine.spaces.items()}
+    source, target = machine.spaces[Space(f["source_space"])], expected[Space(f["target_space"])]
+    for place in np.ndindex(f["count2"], f["count1"], f["count0"]):
+        at, start, end = (
+            f[base] + sum(i * f[f"{name}_stride{k}"] for k, i in enumerate(reversed(place)))
+            for base, name in (("indices", "index"), ("source", "source"), ("target", "target"))
+        )
+        index = machine.spaces[Space.SCRATCHPAD][at : at + (1 << f["index_size"])]
+        start += int.from_bytes(index.tobytes(), "little", signed=True) * f["step"]
+        target[end : end + f["run"]] = source[start : start + f["run"]]
+    machine.run(stream(CONFIG, [(isa.GATHER, f, "", "")]))
+    for space, contents in expected.items():
+        np.testing.assert_array_equal(machine.spaces[space], contents, err_msg=space.name)
+
+
+@pytest.mark.parametrize(
+    ("index", "changes", "code", "text"),
+    [
+        (4, {}, ErrorCode.INDEX, "run 1, index 4 at 508, limit 4"),
+        (-1, {}, ErrorCode.INDEX, "run 1, index -1 at 508"),
+        (1 << 40, {}, ErrorCode.INDEX, "run 1, index 1099511627776"),
+        (3 + (1 << 32), {}, ErrorCode.INDEX, "run 1, index 4294967299"),
+        (-(1 << 63), {"limit": (1 << 32) - 1}, ErrorCode.INDEX, "index -9223372036854775808"),
+        (5, {"step": 1000, "limit": 6}, ErrorCode.ADDRESS, "run 1, index 5"),
+        (1 << 31, {"step": 1 << 31, "limit": (1 << 32) - 1}, ErrorCode.ADDRESS, "run 1"),
+        (0, {"target": 4095}, ErrorCode.ADDRESS, "run 0"),
+        (4, {"source_stride0": -3000}, ErrorCode.INDEX, "run 1"),
+        (4, {"target_stride0": -3000}, ErrorCode.INDEX, "run 1"),
+        (0, {"indices": 4089}, ErrorCode.ADDRESS, "run 0, index"),
+        (0, {"index_stride0": -508}, ErrorCode.ADDRESS, "run 1, index"),
+    ],
+)
+def test_what_a_gather_must_not_choose(
+    index: int, changes: dict[str, int], code: ErrorCode, text: str
+) -> None:
+    """The second run's index; the first one is 0, and right unless the changes say otherwise."""
+    machine = new_machine()
+    fields = {"indices": 500, "index_size": 3, "count0": 2, "index_stride0": 8, "run": 2}
+    fields |= {"source": 0, "target": 3000, "target_stride0": 2, "limit": 4, "step": 2}
+    machine.scratchpad[500:516].view("<i8")[:] = 0, index
+    before = machine.scratchpad.copy()
+    with pytest.raises(MachineError, match=text) as refused:
+        machine.run(stream(CONFIG, [gather(**fields | changes)]))
+    assert (refused.value.code, refused.value.index) == (code, 1)
+    np.testing.assert_array_equal(machine.scratchpad, before)
 
 
 def test_only_the_arena_of_memory_changes() -> None:
@@ -219,6 +294,15 @@ TO_TABLE = {"source_space": Space.MODEL, "target_space": Space.TABLES, "run": 4}
         ([move(**(TO_TABLE | {"run": 5}))], ErrorCode.ADDRESS, "run must be a multiple of 4"),
         ([move(run=0)], ErrorCode.ILLEGAL_COMMAND, "run must be at least 1"),
         ([move(run=1, count2=0)], ErrorCode.ILLEGAL_COMMAND, "count2 must be at least 1"),
+        (
+            [gather(source_space=Space.ARENA, target_space=Space.ARENA, run=1)],
+            ErrorCode.ADDRESS,
+            "memory to memory",
+        ),
+        ([gather(source_space=Space.FILL, run=1)], ErrorCode.ADDRESS, "FILL cannot be read"),
+        ([gather(target_space=Space.TABLES, run=4)], ErrorCode.ADDRESS, "TABLES cannot be written"),
+        ([gather(run=0)], ErrorCode.ILLEGAL_COMMAND, "run must be at least 1"),
+        ([gather(run=1, count1=0)], ErrorCode.ILLEGAL_COMMAND, "count1 must be at least 1"),
         (
             [(isa.WEIGHTS, {"address": 2, "full": 1}, "", "")],
             ErrorCode.ADDRESS,

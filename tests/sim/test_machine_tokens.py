@@ -12,12 +12,14 @@ from eightfold.isa import Space
 from sim.machine import check_tokens
 from sim.machine_accesses import accesses
 from sim.machine_queues import OrderError
-from tests.sim.command_streams import Item, matrix, move, stream, vector
+from tests.sim.command_streams import Item, gather, matrix, move, stream, vector
 
 CONFIG = AcceleratorConfig(
     lanes=4, width=4, port=4, scratchpad=4096, psum_depth=16, weight_buffer=512,
     vector_lanes=2, parameter_banks=4,
 )  # fmt: skip
+GATHER = {"source": 500, "target": 900, "run": 4, "step": 10, "limit": 3, "indices": 100}
+GATHER |= {"index_size": 2, "count0": 5, "index_stride0": 4, "target_stride0": 4}
 LOAD = {"source_space": Space.ARENA, "run": 16}
 STORE = {"target_space": Space.ARENA, "run": 16}
 TABLE = {"source_space": Space.MODEL, "target_space": Space.TABLES, "target": 1024, "run": 1024}
@@ -62,6 +64,15 @@ ORDERED: dict[str, list[Item]] = {
     "second operand": [
         *dense("", "v", target=100),
         vector("a", "", combine=isa.Combine.ADD, source_a=300, source_b=103, target=200),
+    ],
+    "a gather's indices": [
+        vector("", "o", run=4, source_a=300, target=116), gather("v", "", **GATHER),
+    ],
+    "what a gather may choose": [
+        vector("", "o", run=1, source_a=300, target=523), gather("v", "", **GATHER),
+    ],
+    "what a gather wrote": [
+        gather("", "v", **GATHER), vector("o", "", source_a=919, target=300),
     ],
     "through a third engine": [
         move("", "a", **LOAD), *dense("o", "v", base=100, target=200),
@@ -111,8 +122,21 @@ def test_the_error_shows_both_commands_and_the_bytes() -> None:
         [vector("", "", source_b=50, target=100), move("", "", **LOAD, target=50)],
         [vector("", "", table_a=1, target=100), move("", "", **TABLE)],
         [move("", "", **STORE), move("", "", **LOAD | {"source": 16}, target=16)],
+        [
+            gather("", "", **GATHER),
+            *(vector(run=1, source_a=300, target=at) for at in (99, 120, 499, 504, 524, 899, 920)),
+        ],
     ],
-    ids=["disjoint", "both read", "rows of fill", "columns of fill", "unary", "no table", "arena"],
+    ids=[
+        "disjoint",
+        "both read",
+        "rows of fill",
+        "columns of fill",
+        "unary",
+        "no table",
+        "arena",
+        "around a gather",
+    ],
 )
 def test_accesses_that_do_not_conflict_need_no_tokens(items: list[Item]) -> None:
     check_tokens(CONFIG, stream(CONFIG, items))
@@ -201,6 +225,8 @@ OVERWRITING: dict[str, tuple[Item, str]] = {
         "bytes 8..11 (4)",
     ),
     "move, moved up": (move(run=8, target=4), "bytes 4..7 (4)"),
+    "gather, its indices": (gather(**GATHER | {"target": 97}), "bytes 100..116 (17)"),
+    "gather, its source": (gather(**GATHER | {"target": 503}), "bytes 503..522 (8)"),
     "move, reversed": (
         move(run=1, count0=8, source_stride0=1, target=7, target_stride0=-1), "bytes 4..7 (4)"
     ),

@@ -70,7 +70,7 @@ def test_takes_the_same_cycles_on_both_simulators(seed, stall):
 def test_events_are_the_commands_of_each_engine_in_order(simulator):
     (result,) = run(simulator, 40, count=1)
     by_engine = {
-        Engine.MOVER: ["table", "load", "store"],
+        Engine.MOVER: ["table", "load", "store", "indices", "gather"],
         Engine.MATRIX: ["matrix"],
         Engine.VECTOR: ["vector"],
     }

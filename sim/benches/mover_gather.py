@@ -1,0 +1,201 @@
+"""Benches of GATHER commands on the mover, between MOVEs, with the scratchpad, against numpy.
+
+Design and parameters are those of `sim.benches.mover_harness`.
+"""
+
+from typing import Any
+
+import cocotb
+import numpy as np
+
+from eightfold.isa import ErrorCode, Space
+from sim.benches import mover_commands
+from sim.benches.mover_commands import Move, random_move
+from sim.benches.mover_gather_commands import (
+    FAULTS,
+    LEGAL,
+    addresses,
+    carry_out,
+    put,
+    random_gather,
+    spoil,
+)
+from sim.benches.mover_harness import MoverBench, area, copies
+from sim.benches.support import parameters, report, rng
+
+MODEL, ARENA, SCRATCHPAD = Space.MODEL, Space.ARENA, Space.SCRATCHPAD
+
+
+def areas(bench: MoverBench, pair: tuple[Space, Space], half: int) -> Any:
+    """Return what a GATHER reads, in one half of each space, what it writes, and its indices."""
+    return area(bench, pair[0], half), area(bench, pair[1], 1 - half), area(bench, SCRATCHPAD, half)
+
+
+@cocotb.test()
+@cocotb.parametrize(
+    (("latency", "stall", "busy"), [(1, 0.0, 0.0), (20, 0.0, 0.3), (9, 0.3, 0.0), (4, 0.6, 0.9)])
+)
+async def indices_are_read_when_the_command_runs(
+    dut: Any, latency: int, stall: float, busy: float
+) -> None:
+    """A MOVE loads a command's indices, which it finds at once."""
+    bench, generator = MoverBench(dut, latency, stall, busy), rng(10)
+    await bench.start(generator)
+    expected = copies(bench.spaces)
+    for number in range(parameters()["moves"]):
+        pair = LEGAL[number % len(LEGAL)]
+        places = areas(bench, pair, int(generator.integers(2)))
+        content = expected[SCRATCHPAD].copy()
+        taken = np.zeros(len(content), dtype=np.bool_)
+        gather = random_gather(generator, pair, places, content, taken)
+        low, high = np.flatnonzero(taken)[[0, -1]].tolist()
+        start = int(generator.integers(len(expected[MODEL]) - (high - low)))
+        for spaces in (expected, bench.spaces):
+            spaces[MODEL][start : start + high - low + 1] = content[low : high + 1]
+        load = move(MODEL, SCRATCHPAD, high - low + 1, source=start, target=low)
+        for count, command in enumerate((load, gather), 2 * number + 1):
+            assert carry_out(command, expected) == ErrorCode.NONE
+            bench.send(command)
+            await bench.run(count)
+        assert bench.memory.idle
+    await bench.check(expected)
+
+
+@cocotb.test()
+@cocotb.parametrize(
+    (("latency", "stall", "busy"), [(1, 0.0, 0.0), (20, 0.0, 0.3), (9, 0.3, 0.0), (30, 0.5, 0.8)])
+)
+async def commands_that_overlap(dut: Any, latency: int, stall: float, busy: float) -> None:
+    """GATHER and MOVE, reading one half of each space, writing the other, as fast as taken."""
+    bench, generator = MoverBench(dut, latency, stall, busy), rng(11)
+    commands: list[Move] = []
+    taken = np.zeros(len(bench.spaces[SCRATCHPAD]), dtype=np.bool_)
+
+    def prepare() -> None:
+        for _ in range(parameters()["moves"]):
+            pair = LEGAL[generator.integers(len(LEGAL))]
+            content, places = bench.spaces[SCRATCHPAD], areas(bench, pair, 0)
+            commands.append(random_gather(generator, pair, places, content, taken))
+            if generator.random() < 0.5:
+                pair = mover_commands.LEGAL[generator.integers(len(mover_commands.LEGAL))]
+                inside = (area(bench, pair[0], 0), area(bench, pair[1], 1))
+                commands.append(random_move(generator, pair, inside, 40))
+
+    await bench.start(generator, prepare)
+    expected = copies(bench.spaces)
+    for command in commands:
+        assert carry_out(command, expected) == ErrorCode.NONE
+        bench.send(command)
+    await bench.run(len(commands))
+    for _ in range(50):
+        await bench.step()
+    assert len(bench.done) == len(commands)
+    assert bench.memory.idle
+    await bench.check(expected)
+
+
+@cocotb.test()
+@cocotb.parametrize(kind=list(FAULTS), stall=(0.0, 0.4))
+async def a_fault_stops_the_writing(dut: Any, kind: str, stall: float) -> None:
+    """The runs before the fault are written, none behind; one pulse that says what it was."""
+    bench, generator = MoverBench(dut, 7, stall), rng(200 + list(FAULTS).index(kind))
+    content = bench.spaces[SCRATCHPAD]
+    taken = np.zeros(len(content), dtype=np.bool_)
+    commands: list[Move] = []
+
+    def prepare() -> None:
+        sizes = (3,) if kind == "n_high" else (0, 1, 2, 3)
+        for _ in range(int(generator.integers(1, 4))):
+            pair = LEGAL[generator.integers(len(LEGAL))]
+            places = areas(bench, pair, 0)
+            commands.append(random_gather(generator, pair, places, content, taken, sizes))
+        commands[-1] = spoil(generator, commands[-1], kind, content)
+
+    await bench.start(generator, prepare)
+    expected = copies(bench.spaces)
+    for command in commands:
+        found = carry_out(command, expected)
+        assert found == (FAULTS[kind] if command is commands[-1] else ErrorCode.NONE)
+    behind = random_move(generator, (SCRATCHPAD, ARENA), areas(bench, (SCRATCHPAD, ARENA), 0)[:2])
+    for command in (*commands, behind):
+        bench.send(command)
+    while not bench.fault:
+        await bench.step()
+        assert bench.still < 1000, "no fault"
+    for _ in range(100):
+        await bench.step()
+    assert len(bench.done) == len(commands) - 1
+    assert (len(bench.fault), bench.code) == (1, FAULTS[kind])
+    await bench.check(expected)
+
+
+def move(source: Space, target: Space, run: int, /, **fields: int) -> Move:
+    """Return a MOVE of one run."""
+    spaces = {"source_space": source.value, "target_space": target.value}
+    once = {f"count{k}": 1 for k in range(4)}
+    still = {f"{name}_stride{k}": 0 for name in ("source", "target") for k in range(4)}
+    return spaces | {"run": run, "fill": 0} | once | still | fields
+
+
+def contiguous(source: Space, target: Space, run: int, size: int, count: int) -> Move:
+    """Return a GATHER whose indices and results follow each other."""
+    return {
+        **{"source_space": source.value, "target_space": target.value, "index_size": size},
+        **{"source": 4, "target": 2048, "run": run, "step": run, "limit": 6, "indices": 5},
+        **{"count0": count, "count1": 1, "count2": 1},
+        **{f"{name}_stride{k}": 0 for name in ("source", "target", "index") for k in range(3)},
+        **{"index_stride0": 1 << size, "target_stride0": run},
+    }
+
+
+def rate_cases(port: int, vector: int) -> dict[str, tuple[Move, int]]:
+    """Return typical commands, and the least cycles that they need."""
+
+    def case(
+        source: Space, target: Space, run: int, size: int, count: int, units: int
+    ) -> tuple[Move, int]:
+        """Return one whose runs have ``units`` each, besides the reads of its indices' windows."""
+        reads = max(1, 8 // vector)
+        windows = -(-(count << size) // (reads * vector))
+        least = count + windows * (reads - 1)
+        if source == SCRATCHPAD:
+            least = max(least, count * units + windows * reads)
+        return contiguous(source, target, run, size, count), max(least, count * units)
+
+    return {
+        "rows_of_64": case(MODEL, SCRATCHPAD, 64, 2, 20, 64 // port + 1),
+        "from_memory_4_bytes": case(ARENA, SCRATCHPAD, 4, 2, 200, 1),
+        "to_memory_4_bytes": case(SCRATCHPAD, ARENA, 4, 3, 200, 1),
+        "local_1_byte_int16": case(SCRATCHPAD, SCRATCHPAD, 1, 1, 500, 1),
+        "local_4_bytes": case(SCRATCHPAD, SCRATCHPAD, 4, 2, 200, 1),
+        "local_2_bytes_int64": case(SCRATCHPAD, SCRATCHPAD, 2, 3, 100, 1),
+        "local_256_bytes": case(SCRATCHPAD, SCRATCHPAD, 256, 2, 8, 256 // vector),
+    }
+
+
+async def measure(dut: Any, gather: Move) -> int:
+    """Return the cycles of a command, from its transfer to done, with 20 cycles of latency."""
+    bench, generator = MoverBench(dut, 20), rng(12)
+
+    def prepare() -> None:
+        for run in range(len(addresses(gather))):
+            put(gather, run, int(generator.integers(gather["limit"])), bench.spaces[SCRATCHPAD])
+
+    await bench.start(generator, prepare)
+    expected = copies(bench.spaces)
+    assert carry_out(gather, expected) == ErrorCode.NONE
+    bench.send(gather)
+    await bench.run(1)
+    await bench.check(expected)
+    return bench.done[0] - bench.taken[0]
+
+
+@cocotb.test()
+@cocotb.parametrize(case=list(rate_cases(4, 4)))
+async def rate(dut: Any, case: str) -> None:
+    """Cycles of a typical command."""
+    port, vector = parameters()["port"], parameters()["vector"]
+    gather, least = rate_cases(port, vector)[case]
+    cycles = await measure(dut, gather)
+    report({f"rate of {case}": (cycles, least)})
+    assert cycles <= least + 55, (case, cycles, least)

@@ -1,0 +1,234 @@
+"""GATHER commands for the mover's bench: what they do, in numpy, and random ones."""
+
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.isa import ErrorCode, Space
+from sim.benches.mover_commands import Move, Spaces, add_offsets, execute
+
+LEGAL = [
+    (Space.MODEL, Space.SCRATCHPAD),
+    (Space.ARENA, Space.SCRATCHPAD),
+    (Space.SCRATCHPAD, Space.SCRATCHPAD),
+    (Space.SCRATCHPAD, Space.ARENA),
+]
+"""Every pair of spaces that a GATHER may have."""
+
+FAULTS = {
+    "memory_to_memory": ErrorCode.ADDRESS,
+    "from_fill": ErrorCode.ADDRESS,
+    "from_tables": ErrorCode.ADDRESS,
+    "to_tables": ErrorCode.ADDRESS,
+    "to_model": ErrorCode.ADDRESS,
+    "no_bytes": ErrorCode.ADDRESS,
+    "index_begins": ErrorCode.ADDRESS,
+    "index_ends": ErrorCode.ADDRESS,
+    "source_far": ErrorCode.ADDRESS,
+    "target_far": ErrorCode.ADDRESS,
+    "n_limit": ErrorCode.INDEX,
+    "n_negative": ErrorCode.INDEX,
+    "n_lowest": ErrorCode.INDEX,
+    "n_high": ErrorCode.INDEX,
+    "n_and_target": ErrorCode.INDEX,
+}
+"""What can be wrong with a command, see `spoil`, and the error."""
+
+_WORD = 1 << 32
+
+_LIMITS = {0: 1 << 7, 1: 1 << 15, 2: 1 << 31, 3: _WORD - 1}
+"""Most that ``limit`` can let pass, by ``index_size``."""
+
+
+def offsets(gather: Move, name: str) -> list[int]:
+    """Return ``sum(i * stride)`` of each run."""
+    loops = (range(gather[f"count{k}"]) for k in (2, 1, 0))
+    strides = [gather[f"{name}_stride{k}"] for k in (2, 1, 0)]
+    return [sum(i * s for i, s in zip(place, strides, strict=True)) for place in product(*loops)]
+
+
+def addresses(gather: Move) -> list[int]:
+    """Return where each run's index is."""
+    return [gather["indices"] + offset for offset in offsets(gather, "index")]
+
+
+def indices(gather: Move, scratchpad: NDArray[np.uint8]) -> list[int]:
+    """Return each run's index."""
+    size = 1 << gather["index_size"]
+    return [
+        int.from_bytes(scratchpad[address : address + size].tobytes(), "little", signed=True)
+        for address in addresses(gather)
+    ]
+
+
+def put(gather: Move, run: int, n: int, scratchpad: NDArray[np.uint8]) -> None:
+    """Write a run's index, which wraps if it has too few bits."""
+    size, address = 1 << gather["index_size"], addresses(gather)[run]
+    word = (n % (1 << 8 * size)).to_bytes(size, "little")
+    scratchpad[address : address + size] = list(word)
+
+
+def carry_out(command: Move, spaces: Spaces) -> ErrorCode:
+    """Carry out a GATHER or MOVE, up to its first run that is an error; return what error."""
+    if "limit" not in command:
+        return ErrorCode.NONE if execute(command, spaces) else ErrorCode.ADDRESS
+    pair, run = (command["source_space"], command["target_space"]), command["run"]
+    if pair not in [tuple(space.value for space in legal) for legal in LEGAL] or not run:
+        return ErrorCode.ADDRESS
+    source, target = spaces[Space(pair[0])], spaces[Space(pair[1])]
+    scratchpad, size = spaces[Space.SCRATCHPAD], 1 << command["index_size"]
+    found = indices(command, scratchpad)
+    starts = (offsets(command, "source"), offsets(command, "target"), addresses(command))
+    for n, read, write, at in zip(found, *starts, strict=True):
+        if not 0 <= at <= len(scratchpad) - size:
+            return ErrorCode.ADDRESS
+        if not 0 <= n < command["limit"]:
+            return ErrorCode.INDEX
+        first = (command["source"] + read + n * command["step"]) % _WORD
+        place = (command["target"] + write) % _WORD
+        if first + run > len(source) or place + run > len(target):
+            return ErrorCode.ADDRESS
+        target[place : place + run] = source[first : first + run].copy()
+    return ErrorCode.NONE
+
+
+def random_gather(
+    generator: np.random.Generator,
+    pair: tuple[Space, Space],
+    areas: tuple[tuple[int, int], tuple[int, int], tuple[int, int]],
+    scratchpad: NDArray[np.uint8],
+    taken: NDArray[np.bool_],
+    sizes: tuple[int, ...] = (0, 1, 2, 3),
+) -> Move:
+    """Return a command that reads and writes areas of its spaces, ``[begin, end)``.
+
+    Parameters
+    ----------
+    areas
+        Of source, target and indices.
+    scratchpad
+        Gets the indices.
+    taken
+        Where it must not; bool, one for each byte of the scratchpad, which gets them too.
+    sizes
+        Of the indices, one of them.
+    """
+    while True:
+        before, size = scratchpad.copy(), int(generator.choice(sizes))
+        run = int(generator.choice([1, 2, 4, 16, int(generator.integers(1, 65))]))
+        counts = [int(count) for count in generator.choice([1, 2, 3, 5, 8], 3)]
+        if run * np.prod(counts) > 1000:
+            continue
+        gather = {"source_space": pair[0].value, "target_space": pair[1].value, "run": run}
+        gather |= {f"count{k}": count for k, count in enumerate(counts)} | {"index_size": size}
+        # So far do the indices reach.
+        reach = int(generator.integers(0, (areas[0][1] - areas[0][0]) // 2))
+        inner = (areas[0][0], areas[0][1] - reach)
+        placed = (
+            add_offsets(generator, gather, "source", counts, inner)
+            and add_offsets(generator, gather, "target", counts, areas[1])
+            and _add_indices(generator, gather, counts, areas[2], taken)
+            and _choose(generator, gather, reach, scratchpad)
+        )
+        if placed:
+            for address in addresses(gather):
+                taken[address : address + (1 << size)] = True
+            return gather
+        scratchpad[:] = before
+
+
+def _add_indices(
+    generator: np.random.Generator,
+    gather: Move,
+    counts: list[int],
+    area: tuple[int, int],
+    taken: NDArray[np.bool_],
+) -> bool:
+    """Choose where the indices are, most often one behind the other, at any address."""
+    size = 1 << gather["index_size"]
+    strides = [size, size * counts[0], size * counts[0] * counts[1]]
+    match generator.integers(4):
+        case 0:
+            strides[generator.integers(3)] = 0
+        case 1:
+            strides = [-stride for stride in strides]
+        case 2:
+            strides = [int(generator.choice([0, 3 * size, size + 1, 33, -40])) for _ in counts]
+    gather |= {f"index_stride{k}": stride for k, stride in enumerate(strides)}
+    places = offsets(gather, "index")
+    low, high = area[0] - min(places), area[1] - size - max(places)
+    if low > high:
+        return False
+    # Also at the very beginning or end.
+    gather["indices"] = int(generator.choice([low, high, *generator.integers(low, high + 1, 6)]))
+    return not any(taken[address : address + size].any() for address in addresses(gather))
+
+
+def _choose(
+    generator: np.random.Generator, gather: Move, reach: int, scratchpad: NDArray[np.uint8]
+) -> bool:
+    """Choose step, limit and indices, if they lead to offsets up to ``reach``."""
+    most = _LIMITS[gather["index_size"]]
+    last = len(addresses(gather)) - 1
+    if most >= 1 << 31 and generator.random() < 0.5:
+        # Any odd step has an inverse modulo 2^32: all bits of the product count.
+        step = int(generator.integers(1 << 31)) * 2 + 1
+        chosen = generator.integers(reach + 1, size=last + 1).tolist()
+        values = [offset * pow(step, -1, _WORD) % _WORD for offset in chosen]
+        values = [n if n < most else 0 for n in values]
+    else:
+        step = int(generator.choice([0, 1, gather["run"], int(generator.integers(1, 60))]))
+        highest = min(reach // step if step else most - 1, most - 1)
+        values = generator.integers(highest + 1, size=last + 1).tolist()
+        values[generator.integers(last + 1)] = highest
+    for run, n in enumerate(values):
+        put(gather, run, n, scratchpad)
+    found = indices(gather, scratchpad)  # others, if they overlap
+    # Just above the highest one, or far above all.
+    limit = int(generator.choice([max(found) + 1, _WORD - 1]))
+    gather |= {"step": step, "limit": limit}
+    return limit < _WORD and all(0 <= n < limit and n * step % _WORD <= reach for n in found)
+
+
+def spoil(
+    generator: np.random.Generator, gather: Move, kind: str, scratchpad: NDArray[np.uint8]
+) -> Move:
+    """Return a command with one fault, often in a late run; its indices may change."""
+    spaces = {
+        "memory_to_memory": (Space.MODEL, Space.ARENA),
+        "from_fill": (Space.FILL, Space.SCRATCHPAD),
+        "from_tables": (Space.TABLES, Space.SCRATCHPAD),
+        "to_tables": (Space.SCRATCHPAD, Space.TABLES),
+        "to_model": (Space.SCRATCHPAD, Space.MODEL),
+    }
+    if kind in spaces:
+        source, target = spaces[kind]
+        return gather | {"source_space": source.value, "target_space": target.value}
+    size, run = 1 << gather["index_size"], int(generator.integers(len(addresses(gather))))
+    match kind:
+        case "no_bytes":
+            return gather | {"run": 0}
+        case "index_begins" | "index_ends":
+            # The second run's.
+            edge = -1 if kind == "index_begins" else len(scratchpad) - size + 1
+            wide = {"count0": 2, "index_stride0": edge - gather["indices"]}
+            return gather | wide | {"count1": 1, "count2": 1}
+        case "source_far":
+            put(gather, run, 1, scratchpad)
+            return gather | {"limit": _WORD - 1, "step": 1 << 31}
+        case "target_far" | "n_and_target":
+            gather = gather | {"target": gather["target"] ^ 1 << 31}
+    match kind:
+        case "n_limit":
+            return gather | {"limit": max(indices(gather, scratchpad))}
+        case "n_and_target":
+            return gather | {"limit": 0}
+        case "n_negative":
+            put(gather, run, -1, scratchpad)
+        case "n_lowest":
+            put(gather, run, -1 << 8 * size - 1, scratchpad)
+        case "n_high":
+            high = 1 << int(generator.integers(32, 64))
+            put(gather, run, indices(gather, scratchpad)[run] + high, scratchpad)
+    return gather

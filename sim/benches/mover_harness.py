@@ -1,0 +1,184 @@
+"""The mover's bench: everything around a mover and its scratchpad, and what the mover wrote.
+
+The design is a mover on the ports behind the first of a scratchpad, whose first ones, ``reader``
+and ``writer``, are the bench's. Parameters: ``port``, ``vector``, ``scratchpad`` and ``tables``,
+its sizes; ``moves``, the length of the random runs.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from cocotb.triggers import RisingEdge
+from numpy.typing import NDArray
+
+from eightfold.isa import GATHER, MOVE, ErrorCode, Space
+from hw.scratchpad import Scratchpad
+from sim.benches.mover_commands import Move, encode
+from sim.benches.mover_memory import MemoryStub
+from sim.benches.support import parameters, stall_rng, start_clock_and_reset
+
+BASES = {Space.MODEL: 0x0001_2340, Space.ARENA: 0xFFFF_E000}
+SIZES = {Space.MODEL: 4801, Space.ARENA: 6003}
+
+PAYLOAD = 32 * max(MOVE.words, GATHER.words)
+"""Bits of the port for commands."""
+
+
+class MoverBench:
+    """Sends commands, plays everything around the mover, and keeps what it wrote.
+
+    Attributes
+    ----------
+    spaces
+        What the spaces hold now; of the scratchpad, what it held when last written or read back.
+    done, fault
+        Cycles in which they were 1.
+    code
+        What it was, of the last fault.
+    """
+
+    def __init__(self, dut: Any, latency: int = 5, stall: float = 0.0, busy: float = 0.0) -> None:
+        self.dut, self.stall, self.busy = dut, stall, busy
+        sizes = parameters()
+        self.port, self.vector = sizes["port"], sizes["vector"]
+        self.spaces = {
+            space: np.zeros(size, dtype=np.uint8)
+            for space, size in (
+                *SIZES.items(),
+                (Space.SCRATCHPAD, sizes["scratchpad"]),
+                (Space.TABLES, 1024 * sizes["tables"]),
+            )
+        }
+        regions = [self.spaces[space] for space in SIZES]
+        self.memory = MemoryStub(dut, self.port, [*BASES.values()], regions, latency, stall)
+        self.done: list[int] = []
+        self.fault: list[int] = []
+        self.code = ErrorCode.NONE
+        self.taken: list[int] = []
+        self.entries: list[int] = []
+        self.still = 0
+        self._rng, self._leftovers = stall_rng("bench"), stall_rng("leftovers")
+        self._commands: deque[int] = deque()
+        self._edge = RisingEdge(dut.clk)
+
+    @property
+    def cycle(self) -> int:
+        """Cycles so far."""
+        return self.memory.cycle
+
+    async def start(
+        self, generator: np.random.Generator, prepare: Callable[[], None] = lambda: None
+    ) -> None:
+        """Reset, and put random bytes everywhere, and what ``prepare`` makes of them."""
+        for name in ("engine__command__valid", "tables__ready", "writer__valid"):
+            getattr(self.dut, name).value = 0
+        self.dut.reader__request__valid.value = 0
+        for name, space in (("model", Space.MODEL), ("arena", Space.ARENA)):
+            getattr(self.dut, name).value = BASES[space] | SIZES[space] << 32
+        await start_clock_and_reset(self.dut)
+        for content in self.spaces.values():
+            content[:] = generator.integers(0, 256, len(content), dtype=np.uint8)
+        prepare()
+        content = self.spaces[Space.SCRATCHPAD]
+        bits = (len(content) - 1).bit_length()
+        self.dut.writer__valid.value = 1
+        for address in range(0, len(content), self.vector):
+            word = int.from_bytes(content[address : address + self.vector].tobytes(), "little")
+            mask = (1 << self.vector) - 1
+            self.dut.writer__payload.value = address | (mask | word << self.vector) << bits
+            await self._edge
+        self.dut.writer__valid.value = 0
+
+    async def read_scratchpad(self, addresses: range) -> NDArray[np.uint8]:
+        """Return the vectors at some addresses, one after the other."""
+        vectors: list[bytes] = []
+        latency = Scratchpad.READ_LATENCY  # answers to accesses before these come earlier
+        for step in range(len(addresses) + latency):
+            self.dut.reader__request__valid.value = int(step < len(addresses))
+            if step < len(addresses):
+                self.dut.reader__request__payload.value = addresses[step]
+            await self._edge
+            if step >= latency:
+                vectors.append(int(self.dut.reader__data.value).to_bytes(self.vector, "little"))
+        return np.frombuffer(b"".join(vectors), dtype=np.uint8)
+
+    async def check(self, expected: dict[Space, NDArray[np.uint8]]) -> None:
+        """Compare every space."""
+        content = self.spaces[Space.SCRATCHPAD]
+        content[:] = await self.read_scratchpad(range(0, len(content), self.vector))
+        for space, bytes_ in expected.items():
+            np.testing.assert_array_equal(self.spaces[space], bytes_, err_msg=space.name)
+
+    def send(self, move: Move) -> None:
+        """Queue a command; behind a short one is what the port had before."""
+        words = encode(move)
+        bits = self._leftovers.getrandbits(PAYLOAD) >> 32 * len(words) << 32 * len(words)
+        self._commands.append(bits | int.from_bytes(words.tobytes(), "little"))
+
+    async def step(self) -> None:
+        """Play one cycle."""
+        dut = self.dut
+        send = bool(self._commands) and not self._pauses(self.stall)
+        dut.engine__command__valid.value = int(send)
+        if send:
+            dut.engine__command__payload.value = self._commands[0]
+        # The bench's own accesses come first, and hold the mover up; they write nothing.
+        dut.reader__request__valid.value = int(self._pauses(self.busy))
+        dut.writer__valid.value = int(self._pauses(self.busy))
+        dut.writer__payload.value = 0
+        entry = not self._pauses(self.stall)
+        dut.tables__ready.value = int(entry)
+        self.memory.before_edge()
+        await self._edge
+        self.memory.after_edge()
+        if send and int(dut.engine__command__ready.value):
+            self._commands.popleft()
+            self.taken.append(self.cycle)
+        if int(dut.engine__done.value):
+            self.done.append(self.cycle)
+        if int(dut.engine__fault.value):
+            self.fault.append(self.cycle)
+            self.code = ErrorCode(int(dut.engine__code.value))
+        if entry and int(dut.tables__valid.value):
+            self._store_entry(int(dut.tables__payload.value))
+        self.still = 0 if int(dut.moving.value) else self.still + 1
+
+    async def run(self, until: int, limit: int = 3000) -> None:
+        """Play until so many commands are done.
+
+        Raises
+        ------
+        TimeoutError
+            If nothing moves, or a fault comes.
+        """
+        while len(self.done) < until:
+            await self.step()
+            if self.fault or self.still > limit:
+                raise TimeoutError(f"fault={self.fault}, done={len(self.done)} of {until}")
+
+    def _pauses(self, probability: float) -> bool:
+        return bool(probability) and self._rng.random() < probability
+
+    def _store_entry(self, word: int) -> None:
+        bits = (len(self.spaces[Space.TABLES]) // 4 - 1).bit_length()
+        index, value = word & ((1 << bits) - 1), word >> bits
+        entry = np.frombuffer(value.to_bytes(4, "little"), dtype=np.uint8)
+        self.spaces[Space.TABLES][4 * index : 4 * index + 4] = entry
+        self.entries.append(self.cycle)
+
+
+def area(bench: MoverBench, space: Space, half: int | None) -> tuple[int, int]:
+    """Return a half of a space, or all of it where commands only read or only write it."""
+    if space == Space.FILL:
+        return 0, 1 << 31
+    size = len(bench.spaces[space])
+    if half is None or space in (Space.MODEL, Space.TABLES):
+        return 0, size
+    return (half * size) // 2, ((half + 1) * size) // 2
+
+
+def copies(spaces: dict[Space, NDArray[np.uint8]]) -> dict[Space, NDArray[np.uint8]]:
+    """Return the spaces' content, to be changed."""
+    return {space: content.copy() for space, content in spaces.items()}
