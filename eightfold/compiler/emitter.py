@@ -142,15 +142,67 @@ class Emitter:
             "source": source[1],
             "target": target[1],
             "run": run,
-            **{f"count{i}": 1 for i in range(4)},
+            **_loop_fields(4, loops, "source_stride", "target_stride"),
         }
-        for i, (count, step, target_step) in enumerate(reversed(loops)):
-            fields |= {f"count{i}": count, f"source_stride{i}": step}
-            fields[f"target_stride{i}"] = target_step
         reads = _span(source, run, [(count, step) for count, step, _ in loops])
         writes = _span(target, run, [(count, step) for count, _, step in loops])
         fixed = source[0] in (Space.FILL, Space.MODEL)
         self._issue(isa.MOVE, fields, Engine.MOVER, () if fixed else (reads,), (writes,))
+
+    def gather(
+        self,
+        source: tuple[Space, int],
+        target: tuple[Space, int],
+        run: int,
+        loops: Iterable[tuple[int, int, int, int]] = (),
+        *,
+        indices: int,
+        index_bytes: int,
+        limit: int,
+        step: int,
+    ) -> None:
+        """Copy runs from ``source + n * step``, n being the index of each, in [0, limit).
+
+        ``loops`` are (count, source stride, target stride, index stride), outermost first; they
+        are dropped, joined and split as in `move`. ``indices`` is the scratchpad address of the
+        first index, a signed integer of 1, 2, 4 or 8 bytes. All that n may lead to is read.
+        """
+        remaining = [loop for loop in loops if loop[0] > 1]
+        while remaining and remaining[-1][1:] == (run, run, 0) and run * remaining[-1][0] < 1 << 24:
+            run *= remaining.pop()[0]
+        if len(remaining) > 3 or any(loop[0] >= 1 << 16 for loop in remaining):
+            (count, source_step, target_step, index_step), *inner = remaining
+            for i in range(count):
+                self.gather(
+                    (source[0], source[1] + i * source_step),
+                    (target[0], target[1] + i * target_step),
+                    run,
+                    inner,
+                    indices=indices + i * index_step,
+                    index_bytes=index_bytes,
+                    limit=limit,
+                    step=step,
+                )
+            return
+        fields = {
+            "source_space": source[0].value,
+            "target_space": target[0].value,
+            "index_size": index_bytes.bit_length() - 1,
+            "source": source[1],
+            "target": target[1],
+            "run": run,
+            "step": step,
+            "limit": limit,
+            "indices": indices,
+            **_loop_fields(3, remaining, "source_stride", "target_stride", "index_stride"),
+        }
+        chosen = [(count, stride) for count, stride, _, _ in remaining] + [(max(1, limit), step)]
+        looked_up = [(count, stride) for count, _, _, stride in remaining]
+        reads = [_span((Space.SCRATCHPAD, indices), index_bytes, looked_up)]
+        if source[0] != Space.MODEL:
+            reads.append(_span(source, run, chosen))
+        writes = _span(target, run, [(count, stride) for count, _, stride, _ in remaining])
+        self._issue(isa.GATHER, fields, Engine.MOVER, tuple(reads), (writes,))
 
     def table(self, entries: np.ndarray) -> int:
         """Return the number of the table with 256 int32 entries, loaded unless it is there.
@@ -201,6 +253,18 @@ class Emitter:
                 writes=writes,
             )
         )
+
+
+def _loop_fields(levels: int, loops: Sequence[tuple[int, ...]], *strides: str) -> dict[str, int]:
+    """Return counts and strides of loops (count, a step for each of ``strides``), outermost first.
+
+    Loops that are not there run once.
+    """
+    fields = {f"count{i}": 1 for i in range(levels)}
+    for i, (count, *steps) in enumerate(reversed(loops)):
+        fields[f"count{i}"] = count
+        fields |= {f"{name}{i}": step for name, step in zip(strides, steps, strict=True)}
+    return fields
 
 
 def _span(start: tuple[Space, int], run: int, loops: list[tuple[int, int]]) -> Interval:

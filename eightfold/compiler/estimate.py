@@ -10,7 +10,8 @@ order when their tokens are there, and says when each is done:
 - `estimate_matrix`: passes, of ``max(vectors, words of the next buffer)`` cycles at least;
 - `estimate_moves`: runs cut into beats; `estimate_vector`: chunks of elements.
 
-The hardware's latencies are in `estimate_timing`. Nothing depends on the values of tensors.
+The hardware's latencies are in `estimate_timing`. Nothing depends on the values of tensors: of a
+GATHER, each index is taken for one more than the one before.
 """
 
 from eightfold.compiler import estimate_timing as timing
@@ -66,12 +67,13 @@ def estimate_commands(compiled: Compiled) -> tuple[dict[int, int], int]:
     weights = WeightBuffers(clock, config, memory.read)
     parameters = ParameterBanks(clock, config, memory.read)
     finish = sequencer.finish
+    matrix = Matrix(clock, config, (weights, parameters), memory.scratchpad, finish)
     units = {
-        Opcode.MOVE: Mover(clock, config, memory, finish),
-        Opcode.MATRIX: Matrix(clock, config, (weights, parameters), memory.scratchpad, finish),
-        Opcode.VECTOR: Vector(clock, config, memory.scratchpad, finish),
-        Opcode.WEIGHTS: weights,
-        Opcode.PARAMETERS: parameters,
+        (Opcode.MOVE, Opcode.GATHER): Mover(clock, config, memory, finish),
+        (Opcode.MATRIX,): matrix,
+        (Opcode.VECTOR,): Vector(clock, config, memory.scratchpad, finish),
+        (Opcode.WEIGHTS,): weights,
+        (Opcode.PARAMETERS,): parameters,
     }
     sequencer.begin(memory.read, units)
     clock.run()

@@ -157,6 +157,7 @@ class Flow:
 class Traffic:
     """Accesses to the scratchpad of those who go before the matrix engine."""
 
+    index_reads: Flow = field(default_factory=Flow)
     mover_reads: Flow = field(default_factory=Flow)
     mover_writes: Flow = field(default_factory=Flow)
     vector_reads: Flow = field(default_factory=Flow)
@@ -164,7 +165,8 @@ class Traffic:
 
     def reads(self, cycle: int) -> int:
         """Return the reads up to a cycle."""
-        return self.mover_reads.until(cycle) + self.vector_reads.until(cycle)
+        flows = self.index_reads, self.mover_reads, self.vector_reads
+        return sum(flow.until(cycle) for flow in flows)
 
     def writes(self, cycle: int) -> int:
         """Return the writes up to a cycle."""

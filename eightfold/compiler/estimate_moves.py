@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
+from eightfold import isa
 from eightfold.compiler import estimate_timing as timing
 from eightfold.compiler.emitter import Issued
 from eightfold.compiler.estimate_clock import Change, Clock, Process
@@ -33,7 +34,10 @@ class Piece:
 
 
 class Move:
-    """A command as the mover sees it: runs of units, which memory has at multiples of its port."""
+    """A command as the mover sees it: runs of units, which memory has at multiples of its port.
+
+    The first index of a GATHER counts as 0, each one behind it as one more, modulo its limit.
+    """
 
     def __init__(self, index: int, command: Issued, config: AcceleratorConfig, taken: int) -> None:
         f = command.fields
@@ -45,15 +49,35 @@ class Move:
         self.unit = config.port if memory else config.vector
         side = "target" if self.to_memory else "source"
         self._start, self._run = f.get(side, 0) if memory else 0, f["run"]
-        self._counts = [f[f"count{i}"] for i in reversed(range(4))]
+        self._counts = [f.get(f"count{i}", 1) for i in reversed(range(4))]
         self._strides = [f.get(f"{side}_stride{i}", 0) if memory else 0 for i in reversed(range(4))]
+        self.gathers = command.command is isa.GATHER
+        self._limit, self._step = 1, 0
+        if self.gathers and self.from_memory:
+            self._limit, self._step = max(1, f["limit"]), f["step"]
+        self._fields, self._vector = f, config.vector
 
     def runs(self) -> Iterator[list[tuple[int, int]]]:
         """Yield each run's pieces: units, and the bytes in them."""
-        for place in product(*map(range, self._counts)):
+        for number, place in enumerate(product(*map(range, self._counts))):
             strides = zip(place, self._strides, strict=True)
             start = self._start + sum(i * stride for i, stride in strides)
+            start += number % self._limit * self._step
             yield list(self._pieces(start, start + self._run))
+
+    def index_reads(self) -> Iterator[int]:
+        """Yield the scratchpad's reads for each run's index, if it has one: of a window, or none.
+
+        See `hw.mover_indices.Indices`.
+        """
+        f, before = self._fields, None
+        size, window = 1 << f.get("index_size", 0), max(timing.GATHER_WINDOW, self._vector)
+        strides = [f.get(f"index_stride{i}", 0) for i in reversed(range(4))]
+        for place in product(*map(range, self._counts)):
+            distance = sum(i * stride for i, stride in zip(place, strides, strict=True))
+            start = distance if distance % size else distance // window * window
+            yield window // self._vector if start != before else 0
+            before = start
 
     def _pieces(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         burst = timing.BURST * self.unit
@@ -83,7 +107,7 @@ class Mover:
         self._requests: deque[tuple[int, int]] = deque()
         self._arrivals: deque[int] = deque()  # of bursts
         self._writes = self._done = 0
-        self._runs: deque[tuple[Move, int, list[tuple[int, int]], bool]] = deque()
+        self._runs: deque[tuple[Move, int, list[tuple[int, int]], int, bool]] = deque()
         self._sent, self._loaded, self._left = Change(clock), Change(clock), 0
         clock.start(self._walk())
         clock.start(self._ask())
@@ -91,7 +115,7 @@ class Mover:
         clock.start(self._write())
 
     def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
-        """Take a MOVE command."""
+        """Take a MOVE or GATHER command."""
         while self._move:
             yield self._changed
         taken = max(cycle, self._free)
@@ -104,13 +128,17 @@ class Mover:
         while True:
             while not self._move:
                 yield self._changed
-            move, step = self._move, self._move.taken + timing.MOVE_RUN - 1
-            runs = list(move.runs())
+            move = self._move
+            begin = timing.GATHER_OFFSET if move.gathers else timing.MOVE_RUN - 1
+            step, runs = move.taken + begin, list(move.runs())
+            reads = list(move.index_reads()) if move.gathers else [0] * len(runs)
+            meanwhile = [*reads[timing.GATHER_AHEAD :], *[0] * len(runs)]
             for number, pieces in enumerate(runs):
                 while len(self._runs) >= timing.MOVE_RUNS:
                     yield self._loaded
-                step = max(step + 1, self._left)
-                self._runs.append((move, step, pieces, number == len(runs) - 1))
+                step = max(step + max(1, reads[number]), self._left)
+                last = number == len(runs) - 1
+                self._runs.append((move, step, pieces, meanwhile[number], last))
                 self._sent.tell()
             self._move, self._free = None, step + timing.MOVE_COMMAND
             self._changed.tell()
@@ -121,12 +149,15 @@ class Mover:
         while True:
             while not self._runs:
                 yield self._sent
-            move, step, pieces, final = self._runs[0]
+            move, step, pieces, reads, final = self._runs[0]
             cycle = max(cycle, step + timing.MOVE_CUT - 1)
             yield cycle
             self._runs.popleft()
             self._left = self.clock.now
             self._loaded.tell()
+            if reads:
+                self.memory.scratchpad.index_reads.add(self.clock.now, reads, reads)
+                cycle += reads if move.from_scratchpad else 0
             for place, (units, size) in enumerate(pieces):
                 yield cycle + 1
                 yield from self._wait(move, units)

@@ -1,5 +1,6 @@
 """Cycles of the sequencer: when each command is there, and when it has its tokens."""
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -17,7 +18,7 @@ WORD = 4
 
 
 class Unit(Protocol):
-    """What executes the commands of one opcode."""
+    """What executes the commands of some opcodes."""
 
     def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
         """Return when a command that is offered in ``cycle`` is taken."""
@@ -43,21 +44,24 @@ class Queue:
         self.capacity, self._unit, self._start = capacity, unit, start
         self._accepted: deque[tuple[int, Issued, int]] = deque()
         self._more, self._moved = Change(clock), Change(clock)
-        self._words = 0
+        self._words, self._ends = 0, [0]  # words that came, and those up to each command's end
         self._taken: list[int] = []  # when each command was taken
         clock.start(self._serve())
 
     def room(self, words: int, size: int) -> Process[int]:
         """Return the cycle from which on the last of some words of a command has a place."""
+        if self._words == self._ends[-1]:
+            self._ends.append(self._words + size)
         self._words += words
-        number, place = divmod(self._words - self.capacity - 1, size)
+        word = self._words - self.capacity - 1
         # The word that must have left is one of command ``number``, which takes the place of the
         # one before when that is taken.
+        number = bisect_right(self._ends, word) - 1
         if number < 1:
             return 0
         while len(self._taken) < number:
             yield self._moved
-        return self._taken[number - 1] + place + 2
+        return self._taken[number - 1] + word - self._ends[number] + 2
 
     def accept(self, index: int, command: Issued, cycle: int) -> None:
         """Take a command whose last word came in ``cycle``."""
@@ -99,12 +103,12 @@ class Sequencer:
         self._changed = Change(clock)
         self._ends = {engine: deque([0] * timing.FLIGHT) for engine in Engine}
 
-    def begin(self, port: ReadPort, units: Mapping[Opcode, Unit]) -> None:
-        """Start a run."""
-        queues = {
-            opcode: Queue(self.clock, self.config.command_queue, unit, self._may_start)
-            for opcode, unit in units.items()
-        }
+    def begin(self, port: ReadPort, units: Mapping[tuple[Opcode, ...], Unit]) -> None:
+        """Start a run; ``units`` by the commands that they execute."""
+        queues: dict[Opcode, Queue] = {}
+        for opcodes, unit in units.items():
+            queue = Queue(self.clock, self.config.command_queue, unit, self._may_start)
+            queues |= dict.fromkeys(opcodes, queue)
         fetch = Fetch(self.clock, port, timing.COMMAND_BEATS, self.config.port // WORD)
         fetch.begin(timing.BEGIN, 0, sum(command.command.words for command in self.issued))
         self.clock.start(self._dispatch(fetch, queues))

@@ -154,6 +154,16 @@ MOVE_BEATS = 64
 MOVE_UNITS = 64
 """hw.mover_units: units on their way."""
 
+GATHER_OFFSET = 4 + SCRATCHPAD + 6 + QUEUE
+"""hw.mover_indices.Indices.LATENCY: from a command to its first offset."""
+
+GATHER_WINDOW = 8
+"""hw.mover_indices.INDEX: bytes that are read for an index, at least."""
+
+GATHER_AHEAD = MOVE_RUNS + SCRATCHPAD + 6 + QUEUE + 1
+"""hw.mover_indices, hw.mover_runs: how many runs later the index is that is read while a run is
+cut: the runs and the offsets that wait."""
+
 TABLE_ENTRY = 4
 """Bytes of a table's entry; one is written per cycle."""
 

@@ -6,7 +6,7 @@ import pytest
 from eightfold.compiler import estimate_timing as timing
 from eightfold.compiler.estimate_clock import Change, Clock, Process
 from eightfold.config import PRESETS
-from hw import mover, ports
+from hw import mover, mover_indices, ports
 from hw.command_fetch import CommandFetch
 from hw.command_queue import CommandQueue
 from hw.credit import CreditQueue
@@ -44,6 +44,8 @@ def test_constants_are_those_of_the_hardware(config: str) -> None:
         "REVISIT": (timing.REVISIT, PartialSums.REVISIT),
         "array_latency": (timing.array_latency(sizes), latency(sizes)),
         "MOVE_BEATS": (timing.MOVE_BEATS, mover.BEATS),
+        "GATHER_OFFSET": (timing.GATHER_OFFSET, mover_indices.Indices.LATENCY),
+        "GATHER_WINDOW": (timing.GATHER_WINDOW, mover_indices.INDEX),
         "VECTOR_LANE": (timing.VECTOR_LANE, VectorLane.LATENCY),
         "VECTOR_AHEAD": (timing.VECTOR_AHEAD, VectorReader.DEPTH),
         "ROW_EXTREME": (timing.ROW_EXTREME + levels, rows.extreme_cycle),
