@@ -171,18 +171,37 @@ def gather(
     RejectedError
         If an index is negative or too large, or axis or batch dimensions do not fit.
     """
-    if not -x.ndim <= axis < x.ndim:
-        raise RejectedError(f"axis {axis} of rank {x.ndim}")
-    place = axis % x.ndim
-    batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
-    if not 0 <= batch <= min(place, indices.ndim):
-        raise RejectedError(f"batch_dims {batch_dims} at axis {axis}, indices {indices.shape}")
-    if x.shape[:batch] != indices.shape[:batch]:
-        raise RejectedError(f"batches {x.shape[:batch]} and {indices.shape[:batch]} differ")
-    if indices.size and not (indices.min() >= 0 and indices.max() < x.shape[place]):
-        raise RejectedError(f"an index must be in 0..{x.shape[place] - 1}")
+    place, batch = checked_gather(x.shape, indices.shape, axis, batch_dims, indices)
     lead, inner = x.shape[:batch], x.shape[batch:place]
     result = np.empty((*lead, *inner, *indices.shape[batch:], *x.shape[place + 1 :]), x.dtype)
     for where in np.ndindex(*lead):
         result[where] = x[where].take(indices[where], axis=place - batch)
     return result
+
+
+def checked_gather(
+    shape: tuple[int, ...],
+    indices_shape: tuple[int, ...],
+    axis: int,
+    batch_dims: int,
+    indices: NDArray[np.signedinteger] | None = None,
+) -> tuple[int, int]:
+    """Return axis and batch dimensions of `gather`, counted from the front.
+
+    Raises
+    ------
+    RejectedError
+        As `gather`; of indices that are not given only the shape is checked.
+    """
+    rank, index_rank = len(shape), len(indices_shape)
+    if not -rank <= axis < rank:
+        raise RejectedError(f"axis {axis} of rank {rank}")
+    place = axis % rank
+    batch = batch_dims + index_rank if batch_dims < 0 else batch_dims
+    if not 0 <= batch <= min(place, index_rank):
+        raise RejectedError(f"batch_dims {batch_dims} at axis {axis}, indices {indices_shape}")
+    if shape[:batch] != indices_shape[:batch]:
+        raise RejectedError(f"batches {shape[:batch]} and {indices_shape[:batch]} differ")
+    if indices is not None and np.any((indices < 0) | (indices >= shape[place])):
+        raise RejectedError(f"an index must be in 0..{shape[place] - 1}")
+    return place, batch

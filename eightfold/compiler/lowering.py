@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from eightfold.compiler import (
+    lower_gather,
     lower_movement,
     lower_pointwise,
     lower_reduction,
@@ -16,6 +17,7 @@ from eightfold.compiler.alias import Alias
 from eightfold.compiler.bilinear import Bilinear
 from eightfold.compiler.call import Call
 from eightfold.compiler.channels import CompileError
+from eightfold.compiler.gather import Gather
 from eightfold.compiler.movement import Movement
 from eightfold.compiler.pointwise import Pointwise
 from eightfold.compiler.reduction import Reduction
@@ -28,7 +30,7 @@ from eightfold.model import Graph, Operator
 from golden.errors import SpecError
 from golden.quantization import Reference
 
-Step = Alias | Windowed | Pointwise | ScaledRows | Reduction | Bilinear | Movement
+Step = Alias | Windowed | Pointwise | ScaledRows | Reduction | Bilinear | Gather | Movement
 """What writes one tensor, the graph's or a temporary."""
 
 
@@ -89,6 +91,7 @@ METHODS: dict[str, Callable[[Call], Step | tuple[Step, ...]]] = {
     "CONV_2D": lower_windowed.conv_2d,
     "DEPTHWISE_CONV_2D": lower_windowed.depthwise_conv_2d,
     "FULLY_CONNECTED": lower_windowed.fully_connected,
+    "GATHER": lower_gather.gather,
     "L2_NORMALIZATION": lower_rows.l2_normalization,
     "LOG_SOFTMAX": lower_rows.log_softmax,
     "MAXIMUM": lower_pointwise.maximum,

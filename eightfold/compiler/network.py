@@ -10,6 +10,7 @@ from eightfold.compiler.alias import Alias
 from eightfold.compiler.bilinear import Bilinear
 from eightfold.compiler.channels import CompileError
 from eightfold.compiler.emitter import Emitter, Issued
+from eightfold.compiler.gather import Gather
 from eightfold.compiler.lowering import Lowered, Step
 from eightfold.compiler.memory import Block, allocate, plan
 from eightfold.compiler.program import Program
@@ -116,7 +117,7 @@ class _NetworkCompiler:
         always = {
             n: step.room(config)
             for n, step in enumerate(steps)
-            if isinstance(step, Windowed | Bilinear)
+            if isinstance(step, Windowed | Bilinear | Gather)
         }
         together, uses = program.in_place(blocks), program.uses()
         layout = plan(blocks, together, self.rooms, always, uses, config.scratchpad)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from eightfold.compiler.alias import Alias
+from eightfold.compiler.gather import Gather
 from eightfold.compiler.lowering import Lowered
 from eightfold.compiler.memory import Block
 from eightfold.compiler.movement import Movement
@@ -100,7 +101,7 @@ class Program:
             for storage in map(self.storage, touched):
                 spans.setdefault(storage, []).append(number)
                 only = copied_only.get(storage, self.constant(storage))
-                copied_only[storage] = only and isinstance(step, Movement)
+                copied_only[storage] = only and isinstance(step, Movement | Gather)
         return {
             storage: Block(self.size(storage), steps[0], steps[-1])
             for storage, steps in spans.items()

@@ -199,12 +199,14 @@ def spoil(
         "memory_to_memory": (Space.MODEL, Space.ARENA),
         "from_fill": (Space.FILL, Space.SCRATCHPAD),
         "from_tables": (Space.TABLES, Space.SCRATCHPAD),
-        "to_tables": (Space.SCRATCHPAD, Space.TABLES),
+        "to_tables": (Space.SCRATCHPAD, Space.TABLES),  # at multiples of 4, as MOVE may
         "to_model": (Space.SCRATCHPAD, Space.MODEL),
     }
     if kind in spaces:
         source, target = spaces[kind]
-        return gather | {"source_space": source.value, "target_space": target.value}
+        aligned = {f"{name}_stride{k}": 4 * k for name in ("source", "target") for k in range(3)}
+        aligned |= {"run": 4, "source": 40, "target": 80, "step": 0}
+        return gather | aligned | {"source_space": source.value, "target_space": target.value}
     size, run = 1 << gather["index_size"], int(generator.integers(len(addresses(gather))))
     match kind:
         case "no_bytes":

@@ -40,6 +40,7 @@ OPERATORS = (
     "BATCH_TO_SPACE_ND",
     "DEPTH_TO_SPACE",
     "EQUAL",
+    "GATHER",
     "GREATER",
     "GREATER_EQUAL",
     "HARD_SWISH",
