@@ -46,7 +46,7 @@ class Im2col:
     def pays(self, config: AcceleratorConfig) -> bool:
         """Return whether strips save cycles, and leave most of the scratchpad."""
         kernel = self.kernel
-        if kernel.rows.dilation > 1 or kernel.columns.dilation > 1:
+        if kernel.rows.dilation != 1 or kernel.columns.dilation != 1:
             return False
         positions = kernel.rows.outputs * kernel.columns.outputs
         groups = -(-kernel.outputs // config.lanes)

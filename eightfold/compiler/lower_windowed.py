@@ -25,6 +25,7 @@ from golden.rounding import ROUNDINGS
 def conv_2d(call: Call) -> Convolution:
     """Lower CONV_2D; few output channels share a pass with their neighbours' columns."""
     weights, bias = call.weights()
+    call.check_accepted()
     geometry = call.geometry(weights.shape[1:3])
     parameters = call.pairs(weights.reshape(len(weights), -1), bias)
     fill = call.zero_point(call.input(0))
@@ -35,6 +36,7 @@ def conv_2d(call: Call) -> Convolution:
 def depthwise_conv_2d(call: Call) -> Windowed:
     """Lower DEPTHWISE_CONV_2D; with a multiplier, a convolution with a group per channel."""
     weights, bias = call.weights()
+    call.check_accepted()
     geometry = call.geometry(weights.shape[1:3])
     flat = weights[0].reshape(-1, weights.shape[3]).T
     parameters = call.pairs(flat, bias)
@@ -48,12 +50,17 @@ def depthwise_conv_2d(call: Call) -> Windowed:
 
 
 def fully_connected(call: Call) -> Convolution:
-    """Lower FULLY_CONNECTED to a 1x1 window; a column is a row of the batch."""
+    """Lower FULLY_CONNECTED to a window of one pixel; a column is a row of the batch.
+
+    Weights less their zero point may need nine bits: then the window looks at the pixel more than
+    once, each time with an int8 part of them.
+    """
     weights, bias = call.weights()
+    call.check_accepted(images=None)
     quantizations = call.quantizations()
     inputs, filters, output = quantizations
-    if filters.scale.size == 1 and filters.zero_point[0] != 0:
-        raise CompileError(f"weights have the zero point {filters.zero_point[0]}, not 0")
+    if filters.scale.size == 1:  # per channel, the kernels take no notice of zero points
+        weights = weights.astype(np.int64) - filters.zero_point[0]
     outputs, size = weights.shape
     batch = prod(call.input(0).shape) // size
     folded = folded_bias(weights, bias, inputs.per_tensor()[1])
@@ -66,17 +73,26 @@ def fully_connected(call: Call) -> Convolution:
             call.bounds(),
             reachable(weights, folded),
         )
+    parts = int8_parts(weights)
     return Convolution(
         source=call.input(0).index,
         target=call.output.index,
         source_shape=(1, 1, batch, size),
         target_shape=(1, 1, batch, outputs),
-        rows=Axis(size=1, outputs=1),
+        rows=Axis(size=1, kernel=len(parts), dilation=0, outputs=1),
         columns=Axis(size=batch, outputs=batch),
-        weights=weights.reshape(outputs, 1, 1, size),
+        weights=np.stack(parts, axis=1)[:, :, None],
         parameters=call.channels({"bias": folded, **fields}),
         fill=0,
     )
+
+
+def int8_parts(values: np.ndarray) -> list[np.ndarray]:
+    """Return as few int8 arrays as possible, at least one, whose sum is ``values``."""
+    parts = [np.clip(values, -128, 127)]
+    while np.any(rest := values - sum(parts)):
+        parts.append(np.clip(rest, -128, 127))
+    return [part.astype(np.int8) for part in parts]
 
 
 def average_pool_2d(call: Call) -> SumPool:
