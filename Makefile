@@ -16,7 +16,7 @@ SEED ?= 0
 MODELS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-long check verilog synth figures clean
+.PHONY: help setup run test test-long lint check verilog synth figures clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | \
@@ -52,10 +52,12 @@ test-long: $(SETUP) ## CASES=3000 models per operator in golden, RTL_MODELS=500 
 		tests/eightfold/test_random_networks.py tests/sim/test_random_networks_on_rtl.py \
 		tests/sim/test_operators_on_rtl.py
 
-check: $(SETUP) ## format, lint, types and the fast tests; passes on every commit
-	@$(BIN)/ruff format --check --quiet . || { echo "make check: run .venv/bin/ruff format" >&2; exit 1; }
+lint: $(SETUP) ## format, lint and types
+	@$(BIN)/ruff format --check --quiet . || { echo "make lint: run .venv/bin/ruff format" >&2; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/pyright
+
+check: lint ## lint and the fast tests; passes on every commit
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" --quiet
 
 verilog: $(SETUP) ## Verilog of every unit, and of the accelerator at each preset, into build/verilog
