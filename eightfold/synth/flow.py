@@ -10,11 +10,12 @@ from typing import Any
 
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
-from eightfold.synth import absorb, carry, ports
+from eightfold.synth import absorb, carry, parts, ports
 from eightfold.synth.absorb import absorb_registers
-from eightfold.synth.area import area_of, cells_of
+from eightfold.synth.area import Area, area_of, cells_of
 from eightfold.synth.carry import free_carry_chains
 from eightfold.synth.device import Device
+from eightfold.synth.parts import parts_of
 from eightfold.synth.ports import register_ports
 from eightfold.synth.report import SynthesisResult, Timing, timing_of
 from eightfold.synth.tools import Stage, run_tool, tool_version
@@ -107,6 +108,7 @@ def run_synthesis(
         speed=speed if routed else None,
         cells=area["cells"],
         area=area_of(area["cells"], family),
+        parts={name: Area(**figures) for name, figures in area["parts"].items()},
         timing=timing,
         target_mhz=device.mhz if routed else None,
         seconds=area["seconds"],
@@ -123,7 +125,9 @@ def digest_of(*parts: str) -> str:
 
 def _own_steps() -> list[str]:
     """Return the source of the steps between the tools, as part of the keys."""
-    return [Path(str(m.__file__)).read_text(encoding="utf-8") for m in (absorb, carry, ports)]
+    return [
+        Path(str(m.__file__)).read_text(encoding="utf-8") for m in (absorb, carry, parts, ports)
+    ]
 
 
 def _kept(path: Path, key: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -157,10 +161,16 @@ def _synthesize(verilog: str, device: Device, folder: Path, stage: Stage) -> dic
         free_carry_chains(netlist)
         (folder / "netlist.json").write_text(json.dumps(netlist), encoding="utf-8")
     cells = cells_of(netlist)
+    shares = {name: asdict(area) for name, area in parts_of(netlist, device.family).items()}
     if device.nextpnr:
         register_ports(netlist, device.clock)
         (folder / "registered.json").write_text(json.dumps(netlist), encoding="utf-8")
-    return {"cells": cells, "seconds": round(seconds, 1), "warnings": warnings}
+    return {
+        "cells": cells,
+        "parts": shares,
+        "seconds": round(seconds, 1),
+        "warnings": warnings,
+    }
 
 
 def _nextpnr_options(device: Device, speed: int, seed: int) -> list[str]:

@@ -10,7 +10,7 @@ from rich.console import Console
 from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.synth.flow import digest_of, run_synthesis
 from eightfold.synth.report import SynthesisResult
-from eightfold.synth.table import markdown_table, write_between_markers
+from eightfold.synth.table import document_part, markdown_table, write_between_markers
 from eightfold.verilog import unit_verilog
 
 
@@ -95,7 +95,7 @@ def main_jobs(
             results.append(result)
             everything = _keep(out, result)
     if docs is not None:
-        write_between_markers(docs, markdown_table(filter(_is_current, everything)))
+        write_between_markers(docs, document_part(filter(_is_current, everything)))
     _print(console, results)
     return results
 

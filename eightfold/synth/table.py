@@ -6,6 +6,7 @@ from pathlib import Path
 
 from eightfold.errors import InputError
 from eightfold.markers import replace_between
+from eightfold.synth.parts import parts_table
 from eightfold.synth.report import SynthesisResult
 
 PART = "synthesis table"
@@ -40,6 +41,18 @@ def markdown_table(results: Iterable[SynthesisResult]) -> str:
         lines.append(f"| {' | '.join(columns)} |")
     tools = sorted({tool for row in rows for tool in row.tools})
     return "\n".join([*lines, "", f"Measured with {', '.join(tools)}."]) + "\n"
+
+
+def document_part(results: Iterable[SynthesisResult]) -> str:
+    """Return what a document shows: the table, and the components of routed accelerators."""
+    rows = list(results)
+    parts = [
+        f"\nComponents of the accelerator, {row.config_name}, on {row.device}:\n\n"
+        f"{parts_table(row.parts)}"
+        for row in rows
+        if row.unit == "accelerator" and row.timing
+    ]
+    return "".join([markdown_table(rows), *parts])
 
 
 def write_between_markers(path: Path, table: str) -> None:

@@ -19,7 +19,9 @@ from eightfold.synth import (
 )
 from eightfold.synth.area import Area, area_of, cells_of
 from eightfold.synth.flow import digest_of
+from eightfold.synth.parts import parts_of, parts_table
 from eightfold.synth.report import Timing, timing_of
+from eightfold.synth.table import document_part
 from eightfold.synth.tools import warnings_in
 from hw.units import UNITS
 
@@ -37,6 +39,7 @@ def result(unit: str = "lane", mhz: tuple[float, ...] = (171.2, 160.4, 165.8)) -
         speed=6,
         cells={"LUT4": 10, "TRELLIS_FF": 3},
         area=Area(luts=10, lut4_equivalents=10, ffs=3, dsps=0, rams=0),
+        parts={"": Area(luts=10, lut4_equivalents=10, ffs=3, dsps=0, rams=0)},
         timing={
             seed: Timing(mhz=clock, path="a.Q to b.DI", seconds=7.0, warnings=("odd",))
             for seed, clock in enumerate(mhz, start=1)
@@ -175,6 +178,29 @@ def test_page_without_markers_is_refused(tmp_path: Path, text: str | None) -> No
         page.write_text(text)
     with pytest.raises(InputError, match=r"page\.md: "):
         write_between_markers(page, "new\n")
+
+
+def cell(kind: str) -> dict[str, str]:
+    return {"type": kind}
+
+
+def test_components_are_told_by_the_names_of_their_cells() -> None:
+    cells = {f"engine.lane{i}.sum.x_{i}": cell("LUT4") for i in range(90)}
+    cells |= {f"engine.lane{i}.y": cell("TRELLIS_FF") for i in range(2)}
+    cells |= {"engine.z": cell("MULT18X18D"), "w": cell("CCU2C"), "$auto$1": cell("LUT4")}
+    cells |= {f"mover.runs.{i}": cell("LUT4") for i in range(7)}
+    netlist = {"modules": {"unit": {"attributes": {"top": "1"}, "cells": cells}}}
+    parts = parts_of(netlist, "ecp5")
+    assert list(parts) == ["", "engine", "engine.lane*", "mover", "mover.runs"]
+    assert parts["engine.lane*"] == Area(luts=90, lut4_equivalents=90, ffs=2, dsps=0, rams=0)
+    assert parts["engine"].dsps == 1
+    assert parts[""].lut4_equivalents == 100
+    assert parts_table(parts).splitlines()[4] == "| &emsp;lane* | 90 | 2 | 0 | 0 |"
+
+
+def test_the_document_shows_the_components_of_an_accelerator_only() -> None:
+    assert "whole" not in document_part([result("lane")])
+    assert "| whole | 10 | 3 | 0 | 0 |" in document_part([result("accelerator")])
 
 
 def test_page_in_docs_has_the_markers(tmp_path: Path) -> None:
