@@ -10,11 +10,12 @@ from typing import Any
 
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
-from eightfold.synth import absorb, carry, parts, ports
+from eightfold.synth import absorb, carry, fold, parts, ports
 from eightfold.synth.absorb import absorb_registers
 from eightfold.synth.area import Area, area_of, cells_of
 from eightfold.synth.carry import free_carry_chains
 from eightfold.synth.device import Device
+from eightfold.synth.fold import fold_luts
 from eightfold.synth.parts import parts_of
 from eightfold.synth.ports import register_ports
 from eightfold.synth.report import SynthesisResult, Timing, timing_of
@@ -126,7 +127,8 @@ def digest_of(*parts: str) -> str:
 def _own_steps() -> list[str]:
     """Return the source of the steps between the tools, as part of the keys."""
     return [
-        Path(str(m.__file__)).read_text(encoding="utf-8") for m in (absorb, carry, parts, ports)
+        Path(str(m.__file__)).read_text(encoding="utf-8")
+        for m in (absorb, carry, fold, parts, ports)
     ]
 
 
@@ -158,6 +160,7 @@ def _synthesize(verilog: str, device: Device, folder: Path, stage: Stage) -> dic
     netlist = json.loads((folder / "synthesized.json").read_text(encoding="utf-8"))
     if device.nextpnr:
         absorb_registers(netlist, device.clock)
+        fold_luts(netlist)
         free_carry_chains(netlist)
         (folder / "netlist.json").write_text(json.dumps(netlist), encoding="utf-8")
     cells = cells_of(netlist)

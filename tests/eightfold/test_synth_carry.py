@@ -1,14 +1,16 @@
-"""Carry chains that begin by themselves compute what chains with a carry input did."""
+"""Carry chains with LUTs merged in, and such that begin by themselves, compute what they did."""
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
-from amaranth.hdl import Cat, Const, Module, Signal, Value, signed
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from eightfold.synth.carry import free_carry_chains
+from eightfold.synth.fold import fold_luts, placed
 from eightfold.synth.ports import top_module
 from tests.eightfold.netlist_proof import Netlist, proved
 
@@ -68,3 +70,39 @@ def test_the_netlist_is_equivalent(tmp_path: Path, formula: str, width: int) -> 
     assert sum(freed.values()) + fed(netlist) == 1
     if "carry" in formula or width % 2 == 0:
         assert fed(netlist) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("formula", "folded"),
+    [
+        (lambda a, b, carry: a + Mux(carry, b, 0), 6),
+        (lambda a, b, carry: Mux(carry, a, 0) + b, 6),
+        (lambda a, b, carry: Mux(carry, a, b) - a, 6),
+        (lambda a, b, carry: (a & b) + a, 6),
+        (lambda a, b, carry: chained(Cat(Const(1, 1), a), Cat(carry & b[0], b ^ carry)), 2),
+        (lambda a, b, carry: a + Array([0, b, b << 1, ~b])[a[:2]], 2),
+    ],
+    ids=["right mask", "left mask", "choice", "and", "negation", "digit"],
+)
+def test_luts_move_into_carry_cells(tmp_path: Path, formula: Formula, folded: int) -> None:
+    def step(netlist: Netlist) -> dict[str, int]:
+        return {"folded": fold_luts(netlist), **free_carry_chains(netlist)}
+
+    _, done = proved(tmp_path, Unit(formula, 7), step)
+    assert done["folded"] == folded
+    assert done["first"] + done["shifted"] <= 1
+
+
+def table_of(generate: Callable[[bool, bool, bool], bool]) -> dict:
+    """Return a half's truth with three wires, that generates and never propagates."""
+    levels = product((False, True), repeat=3)
+    return {level: (False, generate(*level)) for level in levels}
+
+
+def test_what_is_generated_depends_on_the_wires_at_pins_a_and_b() -> None:
+    found = placed((7, 8, 9), table_of(lambda a, b, c: a and not c))
+    assert found is not None
+    for levels, expected in table_of(lambda a, b, c: a and not c).items():
+        assert found.at(dict(zip((7, 8, 9), levels, strict=True))) == expected
+    assert placed((7, 8, 9), table_of(lambda a, b, c: a and b and c)) is None

@@ -1,0 +1,131 @@
+"""LUTs in front of an ECP5 carry cell move into it.
+
+A half of a CCU2C adds with a LUT4 of its own. Yosys gives it the two bits to be added and leaves
+what makes these bits, such as a mask or a negation, in LUTs of their own. Where the half's four
+pins suffice for all, the LUT's table is merged into the half's.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import permutations, product
+from typing import Any
+
+from eightfold.synth.ports import top_module
+
+Cell = dict[str, Any]
+Wire = int | str
+
+_PINS = "ABCD"
+
+
+@dataclass(frozen=True)
+class Half:
+    """A half of a CCU2C: its pins A to D, and the table of its LUT4.
+
+    With ``propagate`` the table's bit at (A, B, C, D), and ``generate`` that at (A, B, 0, 0),
+    ``sum = propagate ^ carry_in`` and ``carry_out = propagate ? carry_in : generate``.
+    """
+
+    pins: tuple[Wire, ...]
+    table: int
+
+    @classmethod
+    def of(cls, cell: Cell, number: int) -> "Half":
+        """Return half 0 or 1 of a cell."""
+        pins = tuple(cell["connections"][f"{pin}{number}"][0] for pin in _PINS)
+        return cls(pins, int(cell["parameters"][f"INIT{number}"], 2))
+
+    def write(self, cell: Cell, number: int) -> None:
+        """Make this half 0 or 1 of a cell."""
+        for pin, wire in zip(_PINS, self.pins, strict=True):
+            cell["connections"][f"{pin}{number}"] = [wire]
+        cell["parameters"][f"INIT{number}"] = format(self.table, "016b")
+
+    @property
+    def wires(self) -> tuple[int, ...]:
+        """The pins that are not constant, each once."""
+        return tuple(dict.fromkeys(pin for pin in self.pins if isinstance(pin, int)))
+
+    def at(self, values: dict[int, bool]) -> tuple[bool, bool]:
+        """Return (propagate, generate) for values of the wires."""
+        index = _index(self.pins, values)
+        return bool(self.table >> index & 1), bool(self.table >> (index & 3) & 1)
+
+
+def fold_luts(netlist: dict[str, Any]) -> int:
+    """Merge LUT4s that feed only a carry cell into it, in place; return how many."""
+    cells: dict[str, Cell] = top_module(netlist)["cells"]
+    used = loads(top_module(netlist))
+    luts = {c["connections"]["Z"][0]: name for name, c in cells.items() if c["type"] == "LUT4"}
+    folded = 0
+    for cell in [cell for cell in cells.values() if cell["type"] == "CCU2C"]:
+        if "YES" in (cell["parameters"]["INJECT1_0"], cell["parameters"]["INJECT1_1"]):
+            continue
+        for number in (0, 1):
+            half = Half.of(cell, number)
+            candidates = [wire for wire in half.wires if wire in luts and used[wire] == 1]
+            for wire in candidates:
+                merged = _merged(half, wire, cells[luts[wire]])
+                if merged is not None:
+                    half = merged
+                    del cells[luts[wire]]
+                    folded += 1
+            half.write(cell, number)
+    return folded
+
+
+def loads(top: dict[str, Any]) -> Counter[Wire | None]:
+    """Return how many pins read each wire; None, one that is not there, has none."""
+    counts: Counter[Wire | None] = Counter()
+    for cell in top["cells"].values():
+        for port, bits in cell["connections"].items():
+            if cell["port_directions"][port] == "input":
+                counts.update(bits)
+    for port in top["ports"].values():
+        counts.update(port["bits"])
+    return counts
+
+
+def placed(wires: tuple[int, ...], truth: dict[tuple[bool, ...], tuple[bool, bool]]) -> Half | None:
+    """Return a half with (propagate, generate) given for all values of at most four wires.
+
+    None if there is none: what is generated may depend on two of the wires only, and not where
+    the carry is propagated.
+    """
+    for order in permutations(wires):
+        # Pins C and D at 1 keep the part of the table that says what is generated for that alone.
+        pins = (*order, "0", "0")[: max(2, len(order))]
+        pins = (*pins, "1", "1")[:4]
+        table, asked = 0, dict[int, bool]()
+        for levels, (propagate, generate) in truth.items():
+            index = _index(pins, dict(zip(wires, levels, strict=True)))
+            table |= propagate << index
+            if not propagate and asked.setdefault(index & 3, generate) != generate:
+                break
+        else:
+            if len(wires) < 4:
+                table |= sum(generate << pair for pair, generate in asked.items())
+            if all(table >> pair & 1 == generate for pair, generate in asked.items()):
+                return Half(pins, table)
+    return None
+
+
+def _merged(half: Half, wire: int, lut: Cell) -> Half | None:
+    """Return the half that computes what LUT and half did, or None."""
+    inputs = tuple(lut["connections"][pin][0] for pin in _PINS)
+    known = tuple(pin for pin in inputs if isinstance(pin, int))
+    wires = tuple(dict.fromkeys([*(w for w in half.wires if w != wire), *known]))
+    if len(wires) > 4 or "x" in (*inputs, *half.pins):
+        return None
+    table = int(lut["parameters"]["INIT"], 2)
+    truth = {}
+    for levels in product((False, True), repeat=len(wires)):
+        values = dict(zip(wires, levels, strict=True))
+        truth[levels] = half.at({**values, wire: bool(table >> _index(inputs, values) & 1)})
+    return placed(wires, truth)
+
+
+def _index(pins: tuple[Wire, ...], values: dict[int, bool]) -> int:
+    """Return where a table is looked up."""
+    levels = [values[pin] if isinstance(pin, int) else pin == "1" for pin in pins]
+    return sum(level << position for position, level in enumerate(levels))
