@@ -41,6 +41,17 @@ class Device:
     nextpnr: tuple[str, ...]
     """Options of nextpnr that select the part; empty if it is not placed and routed."""
 
+    luts: int
+    """LUT sites; 0 if it is not placed and routed."""
+
+    placer: tuple[str, ...]
+    """Options of the placer."""
+
+    full: float
+    """Share of the LUT sites above which a unit is placed with `full_placer`."""
+
+    full_placer: tuple[str, ...]
+
     speeds: tuple[int, ...]
     """Speed grades, slowest first."""
 
@@ -69,6 +80,10 @@ class Device:
                 constraints=text,
                 yosys=entry["yosys"],
                 nextpnr=tuple(entry.get("nextpnr", ())),
+                luts=entry.get("luts", 0),
+                placer=tuple(entry.get("placer", ())),
+                full=entry.get("full", 1.0),
+                full_placer=tuple(entry.get("full_placer", ())),
                 speeds=tuple(entry.get("speeds", ())),
             )
         except OSError as error:
@@ -77,6 +92,10 @@ class Device:
             ) from None
         except (tomllib.TOMLDecodeError, KeyError) as error:
             raise InputError(f"constraints {table}: not valid: {error}") from None
+
+    def placer_of(self, luts: int) -> tuple[str, ...]:
+        """Return the placer's options for a unit that takes ``luts`` LUT sites."""
+        return self.full_placer if luts > self.full * self.luts else self.placer
 
 
 def read_clock(text: str, where: str) -> tuple[str, float]:

@@ -87,10 +87,11 @@ def run_synthesis(
         area = _kept(
             folder / "area.json", netlist_key, lambda: _synthesize(verilog, device, folder, stage)
         )
+        luts = area_of(area["cells"], family).lut4_equivalents
         timing: dict[int, Timing] = {}
         for number, seed in enumerate(seeds if routed else (), start=1):
             here = f"seed {number} of {len(seeds)}"
-            options = _nextpnr_options(device, speed, seed)
+            options = _nextpnr_options(device, luts, speed, seed)
             kept = _kept(
                 folder / f"speed-{speed}-seed-{seed}.json",
                 digest_of(netlist_key, device.constraints, *options, tools[1]),
@@ -176,9 +177,10 @@ def _synthesize(verilog: str, device: Device, folder: Path, stage: Stage) -> dic
     }
 
 
-def _nextpnr_options(device: Device, speed: int, seed: int) -> list[str]:
+def _nextpnr_options(device: Device, luts: int, speed: int, seed: int) -> list[str]:
     return [
         *device.nextpnr,
+        *device.placer_of(luts),
         *("--speed", str(speed), "--seed", str(seed)),
         *("--out-of-context", "--lpf-allow-unconstrained", "--timing-allow-fail"),
         *("--json", "registered.json", "--lpf", "clock.lpf"),
