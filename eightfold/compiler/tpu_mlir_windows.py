@@ -33,6 +33,7 @@ def convolution(
     pads: Pads = NO_PADS,
 ) -> Shape:
     """Add a Convolution of NHWC with a filter OIHW; return the result's shape."""
+    _check_int8("the filter", weights)
     if weights.ndim != 4:
         raise InputError(f"the filter has the shape {weights.shape}; it needs rank 4, OIHW")
     outputs, depth, height, width = weights.shape
@@ -61,6 +62,7 @@ def inner_product(
 ) -> Shape:
     """Add an InnerProduct of (n, k) with weights (oc, k); return the result's shape."""
     tensor, shape = source
+    _check_int8("the weights", weights)
     if len(shape) != 2 or weights.ndim != 2 or shape[1] != weights.shape[1]:
         raise InputError(f"weights of the shape {weights.shape} do not fit an input of {shape}")
     (rows, size), outputs = shape, len(weights)
@@ -115,6 +117,11 @@ def avg_pool(
         part_sum = steps.two_bytes(part.function, sums(part.high), sums(part.low), shape)
         total = part_sum if total is None else steps.pointwise(part.join, (total, part_sum), shape)
     return shape
+
+
+def _check_int8(name: str, weights: NDArray[np.int8]) -> None:
+    if weights.dtype != np.int8:
+        raise InputError(f"{name} must be int8, not {weights.dtype}")
 
 
 def _parameters(

@@ -31,7 +31,7 @@ def expect_golden(cases: Cases) -> list:
     return [issued.command for issued in segment.compiled.issued]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("form", FORMS)
 def test_a_form_equals_golden(form: str, seed: int) -> None:
     expect_golden(random_cases(form, PRESETS["small"], seed, 3))
@@ -44,7 +44,7 @@ def test_a_form_equals_golden_where_little_fits(form: str, config: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20, 40))
+@pytest.mark.parametrize("seed", range(20, 24))
 @pytest.mark.parametrize("form", FORMS)
 def test_many_forms_equal_golden(form: str, seed: int) -> None:
     expect_golden(random_cases(form, PRESETS["base"], seed, 5))
@@ -121,6 +121,7 @@ UNIT = per_tensor(1.0, 0)
     ("add", "message"),
     [
         (lambda n, x: n.convolution(x, WEIGHTS[0], None, FIELDS), "Convolution: the filter has"),
+        (lambda n, x: n.convolution(x, WEIGHTS * np.int16(200), None, FIELDS), "must be int8"),
         (lambda n, x: n.convolution(x, WEIGHTS[:, :2], None, FIELDS), "does not fit 3 channels"),
         (lambda n, x: n.convolution(x, WEIGHTS, None, FIELDS, stride=(0, 1)), "stride"),
         (lambda n, x: n.convolution(x, WEIGHTS, None, FIELDS | {"right": 63}), "right must be"),
