@@ -181,16 +181,29 @@ def avg_pool(
     RejectedError, UndefinedError
         If the window does not fit; if scale or offset are not finite.
     """
-    factors = np.array([scale, offset], dtype=np.float32)
-    if not np.all(np.isfinite(factors)):
-        raise UndefinedError(f"scale and offset must be finite, not {factors}")
     if x.ndim != 4:
         raise RejectedError(f"the input must have rank 4, not {x.ndim}")
     padded = _padded(x, pads, input_zero_point).transpose(0, 2, 3, 1)
     taps = Window(kernel, stride).taps(padded, fill=0)
-    total = taps.sum(axis=(4, 5), dtype=np.int64).astype(np.float32)
+    total = taps.sum(axis=(4, 5), dtype=np.int64)
+    return pooled(total, scale, offset, rounding).transpose(0, 3, 1, 2)
+
+
+def pooled(
+    total: NDArray[np.int64], scale: float | np.float32, offset: float | np.float32, rounding: str
+) -> NDArray[np.int8]:
+    """Return `avg_pool` of windows with the sums ``total``, any shape.
+
+    Raises
+    ------
+    UndefinedError
+        If scale or offset are not finite.
+    """
+    factors = np.array([scale, offset], dtype=np.float32)
+    if not np.all(np.isfinite(factors)):
+        raise UndefinedError(f"scale and offset must be finite, not {factors}")
     with np.errstate(over="ignore", under="ignore"):
-        return saturate(factors[0] * total - factors[1], "int8", rounding).transpose(0, 3, 1, 2)
+        return saturate(factors[0] * total.astype(np.float32) - factors[1], "int8", rounding)
 
 
 def _padded(x: NDArray[np.int8], pads: Pads, fill: int) -> NDArray[np.int8]:

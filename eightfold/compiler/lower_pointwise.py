@@ -120,7 +120,7 @@ def prelu(call: Call) -> Pointwise | tuple[Pointwise, Pointwise]:
     codes = EVERY_BYTE.astype(np.int64)
     scaling = _requantize(call, quantize_multiplier(slope))
     result = call.golden(EVERY_BYTE, np.zeros(1, np.int8)).astype(np.int64)
-    sources = _least_sources(scaling, result)
+    sources = least_sources(scaling, result)
     below = codes < zeros[0]
     if sources is not None:
         tables = np.where(below, codes - zeros[0], sources), codes - zeros[1]
@@ -144,7 +144,7 @@ def prelu(call: Call) -> Pointwise | tuple[Pointwise, Pointwise]:
     )
 
 
-def _least_sources(parameters: dict[str, int], results: np.ndarray) -> np.ndarray | None:
+def least_sources(parameters: dict[str, int], results: np.ndarray) -> np.ndarray | None:
     """Return the least numbers from 0 on that ``parameters`` requantize to ``results``.
 
     None if there are none for some, or if a left shift may wrap. Without one the results do not

@@ -8,6 +8,7 @@ have every step at the same accumulator, or shows that there are none.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,13 +18,26 @@ INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 MULTIPLIER_MAX = 2**31 - 1
 SHIFT_MAX = 62
 
-# Least product p with rounding_shift(p, r) >= k, as k * 2^r + offset(k, half, unit).
-_LEAST_PRODUCT: dict[str, Callable[[int, int], int]] = {
+# Least product p with rounding_shift(p, r) >= k, as k * 2^r + offset(k, half), r above 0.
+_OFFSETS: dict[str, Callable[[Any, int], Any]] = {
     "half_away": lambda k, half: -half + (k <= 0),
     "half_up": lambda k, half: -half,
     "half_down": lambda k, half: -half + 1,
     "half_even": lambda k, half: -half + k % 2,
+    "toward_zero": lambda k, half: (k <= 0) * (1 - 2 * half),
+    "down": lambda k, half: 0,
+    "up": lambda k, half: 1 - 2 * half,
 }
+
+_SEARCHED = ("half_away", "half_up", "half_down", "half_even")
+
+
+def least_product(k: Any, right: int, rounding: str) -> Any:
+    """Return the least p with ``rounding_shift(p, right, rounding) >= k``, for an int or an array.
+
+    An array must be int64, and ``k << right`` must fit.
+    """
+    return (k << right) + (_OFFSETS[rounding](k, (1 << right) >> 1) if right else 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +119,7 @@ def solve(function: StepFunction, zero_point: int, factor: float) -> SingleRound
     """
     most = nearest(factor).right
     for right in range(most, max(most - 12, -1), -1):
-        for rounding in _LEAST_PRODUCT:
+        for rounding in _SEARCHED:
             least, greatest = _feasible(function, zero_point, right, rounding)
             if least > greatest:
                 continue
@@ -145,10 +159,9 @@ def _feasible(
     value at ``t`` if ``m * t >= p``, and not before if ``m * (t - 1) < p``.
     """
     least, most = 0, MULTIPLIER_MAX
-    half = (1 << right) >> 1
     for index, step in enumerate(function.steps):
         k = function.low + 1 + index - zero_point
-        p = (k << right) + (_LEAST_PRODUCT[rounding](k, half) if right else 0)
+        p = least_product(k, right, rounding)
         if step <= function.last:
             low, high = _at_least(step, p)
             least, most = max(least, low), min(most, high)
