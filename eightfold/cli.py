@@ -17,6 +17,7 @@ from eightfold.cli_compiler import (
     fallback_option,
     header,
 )
+from eightfold.cli_ops import ops
 from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.errors import HardwareError, InputError
 from eightfold.files import write_file
@@ -264,7 +265,7 @@ def _load_inputs(path: Path) -> dict[int, np.ndarray]:
     return inputs
 
 
-for _command in (compile_command, estimate, header):
+for _command in (compile_command, estimate, header, ops):
     commands.add_command(_command)
 
 

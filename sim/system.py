@@ -39,8 +39,8 @@ class Run:
     ----------
     inputs
         Contents of the arena by byte offset; bytes not given are random.
-    words
-        Commands, uint32, in place of the system's.
+    words, model
+        Commands, uint32, and contents of the model region, in place of the system's.
     registers
         Values by name, in place of those that fit the job.
     read_error, write_error
@@ -51,6 +51,7 @@ class Run:
 
     inputs: Mapping[int, NDArray | bytes] = field(default_factory=dict)
     words: NDArray[np.uint32] | None = None
+    model: bytes | None = None
     registers: Mapping[str, int] = field(default_factory=dict)
     read_error: Place | None = None
     write_error: Place | None = None
@@ -245,6 +246,8 @@ def _write_run(folder: Path, index: int, run: Run) -> dict[str, Any]:
     arrays: dict[str, NDArray[Any]] = {}
     if run.words is not None:
         arrays["words"] = np.asarray(run.words, np.uint32)
+    if run.model is not None:
+        arrays["model"] = np.frombuffer(run.model, np.uint8)
     for offset, contents in run.inputs.items():
         data = contents if isinstance(contents, bytes) else np.ascontiguousarray(contents).tobytes()
         arrays[str(offset)] = np.frombuffer(data, np.uint8)

@@ -1,8 +1,9 @@
 """The runs of a job on the accelerator, whatever the memory is; `sim.system` writes the job.
 
 Parameters: ``folder`` with ``program.npz`` (words, model) and ``run_<i>.npz`` (arena contents by
-offset, and words if they differ); ``arena_bytes``; ``port``; ``limit`` in cycles; ``timeout``;
-``latency``; ``stall`` by channel; ``runs``, what `sim.system.Run` says besides its arrays.
+offset, and words and model if they differ); ``arena_bytes``; ``port``; ``limit`` in cycles;
+``timeout``; ``latency``; ``stall`` by channel; ``runs``, what `sim.system.Run` says besides its
+arrays.
 """
 
 import time
@@ -64,10 +65,15 @@ class SystemJob:
             words, model = program["words"], program["model"].tobytes()
         self._arrays = [self._load(index) for index in range(len(self.job["runs"]))]
         self._streams = [arrays.pop("words", words) for arrays in self._arrays]
-        longest = max(len(stream) for stream in self._streams)
-        sizes = {"commands": 4 * longest, "model": len(model), "arena": self.job["arena_bytes"]}
+        self._models = [
+            arrays.pop("model").tobytes() if "model" in arrays else model for arrays in self._arrays
+        ]
+        sizes = {
+            "commands": 4 * max(len(stream) for stream in self._streams),
+            "model": max(len(contents) for contents in self._models),
+            "arena": self.job["arena_bytes"],
+        }
         self.image = MemoryImage(rng(1), sizes)
-        self.image.place("model", model)
 
     async def execute(self, dut: Any, registers: Registers, memory: Memory) -> None:
         """Execute all runs; write ``result_<i>.npz`` with the arena, and report the outcomes."""
@@ -93,7 +99,7 @@ class SystemJob:
             self._error(run["read_error"]),
             self._error(run["write_error"]),
         )
-        await memory.load(self._parts(everything=index == 0))
+        await memory.load(self._parts(index))
         await registers.start(values)
         if run["reset_after"] is None:
             await registers.interrupt(self.job["limit"])
@@ -127,6 +133,7 @@ class SystemJob:
         words = self._streams[index].astype("<u4")
         arena = rng(2 + index).integers(0, 256, self.job["arena_bytes"], dtype=np.uint8)
         self.image.place("commands", words.tobytes())
+        self.image.place("model", self._models[index])
         self.image.place("arena", arena.tobytes())
         for offset, contents in self._arrays[index].items():
             self.image.place("arena", contents.tobytes(), int(offset))
@@ -135,7 +142,7 @@ class SystemJob:
             "COMMAND_ADDRESS": self.image.address("commands"),
             "COMMAND_LENGTH": 4 * len(words),
             "MODEL_BASE": self.image.address("model"),
-            "MODEL_SIZE": sizes["model"],
+            "MODEL_SIZE": len(self._models[index]),
             "ARENA_BASE": self.image.address("arena"),
             "ARENA_SIZE": sizes["arena"],
             "TIMEOUT": self.job["timeout"],
@@ -149,12 +156,15 @@ class SystemJob:
         first = self.image.regions[name].start
         return Region(first + start, first + stop)
 
-    def _parts(self, everything: bool) -> dict[int, bytes]:
-        """Return what to load: all, or the commands and the arena with the beats around."""
-        if everything:
+    def _parts(self, index: int) -> dict[int, bytes]:
+        """Return what to load: all, or each region that a run changes with the beats around."""
+        if index == 0:
             return {0: self.image.contents.tobytes()}
+        names = ["commands", "arena"]
+        if self._models[index] != self._models[index - 1]:
+            names.append("model")
         port, parts = self.job["port"], {}
-        for name in ("commands", "arena"):
+        for name in names:
             region = self.image.regions[name]
             stop = -(-region.stop // port) * port
             parts[region.start] = self.image.contents[region.start : stop].tobytes()

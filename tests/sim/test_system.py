@@ -59,6 +59,12 @@ def test_returns_what_each_run_left(invert, seed, stall):
             assert run.cycles == 45
 
 
+def test_runs_may_have_models_of_their_own(invert):
+    """Memory that is not what a run should find is found changed behind it."""
+    runs = [Run(), Run(model=b"another, and longer"), Run(model=b""), Run()]
+    assert all(run.done for run in invert(runs=runs).runs)
+
+
 @pytest.mark.parametrize(
     ("error", "code"),
     [

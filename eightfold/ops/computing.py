@@ -1,0 +1,240 @@
+"""Series of the operators that compute: element by element, over windows, along rows and axes."""
+
+from typing import Any
+
+import numpy as np
+
+from eightfold.ops.series import INPUTS, OUTPUTS, WEIGHTS, Series
+from eightfold.ops.subject import SCALE, ZERO_POINT, Result, Size, Subject, Work
+
+FIXED: dict[str, dict[str, Any]] = {
+    "LOGISTIC": {"scale": 1 / 256, "zero_point": -128},
+    "TANH": {"scale": 1 / 128, "zero_point": 0},
+    "SOFTMAX": {"scale": 1 / 256, "zero_point": -128},
+    "LOG_SOFTMAX": {"scale": 1 / 16, "zero_point": 127},
+    "L2_NORMALIZATION": {"scale": 1 / 128, "zero_point": 0},
+    "QUANTIZE": {"scale": 0.07, "zero_point": -9},
+}
+"""Quantization of results that is not an activation's of `eightfold.ops.subject`."""
+
+ROW = 256
+"""Elements of a row, where rows are long."""
+
+SHORT_ROW = 32
+
+WIDTH = 64
+"""Inputs and outputs of FULLY_CONNECTED, where the batch grows."""
+
+
+def _result(name: str, shape: Any) -> Result:
+    return shape, FIXED.get(name, {})
+
+
+def unary(name: str, **options: Any) -> tuple[Series, ...]:
+    """Return the series of a function of one element."""
+
+    def build(model: Subject, size: Size) -> Work:
+        x = model.operand(size.image)
+        model.subject(name, [x], _result(name, size.image), options=options)
+        return Work(size.elements)
+
+    return (Series("any shape", build),)
+
+
+def binary(name: str, result: dict[str, Any] | None = None) -> tuple[Series, ...]:
+    """Return the series of a function of two elements, the second also broadcast."""
+    zero_point = ZERO_POINT if name in ("MAXIMUM", "MINIMUM") else -7  # equal by the spec
+
+    def build(model: Subject, size: Size, shape: tuple[int, ...], units: int | None) -> Work:
+        other = model.operand(shape, name="second input", zero_point=zero_point)
+        model.subject(name, [model.operand(size.image), other], (size.image, result or {}))
+        return Work(size.elements, units)
+
+    unit = "pixel with a broadcast operand"
+    return (
+        Series("equal shapes", lambda m, s: build(m, s, s.image, 0), unit=unit),
+        Series("one value per channel", lambda m, s: build(m, s, (s.depth,), s.pixels), unit=unit),
+        Series("one value", lambda m, s: build(m, s, (1,), None)),
+    )
+
+
+def pool(name: str) -> tuple[Series, ...]:
+    """Return the series of a pool: disjoint windows, and overlapping ones."""
+
+    def build(model: Subject, size: Size, kernel: int, stride: int) -> Work:
+        height, width = size.height // stride, size.width // stride
+        x = model.operand(size.image)
+        options = {"padding": "SAME", "stride_h": stride, "stride_w": stride}
+        options |= {"filter_height": kernel, "filter_width": kernel}
+        shape = (1, height, width, size.depth)
+        model.subject(name, [x], (shape, {}), options=options)
+        return Work(size.elements, height * width * size.depth * kernel**2)
+
+    unit = "element of a window"
+    return (
+        Series("2x2, stride 2", lambda m, s: build(m, s, 2, 2), INPUTS, unit),
+        Series("3x3, stride 1", lambda m, s: build(m, s, 3, 1), INPUTS, unit),
+    )
+
+
+def rows(name: str, **options: Any) -> tuple[Series, ...]:
+    """Return the series of an operator on rows: long ones and short ones."""
+
+    def build(model: Subject, size: Size, length: int) -> Work:
+        shape = (size.elements // length, length)
+        x = model.operand(shape)
+        model.subject(name, [x], _result(name, shape), options=options)
+        return Work(size.elements, shape[0])
+
+    return tuple(
+        Series(f"rows of {length}", lambda m, s, length=length: build(m, s, length), unit="row")
+        for length in (ROW, SHORT_ROW)
+    )
+
+
+def reduction(name: str, result: dict[str, Any] | None = None) -> tuple[Series, ...]:
+    """Return the series of a reduction: of rows, and of what lies before the channels.
+
+    ARG_MAX and ARG_MIN have one axis: the rows of an image.
+    """
+    one = result is not None
+    options: dict[str, Any] = {"output_type": "INT32"} if one else {"keep_dims": False}
+
+    def along_rows(model: Subject, size: Size, length: int) -> Work:
+        count = size.elements // length
+        inputs = [model.operand((count, length)), model.numbers(1, name="axes")]
+        model.subject(name, inputs, ((count,), result or {}), options=options)
+        return Work(size.elements, count)
+
+    def of_pixels(model: Subject, size: Size) -> Work:
+        axes = (1,) if one else (1, 2)
+        left = (1, size.width, size.depth) if one else (1, size.depth)
+        inputs = [model.operand(size.image), model.numbers(*axes, name="axes")]
+        model.subject(name, inputs, (left, result or {}), options=options)
+        return Work(size.elements)
+
+    label = "height" if one else "height and width"
+    return (
+        *(
+            Series(
+                f"rows of {length}",
+                lambda m, s, length=length: along_rows(m, s, length),
+                INPUTS,
+                "row",
+            )
+            for length in (ROW, SHORT_ROW)
+        ),
+        Series(label, of_pixels, INPUTS),
+    )
+
+
+def _weights(
+    model: Subject, shape: tuple[int, ...], axis: int, channels: int, *, one_scale: bool = False
+) -> list[int]:
+    """Add weights and their bias; scales that spread the results over int8."""
+    taps = int(np.prod(shape)) // channels
+    scale = 0.5 / np.sqrt(taps) / 73
+    scales = np.full(1 if one_scale else channels, scale, np.float32)
+    if not one_scale:
+        scales *= np.linspace(0.5, 1.5, channels, dtype=np.float32)
+    bias = np.arange(channels, dtype=np.int32) * 100 - 50 * channels
+    return [
+        model.codes(shape, "weights", scale=scales, axis=axis),
+        model.constant(bias, scale=np.float32(SCALE) * scales, name="bias"),
+    ]
+
+
+def convolution(kernel: int, stride: int = 1) -> Series:
+    """Return the series of CONV_2D with as many output channels as inputs."""
+
+    def build(model: Subject, size: Size) -> Work:
+        shape = (1, size.height // stride, size.width // stride, size.depth)
+        depth = size.depth
+        weights = _weights(model, (depth, kernel, kernel, depth), 0, depth)
+        options = {"padding": "SAME", "stride_h": stride, "stride_w": stride}
+        x = model.operand(size.image)
+        model.subject("CONV_2D", [x, *weights], (shape, {}), options=options)
+        return Work(int(np.prod(shape)))
+
+    return Series(f"{kernel}x{kernel}, stride {stride}", build)
+
+
+def depthwise(kernel: int, stride: int) -> Series:
+    """Return the series of DEPTHWISE_CONV_2D with multiplier 1."""
+
+    def build(model: Subject, size: Size) -> Work:
+        shape = (1, size.height // stride, size.width // stride, size.depth)
+        depth = size.depth
+        weights = _weights(model, (1, kernel, kernel, depth), 3, depth)
+        options = {"padding": "SAME", "stride_h": stride, "stride_w": stride}
+        options["depth_multiplier"] = 1
+        x = model.operand(size.image)
+        model.subject("DEPTHWISE_CONV_2D", [x, *weights], (shape, {}), options=options)
+        return Work(int(np.prod(shape)))
+
+    return Series(f"{kernel}x{kernel}, stride {stride}", build)
+
+
+def transposed(kernel: int) -> Series:
+    """Return the series of TRANSPOSE_CONV that doubles height and width."""
+
+    def build(model: Subject, size: Size) -> Work:
+        depth = size.depth
+        weights = _weights(model, (depth, kernel, kernel, depth), 0, depth)
+        x = model.operand((1, size.height // 2, size.width // 2, depth))
+        inputs = [model.numbers(list(size.image), name="output shape"), weights[0], x, weights[1]]
+        options = {"padding": "SAME", "stride_h": 2, "stride_w": 2}
+        model.subject("TRANSPOSE_CONV", inputs, (size.image, {}), options=options)
+        return Work(size.elements)
+
+    return Series(f"{kernel}x{kernel}, stride 2", build)
+
+
+def dense() -> tuple[Series, ...]:
+    """Return the series of FULLY_CONNECTED: of one input row, and of many."""
+
+    def build(model: Subject, batch: int, width: int, outputs: int) -> None:
+        weights = _weights(model, (outputs, width), 0, outputs, one_scale=True)
+        x = model.operand((batch, width))
+        model.subject("FULLY_CONNECTED", [x, *weights], ((batch, outputs), {}))
+
+    def single(model: Subject, size: Size) -> Work:
+        outputs = 1 << (size.elements.bit_length() // 2)
+        build(model, 1, size.elements // outputs, outputs)
+        return Work(size.elements)
+
+    def batched(model: Subject, size: Size) -> Work:
+        build(model, size.elements // WIDTH, WIDTH, WIDTH)
+        return Work(size.elements)
+
+    return (
+        Series("batch 1", single, WEIGHTS),
+        Series(f"{WIDTH} inputs, {WIDTH} outputs", batched, OUTPUTS),
+    )
+
+
+COMPARISONS = ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL")
+_PLAIN = {"dtype": np.int32}
+
+COMPUTING: dict[str, tuple[Series, ...]] = {
+    **{name: binary(name) for name in ("ADD", "MAXIMUM", "MINIMUM", "MUL", "PRELU", "SUB")},
+    **{name: binary(name, {"dtype": np.bool_}) for name in COMPARISONS},
+    **{
+        name: unary(name)
+        for name in (
+            *("HARD_SWISH", "LOGISTIC", "QUANTIZE", "RELU", "RELU6", "RELU_0_TO_1"),
+            *("RELU_N1_TO_1", "TANH"),
+        )
+    },
+    "LEAKY_RELU": unary("LEAKY_RELU", alpha=0.1),
+    **{name: pool(name) for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D")},
+    **{name: reduction(name) for name in ("MEAN", "REDUCE_MAX", "REDUCE_MIN", "SUM")},
+    **{name: reduction(name, _PLAIN) for name in ("ARG_MAX", "ARG_MIN")},
+    "SOFTMAX": rows("SOFTMAX", beta=1.0),
+    **{name: rows(name) for name in ("LOG_SOFTMAX", "L2_NORMALIZATION")},
+    "CONV_2D": (convolution(3), convolution(1)),
+    "DEPTHWISE_CONV_2D": (depthwise(3, 1), depthwise(3, 2)),
+    "TRANSPOSE_CONV": (transposed(2), transposed(3)),
+    "FULLY_CONNECTED": dense(),
+}
+"""By the operator's name."""

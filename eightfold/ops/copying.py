@@ -1,0 +1,245 @@
+"""Series of the operators that copy or interpolate: as long runs of bytes, and as short ones."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from eightfold.ops.series import Series
+from eightfold.ops.subject import Size, Subject, Work
+
+THIN = 4
+"""Channels, where runs of a pixel are short."""
+
+SLICE_LENGTHS = (64, 4)
+"""Elements of what one index of GATHER picks."""
+
+
+def _thin(size: Size) -> tuple[int, int, int]:
+    """Return height, width and few channels, of as many elements."""
+    return size.height, size.width * size.depth // THIN, THIN
+
+
+def _joined(name: str, axes: tuple[int, int]) -> tuple[Series, ...]:
+    """Return CONCATENATION of two halves, or PACK of two tensors, along the first or last axis."""
+
+    def build(model: Subject, size: Size, axis: int) -> Work:
+        shape = list(size.image)
+        shape[min(axis, 3)] //= 2
+        whole = list(size.image)
+        if name == "PACK":
+            whole = [*shape[:axis], 2, *shape[axis:]]
+        inputs = [model.operand(shape), model.operand(shape, name="second input")]
+        options = {"axis": axis} | ({"values_count": 2} if name == "PACK" else {})
+        model.subject(name, inputs, (whole, {}), options=options)
+        return Work(size.elements, 2 * int(np.prod(whole[:axis])))
+
+    return _two(build, axes)
+
+
+def _apart(name: str, axes: tuple[int, int]) -> tuple[Series, ...]:
+    """Return SPLIT or UNPACK into two tensors along the first or last axis."""
+
+    def build(model: Subject, size: Size, axis: int) -> Work:
+        whole = list(size.image)
+        if name == "UNPACK":
+            half = list(size.image)
+            half[min(axis, 3)] //= 2
+            whole = [*half[:axis], 2, *half[axis:]]
+            x = model.operand(whole)
+            model.subject(name, [x], *[(half, {})] * 2, options={"axis": axis, "num": 2})
+        else:
+            half = [*whole[:axis], whole[axis] // 2, *whole[axis + 1 :]]
+            inputs = [model.numbers([axis], name="axis"), model.operand(whole)]
+            model.subject(name, inputs, *[(half, {})] * 2, options={"num_splits": 2})
+        return Work(size.elements, 2 * int(np.prod(whole[:axis])))
+
+    return _two(build, axes)
+
+
+def _two(build: Callable[[Subject, Size, int], Work], axes: tuple[int, int]) -> tuple[Series, ...]:
+    return tuple(
+        Series(f"axis {axis}", lambda m, s, axis=axis: build(m, s, axis), unit="run")
+        for axis in axes
+    )
+
+
+def _padded(name: str) -> tuple[Series, ...]:
+    """Return PAD or PADV2: rows and columns around an image, or channels behind each pixel."""
+
+    def build(model: Subject, size: Size, paddings: list[list[int]]) -> Work:
+        _, height, width, depth = size.image
+        shape = [1, height - sum(paddings[1]), width - sum(paddings[2]), depth - sum(paddings[3])]
+        inputs = [model.operand(shape), model.numbers(paddings, name="paddings")]
+        if name == "PADV2":
+            inputs.append(model.codes((1,), "value", zero_point=3))
+        model.subject(name, inputs, (size.image, {}))
+        return Work(size.elements, shape[1] * (shape[2] if sum(paddings[3]) else 1))
+
+    around, behind = [[0, 0], [1, 1], [1, 1], [0, 0]], [[0, 0], [0, 0], [0, 0], [0, 4]]
+    return (
+        Series("height and width by 2", lambda m, s: build(m, s, around), unit="run"),
+        Series("channels by 4", lambda m, s: build(m, s, behind), unit="run"),
+    )
+
+
+def _sliced(name: str) -> tuple[Series, ...]:
+    """Return SLICE of adjacent rows or channels, STRIDED_SLICE of every other row or channel."""
+
+    def build(model: Subject, size: Size, axis: int) -> Work:
+        shape, start = list(size.image), [0] * 4
+        shape[axis] //= 2
+        start[axis] = 1
+        inputs = [model.operand(size.image), model.numbers(start, name="begin")]
+        runs = int(np.prod(shape[:axis]))
+        if name == "SLICE":
+            inputs.append(model.numbers(shape, name="size"))
+        else:
+            steps = [1 + (i == axis) for i in range(4)]
+            inputs += [
+                model.numbers(list(size.image), name="end"),
+                model.numbers(steps, name="strides"),
+            ]
+            runs *= shape[axis]
+        model.subject(name, inputs, (shape, {}))
+        return Work(size.elements // 2, runs)
+
+    return _two(build, (1, 3))
+
+
+def _transposed() -> tuple[Series, ...]:
+    """Return TRANSPOSE that keeps pixels together, and one that moves each byte."""
+
+    def build(model: Subject, size: Size, order: list[int]) -> Work:
+        inputs = [model.operand(size.image), model.numbers(order, name="order")]
+        shape = [size.image[axis] for axis in order]
+        model.subject("TRANSPOSE", inputs, (shape, {}))
+        run = size.depth if order[3] == 3 else 1
+        return Work(size.elements, size.elements // run)
+
+    orders = ([0, 2, 1, 3], [0, 1, 3, 2])
+    return tuple(
+        Series(
+            f"to axes {', '.join(map(str, order))}",
+            lambda m, s, order=order: build(m, s, order),
+            unit="run",
+        )
+        for order in orders
+    )
+
+
+def _blocks(name: str, run: int) -> tuple[Series, ...]:
+    """Return an operator between pixels and channels or batches, in blocks of 2 x 2.
+
+    ``run``: pixels that lie side by side on both sides.
+    """
+
+    def build(model: Subject, size: Size, thin: bool) -> Work:
+        height, width, depth = _thin(size) if thin else size.image[1:]
+        image, small = [1, height, width, depth], [height // 2, width // 2]
+        into = [1, *small, 4 * depth] if "DEPTH" in name else [4, *small, depth]
+        first = image if name.startswith("SPACE") else into
+        inputs, options = [model.operand(first)], {}
+        if "DEPTH" in name:
+            options = {"block_size": 2}
+        else:
+            inputs += [
+                model.numbers([2, 2], name="block"),
+                model.numbers([[0, 0], [0, 0]], name="crops" if "TO_SPACE" in name else "paddings"),
+            ]
+        model.subject(name, inputs, (into if first is image else image, {}), options=options)
+        return Work(size.elements, size.elements // (run * depth))
+
+    return _thick_and_thin(build)
+
+
+def _thick_and_thin(build: Callable[[Subject, Size, bool], Work], unit: str = "run"):
+    return (
+        Series(f"{Size.depth} channels", lambda m, s: build(m, s, False), unit=unit),
+        Series(f"{THIN} channels", lambda m, s: build(m, s, True), unit=unit),
+    )
+
+
+def _resized(name: str, unit: str, **options: Any) -> tuple[Series, ...]:
+    """Return an operator that doubles height and width."""
+
+    def build(model: Subject, size: Size, thin: bool) -> Work:
+        height, width, depth = _thin(size) if thin else size.image[1:]
+        x = model.operand([1, height // 2, width // 2, depth])
+        inputs = [x, model.numbers(height, width, name="size")]
+        model.subject(name, inputs, ([1, height, width, depth], {}), options=options)
+        return Work(size.elements, height * width)
+
+    return _thick_and_thin(build, unit)
+
+
+def _gathered() -> tuple[Series, ...]:
+    """Return GATHER of slices along the first axis, from 8 of them."""
+
+    def build(model: Subject, size: Size, length: int) -> Work:
+        count = size.elements // length
+        inputs = [
+            model.operand((8, length)),
+            model.operand((count,), np.int32, name="indices"),
+        ]
+        model.subject("GATHER", inputs, ((count, length), {}), options={"axis": 0})
+        return Work(size.elements, count)
+
+    return tuple(
+        Series(f"slices of {length}", lambda m, s, length=length: build(m, s, length), unit="index")
+        for length in SLICE_LENGTHS
+    )
+
+
+def _renamed(name: str) -> tuple[Series, ...]:
+    """Return an operator whose result is its operand under another shape."""
+
+    def build(model: Subject, size: Size) -> Work:
+        x = model.operand(size.image)
+        inputs, shape, options = [x], list(size.image[1:]), {}
+        if name == "RESHAPE":
+            options = {"new_shape": shape}
+        elif name == "SQUEEZE":
+            options = {"squeeze_dims": [0]}
+        else:
+            inputs, shape = [x, model.numbers([0], name="axis")], [1, *size.image]
+        model.subject(name, inputs, (shape, {}), options=options)
+        return Work(size.elements)
+
+    return (Series("any shape", build),)
+
+
+def _shape() -> tuple[Series, ...]:
+    def build(model: Subject, size: Size) -> Work:
+        result = ((4,), {"dtype": np.int32})
+        model.subject("SHAPE", [model.operand(size.image)], result, options={"out_type": "INT32"})
+        return Work(4)
+
+    return (Series("rank 4", build),)
+
+
+COPYING: dict[str, tuple[Series, ...]] = {
+    "BATCH_TO_SPACE_ND": _blocks("BATCH_TO_SPACE_ND", 1),
+    "CONCATENATION": _joined("CONCATENATION", (1, 3)),
+    "DEPTH_TO_SPACE": _blocks("DEPTH_TO_SPACE", 2),
+    "EXPAND_DIMS": _renamed("EXPAND_DIMS"),
+    "GATHER": _gathered(),
+    "PACK": _joined("PACK", (1, 4)),
+    "PAD": _padded("PAD"),
+    "PADV2": _padded("PADV2"),
+    "RESHAPE": _renamed("RESHAPE"),
+    "RESIZE_BILINEAR": _resized("RESIZE_BILINEAR", "pixel", half_pixel_centers=True),
+    "RESIZE_NEAREST_NEIGHBOR": _resized(
+        "RESIZE_NEAREST_NEIGHBOR", "pixel", half_pixel_centers=True
+    ),
+    "SHAPE": _shape(),
+    "SLICE": _sliced("SLICE"),
+    "SPACE_TO_BATCH_ND": _blocks("SPACE_TO_BATCH_ND", 1),
+    "SPACE_TO_DEPTH": _blocks("SPACE_TO_DEPTH", 2),
+    "SPLIT": _apart("SPLIT", (1, 3)),
+    "SQUEEZE": _renamed("SQUEEZE"),
+    "STRIDED_SLICE": _sliced("STRIDED_SLICE"),
+    "TRANSPOSE": _transposed(),
+    "UNPACK": _apart("UNPACK", (1, 4)),
+}
+"""By the operator's name."""

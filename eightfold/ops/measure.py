@@ -1,0 +1,146 @@
+"""Cycles of every operator in RTL simulation, each result compared with golden.
+
+Two figures for each model:
+
+* ``cycles``: its operands are in the scratchpad, as another operator has left them, and its result
+  stays there; its tables are loaded. From the ``done`` of the last command before to the ``done``
+  of the operator's last command, as the accelerator's trace has them.
+* ``from_memory``: a network of this operator alone, from doorbell to done.
+
+Memory delivers a beat per cycle and answers a read after 20 cycles, without pauses. The figures do
+not depend on what else runs: after each run everything but the scratchpad's bytes is reset.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.compiler import Compiled
+from eightfold.config import PRESETS
+from eightfold.errors import HardwareError
+from eightfold.execute import run_graph
+from eightfold.isa import COUNTERS
+from eightfold.ops.catalogue import SERIES
+from eightfold.ops.figures import Figure, Figures
+from eightfold.ops.stream import PRESET, compiled, loads_table, work
+from eightfold.ops.subject import SIZES, Case, Size
+
+if TYPE_CHECKING:
+    from sim.runner import Progress
+    from sim.system import RunResult
+
+LATENCY = 20
+"""Cycles after which memory answers a read."""
+
+_CYCLES = 2 + [name for name, _ in COUNTERS].index("CYCLES")
+"""Column of an event."""
+
+
+@dataclass(frozen=True)
+class _Job:
+    case: Case
+    stream: Compiled
+
+
+def measure(
+    operators: Iterable[str] = tuple(SERIES),
+    sizes: Sequence[Size] = SIZES,
+    on_progress: "Callable[[Progress], None] | None" = None,
+) -> Figures:
+    """Measure operators with Verilator, all in one simulation.
+
+    Raises
+    ------
+    HardwareError
+        If a result is not golden's.
+    """
+    named = [
+        (name, series, size) for name in operators for series in SERIES[name] for size in sizes
+    ]
+    cases = [(series.case(size), series.case(size, inside=False)) for _, series, size in named]
+    results = _simulate([case for pair in cases for case in pair], on_progress)
+    figures: Figures = {name: {} for name in operators}
+    for (name, series, _), pair in zip(named, cases, strict=True):
+        (job, inside), (_, outside) = next(results), next(results)
+        figure = Figure(
+            pair[0].work.elements,
+            pair[0].work.units,
+            pair[0].macs,
+            operator_cycles(job.case, job.stream, inside.events),
+            outside.cycles,
+        )
+        figures[name].setdefault(series.label, []).append(figure)
+    return figures
+
+
+def _simulate(
+    cases: Sequence[Case], on_progress: "Callable[[Progress], None] | None"
+) -> "Iterator[tuple[_Job, RunResult]]":
+    """Run the models one after the other; yield each with its result, which is golden's."""
+    from sim.system import Run, run_system  # the simulators' packages load only here
+
+    jobs = [_Job(case, compiled(case)) for case in cases]
+    runs = [
+        Run(
+            inputs={
+                job.stream.inputs[tensor]: array
+                for tensor, array in job.case.inputs().items()
+                if tensor in job.stream.inputs  # SHAPE reads none
+            },
+            words=job.stream.words,
+            model=job.stream.model,
+        )
+        for job in jobs
+    ]
+    results = run_system(
+        PRESETS[PRESET],
+        "verilator",
+        words=jobs[0].stream.words,
+        model=jobs[0].stream.model,
+        arena_bytes=max(job.stream.arena for job in jobs),
+        runs=runs,
+        latency=LATENCY,
+        on_progress=on_progress,
+    ).runs
+    for job, result in zip(jobs, results, strict=True):
+        _check(job, result)
+        yield job, result
+
+
+def _check(job: _Job, result: "RunResult") -> None:
+    """Compare a run's outputs with golden."""
+    graph = job.case.graph
+    if not result.done:
+        raise HardwareError(f"{job.case.operator.name}: stopped with error {result.error.name}")
+    expected = run_graph(graph, job.case.inputs())
+    for tensor, offset in job.stream.outputs.items():
+        kind = graph.tensors[tensor]
+        found = result.tensor(offset, kind.shape, kind.dtype)
+        if not np.array_equal(found, expected[tensor]):
+            count = np.count_nonzero(found != expected[tensor])
+            raise HardwareError(
+                f"{job.case.operator.name}: {count} elements of {kind} are not golden's"
+            )
+
+
+def operator_cycles(case: Case, stream: Compiled, events: NDArray[np.int64]) -> int:
+    """Return the cycles until the operator's last command, from when operands and tables are there.
+
+    Parameters
+    ----------
+    events
+        As `sim.system.RunResult` has them.
+    """
+    ends = {int(row[1]): int(row[_CYCLES]) for row in events if row[0] >= 0}
+    own = work(case, stream)
+    if not own:
+        return 0
+    before = [
+        end
+        for index, end in ends.items()
+        if stream.issued[index].operator < case.operator.index or loads_table(stream.issued[index])
+    ]
+    return max(ends[index] for index in own) - max(before)

@@ -1,0 +1,154 @@
+"""What the compiler and golden say about an operator when they are asked.
+
+They are asked once: the answers follow from the code alone.
+"""
+
+import inspect
+import sys
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any
+
+import numpy as np
+
+import eightfold.runners
+import golden
+from eightfold.compiler.channels import CompileError
+from eightfold.compiler.lowering import lower
+from eightfold.config import PRESETS
+from eightfold.execute import run_graph, run_operator
+from eightfold.isa import Engine
+from eightfold.model import Graph, Operator, Tensor
+from eightfold.ops.catalogue import SERIES
+from eightfold.ops.stream import PRESET, compiled, engines
+from eightfold.ops.subject import SIZES, Case
+
+TYPES = (np.int8, np.uint8, np.int16, np.int32, np.int64, np.float32, np.bool_)
+"""Element types that a `eightfold.model.Tensor` may have."""
+
+ACTIVATIONS = ("RELU", "RELU_N1_TO_1", "RELU6")
+"""Fused activations that the reference kernels know."""
+
+
+@cache
+def smallest(name: str) -> Case:
+    """Return the smallest model of an operator's first series."""
+    return SERIES[name][0].case(SIZES[0], inside=False)
+
+
+@cache
+def used_engines(name: str) -> tuple[Engine, ...]:
+    """Return the engines whose commands an operator becomes, in any of its series."""
+    cases = [series.case(SIZES[0]) for series in SERIES[name]]
+    used = {engine for case in cases for engine in engines(case, compiled(case))}
+    return tuple(engine for engine in Engine if engine in used)
+
+
+@cache
+def constant_operands(name: str) -> tuple[str, ...]:
+    """Return the names of the operands that the compiler refuses if they are not constant."""
+    case = smallest(name)
+    found = []
+    for index in case.operator.inputs:
+        tensor = case.graph.tensors[index]
+        if tensor.data is not None and not _compiles(
+            _changed(case.graph, replace(tensor, data=None)), case.operator
+        ):
+            found.append(tensor.name)
+    return tuple(found)
+
+
+@cache
+def element_types(name: str) -> tuple[str, ...]:
+    """Return the element types of int8 operands and results that the compiler takes."""
+    case = smallest(name)
+    places = (*case.operator.inputs, *case.operator.outputs)
+    tensors = [case.graph.tensors[index] for index in dict.fromkeys(places)]
+    found = []
+    for dtype in TYPES:
+        changed = [_typed(t, np.dtype(dtype)) for t in tensors if t.dtype == np.int8]
+        if _compiles(_changed(case.graph, *changed), case.operator):
+            found.append(np.dtype(dtype).name)
+    return tuple(found)
+
+
+@cache
+def refused_activations(name: str) -> tuple[str, ...]:
+    """Return the fused activations that the operator has in the schema and the compiler refuses."""
+    case = smallest(name)
+    field = "fused_activation_function"
+    if field not in case.operator.options:
+        return ()
+    options = case.operator.options
+    return tuple(
+        activation
+        for activation in ACTIVATIONS
+        if not _compiles(case.graph, replace(case.operator, options=options | {field: activation}))
+    )
+
+
+@cache
+def reference(name: str) -> str:
+    """Return the function of golden that the operator's runner calls, ``golden.module.function``.
+
+    Raises
+    ------
+    LookupError
+        If it calls none.
+    """
+    case = smallest(name)
+    found: list[str] = []
+    runners, ours = _folder(eightfold.runners), _folder(golden)
+
+    def watch(frame: FrameType, event: str, argument: Any) -> None:
+        caller = frame.f_back
+        if event != "call" or caller is None or found:
+            return
+        called = frame.f_code.co_filename
+        if called.startswith(ours) and caller.f_code.co_filename.startswith(runners):
+            found.append(f"{frame.f_globals['__name__']}.{frame.f_code.co_name}")
+
+    values = run_graph(case.graph, case.inputs())
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        run_operator(case.graph, case.operator, values)
+    finally:
+        sys.setprofile(before)
+    if not found:
+        raise LookupError(f"{name}: its runner calls no function of golden")
+    return found[0]
+
+
+def _folder(package: ModuleType) -> str:
+    return str(Path(inspect.getfile(package)).parent)
+
+
+def _changed(graph: Graph, *tensors: Tensor) -> Graph:
+    """Return a graph with other tensors in the place of some; those without a value are inputs."""
+    others = {tensor.index: tensor for tensor in tensors}
+    computed = {index for operator in graph.operators for index in operator.outputs}
+    every = tuple(others.get(tensor.index, tensor) for tensor in graph.tensors)
+    given = [t.index for t in tensors if t.data is None and t.index not in computed]
+    inputs = tuple(dict.fromkeys((*graph.inputs, *given)))
+    return replace(graph, tensors=every, inputs=inputs)
+
+
+def _typed(tensor: Tensor, dtype: np.dtype) -> Tensor:
+    """Return a tensor of another element type; int8 alone is quantized."""
+    return replace(
+        tensor,
+        dtype=dtype,
+        quantization=tensor.quantization if dtype == np.int8 else None,
+        data=None if tensor.data is None else tensor.data.astype(dtype),
+    )
+
+
+def _compiles(graph: Graph, operator: Operator) -> bool:
+    try:
+        lower(graph, operator, PRESETS[PRESET], "litert")
+    except CompileError:
+        return False
+    return True

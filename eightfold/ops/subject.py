@@ -1,0 +1,166 @@
+"""A model of one operator whose operands come from another operator, or from memory."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from eightfold.macs import count_macs
+from eightfold.model import Graph, Operator, load_model
+from eightfold.model.builder import ModelBuilder
+
+SCALE, ZERO_POINT = 0.05, 3
+"""Of an activation, where the operator does not dictate them."""
+
+LEAD = 16
+"""Elements of an operand's source that are not copied: without them the copy would be a name."""
+
+Result = tuple[Sequence[int], dict[str, Any]]
+"""Shape of a result, and the other arguments of `ModelBuilder.tensor`."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size of the measurements: an image of ``height`` x ``width`` pixels."""
+
+    name: str
+    height: int
+    width: int
+
+    depth = 16
+    """Channels, the same at each size: only the number of pixels grows."""
+
+    @property
+    def image(self) -> tuple[int, int, int, int]:
+        """The shape, NHWC."""
+        return (1, self.height, self.width, self.depth)
+
+    @property
+    def pixels(self) -> int:
+        """Pixels of the image."""
+        return self.height * self.width
+
+    @property
+    def elements(self) -> int:
+        """Elements of the image."""
+        return self.pixels * self.depth
+
+
+SIZES = (Size("small", 4, 4), Size("medium", 16, 16), Size("large", 32, 64))
+"""256, 4,096 and 32,768 elements: two operands and a result of the last fit `base`'s scratchpad."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a model asks of its operator, in figures.
+
+    Attributes
+    ----------
+    elements
+        What the operator's throughput counts.
+    units
+        What its cycles grow with besides, such as rows; None if with nothing.
+    """
+
+    elements: int
+    units: int | None = None
+
+
+class Subject(ModelBuilder):
+    """Collects the model of one operator, the subject.
+
+    Parameters
+    ----------
+    inside
+        Whether each operand is copied within the accelerator right before the operator, as if an
+        operator before had computed it. Otherwise it is an input of the model.
+    """
+
+    def __init__(self, inside: bool) -> None:
+        super().__init__()
+        self._inside = inside
+        self._subject = ""
+
+    def operand(
+        self,
+        shape: Sequence[int],
+        dtype: type[np.generic] = np.int8,
+        name: str = "input",
+        zero_point: int = ZERO_POINT,
+    ) -> int:
+        """Add an operand that is no constant."""
+        kind: dict[str, Any] = {"dtype": dtype}
+        if dtype == np.int8:
+            kind |= {"scale": SCALE, "zero_point": zero_point}
+        if not self._inside:
+            return self.input(shape, name=name, **kind)
+        size = prod(shape)
+        source, copied = self.input((size + LEAD,), **kind), self.tensor((size,), **kind)
+        result = self.tensor(shape, name=name, **kind)
+        starts = [self.numbers(LEAD, name="begin"), self.numbers(size, name="size")]
+        super().operator("SLICE", [source, *starts], [copied])
+        super().operator("RESHAPE", [copied], [result], {"new_shape": list(shape)})
+        return result
+
+    def numbers(self, *values: Any, name: str) -> int:
+        """Add int32 constants: a vector of ``values``, or the only one if it is a list."""
+        array = values[0] if len(values) == 1 and isinstance(values[0], list) else values
+        return self.constant(np.array(array, np.int32), name=name)
+
+    def codes(self, shape: Sequence[int], name: str, **quantization: Any) -> int:
+        """Add an int8 constant of codes in [-127, 127], the same ones each time."""
+        codes = np.random.default_rng(prod(shape)).integers(-127, 128, shape, dtype=np.int8)
+        return self.constant(codes, name=name, **{"scale": SCALE, **quantization})
+
+    def subject(
+        self,
+        name: str,
+        inputs: Sequence[int],
+        *results: Result,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        """Add the operator; several results are packed, so that each stays in the accelerator."""
+        self._subject = name
+        found = [
+            self.tensor(shape, **(kind or {"scale": SCALE, "zero_point": ZERO_POINT}))
+            for shape, kind in results
+        ]
+        self.operator(name, inputs, found, options)
+        if len(found) == 1:
+            self.output(found[0])
+            return
+        packed = self.tensor((len(found), *results[0][0]), scale=SCALE, zero_point=ZERO_POINT)
+        self.operator("PACK", found, [packed], {"values_count": len(found), "axis": 0})
+        self.output(packed)
+
+    def finish(self, work: Work) -> "Case":
+        """Return the model with its figures."""
+        graph = load_model(self.build())
+        named = [op for op in graph.operators if op.name == self._subject]
+        return Case(graph, named[-1], work)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, which of its operators is the subject, and what that has to do."""
+
+    graph: Graph
+    operator: Operator
+    work: Work
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of the subject."""
+        return count_macs(self.graph, self.operator)
+
+    def inputs(self, seed: int = 0) -> dict[int, np.ndarray]:
+        """Return a value for each input: int8 over the whole range, others in [0, 8)."""
+        rng = np.random.default_rng(seed)
+        return {
+            tensor.index: rng.integers(-128, 128, tensor.shape, dtype=np.int8)
+            if tensor.dtype == np.int8
+            else rng.integers(0, 8, tensor.shape).astype(tensor.dtype)
+            for tensor in (self.graph.tensors[index] for index in self.graph.inputs)
+        }
