@@ -50,7 +50,7 @@ class Cases:
 
     def zero_point(self) -> int:
         """Return 0, an end or any code."""
-        return int(self.rng.choice([0, *ENDS, self.rng.integers(-128, 128)]))
+        return int(self.rng.choice(np.array([0, *ENDS, self.rng.integers(-128, 128)])))
 
     def rounding(self) -> str:
         """Return a mode."""
@@ -58,7 +58,7 @@ class Cases:
 
     def multiplier(self) -> int:
         """Return a multiplier of 8 bits, the ends often."""
-        return int(self.rng.choice([-127, -1, 0, 1, 127, self.rng.integers(-127, 128)]))
+        return int(self.rng.choice(np.array([-127, -1, 0, 1, 127, self.rng.integers(-127, 128)])))
 
     def rshift(self) -> int:
         """Return a shift of the full range, mostly one that leaves something."""
@@ -148,7 +148,7 @@ def avg_pool(cases: Cases) -> None:
         y_q = per_tensor(float(x_q.scale[0]) * cases.size(1, 2), cases.zero_point())
     scale, offset = tpu_mlir_operators.avg_pool_factors(x_q, y_q, kernel)
     if rng.random() < 0.2:
-        scale = np.float32(rng.choice([-1, 0, 1]) * rng.choice([scale, 1e-30, 1e30, 200]))
+        scale = np.float32(rng.choice([-1, 0, 1]) * rng.choice(np.array([scale, 1e-30, 1e30, 200])))
     options = {
         "kernel": kernel,
         "scale": scale,
@@ -192,10 +192,13 @@ def add_with_near_ties(cases: Cases) -> None:
 
 
 def add_extreme(cases: Cases) -> None:
-    """Add an asymmetric Add with scales of all magnitudes, often nearly cancelling."""
-    low = cases.rng.choice([-60, 10])
-    scales = 2.0 ** cases.rng.uniform(low, 20, 3)
-    add_quantized(cases, [per_tensor(scale, cases.zero_point()) for scale in scales])
+    """Add an asymmetric Add of any magnitude, whose output is much finer, or not.
+
+    Where it is, sums within its range are what is left of large operands: float32 has few bits.
+    """
+    unit = 2.0 ** cases.rng.uniform(-60, 18)
+    ratios = 2.0 ** np.array([*cases.rng.uniform(0, 2, 2), cases.rng.uniform(-24, 6)])
+    add_quantized(cases, [per_tensor(unit * ratio, cases.zero_point()) for ratio in ratios])
 
 
 def add_quantized(cases: Cases, quantizations: list[Quantization]) -> None:
@@ -221,7 +224,7 @@ def slopes(cases: Cases) -> dict[str, Any]:
 def leaky_relu(cases: Cases) -> None:
     """Add a LeakyReLU of every code."""
     x = np.tile(cases.rng.permutation(CODES), 2)[: 256 + cases.size(0, 9)]
-    options = slopes(cases) | {"multiplier": cases.multiplier()}
+    options: dict[str, Any] = slopes(cases) | {"multiplier": cases.multiplier()}
     result = cases.network.leaky_relu(cases.given(x), **options)
     cases.results[result] = tpu_mlir_elementwise.leaky_relu(x, **options)
 
