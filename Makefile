@@ -13,6 +13,7 @@ CASES ?= 3000
 NETWORKS ?= 300
 RTL_MODELS ?= 500
 SEED ?= 0
+COVERAGE ?= build/coverage
 MODELS ?=
 
 .DEFAULT_GOAL := help
@@ -45,12 +46,14 @@ run: $(SETUP) ## the handwritten digits through the hardware, every tensor again
 test: $(SETUP) ## all tests on Verilator and, if installed, Icarus (about 20 minutes on 2 cores)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-test-long: $(SETUP) ## CASES=3000 models per operator in golden, RTL_MODELS=500 and NETWORKS=300 in RTL, from seed SEED=0
-	@EIGHTFOLD_CASES=$(CASES) EIGHTFOLD_NETWORKS=$(NETWORKS) EIGHTFOLD_SEED=$(SEED) \
+test-long: $(SETUP) ## CASES=3000 models per operator in golden, RTL_MODELS=500 and NETWORKS=300 in RTL, from SEED=0; coverage
+	@rm -rf $(COVERAGE)
+	@EIGHTFOLD_COVERAGE=$(COVERAGE) EIGHTFOLD_CASES=$(CASES) EIGHTFOLD_NETWORKS=$(NETWORKS) EIGHTFOLD_SEED=$(SEED) \
 		EIGHTFOLD_MODELS=$(RTL_MODELS) \
 		$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/golden/test_against_litert.py \
 		tests/eightfold/test_random_networks.py tests/sim/test_random_networks_on_rtl.py \
-		tests/sim/test_operators_on_rtl.py
+		tests/sim/test_operators_on_rtl.py tests/examples/test_operators.py
+	@$(BIN)/python -m tests.coverage.report $(COVERAGE)
 
 lint: $(SETUP) ## format, lint and types
 	@$(BIN)/ruff format --check --quiet . || { echo "make lint: run .venv/bin/ruff format" >&2; exit 1; }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Self, cast
 import numpy as np
 
 from eightfold.config import AcceleratorConfig
-from eightfold.deviations import deviates, litert_outputs
+from eightfold.deviations import litert_tensors
 from eightfold.errors import HardwareError, InputError
 from eightfold.execute import run_graphs
 from eightfold.macs import count_macs
@@ -241,7 +241,9 @@ class Session:
     def _compare(self, result: RunResult, graph: Graph, model: bytes, inputs: Inputs) -> None:
         """Count differing elements of every operator's outputs."""
         try:
-            expected = self._litert(result, graph, model, inputs)
+            if self._oracle is None:
+                self._oracle = Oracle()
+            expected = litert_tensors(self._oracle, model, graph, inputs, result.tensors)
         except OracleError as error:
             raise InputError(
                 f"{result.model}: LiteRT's reference kernels refuse this model: {error}"
@@ -262,24 +264,6 @@ class Session:
                         f"{list(place)}: {result.tensors[index][place]}, "
                         f"LiteRT {expected[index][place]}"
                     )
-
-    def _litert(
-        self, result: RunResult, graph: Graph, model: bytes, inputs: Inputs
-    ) -> dict[int, np.ndarray]:
-        """Return LiteRT's tensors.
-
-        With an operator whose kernel is wrong (`eightfold.deviations`) all that follows it would
-        be wrong too: then each operator runs alone, on this result's tensors.
-        """
-        if self._oracle is None:
-            self._oracle = Oracle()
-        if not deviates(graph):
-            return self._oracle.run(model, dict(inputs))
-        expected: dict[int, np.ndarray] = {}
-        for operator in graph.operators:
-            outputs = litert_outputs(self._oracle, graph, operator, result.tensors)
-            expected.update(zip(operator.outputs, outputs, strict=True))
-        return expected
 
 
 def _differ(got: np.ndarray, expected: np.ndarray) -> np.ndarray:

@@ -154,12 +154,16 @@ class GrowingNetwork(SingleOperator):
         shape: Sequence[int],
         dtype: DTypeLike,
         options: dict[str, Any] | None = None,
-    ) -> None:
-        """Add an operator whose result is no int8, so that no other operator reads it."""
+    ) -> int:
+        """Add an operator whose result is no int8, so that none is drawn to read it.
+
+        Returns its index, for an operator that can.
+        """
         indices = self._operator(operator, inputs, shape)
         output = self.builder.tensor(shape, dtype=dtype)
         self.builder.operator(operator, indices, [output], options)
         self._results.append(output)
+        return output
 
     def finish_network(self) -> Case:
         """Return the model and its inputs.

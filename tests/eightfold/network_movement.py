@@ -98,11 +98,18 @@ def _squeeze(net: GrowingNetwork) -> None:
 
 
 def _gather(net: GrowingNetwork) -> None:
-    x = net.pick()
+    computed = "ARG_MAX" in net.operators and net.rng.integers(4) == 0
+    x = net.pick(lambda value: not computed or 2 <= len(value.shape) <= 4)
     axis = int(net.rng.integers(len(x.shape)))
-    indices = net.rng.integers(0, x.shape[axis], net.rng.integers(1, 4, endpoint=True))
-    shape = [*x.shape[:axis], indices.size, *x.shape[axis + 1 :]]
-    net.add("GATHER", [x, _int32(net, indices)], shape, *net.kept(x), {"axis": axis})
+    if computed:  # where the axis has its largest codes
+        own = [*x.shape[:axis], *x.shape[axis + 1 :]]
+        options = {"output_type": "INT32"}
+        indices = net.add_last("ARG_MAX", [x, _int32(net, axis)], own, np.int32, options)
+    else:
+        own = [int(net.rng.integers(1, 4, endpoint=True))]
+        indices = _int32(net, net.rng.integers(0, x.shape[axis], own))
+    shape = [*x.shape[:axis], *own, *x.shape[axis + 1 :]]
+    net.add("GATHER", [x, indices], shape, *net.kept(x), {"axis": axis})
 
 
 def _blocks(net: GrowingNetwork, x: Value) -> list[int]:

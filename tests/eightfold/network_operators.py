@@ -209,31 +209,42 @@ def _beta(net: GrowingNetwork) -> float:
     return float(net.rng.choice([1.0, 1.0, 0.5, float(net.rng.uniform(0.1, 3.0))]))
 
 
-def _mean(net: GrowingNetwork) -> None:
-    x = net.pick()
-    rank, keep = len(x.shape), bool(net.rng.integers(2))
-    most = rank if keep else rank - 1  # a scalar would suit few operators
-    if most < 1:
-        raise UnsuitableError
-    axes = net.rng.choice(rank, net.rng.integers(1, most, endpoint=True), replace=False)
-    shape = [1 if axis in axes else n for axis, n in enumerate(x.shape) if keep or axis not in axes]
-    signed = (axes - rank * net.rng.integers(0, 2, axes.size)).astype(np.int32)
-    near = x.scale / np.sqrt(prod(x.shape) / prod(shape))
-    inputs = [x, net.builder.constant(signed)]
-    net.add("MEAN", inputs, shape, net.scale(near), random_zero_point(net.rng), {"keep_dims": keep})
+def _reduction(name: str) -> Extension:
+    def grow(net: GrowingNetwork) -> None:
+        x = net.pick()
+        rank, keep = len(x.shape), bool(net.rng.integers(2))
+        most = rank if keep else rank - 1  # a scalar would suit few operators
+        if most < 1:
+            raise UnsuitableError
+        axes = net.rng.choice(rank, net.rng.integers(1, most, endpoint=True), replace=False)
+        shape = [1 if a in axes else n for a, n in enumerate(x.shape) if keep or a not in axes]
+        signed = (axes - rank * net.rng.integers(0, 2, axes.size)).astype(np.int32)
+        scale, zero_point = x.scale, x.zero_point  # extremes are not rescaled
+        if name in ("MEAN", "SUM"):
+            spread = np.sqrt(prod(x.shape) / prod(shape))
+            near = x.scale * spread if name == "SUM" else x.scale / spread
+            scale, zero_point = net.scale(near), random_zero_point(net.rng)
+        inputs = [x, net.builder.constant(signed)]
+        net.add(name, inputs, shape, scale, zero_point, {"keep_dims": keep})
+
+    return grow
 
 
-def _arg_max(net: GrowingNetwork) -> None:
-    x = net.pick(lambda value: len(value.shape) >= 2)
-    axis = int(net.rng.integers(len(x.shape)))
-    shape = [size for position, size in enumerate(x.shape) if position != axis]
-    inputs = [x, net.builder.constant(np.array(axis, dtype=np.int32))]
-    net.add_last("ARG_MAX", inputs, shape, np.int32, {"output_type": "INT32"})
+def _place_of_extreme(name: str) -> Extension:
+    def grow(net: GrowingNetwork) -> None:
+        x = net.pick(lambda value: len(value.shape) >= 2)
+        axis = int(net.rng.integers(len(x.shape)))
+        shape = [size for position, size in enumerate(x.shape) if position != axis]
+        inputs = [x, net.builder.constant(np.array(axis, dtype=np.int32))]
+        net.add_last(name, inputs, shape, np.int32, {"output_type": "INT32"})
+
+    return grow
 
 
 EXTENSIONS: dict[str, Extension] = {
     "ADD": _binary("ADD"),
-    "ARG_MAX": _arg_max,
+    "ARG_MAX": _place_of_extreme("ARG_MAX"),
+    "ARG_MIN": _place_of_extreme("ARG_MIN"),
     "AVERAGE_POOL_2D": _pool("AVERAGE_POOL_2D"),
     "CONV_2D": _conv_2d,
     "DEPTHWISE_CONV_2D": _depthwise_conv_2d,
@@ -250,18 +261,21 @@ EXTENSIONS: dict[str, Extension] = {
     "LOG_SOFTMAX": _last_axis("LOG_SOFTMAX", 16 / 256, 127),
     "MAXIMUM": _extremum("MAXIMUM"),
     "MAX_POOL_2D": _pool("MAX_POOL_2D"),
-    "MEAN": _mean,
+    "MEAN": _reduction("MEAN"),
     "MINIMUM": _extremum("MINIMUM"),
     "MUL": _binary("MUL"),
     "NOT_EQUAL": _comparison("NOT_EQUAL"),
     "PRELU": _prelu,
     "QUANTIZE": _unary("QUANTIZE"),
+    "REDUCE_MAX": _reduction("REDUCE_MAX"),
+    "REDUCE_MIN": _reduction("REDUCE_MIN"),
     "RELU": _unary("RELU"),
     "RELU6": _unary("RELU6"),
     "RELU_0_TO_1": _unary("RELU_0_TO_1"),
     "RELU_N1_TO_1": _unary("RELU_N1_TO_1"),
     "SOFTMAX": _last_axis("SOFTMAX", 1 / 256, -128),
     "SUB": _binary("SUB"),
+    "SUM": _reduction("SUM"),
     "TANH": _unary("TANH", lambda net, scale: (1 / 128, 0)),
     "TRANSPOSE_CONV": _transpose_conv,
 }

@@ -17,6 +17,7 @@ from eightfold.session import random_inputs
 from eightfold.stacking import stackable
 from tests.eightfold.random_networks import network_rng, random_network
 from tests.golden.random_models import OPERATORS, case_rng, random_case
+from tests.golden.random_tensors import Case
 
 CASES = int(os.environ.get("EIGHTFOLD_CASES", "40"))
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits.tflite"
@@ -83,9 +84,14 @@ def test_prepared_operators_equal_their_functions(operator: str, reference: str)
         assert prepared > CASES / 4
 
 
+def network(seed: int) -> Case:
+    """Return a network; every other one is short, so that all its operators may work on stacks."""
+    return random_network(network_rng(seed), lengths=(1, 4) if seed % 2 else (5, 25))
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_networks_equal_their_operators(seed: int) -> None:
-    model, inputs = random_network(network_rng(seed))
+    model, inputs = network(seed)
     graph = load_model(model)
     batch = [inputs, *(again(inputs, i) for i in range(4))]
     expected = [unprepared(graph, arrays) for arrays in batch]
@@ -96,8 +102,8 @@ def test_networks_equal_their_operators(seed: int) -> None:
 
 
 def test_some_networks_are_stacked_and_some_are_not() -> None:
-    graphs = [load_model(random_network(network_rng(seed))[0]) for seed in range(60)]
-    assert {stackable(graph) for graph in graphs} == {False, True}
+    stacked = [stackable(load_model(network(seed)[0])) for seed in range(40)]
+    assert 5 <= sum(stacked) <= 20, stacked
 
 
 @pytest.mark.parametrize("count", [2, 16, 19])

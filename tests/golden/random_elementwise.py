@@ -13,6 +13,7 @@ from tests.golden.random_tensors import (
     random_codes,
     random_shape,
     random_zero_point,
+    some_or_every_code,
 )
 
 BELOW_ONE = float(np.nextafter(np.float32(1), np.float32(0)))
@@ -53,23 +54,25 @@ def _int8(model: SingleOperator) -> dict:
 
 def _leaky_relu(rng: Random) -> Case:
     model = SingleOperator(rng)
-    codes = every_code(rng).reshape([(256,), (4, 64), (2, 2, 4, 16)][rng.integers(3)])
+    codes = some_or_every_code(rng)
     scale = model.scale(0.1, 3.0)
     source = model.input(codes, scale, random_zero_point(rng))
     alpha = rng.choice([0.0, 1.0, 0.5, -0.25, 0.1, 0.01, 2.0, rng.normal()])
-    out = model.scale(scale, 2.0), random_zero_point(rng)
+    # A slope may add two bits to the left shift.
+    out = model.output_scale(scale, scale, (-33.0, 26.0)), random_zero_point(rng)
     return model.finish("LEAKY_RELU", [source], codes.shape, *out, {"alpha": float(alpha)})
 
 
 def _hard_swish(rng: Random) -> Case:
     model = SingleOperator(rng)
     scale = model.scale(0.05, 6.0)
-    source = model.input(every_code(rng), scale, random_zero_point(rng))
+    codes = some_or_every_code(rng)
+    source = model.input(codes, scale, random_zero_point(rng))
     # The output scale must be above 1/128 of the input's; far above, an int16 mask degenerates.
     ratio = 2.0 ** rng.uniform(8, 14) if rng.integers(8) == 0 else 2.0 ** rng.uniform(-6.9, 3)
     out = model.scale(scale * ratio, 0.0) if rng.integers(2) else scale * ratio
     out = max(out, float(np.float32(scale / 127)))
-    return model.finish("HARD_SWISH", [source], (256,), out, random_zero_point(rng))
+    return model.finish("HARD_SWISH", [source], codes.shape, out, random_zero_point(rng))
 
 
 def _prelu(rng: Random) -> Case:
@@ -89,7 +92,9 @@ def _prelu(rng: Random) -> Case:
         inputs.append(model.builder.constant(factors, **alpha))
     else:
         inputs.append(model.input(factors, **alpha))
-    out = model.scale(scale if rng.integers(2) else scale * slope * 100)
+    out = model.output_scale(
+        scale if rng.integers(2) else scale * slope * 100, scale * slope, (-33.0, 18.0)
+    )
     return model.finish("PRELU", inputs, codes.shape, out, random_zero_point(rng))
 
 

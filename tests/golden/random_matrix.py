@@ -17,6 +17,9 @@ from tests.golden.random_tensors import (
     random_zero_point,
 )
 
+FAR = (-33.0, 20.0)
+"""Exponents of the multiplier where it is far from what spreads the results over int8."""
+
 
 def _bias(rng: Random, count: int, magnitude: float) -> np.ndarray:
     """Return int32 biases of about ``magnitude``; sometimes near the ends of int32, which wraps."""
@@ -28,7 +31,7 @@ def _bias(rng: Random, count: int, magnitude: float) -> np.ndarray:
 def _filter(
     model: SingleOperator, shape: Sequence[int], axis: int, taps: int, scale_in: float
 ) -> tuple[int, np.ndarray, float]:
-    """Add a filter; return its index, its scales, and an output scale that suits it."""
+    """Add a filter; return its index, its scales, and the suited output scale."""
     rng, channels = model.rng, shape[axis]
     weights = random_codes(rng, shape, low=-128 if rng.integers(8) == 0 else -127)
     count = channels if rng.integers(4) else 1
@@ -36,6 +39,13 @@ def _filter(
     index = model.builder.constant(weights, scale=scales, axis=axis if count > 1 else 0)
     suited = scale_in * float(scales.mean()) * 73 * 73 * np.sqrt(taps) / 50
     return index, scales, suited
+
+
+def _output_scale(
+    model: SingleOperator, suited: float, products: np.ndarray, far: tuple[float, float] = FAR
+) -> float:
+    """Return an output scale; ``products`` are those of the scales of input and filter."""
+    return model.output_scale(suited, float(products.mean()), far)
 
 
 def conv_2d(rng: Random) -> Case:
@@ -58,7 +68,7 @@ def conv_2d(rng: Random) -> Case:
         "CONV_2D",
         [source, weights, bias],
         shape,
-        model.scale(suited),
+        _output_scale(model, suited, scale * scales),
         random_zero_point(rng),
         options | random_activation(rng),
     )
@@ -84,7 +94,7 @@ def depthwise_conv_2d(rng: Random) -> Case:
         "DEPTHWISE_CONV_2D",
         inputs,
         output_shape(x.shape, kernel, options, outputs),
-        model.scale(suited),
+        _output_scale(model, suited, scale * scales),
         random_zero_point(rng),
         options | random_activation(rng),
     )
@@ -100,7 +110,7 @@ def fully_connected(rng: Random) -> Case:
     per_channel = bool(rng.integers(2))
     scales = [model.scale(0.02, 1.0) for _ in range(outputs if per_channel else 1)]
     zero_point = random_zero_point(rng) if not per_channel and rng.integers(4) == 0 else 0
-    weights = random_codes(rng, [outputs, size], low=-127)
+    weights = random_codes(rng, [outputs, size], low=-128 if rng.integers(8) == 0 else -127)
     inputs = [source, model.builder.constant(weights, scale=scales, zero_point=zero_point)]
     if rng.integers(4):
         # Modest biases: a scaled accumulator outside int32 has no defined result.
@@ -114,7 +124,8 @@ def fully_connected(rng: Random) -> Case:
         "FULLY_CONNECTED",
         inputs,
         [*leading, outputs] if keep else [int(np.prod(leading)), outputs],
-        model.scale(suited),
+        # A scaled accumulator, which has 23 bits or so, stays in int32.
+        _output_scale(model, suited, scale * np.array(scales), (-24.0, 4.0)),
         random_zero_point(rng),
         {"keep_num_dims": keep} | random_activation(rng),
     )
@@ -124,7 +135,7 @@ def transpose_conv(rng: Random) -> Case:
     model = SingleOperator(rng)
     kernel = rng.integers(1, 4, 2, endpoint=True).tolist()
     options, sizes = random_window(rng, (kernel[0], kernel[1]), dilated=False)
-    depth, outputs = choose(rng, 1, 2, 3, 5, 17), choose(rng, 1, 2, 3, 8)
+    depth, outputs = choose(rng, 1, 2, 3, 5, 8, 17), choose(rng, 1, 2, 3, 8, 11)
     # The window is that of the convolution from the output to the input.
     result = [choose(rng, 1, 1, 2), *sizes, outputs]
     x = random_codes(rng, output_shape(result, kernel, options, depth))
@@ -140,7 +151,7 @@ def transpose_conv(rng: Random) -> Case:
         "TRANSPOSE_CONV",
         inputs,
         result,
-        model.scale(suited),
+        _output_scale(model, suited, scale * scales),
         random_zero_point(rng),
         options | random_activation(rng),
     )

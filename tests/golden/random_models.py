@@ -25,9 +25,9 @@ from tests.golden.random_tensors import (
     output_shape,
     random_activation,
     random_codes,
-    random_shape,
     random_window,
     random_zero_point,
+    some_or_every_code,
 )
 
 
@@ -61,12 +61,16 @@ def _binary(operator: str) -> Callable[[Random], Case]:
                 inputs.append(model.builder.constant(codes, scale=scale, zero_point=zero_point))
             else:
                 inputs.append(model.input(codes, scale, zero_point))
-        suited = scales[0] * scales[1] * 73 if operator == "MUL" else max(scales)
+        if operator == "MUL":
+            unit, far = scales[0] * scales[1], (-33.0, 29.0)
+            suited = unit * 73
+        else:  # the multiplier is below 1
+            suited, unit, far = max(scales), 2.0**-19 * max(scales), (-33.0, -0.6)
         return model.finish(
             operator,
             inputs,
             np.broadcast_shapes(*shapes),
-            model.scale(suited),
+            model.output_scale(suited, unit, far),
             random_zero_point(rng),
             random_activation(rng),
         )
@@ -82,12 +86,7 @@ def _unary(
     def make(rng: Random) -> Case:
         model = SingleOperator(rng)
         scale = model.scale(0.1, spread)
-        if rng.integers(4):
-            codes = every_code(rng).reshape(
-                [(256,), (1, 256), (4, 64), (2, 4, 4, 8)][rng.integers(4)]
-            )
-        else:
-            codes = random_codes(rng, random_shape(rng))
+        codes = some_or_every_code(rng)
         source = model.input(codes, scale, random_zero_point(rng))
         return model.finish(operator, [source], codes.shape, *out(model, scale))
 
@@ -96,12 +95,7 @@ def _unary(
 
 def _rescaled(model: SingleOperator, scale: float) -> tuple[float, int]:
     """Mostly near the input's scale; sometimes far off, to shifts that wrap or flush to 0."""
-    spread = 24.0 if model.rng.integers(16) == 0 else 2.0
-    return model.scale(scale, spread), random_zero_point(model.rng)
-
-
-def _clamped(model: SingleOperator, scale: float) -> tuple[float, int]:
-    return model.scale(scale, 2.0), random_zero_point(model.rng)
+    return model.output_scale(scale, scale), random_zero_point(model.rng)
 
 
 def _logistic_output(model: SingleOperator, scale: float) -> tuple[float, int]:
@@ -146,10 +140,10 @@ _MAKERS: dict[str, Callable[[Random], Case]] = {
     "MAX_POOL_2D": _pool("MAX_POOL_2D"),
     "MUL": _binary("MUL"),
     "QUANTIZE": _quantize,
-    "RELU": _unary("RELU", _clamped),
-    "RELU6": _unary("RELU6", _clamped),
-    "RELU_0_TO_1": _unary("RELU_0_TO_1", _clamped, 6.0),
-    "RELU_N1_TO_1": _unary("RELU_N1_TO_1", _clamped, 6.0),
+    "RELU": _unary("RELU", _rescaled),
+    "RELU6": _unary("RELU6", _rescaled),
+    "RELU_0_TO_1": _unary("RELU_0_TO_1", _rescaled, 6.0),
+    "RELU_N1_TO_1": _unary("RELU_N1_TO_1", _rescaled, 6.0),
     "SUB": _binary("SUB"),
     "TANH": _unary("TANH", _tanh_output),
     **MATRIX,

@@ -69,7 +69,7 @@ def _reduction(operator: str) -> Callable[[Random], Case]:
         if operator in ("MEAN", "SUM"):
             spread = np.sqrt(codes.size / max(1, np.prod(shape)))
             near = scale * (spread if operator == "SUM" else 1 / spread)
-            out = model.scale(near), random_zero_point(rng)
+            out = model.output_scale(near, scale), random_zero_point(rng)
         inputs = [source, model.given(axes)]
         return model.finish(operator, inputs, shape, *out, {"keep_dims": keep})
 

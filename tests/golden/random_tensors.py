@@ -28,6 +28,13 @@ def every_code(rng: Random) -> np.ndarray:
     return rng.permutation(np.arange(-128, 128)).astype(np.int8)
 
 
+def some_or_every_code(rng: Random) -> np.ndarray:
+    """Return all codes in a shape that has them, or in a quarter of the cases any shape."""
+    if rng.integers(4):
+        return every_code(rng).reshape([(256,), (1, 256), (4, 64), (2, 4, 4, 8)][rng.integers(4)])
+    return random_codes(rng, random_shape(rng))
+
+
 def random_zero_point(rng: Random) -> int:
     """Return -128, 127, 0 or any int8."""
     return int(rng.choice([-128, 127, 0, int(rng.integers(-128, 127, endpoint=True))]))
@@ -77,6 +84,26 @@ class SingleOperator:
         exponent = np.log2(near) + self.rng.uniform(-spread, spread)
         power = self._powers or self.rng.integers(4) == 0
         return float(np.float32(2.0 ** (round(exponent) if power else exponent)))
+
+    def output_scale(
+        self, suited: float, unit: float, far: tuple[float, float] = (-33.0, 29.0)
+    ) -> float:
+        """Return a scale near ``suited``; in one of 8 models a far one, for other shifts.
+
+        Parameters
+        ----------
+        unit
+            The scale that makes the multiplier 1.
+        far
+            Least and most exponent of the multiplier where it is far. The scale stays above 2^-27,
+            so that the bounds of activations stay in int32.
+        """
+        if self.rng.integers(8):
+            return self.scale(suited)
+        low, high = far
+        between = (e for e in (-31.5, -20.0, -11.5, -4.0, -0.5, 4.0) if low < e < high)
+        exponent = self.rng.choice([low, high, *between])
+        return max(self.scale(unit * 2.0**-exponent, 0.0), 2.0**-27)
 
     def input(self, array: np.ndarray, scale: float, zero_point: int) -> int:
         index = self.builder.input(array.shape, scale=scale, zero_point=zero_point)

@@ -13,7 +13,7 @@ from eightfold.session import random_inputs
 from sim.network import simulate_network
 from sim.toolchain import ROOT
 from tests.eightfold.mlperf_tiny import NETWORKS, mlperf_tiny
-from tests.eightfold.random_networks import EXTENSIONS, network_rng, random_network
+from tests.eightfold.random_networks import network_rng, random_network
 
 DIGITS = ROOT / "examples" / "digits" / "digits.tflite"
 
@@ -49,8 +49,7 @@ def test_agrees_on_digits(preset: str) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_agrees_on_a_random_network(seed: int) -> None:
-    operators = HARDWARE & set(EXTENSIONS)
-    model, _ = random_network(network_rng(seed), operators=operators)
+    model, _ = random_network(network_rng(seed), operators=HARDWARE)
     expect_the_rtls_cycles(load_model(model), "small")
 
 

@@ -1,0 +1,1 @@
+"""A network in which every operator of the accelerator occurs once."""

@@ -1,0 +1,148 @@
+"""``python -m tests.coverage.report FOLDER``: the bins, their hits, and whether the floor is held.
+
+The floor: every bin that is not excluded has been hit `AT_LEAST` times, and no excluded one has.
+"""
+
+import sys
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from cocotb_coverage.coverage import merge_coverage
+from rich.console import Console
+from rich.table import Table
+
+from eightfold.cli import one_line_errors
+from eightfold.errors import InputError
+from eightfold.files import write_file
+from tests.coverage.bins import Bin, every_bin, read_hits
+from tests.coverage.exclusions import EXCLUDED
+
+AT_LEAST = 1
+"""Models that must show each bin."""
+
+MERGED = "merged.yml"
+
+
+@dataclass(frozen=True)
+class Report:
+    """Hits of all bins, held against the floor."""
+
+    hits: Mapping[Bin, int]
+    excluded: Mapping[Bin, str]
+
+    @property
+    def missing(self) -> list[Bin]:
+        """Bins below the floor."""
+        return [b for b, n in self.hits.items() if b not in self.excluded and n < AT_LEAST]
+
+    @property
+    def contradicted(self) -> list[Bin]:
+        """Bins that are excluded, and were hit."""
+        return [b for b in self.excluded if self.hits.get(b, 0)]
+
+    @property
+    def unknown(self) -> list[Bin]:
+        """Bins that are excluded, and do not exist."""
+        return [b for b in self.excluded if b not in self.hits]
+
+    @property
+    def covered(self) -> int:
+        """Bins that hold the floor."""
+        return len(self.hits) - len(self.excluded) - len(self.missing)
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the floor is held and every exclusion right."""
+        return not (self.missing or self.contradicted or self.unknown)
+
+    def lines(self) -> list[str]:
+        """Return what is wrong, a line each."""
+        wrong = {
+            f"hit fewer than {AT_LEAST} times": self.missing,
+            "excluded, but hit: remove the exclusion": self.contradicted,
+            "excluded, but no bin": self.unknown,
+        }
+        return [
+            f"{b.operator}: {b.point}: {b.name}: {text}"
+            for text, bins in wrong.items()
+            for b in bins
+        ]
+
+    def summary(self) -> str:
+        """Return the figures in one line."""
+        return (
+            f"{len(self.hits)} bins of {len({b.operator for b in self.hits})} operators: "
+            f"{self.covered} covered, {len(self.missing)} missing, {len(self.excluded)} excluded"
+        )
+
+
+def load(folder: Path) -> Report:
+    """Return the report of all processes' hits in a folder.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+    """
+    files = sorted(folder.glob("hits-*.yml"))
+    if not files:
+        raise InputError(f"{folder}: no hits-*.yml; run tests with EIGHTFOLD_COVERAGE={folder}")
+    merged = folder / MERGED
+    merge_coverage(lambda text: None, str(merged), *map(str, files))
+    found = read_hits(merged)
+    return Report({b: found.get(b, 0) for b in every_bin()}, EXCLUDED)
+
+
+def markdown(report: Report) -> str:
+    """Return all bins with their hits, a table per operator."""
+    operators: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for b, hits in report.hits.items():
+        count = "excluded" if b in report.excluded else str(hits)
+        operators[b.operator][b.point].append(f"{b.name} ({count})")
+    lines = ["# Functional coverage", "", report.summary(), ""]
+    for operator, points in operators.items():
+        lines += [f"## {operator}", "", "| point | bins (models that hit) |", "|---|---|"]
+        lines += [f"| {point} | {'; '.join(bins)} |" for point, bins in points.items()] + [""]
+    lines += ["## Excluded", "", "| operator | point | bin | reason |", "|---|---|---|---|"]
+    lines += [f"| {b.operator} | {b.point} | {b.name} | {r} |" for b, r in report.excluded.items()]
+    return "\n".join([*lines, ""])
+
+
+def table(report: Report) -> Table:
+    """Return the figures of each operator."""
+    shown = Table("operator", title="functional coverage on RTL")
+    for column in ("bins", "covered", "missing", "excluded", "fewest hits"):
+        shown.add_column(column, justify="right")
+    by_operator: defaultdict[str, list[Bin]] = defaultdict(list)
+    for b in report.hits:
+        by_operator[b.operator].append(b)
+    missing = set(report.missing)
+    for operator, bins in by_operator.items():
+        counted = [report.hits[b] for b in bins if b not in report.excluded]
+        lacking = sum(b in missing for b in bins)
+        figures = (len(bins), len(counted) - lacking, lacking, len(bins) - len(counted))
+        shown.add_row(operator, *map(str, figures), str(min(counted, default=0)))
+    return shown
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def main(folder: Path) -> None:
+    """Merge the hits in FOLDER, write FOLDER/coverage.md, and hold the floor."""
+    report = load(folder)
+    path = folder / "coverage.md"
+    write_file(path, lambda: path.write_text(markdown(report), encoding="utf-8"))
+    Console(width=None if sys.stdout.isatty() else 120).print(table(report))
+    for line in report.lines():
+        click.echo(line)
+    click.echo(f"{report.summary()}; {path}")
+    raise SystemExit(0 if report.holds else 1)
+
+
+if __name__ == "__main__":
+    one_line_errors(main)
