@@ -6,17 +6,29 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eightfold.compiler import lower_tpu_mlir
 from eightfold.compiler.elementwise import Elementwise
+from eightfold.compiler.lower_pointwise import EVERY_BYTE
 from eightfold.compiler.tpu_mlir import TpuMlirNetwork
-from eightfold.compiler.two_bytes import two_bytes
+from eightfold.compiler.two_bytes import TwoBytes, two_bytes
 from eightfold.config import PRESETS
 from eightfold.errors import InputError
 from eightfold.isa import Combine
 from golden import tpu_mlir, tpu_mlir_elementwise, tpu_mlir_operators
+from golden.quantization import Quantization
 from golden.requantize import requantize
 from tests.eightfold.machine_run import run_compiled
 from tests.eightfold.test_compiler import TIGHT
-from tests.eightfold.tpu_mlir_cases import CODES, FORMS, Cases, nchw, nhwc, random_cases
+from tests.eightfold.tpu_mlir_cases import (
+    CODES,
+    FORMS,
+    Cases,
+    much_finer,
+    nchw,
+    nearly_tied,
+    nhwc,
+    random_cases,
+)
 from tests.golden.exact_arithmetic import per_tensor
 
 
@@ -31,10 +43,14 @@ def expect_golden(cases: Cases) -> list:
     return [issued.command for issued in segment.compiled.issued]
 
 
+FEW_CODES = {"add_with_near_ties": 8, "add_extreme": 8}
+"""Of operand a, in Adds of many commands; `test_an_add_has_every_pair` has all 256."""
+
+
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("form", FORMS)
 def test_a_form_equals_golden(form: str, seed: int) -> None:
-    expect_golden(random_cases(form, PRESETS["small"], seed, 3))
+    expect_golden(random_cases(form, PRESETS["small"], seed, 3, FEW_CODES.get(form, 256)))
 
 
 @pytest.mark.parametrize("config", ["4x4", "6x5", "2x9"])
@@ -47,7 +63,7 @@ def test_a_form_equals_golden_where_little_fits(form: str, config: str) -> None:
 @pytest.mark.parametrize("seed", range(20, 24))
 @pytest.mark.parametrize("form", FORMS)
 def test_many_forms_equal_golden(form: str, seed: int) -> None:
-    expect_golden(random_cases(form, PRESETS["base"], seed, 5))
+    expect_golden(random_cases(form, PRESETS["base"], seed, 5, FEW_CODES.get(form, 256)))
 
 
 def opcodes(cases: Cases) -> list[str]:
@@ -88,6 +104,30 @@ def test_any_function_of_two_bytes_is_computed() -> None:
     cases = Cases(PRESETS["base"], np.random.default_rng(3))
     values = cases.int8(256, 256).astype(np.int64)
     function = two_bytes(values, (np.zeros(256), np.zeros(256)), "down")
+    expect_every_pair(function, values)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("quantizations", [nearly_tied, much_finer])
+def test_an_add_has_every_pair(
+    quantizations: Callable[[Cases], list[Quantization]], seed: int
+) -> None:
+    cases = Cases(PRESETS["base"], np.random.default_rng([seed, 5]))
+    (a, b, output), rounding = quantizations(cases), cases.rounding()
+    function = lower_tpu_mlir.add_asymmetric(a, b, output, rounding)
+    values = tpu_mlir_elementwise.add_asymmetric(
+        EVERY_BYTE[:, None],
+        EVERY_BYTE[None, :],
+        a_quantization=a,
+        b_quantization=b,
+        output_quantization=output,
+        rounding=rounding,
+    )
+    expect_every_pair(function, values)
+
+
+def expect_every_pair(function: TwoBytes, values: np.ndarray) -> None:
+    """Compare what the commands compute with ``values[a, b]``, by unsigned bytes."""
     a, b = CODES[:, None].astype(np.int64), CODES[None, :].astype(np.int64)
     result = run_elementwise(function.base, a, b)
     for correction in function.corrections:

@@ -185,20 +185,29 @@ def add_asymmetric(cases: Cases) -> None:
 
 
 def add_with_near_ties(cases: Cases) -> None:
-    """Add an asymmetric Add whose scales have ratios of small integers."""
-    scale = float(np.exp(cases.rng.uniform(-4, 1)))
-    ratios = cases.rng.integers(1, 6, 3)
-    add_quantized(cases, [per_tensor(scale * ratio, cases.zero_point()) for ratio in ratios])
+    """Add an asymmetric Add with near ties."""
+    add_quantized(cases, nearly_tied(cases))
 
 
 def add_extreme(cases: Cases) -> None:
-    """Add an asymmetric Add of any magnitude, whose output is much finer, or not.
+    """Add an asymmetric Add of any magnitude."""
+    add_quantized(cases, much_finer(cases))
+
+
+def nearly_tied(cases: Cases) -> list[Quantization]:
+    """Return scales whose ratios are those of small integers."""
+    scale = float(np.exp(cases.rng.uniform(-4, 1)))
+    return [per_tensor(scale * r, cases.zero_point()) for r in cases.rng.integers(1, 6, 3)]
+
+
+def much_finer(cases: Cases) -> list[Quantization]:
+    """Return scales of any magnitude, the output's much finer than those of a and b, or not.
 
     Where it is, sums within its range are what is left of large operands: float32 has few bits.
     """
     unit = 2.0 ** cases.rng.uniform(-60, 18)
     ratios = 2.0 ** np.array([*cases.rng.uniform(0, 2, 2), cases.rng.uniform(-24, 6)])
-    add_quantized(cases, [per_tensor(unit * ratio, cases.zero_point()) for ratio in ratios])
+    return [per_tensor(unit * ratio, cases.zero_point()) for ratio in ratios]
 
 
 def add_quantized(cases: Cases, quantizations: list[Quantization]) -> None:

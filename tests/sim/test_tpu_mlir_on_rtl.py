@@ -1,8 +1,7 @@
 """TPU-MLIR's forms on the accelerator in RTL equal golden, with random stalls.
 
-Many of a form run side by side in one stream, with parameters of their full ranges. How many of
-the codes an Add's operand a has with all 256 of b is in the table; `tests/eightfold/test_tpu_mlir`
-has all pairs of all Adds on the machine model.
+Many of a form run side by side in one stream, with parameters of their full ranges. The Adds of a
+single command have all pairs of codes, the others some; `tests/eightfold/test_tpu_mlir.py` has all.
 """
 
 import numpy as np
