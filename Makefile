@@ -43,7 +43,7 @@ setup: $(SETUP) ## make .venv with everything that run, test and check need
 run: $(SETUP) ## the handwritten digits through the hardware, every tensor against LiteRT
 	@$(BIN)/python -m examples.digits.run --config $(CONFIG)
 
-test: $(SETUP) ## all tests on Verilator and, if installed, Icarus (about 20 minutes on 2 cores)
+test: $(SETUP) ## all tests on Verilator and, if installed, Icarus (about 40 minutes on 2 cores)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 test-long: $(SETUP) ## CASES=3000 models per operator in golden, RTL_MODELS=500 and NETWORKS=300 in RTL, from SEED=0; coverage

@@ -46,7 +46,8 @@ def constant_operands(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
 
     The indices of a test's ``operator`` GATHER may be computed.
     """
-    if request.node.callspec.params.get("operator") == "GATHER":
+    callspec = getattr(request.node, "callspec", None)  # what is not parametrized has none
+    if callspec is not None and callspec.params.get("operator") == "GATHER":
         return
 
     def given(model: SingleOperator, array: np.ndarray) -> int:

@@ -129,7 +129,9 @@ def choose_scan(
         for columns in range(1, x.kernel + 1):
             if (columns - 1) * x.dilation >= config.window_columns:
                 break
-            for skip in {0, left} if columns >= x.kernel > 1 else {0}:
+            # With more padding than taps, as TPU-MLIR may have it, a row would begin by firing.
+            skips = columns >= x.kernel > 1 and left <= (columns - 1) * x.dilation
+            for skip in {0, left} if skips else {0}:
                 scan = Scan(kernel=kernel, outputs=outputs, taps=(rows, columns), skip=skip)
                 several = scan.passes != (1, 1)
                 count = len(outputs[0]) * len(outputs[1])

@@ -124,7 +124,7 @@ class SynthesisResult:
         fields = {k: v for k, v in figures.items() if k not in ("worst_mhz", "median_mhz")}
         fields["config"] = AcceleratorConfig(**figures["config"])
         fields["area"] = Area(**figures["area"])
-        fields["parts"] = {name: Area(**area) for name, area in figures["parts"].items()}
+        fields["parts"] = {name: Area(**area) for name, area in figures.get("parts", {}).items()}
         fields["timing"] = {
             int(seed): Timing.from_dict(timing) for seed, timing in figures["timing"].items()
         }
