@@ -14,7 +14,7 @@ from amaranth.hdl import Shape, ShapeLike, signed, unsigned
 from amaranth.lib import data, enum
 
 from eightfold.config import AcceleratorConfig
-from eightfold.packing import pack
+from eightfold.packing import Scalar, pack, pack_scalars, scalars
 
 VERSION = 2
 """Version of the instruction set; BEGIN carries it, the VERSION register shows it."""
@@ -200,6 +200,10 @@ class Command:
         """Length in 32-bit words."""
         return self.layout.size // 32
 
+    @cached_property
+    def _scalars(self) -> dict[str, Scalar]:
+        return scalars(self.layout)
+
     def encode(self, **values: int) -> np.ndarray:
         """Return the command as uint32 words; fields not given are 0.
 
@@ -208,17 +212,7 @@ class Command:
         ValueError
             If a field is unknown or does not fit.
         """
-        names = [
-            f"{entry.name}.{part}" if isinstance(entry.shape, data.StructLayout) else entry.name
-            for entry in (*HEADER, *self.fields)
-            for part in (
-                [name for name, _ in entry.shape]
-                if isinstance(entry.shape, data.StructLayout)
-                else [""]
-            )
-        ]
-        fields = dict.fromkeys(names, 0) | {"opcode": self.opcode.value} | values
-        (word,) = pack(self.layout, fields)
+        word = pack_scalars(self._scalars, {"opcode": self.opcode.value, **values})
         return np.frombuffer(word.to_bytes(4 * self.words, "little"), dtype="<u4")
 
 

@@ -34,6 +34,37 @@ def pack(layout: data.Layout, fields: Mapping[str, ArrayLike]) -> list[int]:
     return words.tolist()
 
 
+Scalar = tuple[int, int, int]
+"""Offset of a scalar field, its least and its greatest value."""
+
+
+def scalars(layout: data.Layout) -> dict[str, Scalar]:
+    """Return the fields of a layout of scalars, by the names that `pack` takes."""
+    return {
+        name: (offset, *_range(Shape.cast(shape)))
+        for name, (offset, shape) in _leaves(layout, "", 0)
+    }
+
+
+def pack_scalars(places: Mapping[str, Scalar], values: Mapping[str, int]) -> int:
+    """Return the word that holds ``values``; what is not given is 0. Much faster than `pack`.
+
+    Raises
+    ------
+    ValueError
+        If a field is unknown or has a value that does not fit.
+    """
+    if unknown := set(values) - set(places):
+        raise ValueError(f"fields differ from the layout's: {sorted(unknown)}")
+    word = 0
+    for name, value in values.items():
+        offset, low, high = places[name]
+        if not low <= value <= high:
+            raise ValueError(f"{name} must be in {low}..{high}, not {value}")
+        word |= (int(value) & (high - low)) << offset
+    return word
+
+
 def _leaves(layout: data.Layout, prefix: str, base: int) -> Iterator[tuple[str, tuple]]:
     """Yield (dotted name, (offset, shape)) of every field that is not itself a struct."""
     for name, field in layout:
@@ -57,9 +88,14 @@ def _encode(name: str, values: np.ndarray, shape: ShapeLike, count: int) -> np.n
     return integers & ((1 << bits.width) - 1)
 
 
-def _check(name: str, values: np.ndarray, bits: Shape) -> None:
+def _range(bits: Shape) -> tuple[int, int]:
+    """Return the least and the greatest integer of a shape."""
     low = -(1 << (bits.width - 1)) if bits.signed else 0
-    high = low + (1 << bits.width) - 1
+    return low, low + (1 << bits.width) - 1
+
+
+def _check(name: str, values: np.ndarray, bits: Shape) -> None:
+    low, high = _range(bits)
     if values.size and not (low <= int(values.min()) and int(values.max()) <= high):
         raise ValueError(
             f"{name} must be in {low}..{high}, not {int(values.min())}..{int(values.max())}"
