@@ -1,7 +1,7 @@
 """Depthwise convolution and pools: a result channel needs the input channel of the same number."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from eightfold.compiler.emitter import Emitter
 from eightfold.compiler.staging import NoRoomError, Staging, fits, halvings, parts
 from eightfold.compiler.tile import Tile
 from eightfold.compiler.windowed import Part, Windowed
+from eightfold.config import AcceleratorConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,3 +146,47 @@ class MaximumPool(Windowed):
         """Emit the command for a part."""
         pool = MaxPool(rows=self.rows, columns=self.columns, low=self.low, high=self.high)
         emit_max_pool(emitter, pool, source.slice(part[2]), target, part[:2])
+
+    def beats(self, config: AcceleratorConfig) -> int:
+        """Return how often the lanes take a part of a pixel, a cycle each."""
+        images, height, width, depth = self.target_shape
+        taps = self.rows.kernel * self.columns.kernel
+        return images * height * width * taps * -(-depth // config.vector_lanes)
+
+    def rows_first(self, between: int) -> "tuple[MaximumPool, MaximumPool]":
+        """Return pools of columns of pixels into ``between``, then of rows of these.
+
+        The first one has whole rows for pixels.
+        """
+        (images, height, width, depth), (_, outputs, *_) = self.source_shape, self.target_shape
+        first = replace(
+            self._first(between),
+            source_shape=(images, height, 1, width * depth),
+            target_shape=(images, outputs, 1, width * depth),
+            columns=Axis(size=1, outputs=1),
+        )
+        middle, rows = (images, outputs, width, depth), Axis(size=outputs, outputs=outputs)
+        return first, replace(self, source=between, source_shape=middle, rows=rows)
+
+    def columns_first(self, between: int) -> "tuple[MaximumPool, MaximumPool]":
+        """Return pools of rows of pixels into ``between``, then of columns of these.
+
+        The second one has whole rows for pixels.
+        """
+        (images, height, *_), (_, outputs, width, depth) = self.source_shape, self.target_shape
+        first = replace(
+            self._first(between),
+            target_shape=(images, height, width, depth),
+            rows=Axis(size=height, outputs=height),
+        )
+        second = replace(
+            self,
+            source=between,
+            source_shape=(images, height, 1, width * depth),
+            target_shape=(images, outputs, 1, width * depth),
+            columns=Axis(size=1, outputs=1),
+        )
+        return first, second
+
+    def _first(self, between: int) -> "MaximumPool":
+        return replace(self, target=between, low=-128, high=127)

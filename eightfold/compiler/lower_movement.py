@@ -11,7 +11,7 @@ from eightfold.compiler.channels import CompileError
 from eightfold.compiler.movement import Copy, Movement
 from eightfold.compiler.pieces import affine_pieces
 from eightfold.compiler.positions import FIRST, PositionCall, Source
-from eightfold.compiler.strided import copies
+from eightfold.compiler.strided import copies, filled
 from eightfold.model import Tensor
 from eightfold.runners import RUNNERS
 from golden.resize import nearest_taps
@@ -128,10 +128,11 @@ def _picked(
         if np.array_equal(result.reshape(-1), source.first + np.arange(source.size)):
             return _whole(call.graph.tensors[source.tensor], target)
     found = [copy for source in sources for copy in _from(call, source, result)]
-    codes = np.unique(result[result < FIRST])
+    outside = result < FIRST
+    codes = np.unique(result[outside])
     if codes.size:
         (code,) = codes.tolist()
-        found.insert(0, Copy(None, 0, 0, result.size, (), code))
+        found = [*filled(np.atleast_1d(outside), code, call.config.vector), *found]
     return Movement(target=target.index, copies=tuple(found))
 
 

@@ -15,11 +15,15 @@ from eightfold.compiler.channelwise import (
     window_counts,
 )
 from eightfold.compiler.convolution import Convolution, widened
+from eightfold.compiler.elementwise import RUN
 from eightfold.compiler.step_function import StepFunction, solve
 from eightfold.compiler.windowed import Windowed
 from golden.fully_connected import integer_multipliers
 from golden.quantization import effective_scales
 from golden.rounding import ROUNDINGS
+
+COMMAND = 46
+"""Cycles of a VECTOR beside those of its beats, about."""
 
 
 def conv_2d(call: Call) -> Convolution:
@@ -106,13 +110,28 @@ def average_pool_2d(call: Call) -> SumPool:
     return SumPool(**geometry, parameters=parameters)
 
 
-def max_pool_2d(call: Call) -> MaximumPool:
-    """Lower MAX_POOL_2D."""
+def max_pool_2d(call: Call) -> tuple[MaximumPool, ...]:
+    """Lower MAX_POOL_2D: whole windows, or first along one axis, then along the other.
+
+    Windows that overlap read a byte once for each of them: of one axis after the other these are
+    fewer. What is between must fit beside input and output.
+    """
     call.check_int8(0)
     options = call.operator.options
     geometry = call.geometry((options["filter_height"], options["filter_width"]))
     low, high = call.bounds()
-    return MaximumPool(**geometry, low=low, high=high)
+    whole = MaximumPool(**geometry, low=low, high=high)
+    room = call.config.scratchpad - prod(whole.source_shape) - prod(whole.target_shape)
+    best, cost = None, whole.beats(call.config)
+    for way in (whole.rows_first, whole.columns_first):
+        pools = way(whole.target)  # until there is something between
+        longest = max(pool.target_shape[-1] for pool in pools)
+        beats = sum(pool.beats(call.config) for pool in pools) + COMMAND
+        if prod(pools[0].target_shape) <= room and longest <= RUN and beats < cost:
+            best, cost = way, beats
+    if best is None:
+        return (whole,)
+    return best(call.temporary(prod(best(whole.target)[0].target_shape)))
 
 
 @lru_cache(maxsize=1024)

@@ -7,7 +7,7 @@ where that takes fewer commands, or where the target's are none: SPACE_TO_BATCH_
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import prod
 
@@ -20,6 +20,9 @@ from eightfold.compiler.movement import Copy
 from eightfold.compiler.pieces import Row, affine_pieces
 
 Positions = NDArray[np.int64]
+
+COMMAND = 12
+"""Cycles that a MOVE takes beside those of its runs, about."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,40 @@ def copies(picked: Positions, source: int, shape: tuple[int, ...], item: int) ->
     if not best:
         raise CompileError("its elements do not move in strides")
     return best
+
+
+def filled(outside: NDArray[np.bool_], code: int, unit: int) -> list[Copy]:
+    """Return copies of the byte ``code`` that reach at least where ``outside`` is true.
+
+    What surrounds a box is filled slab by slab, along each axis what is beside the box; or all of
+    the target at once where that takes fewer cycles, because slabs are thin, or nothing is a box.
+
+    Parameters
+    ----------
+    outside
+        For each byte of the target whether it is to be filled.
+    code
+        The byte.
+    unit
+        Bytes that the mover writes per cycle.
+    """
+    whole = [Copy(None, 0, 0, outside.size, (), code)]
+    if outside.all() or (box := _bounds(~outside)) is None:
+        return whole
+    place, found = np.arange(outside.size).reshape(outside.shape), []
+    for axis, inside in enumerate(indices.reshape(-1) for indices in box):
+        beside = np.setdiff1d(np.arange(outside.shape[axis]), inside)
+        before = [indices.reshape(-1) for indices in box[:axis]]
+        behind = [np.arange(size) for size in outside.shape[axis + 1 :]]
+        if beside.size:
+            (slab,) = _box(*[place[np.ix_(*before, beside, *behind)]] * 2)
+            found += [replace(copy, source=None, fill=code) for copy in slab.copies(0)]
+    return min(whole, found, key=lambda copies: sum(_cycles(copy, unit) for copy in copies))
+
+
+def _cycles(copy: Copy, unit: int) -> int:
+    runs, again = (prod(c for c, *_ in part) for part in (copy.loops, copy.loops[:-LOOPS]))
+    return runs * -(-copy.run // unit) + again * COMMAND
 
 
 def _commands(found: list[Copy]) -> int:

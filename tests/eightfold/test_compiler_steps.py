@@ -181,7 +181,7 @@ FOUR = (2, 4, 6, 8)
     [
         (moved("TRANSPOSE", FOUR, (2, 6, 8, 4), [0, 2, 3, 1]), 1),
         (moved("SLICE", FOUR, (1, 2, 3, 4), [1, 1, 1, 1], [1, 2, 3, 4]), 1),
-        (moved("PAD", FOUR, (2, 6, 8, 8), [[0, 0], [1, 1], [1, 1], [0, 0]]), 2),
+        (moved("PAD", FOUR, (2, 6, 8, 8), [[0, 0], [1, 1], [1, 1], [0, 0]]), 3),
         (moved("SPACE_TO_DEPTH", FOUR, (2, 2, 3, 32), options={"block_size": 2}), 1),
         (moved("DEPTH_TO_SPACE", FOUR, (2, 8, 12, 2), options={"block_size": 2}), 1),
         (moved("SPACE_TO_BATCH_ND", FOUR, (8, 3, 4, 8), [2, 2], [[1, 1], [1, 1]]), 3),
@@ -207,6 +207,45 @@ def test_rows_before_columns_where_a_resize_has_odd_ratios() -> None:
     for config in (NANO, TINY):
         expect_golden(graph, random_values(graph), config)
     assert len(moves(graph)) < 25
+
+
+def max_pool(
+    kernel: tuple[int, int], stride: int, padding: str, shape: tuple[int, ...] = (2, 9, 12, 8)
+) -> Graph:
+    """Return a MAX_POOL_2D with a fused activation."""
+    sizes = [
+        -(-n // stride) if padding == "SAME" else (n - k) // stride + 1
+        for n, k in zip(shape[1:3], kernel, strict=True)
+    ]
+    builder = ModelBuilder()
+    x = builder.input(shape, scale=0.1, zero_point=-9)
+    y = builder.tensor((shape[0], *sizes, shape[3]), scale=0.1, zero_point=-9)
+    sizes = {"filter_height": kernel[0], "filter_width": kernel[1]}
+    options = {**sizes, "stride_h": stride, "stride_w": stride, "padding": padding}
+    builder.operator("MAX_POOL_2D", [x], [y], {**options, "fused_activation_function": "RELU6"})
+    builder.output(y)
+    return load_model(builder.build())
+
+
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+@pytest.mark.parametrize(
+    ("kernel", "stride", "config", "commands"),
+    [
+        ((3, 3), 1, NANO, 4),  # a command per image and axis
+        ((5, 4), 2, PRESETS["base"], 4),
+        ((2, 7), 1, PRESETS["base"], 4),
+        ((3, 3), 1, TINY, 2),  # no room between
+        ((2, 2), 2, PRESETS["base"], 2),  # windows that do not overlap
+        ((1, 7), 1, PRESETS["base"], 2),
+    ],
+)
+def test_pools_of_windows_that_overlap_go_along_one_axis_at_a_time(
+    kernel: tuple[int, int], stride: int, padding: str, config: AcceleratorConfig, commands: int
+) -> None:
+    graph = max_pool(kernel, stride, padding)
+    expect_golden(graph, random_values(graph), config)
+    opcodes = [issued.command.opcode for issued in only_stream(graph, config).issued]
+    assert opcodes.count(isa.Opcode.VECTOR) == commands
 
 
 @pytest.mark.parametrize("strides", [(1, 1), (1, 3), (4, 2)])

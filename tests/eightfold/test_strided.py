@@ -5,21 +5,27 @@ import pytest
 
 from eightfold.compiler.channels import CompileError
 from eightfold.compiler.movement import Copy
-from eightfold.compiler.strided import copies
+from eightfold.compiler.strided import copies, filled
 
 
 def run(found: list[Copy], source: np.ndarray, size: int) -> np.ndarray:
     """Return a target of ``size`` bytes, 0 at first, after the copies; each byte comes once."""
     target, seen = np.zeros(size, np.uint8), np.zeros(size, int)
     for copy in found:
-        places = np.array([[copy.source_offset, copy.target_offset]])
-        for count, step, target_step in (*copy.loops, (copy.run, 1, 1)):
-            moved = np.arange(count)[:, None] * np.array([step, target_step])
-            places = (places[:, None] + moved).reshape(-1, 2)
-        target[places[:, 1]] = source[places[:, 0]]
-        np.add.at(seen, places[:, 1], 1)
+        offsets = places(copy)
+        target[offsets[:, 1]] = source[offsets[:, 0]]
+        np.add.at(seen, offsets[:, 1], 1)
     assert seen.max() <= 1
     return target
+
+
+def places(copy: Copy) -> np.ndarray:
+    """Return the offsets of every byte of a copy, int64 (bytes, 2): in the source, the target."""
+    found = np.array([[copy.source_offset, copy.target_offset]])
+    for count, step, target_step in (*copy.loops, (copy.run, 1, 1)):
+        moved = np.arange(count)[:, None] * np.array([step, target_step])
+        found = (found[:, None] + moved).reshape(-1, 2)
+    return found
 
 
 def expect(picked: np.ndarray, shape: tuple[int, ...], item: int) -> list[Copy]:
@@ -65,6 +71,35 @@ def test_scattered_along_axes(seed: int) -> None:
     picked = np.full(target, -1)
     picked[np.ix_(*where)] = np.arange(int(np.prod(shape))).reshape(shape)
     expect(picked.reshape(-1), shape, int(rng.choice([1, 4])))  # only the source's axes are left
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_fills_what_is_outside_of_a_box(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shape = tuple(rng.integers(1, 9, int(rng.integers(1, 5))).tolist())
+    sizes = [int(rng.integers(1, size + 1)) for size in shape]
+    inside = [rng.permutation(n)[:size] for n, size in zip(shape, sizes, strict=True)]
+    outside = np.ones(shape, bool)
+    outside[np.ix_(*inside)] = False
+    found = filled(outside, 7, 16)
+    assert all((copy.source, copy.fill) == (None, 7) for copy in found)
+    offsets = [places(copy)[:, 1] for copy in found]
+    reached = np.bincount(np.concatenate(offsets), minlength=outside.size) if found else 0
+    if [copy.run for copy in found] != [outside.size]:  # else everything at once
+        np.testing.assert_array_equal(reached, outside.reshape(-1))
+
+
+def test_fills_by_slabs_where_these_are_thick() -> None:
+    outside = np.ones((36, 36, 16), bool)
+    outside[2:-2, 2:-2] = False
+    assert [copy.run for copy in filled(outside, 0, 16)] == [2 * 36 * 16, 2 * 16]
+    thin = np.ones((32, 32, 24), bool)
+    thin[:, :, 4:-4] = False
+    assert [copy.run for copy in filled(thin, 0, 16)] == [thin.size]
+    everything = np.ones((2, 3), bool)
+    assert [copy.run for copy in filled(everything, 0, 16)] == [6]
+    diagonal = np.eye(4, dtype=bool)  # around no box
+    assert [copy.run for copy in filled(diagonal, 0, 16)] == [16]
 
 
 def test_loops_beyond_a_moves_four_are_the_shortest_ones() -> None:
