@@ -24,7 +24,7 @@ class _Module:
     names: dict[str, str] = field(default_factory=dict)
 
 
-def tidy(text: str, top: str) -> str:
+def tidy(text: str, top: str, separate: re.Pattern[str]) -> str:
     """Return an equivalent netlist with equal modules merged and plain names.
 
     Parameters
@@ -34,6 +34,8 @@ def tidy(text: str, top: str) -> str:
     top
         The top module; other modules are called ``<top>_<path>``, where a number at the end of a
         path's part is left out if all instances of the module differ in it only.
+    separate
+        Whose path, with dots and below ``top``, matches, gets the attribute ``keep_hierarchy``.
     """
     modules = {
         name: _Module(tuple(name.split(".")), body.split("\n"))
@@ -52,7 +54,10 @@ def tidy(text: str, top: str) -> str:
         if representative[name] != name:
             continue
         lines = [_rename_cell(line, final) for line in modules[name].lines]
-        mark = "attribute \\top 1\n" if len(modules[name].path) == 1 else ""
+        path = modules[name].path
+        mark = "attribute \\top 1\n" if len(path) == 1 else ""
+        if separate.fullmatch(".".join(path[1:])):
+            mark += "attribute \\keep_hierarchy 1\n"
         parts.append(f"{mark}module \\{final[name]}\n" + "\n".join(lines) + "end\n")
     return "\n".join(parts)
 
