@@ -101,22 +101,22 @@ class MatrixEngine(wiring.Component):
             self.engine.fault.eq(results.fault),
             self.engine.code.eq(ErrorCode.ADDRESS),
         ]
-        self._done(m, operands.finished, results.complete)
+        self._done(m, operands.finished, results)
         self._status(m, walk, operands, array)
         return m
 
     def _fields(self, view: data.View) -> list[tuple[str, Value]]:
         return [(name, view[name]) for name, _ in view.shape()]
 
-    def _done(self, m: Module, finished: Value, complete: Value) -> None:
+    def _done(self, m: Module, finished: Value, results: MatrixResults) -> None:
         """Tell of each command that all of it is read and all its results are written."""
         waiting = []
-        for name, event in (("finished", finished), ("complete", complete)):
+        for name, event in (("finished", finished), ("complete", results.complete)):
             # Commands at `results`, on the way out of it, and in its counter.
             count = Signal(range(2 * MatrixResults.COMMANDS), name=name)
             m.d.sync += count.eq(count + event - self.engine.done)
             waiting.append(count != 0)
-        m.d.comb += self.engine.done.eq(waiting[0] & waiting[1])
+        m.d.comb += self.engine.done.eq(waiting[0] & waiting[1] & ~results.waits)
 
     def _status(
         self, m: Module, walk: MatrixWalk, operands: MatrixOperands, array: MacArray

@@ -2,7 +2,7 @@
 
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out, connect
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import LOCAL, MATRIX
@@ -10,7 +10,7 @@ from eightfold.streams import result_layout
 from hw.credit import CreditQueue
 from hw.matrix_strides import Strides
 from hw.ports import scratchpad_write, scratchpad_write_layout
-from hw.skid import Skid, Stage
+from hw.skid import Bypass, Stage
 
 FIELDS = (
     *("groups", "last_lanes", "last", "depthwise", "y", "x"),
@@ -51,7 +51,9 @@ class MatrixResults(wiring.Component):
     results : ``In(stream.Signature(result_layout(config)))``
     write : ``Out(scratchpad_write(config))``
     complete : ``Out(1)``
-        The last write of a command is done, or one without results has come to the front.
+        The last write of a command is on its way, or one without results has come to the front.
+    waits : ``Out(1)``
+        A write is held up: what is complete is done when this is 0. From a register.
     fault : ``Out(1)``
         A vector of the oldest command that is not complete was dropped: it leaves the scratchpad.
     """
@@ -65,6 +67,7 @@ class MatrixResults(wiring.Component):
     results: stream.Interface
     write: stream.Interface
     complete: Signal
+    waits: Signal
     fault: Signal
 
     def __init__(self, config: AcceleratorConfig) -> None:
@@ -77,6 +80,7 @@ class MatrixResults(wiring.Component):
                 "results": In(stream.Signature(result_layout(config))),
                 "write": Out(scratchpad_write(config)),
                 "complete": Out(1),
+                "waits": Out(1),
                 "fault": Out(1),
             }
         )
@@ -100,15 +104,19 @@ class MatrixResults(wiring.Component):
         )
         # The results come from a RAM, and where they go is checked: a register of its own.
         m.submodules.stage = stage = Stage(item)
-        m.submodules.items = items = Skid(item)
+        m.submodules.items = items = Stage(item)
+        # The scratchpad's ``ready`` comes late, from other engines.
+        m.submodules.bypass = bypass = Bypass(scratchpad_write_layout(self.config))
         self._items(m, commands.o, stage.i)
         connect(m, stage.o, items.i)
+        connect(m, bypass.o, flipped(self.write))
         done, ready = items.o.payload, Signal()
         m.d.comb += [
-            self.write.valid.eq(items.o.valid & ~done.skip),
-            self.write.payload.eq(done.write),
-            ready.eq(self.write.ready | done.skip),
+            bypass.i.valid.eq(items.o.valid & ~done.skip),
+            bypass.i.payload.eq(done.write),
+            ready.eq(bypass.i.ready | done.skip),
             items.o.ready.eq(ready),
+            self.waits.eq(bypass.full),
             self.fault.eq(items.o.valid & done.fault),
             self.complete.eq(items.o.valid & ready & done.last),
         ]

@@ -12,6 +12,7 @@ from eightfold.isa import ADDRESS_BITS
 from hw.credit import CreditQueue
 from hw.mover_runs import local_place, place, run_layout, spaces_layout
 from hw.ports import BURST, burst_layout, local_address
+from hw.skid import Skid
 
 _BURST_BITS = exact_log2(BURST)
 
@@ -100,7 +101,9 @@ class Units(wiring.Component):
         opens, final, stopped = Signal(), Signal(), Signal()
         m.submodules.queue = queue = CreditQueue(unit_layout(self.config), self.depth)
         wiring.connect(m, queue.o, wiring.flipped(self.units))
-        go, load, idle = Signal(), Signal(), Signal()
+        m.submodules.vectors = vectors = Skid(local_address(self.config))
+        wiring.connect(m, vectors.o, wiring.flipped(self.vectors))
+        go, load = Signal(), Signal()
         spaces = run.spaces
         from_vectors = ~(spaces.from_memory | spaces.from_fill | run.fault)
         reads, writes = opens & spaces.from_memory, opens & spaces.to_memory
@@ -108,19 +111,20 @@ class Units(wiring.Component):
         may_read = self._requests(m, "read", ask, go & reads)
         may_write = self._requests(m, "write", ask, go & writes)
         m.d.comb += [
-            idle.eq(~self.vectors.valid | self.vectors.ready),
             go.eq(
                 valid
                 & ~stopped
                 & queue.available
                 & (~reads | (self.beats_free & may_read))
                 & (~writes | may_write)
-                & (~from_vectors | (self.vectors_free & idle))
+                & (~from_vectors | (self.vectors_free & vectors.i.ready))
             ),
             self.runs.ready.eq(~valid | (go & final)),
             load.eq(self.runs.valid & self.runs.ready),
             self.take_beat.eq(go & spaces.from_memory),
             self.take_vector.eq(go & from_vectors),
+            vectors.i.valid.eq(self.take_vector),
+            vectors.i.payload.eq(Mux(spaces.to_memory, run.local, run.outer)),
             queue.take.eq(go),
             queue.push.eq(go),
         ]
@@ -128,11 +132,6 @@ class Units(wiring.Component):
             m.d.sync += valid.eq(load)
         with m.If(go & run.fault):
             m.d.sync += stopped.eq(1)
-        with m.If(idle):
-            m.d.sync += [
-                self.vectors.valid.eq(self.take_vector),
-                self.vectors.payload.eq(Mux(spaces.to_memory, run.local, run.outer)),
-            ]
         self._advance(m, run, load, go, opens, final)
         self._describe(m, run, opens, final, cast(data.View, queue.push_data))
         return m

@@ -1,6 +1,6 @@
-"""Registers in a stream: with and without one in the path of ``ready``."""
+"""Registers in a stream: in the path of its words, of ``ready``, or of both."""
 
-from amaranth.hdl import Module, ShapeLike, Signal, Value
+from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -93,4 +93,51 @@ class Stage(wiring.Component):
         ]
         with m.If(self.i.ready):
             m.d.sync += [valid.eq(self.i.valid), word.eq(Value.cast(self.i.payload))]
+        return m
+
+
+class Bypass(wiring.Component):
+    """Pass a stream straight on, but for ``ready``: a register takes the word that ``o`` refuses.
+
+    A word has left ``o`` when it was accepted and ``full`` is 0 in the next cycle.
+
+    Timing
+    ------
+    One word per cycle, in the cycle in which it is accepted or later. ``i.ready`` comes from a
+    register: it is 0 while a word waits, which ``o`` then offers.
+
+    Parameters
+    ----------
+    shape
+        Shape of a word.
+
+    Members
+    -------
+    i : ``In(stream.Signature(shape))``
+    o : ``Out(stream.Signature(shape))``
+    full : ``Out(1)``
+        A word waits. From a register.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+    full: Signal
+
+    def __init__(self, shape: ShapeLike) -> None:
+        signature = stream.Signature(shape)
+        super().__init__({"i": In(signature), "o": Out(signature), "full": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        word = Value.cast(self.i.payload)
+        waiting, full = Signal(len(word), reset_less=True), Signal()
+        m.d.comb += [
+            self.full.eq(full),
+            self.i.ready.eq(~full),
+            self.o.valid.eq(full | self.i.valid),
+            Value.cast(self.o.payload).eq(Mux(full, waiting, word)),
+        ]
+        m.d.sync += full.eq(self.o.valid & ~self.o.ready)
+        with m.If(~full):
+            m.d.sync += waiting.eq(word)
         return m

@@ -4,11 +4,12 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
 from hw.credit import CreditQueue
-from hw.ports import scratchpad_write, vector_layout
+from hw.ports import scratchpad_write, scratchpad_write_layout, vector_layout
+from hw.skid import Bypass
 from hw.vector_words import beats, result_layout
 
 
@@ -99,22 +100,25 @@ class VectorWriter(wiring.Component):
             words.push_data.eq(self._collect(m)),
         ]
         m.d.sync += words.push.eq(self.emit & self.close)
+        # The scratchpad's ``ready`` comes late, from other engines.
+        m.submodules.bypass = bypass = Bypass(scratchpad_write_layout(self.config))
+        connect(m, bypass.o, flipped(self.scratchpad))
         written, both, moves, done = places.o.payload, Signal(), Signal(), Signal()
         last = Value.cast(written.last_element)
         m.d.comb += [
             both.eq(words.o.valid & places.o.valid),
-            self.scratchpad.valid.eq(both & ~written.fault),
-            self.scratchpad.payload.address.eq(written.address),
-            self.scratchpad.payload.mask.eq(Cat(last >= i for i in range(self.config.vector))),
-            self.scratchpad.payload.data.eq(words.o.payload),
-            moves.eq(both & (self.scratchpad.ready | written.fault)),
+            bypass.i.valid.eq(both & ~written.fault),
+            bypass.i.payload.address.eq(written.address),
+            bypass.i.payload.mask.eq(Cat(last >= i for i in range(self.config.vector))),
+            bypass.i.payload.data.eq(words.o.payload),
+            moves.eq(both & (bypass.i.ready | written.fault)),
             words.o.ready.eq(moves),
             places.o.ready.eq(moves),
         ]
         m.d.sync += [
             self.fault.eq(moves & written.fault),
-            done.eq(moves & written.done),
-            self.done.eq(done),
+            done.eq((moves & written.done) | (done & bypass.full)),
+            self.done.eq(done & ~bypass.full),
         ]
         return m
 

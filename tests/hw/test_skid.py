@@ -7,12 +7,12 @@ import pytest
 from amaranth.hdl import unsigned
 from amaranth.sim import Simulator
 
-from hw.skid import Skid
+from hw.skid import Bypass, Skid
 
 
-def transfers(idle, stall, cycles, seed):
+def transfers(register, idle, stall, cycles, seed):
     """Run with random pauses; return (cycle, word) of every transfer in and out."""
-    dut, pauses = Skid(unsigned(16)), random.Random(seed)
+    dut, pauses = register(unsigned(16)), random.Random(seed)
     sent, received = [], []
 
     async def bench(ctx):
@@ -44,20 +44,23 @@ def transfers(idle, stall, cycles, seed):
     return sent, received
 
 
+@pytest.mark.parametrize("register", [Skid, Bypass])
 @pytest.mark.parametrize("seed", [0])
 @pytest.mark.parametrize(("idle", "stall"), [(0, 0), (0, 0.5), (0.5, 0), (0.3, 0.3), (0, 0.95)])
-def test_words_come_out_complete_and_in_order(idle, stall, seed):
-    sent, received = transfers(idle, stall, 500, seed)
+def test_words_come_out_complete_and_in_order(register, idle, stall, seed):
+    sent, received = transfers(register, idle, stall, 500, seed)
     assert [word for _, word in received] == [word for _, word in sent][: len(received)]
     assert len(sent) - 2 <= len(received) and len(received) > 15
 
 
-def test_a_word_per_cycle_one_cycle_later():
-    sent, received = transfers(0, 0, 100, 0)
+@pytest.mark.parametrize(("register", "latency"), [(Skid, 1), (Bypass, 0)])
+def test_a_word_per_cycle_at_the_stated_latency(register, latency):
+    sent, received = transfers(register, 0, 0, 100, 0)
     assert [cycle for cycle, _ in sent] == list(range(100))
-    assert [cycle for cycle, _ in received] == list(range(1, 100))
+    assert [cycle for cycle, _ in received] == list(range(latency, 100))
 
 
-def test_a_blocked_output_takes_two_words():
-    sent, received = transfers(0, 1, 20, 0)
-    assert (len(sent), len(received)) == (2, 0)
+@pytest.mark.parametrize(("register", "words"), [(Skid, 2), (Bypass, 1)])
+def test_a_blocked_output_takes_as_many_words_as_there_are_registers(register, words):
+    sent, received = transfers(register, 0, 1, 20, 0)
+    assert (len(sent), len(received)) == (words, 0)
