@@ -16,9 +16,9 @@ DOCUMENT = Path(__file__).parents[1] / "docs" / "isa.md"
 _INTRODUCTION = f"""\
 # Instruction set
 
-Version {isa.VERSION}. Written by `python -m eightfold.isa_document` from `eightfold/isa.py`; a
-test compares the two. `eightfold compile` makes streams and lists them, `sim/machine.py` runs them
-in numpy.
+Version {isa.VERSION}. Written by `python -m eightfold.isa_document` (after `make setup` and
+`. .venv/bin/activate`) from `eightfold/isa.py`; a test compares the two. `eightfold compile` makes
+streams and lists them, `sim/machine.py` runs them in numpy.
 
 ## Streams
 
