@@ -1,4 +1,7 @@
-"""The command line: exit status 0 = fine, 1 = a comparison failed, 2 = bad input or unsupported."""
+"""The command line: exit status 0 = fine, 1 = see below, 2 = bad input or unsupported.
+
+1: a comparison failed, `check` found a violation, or the hardware hung or broke a rule.
+"""
 
 import json
 import sys

@@ -40,7 +40,7 @@ def compile_command(
     """Compile MODEL into a command stream, a model image and a readable listing.
 
     Writes commands.bin, model.bin, listing.txt and layout.json (regions, and the arena offsets of
-    inputs and outputs); with --fallback, a folder for each stream.
+    inputs and outputs); with --fallback and more than one stream, a folder for each.
     """
     from eightfold.artifacts import write_compiled
     from eightfold.compiler import compile_network

@@ -38,7 +38,8 @@ def require_matplotlib() -> None:
     """Raise InputError if matplotlib is not there: better before the simulations than after."""
     if find_spec("matplotlib") is None:
         raise InputError(
-            "the chart needs matplotlib; install it with pip install 'eightfold[docs]'"
+            "the chart needs matplotlib: run make figures MODELS=<folder>, "
+            "or .venv/bin/pip install -e '.[docs]' in the checkout"
         )
 
 

@@ -2,7 +2,7 @@
 
 The RTL decodes these layouts, the compiler packs them, ``eightfold compile`` lists them, and
 docs/isa.md and the C header are generated from them. Everything is little-endian. A command is a
-whole number of 32-bit words; a scalar field never crosses a word.
+whole number of 32-bit words; a field crosses a word only within a structure, VECTOR's requantizer.
 """
 
 from collections.abc import Sequence
@@ -145,7 +145,7 @@ class ErrorCode(enum.Enum, shape=unsigned(8)):
     NONE = 0
     VERSION = 1  # BEGIN is missing, or of another version or configuration
     ILLEGAL_COMMAND = 2  # unknown opcode, wrong index, unused bits set, or no END
-    ADDRESS = 3  # outside the buffers, the scratchpad or the tables
+    ADDRESS = 3  # outside of a region, the scratchpad or the tables; misaligned; spaces: see above
     AXI_READ = 4  # error response on the read channel
     AXI_WRITE = 5  # error response on the write channel
     TIMEOUT = 6  # no engine moved for TIMEOUT cycles
@@ -260,8 +260,9 @@ PARAMETERS = Command(
 MOVE = Command(
     Opcode.MOVE,
     "Copy runs of bytes: for i3, i2, i1, i0 in loop order, i0 fastest, `run` bytes from "
-    "`source + sum(i * source_stride)` to `target + sum(i * target_stride)`. Memory to memory is "
-    "illegal. Runs must not overlap what the command still reads.",
+    "`source + sum(i * source_stride)` to `target + sum(i * target_stride)`. Memory (MODEL, ARENA) "
+    "to memory and FILL to TABLES are the error ADDRESS. Runs must not overlap what the command "
+    "still reads.",
     (
         Entry("source_space", Space, "MODEL, ARENA, SCRATCHPAD or FILL"),
         Entry("target_space", Space, "ARENA, SCRATCHPAD or TABLES"),
@@ -276,21 +277,32 @@ MOVE = Command(
 )
 MATRIX = Command(
     Opcode.MATRIX,
-    "Multiply, accumulate, requantize. For group, ky, kx, kc (a pass each, which takes the next "
-    "weight buffer), then y, x: one vector of `width` bytes from scratchpad address "
-    "`base + row + column`, with `row = group * group_step + ky * ky_step + y * y_step` and "
-    "`column = column0 + kx * kx_step + kc * width + x * x_step`. A byte at `column + d` outside "
-    "[0, columns) reads as `fill`, and so do all bytes if the row number `row0 + ky * ky_rows + "
-    "y * y_rows` is outside [0, rows). Sums are kept by position, the number of the firing vector "
-    "within its pass. With `depthwise`, lane l multiplies byte l of earlier vectors instead: with "
-    "C = width / 3 rounded down, its tap s * C + j takes the vector s * line + j vectors back, for "
-    "s up to 2 and j below C. A vector fires if y >= fire_y0, (y - fire_y0) % fire_y_step == 0, "
-    "and the "
-    "same for x. Results of position (oy, ox) of group g go to "
-    "`target + g * target_group + oy * target_y + ox * target_x`, one byte per lane.",
+    """Multiply, accumulate, requantize.
+
+For group, ky, kx, kc (a pass each, which takes the next weight buffer), then y, x: one vector of
+`width` bytes from scratchpad address `base + row + column`, with
+
+- `row = group * group_step + ky * ky_step + y * y_step`,
+- `column = column0 + kx * kx_step + kc * width + x * x_step`.
+
+A byte at `column + d` outside of [0, columns) reads as `fill`, and so do all bytes if the row
+number `row0 + ky * ky_rows + y * y_rows` is outside of [0, rows). A vector fires if y >= fire_y0,
+(y - fire_y0) % fire_y_step = 0, and the same for x.
+
+Sums are kept by position, the number of the firing vector within its pass. If they are kept beyond
+a pass (a group has more passes than one, or `first` or `last` is 0), at most `psum_depth` vectors
+of a pass may fire.
+
+With `depthwise`, lane l multiplies byte l of earlier vectors instead: tap t takes the vector
+s * line + t - s * C back, with C = width / 3 rounded down, but at least 1, and s = t / C rounded
+down, but at most 2.
+
+A full group has `lanes` channels; with `depthwise`, where a lane needs a byte of the vector, the
+smaller of `lanes` and `width`. Results of position (oy, ox) of group g go to
+`target + g * target_group + oy * target_y + ox * target_x`, one byte per channel.""",
     (
         Entry("groups", COUNT, "groups of output channels, at least 1"),
-        Entry("last_lanes", unsigned(8), "channels of the last group, 1 to lanes; others have all"),
+        Entry("last_lanes", unsigned(8), "channels of the last group, 1 to those of a full one"),
         Entry("fill", signed(8), "padding"),
         Entry("ky", COUNT, "kernel rows, at least 1"),
         Entry("kx", COUNT, "kernel columns, at least 1"),
@@ -308,7 +320,7 @@ MATRIX = Command(
         Entry("fire_x0", COUNT, "first vector of a row that fires"),
         Entry("fire_y_step", unsigned(8), "rows from one that fires to the next, at least 1"),
         Entry("fire_x_step", unsigned(8), "vectors from one that fires to the next, at least 1"),
-        Entry("base", LOCAL, "scratchpad address of row number 0, column 0, plus the first row's"),
+        Entry("base", LOCAL, "scratchpad address of column 0 of row number row0, if that existed"),
         Entry("group_step", LOCAL, "bytes"),
         Entry("ky_step", LOCAL, "bytes"),
         Entry("y_step", LOCAL, "bytes"),
@@ -328,27 +340,44 @@ MATRIX = Command(
 )
 VECTOR = Command(
     Opcode.VECTOR,
-    "Element-wise operators, reductions over windows, operators on rows. For i2, i1, i0, then "
-    "elements e of `run`: combine(table_a[a], table_b[b]) over the window (w1, w0), reduced, "
-    "requantized, to `target + sum(i * target_step) + e`. `a` is the byte at `source_a + "
-    "sum(i * a_step) + w1 * a_window1 + w0 * a_window0 + e`, without the e if `repeat_a`; it reads "
-    "as `fill` if the row number `row0 + i1 * row_step + w1 * row_window` is outside [0, rows) or "
-    "the column number, of i0 and w0, outside [0, columns). `b` is found in the same way, but is "
-    "never outside, and what `operand_b` says; with combine = A it is not read. Without a table an "
-    "operand is the signed byte itself. "
-    "With `row`, a run is a row, and `combine`, `reduce` and operand b have no meaning. With "
-    "c = a - m, wrapped to a byte, m = max(a) of the row if `relative`, else 0, and s the sum of "
-    "table_b[c]: SUM gives requantize(s); MAXIMUM and MINIMUM give requantize(v * 2^16 + e), v the "
-    "largest or smallest a, e the number of the first one (if the window has one position); one "
-    "byte for a row, to `target + sum(i * target_step)`. The other kinds give "
-    "requantize(table_a[c]) for every element, and have no window; they replace fields of the "
-    "requantizer, by what TFLite's kernels compute: "
-    "RECIPROCAL: `multiplier` and `right` turn table_a's 31 fraction bits into 256ths of s, which "
-    "has 12 integer bits; LOGARITHM: `bias` is -log(s) with 5 integer bits, s with 12; "
-    "INVERSE_ROOT: `multiplier`, `left` and `right` scale by 2^7 / sqrt(s). "
-    "A row may be spread over commands, in parts of a multiple of `vector` elements but the last: "
-    "with `resume`, of one row, SUM, MAXIMUM and MINIMUM go on from what the command before has "
-    "found, and the other kinds take m and s from it; SUM takes its m if `relative`.",
+    """Element-wise operators, reductions over windows, operators on rows.
+
+**Elements.** For i2, i1, i0 and each element e of `run`,
+`target + sum(i * target_step) + e` gets requantize(reduce(combine(A, B))), reduced over the window
+(w1, w0).
+
+- A is table_a[a] with `lookup_a`, else the signed byte a; B is table_b[b] with `lookup_b`, else b.
+- a is the byte at `source_a + sum(i * a_step) + w1 * a_window1 + w0 * a_window0 + e`, without the e
+  if `repeat_a`.
+- a reads as `fill` if the row number `row0 + i1 * row_step + w1 * row_window` is outside of
+  [0, rows), or the column number `column0 + i0 * column_step + w0 * column_window` outside of
+  [0, columns).
+- b is what `operand_b` says, at `source_b + sum(i * b_step) + w1 * b_window1 + w0 * b_window0`; it
+  never reads as `fill`. With combine = A it is not read.
+
+**Rows.** With `row`, each run is a row, `repeat_a` is 0, and `combine`, `reduce` and operand b have
+no meaning. Let m be the row's max(a) if `relative`, else 0; c = a - m, wrapped to a byte; s the sum
+of table_b[c], which is c without `lookup_b`. One byte for a row, to
+`target + sum(i * target_step)`:
+
+- SUM: requantize(s). With `relative`, m is the extreme that the MAXIMUM before has found.
+- MAXIMUM, MINIMUM: requantize(v * 2^16 + e), v the largest or smallest a, e the number of the first
+  one (if the window has one position).
+
+One byte for every element, requantize(table_a[c]), which is c without `lookup_a`, without a window.
+Fields of the requantizer are replaced, by what TFLite's kernels compute:
+
+- RECIPROCAL: `multiplier` and `right` turn table_a's 31 fraction bits into 256ths of s, which has
+  12 integer bits.
+- LOGARITHM: `bias` is -log(s) with 5 integer bits, s with 12.
+- INVERSE_ROOT: `multiplier`, `left` and `right` scale by 2^7 / sqrt(s).
+
+**Rows in parts.** A row may be spread over commands, in parts of a multiple of `vector` elements
+but the last, `vector` being the least power of two not below lanes, width and port. With `resume` a
+command has one row, which goes on:
+
+- SUM, MAXIMUM and MINIMUM continue with what the command before has found.
+- RECIPROCAL, LOGARITHM and INVERSE_ROOT take m and s from it.""",
     (
         Entry("combine", Combine, "operation on the operands"),
         Entry("reduce", Reduce, "operation over the window"),
@@ -389,9 +418,9 @@ GATHER = Command(
     "Copy runs of bytes whose places are looked up: for i2, i1, i0 in loop order, i0 fastest, n is "
     "the signed integer at scratchpad address `indices + sum(i * index_stride)`, and `run` bytes "
     "are copied from `source + sum(i * source_stride) + n * step` to `target + sum(i * "
-    "target_stride)`. An n outside of [0, limit) is an error: neither its run nor any behind it is "
-    "read or written. Memory to memory is illegal. Runs must not overlap what the command still "
-    "reads. A field that MOVE has too is in the same place.",
+    "target_stride)`. An n outside of [0, limit) is the error INDEX: neither its run nor any that "
+    "follows is read or written. Memory (MODEL, ARENA) to memory is the error ADDRESS. Runs must "
+    "not overlap what the command still reads. A field that MOVE has too is in the same place.",
     (
         Entry("source_space", Space, "MODEL, ARENA or SCRATCHPAD"),
         Entry("target_space", Space, "ARENA or SCRATCHPAD"),
@@ -521,7 +550,9 @@ REGISTERS: tuple[Register, ...] = (
         "the first error, until a soft reset",
         (
             Entry("code", ErrorCode, "what it was"),
-            Entry("engine", unsigned(8), "255: the sequencer; 254: weights; 253: parameters"),
+            Entry(
+                "engine", unsigned(8), "value of Engine; 255 sequencer; 254 weights; 253 parameters"
+            ),
             Entry("index", unsigned(16), "number of the command, modulo 2^16"),
         ),
     ),

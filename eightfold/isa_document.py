@@ -16,9 +16,9 @@ DOCUMENT = Path(__file__).parents[1] / "docs" / "isa.md"
 _INTRODUCTION = f"""\
 # Instruction set
 
-Version {isa.VERSION}. Written by `python -m eightfold.isa_document` from `eightfold/isa.py`; a
-test compares the two. `eightfold compile` makes streams and lists them, `sim/machine.py` runs them
-in numpy.
+Version {isa.VERSION}. Written by `python -m eightfold.isa_document` (after `make setup` and
+`. .venv/bin/activate`) from `eightfold/isa.py`; a test compares the two. `eightfold compile` makes
+streams and lists them, `sim/machine.py` runs them in numpy.
 
 ## Streams
 
@@ -79,6 +79,17 @@ _ERRORS = """\
 The first error stops the accelerator: STATUS.error and the interrupt are set, ERROR says what, who
 and which command. CONTROL.soft_reset makes the accelerator usable again. A stream that breaks a
 rule of this page without an error computes something undefined, within the arena.
+
+ADDRESS has these causes:
+
+- MOVE, GATHER: a run that leaves its region, the scratchpad or the tables, or an index outside of
+  the scratchpad; spaces that the command does not allow; `run` = 0; with target TABLES a source,
+  target or `run` that is no multiple of 4.
+- MATRIX, VECTOR: a result outside of the scratchpad. Addresses that they read wrap around its end.
+- WEIGHTS, PARAMETERS: bytes outside of the model region; an `address` that is not aligned; partial
+  buffers with no words or more than lanes; no channels.
+- The doorbell: COMMAND_ADDRESS, MODEL_BASE or ARENA_BASE is not a multiple of the port's bytes
+  (engine 255, index 0).
 """
 
 _REGISTERS = """\

@@ -11,6 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
+from eightfold.deviations import DEVIATIONS
+
 if TYPE_CHECKING:
     from sim.runner import Progress
 
@@ -112,8 +114,14 @@ def verdict(result: RunResult) -> str:
     if result.mismatches:
         return f"{ran}; {result.mismatches} elements differ from LiteRT: {result.first_mismatch}"
     if result.unread:
-        return f"{ran}; equal to LiteRT but for tensors {result.unread}, which it does not keep"
-    return f"{ran}; every tensor equals LiteRT's reference kernels bit for bit"
+        equal = f"equal to LiteRT but for tensors {result.unread}, which it does not keep"
+    else:
+        equal = "every tensor equals LiteRT's reference kernels bit for bit"
+    names = {operator.name for operator in result.operators}
+    deviations = [
+        f", {name} as intended: {why}" for name, why in DEVIATIONS.items() if name in names
+    ]
+    return f"{ran}; {equal}{''.join(deviations)}"
 
 
 @contextmanager

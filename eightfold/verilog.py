@@ -133,7 +133,10 @@ def unit_recipe(unit: str, config: AcceleratorConfig) -> str:
     """Return a hash of what a unit's Verilog depends on; quicker than to elaborate the unit."""
     digest = hashlib.sha256(f"{recipe()} {unit} {config!r}".encode())
     root = Path(__file__).parent
-    for source in (*sorted((root.parent / "hw").glob("*.py")), root / "config.py", root / "isa.py"):
+    # What hw imports, and what that imports.
+    names = ("config.py", "errors.py", "isa.py", "packing.py", "streams.py")
+    shared = (root / name for name in names)
+    for source in (*sorted((root.parent / "hw").glob("*.py")), *shared):
         digest.update(source.name.encode() + source.read_bytes())
     return digest.hexdigest()
 

@@ -36,7 +36,7 @@ class MatrixEngine(wiring.Component):
     ------
     One vector per cycle, from pass to pass as well, with 4 cycles between two commands, unless
     weights, parameters, grants of the scratchpad or the MAC array make it wait. The first result is
-    written some 22 cycles plus `hw.mac_array.latency` after its command. ``engine.done`` comes one
+    written some 18 cycles plus `hw.mac_array.latency` after its command. ``engine.done`` comes one
     cycle after the last write; for a command with ``last`` = 0, whose sums stay in the array, one
     after its last read. `MatrixResults.COMMANDS` commands may be under way.
 

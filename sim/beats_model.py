@@ -13,7 +13,7 @@ from eightfold.packing import pack
 from golden.requantize import requantize
 
 Fields = Mapping[str, NDArray]
-"""The fields of a stream's words, as `eightfold.pack` takes them, one row per word."""
+"""The fields of a stream's words, as `eightfold.packing.pack` takes them, one row per word."""
 
 
 @dataclass(frozen=True)

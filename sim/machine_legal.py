@@ -82,9 +82,10 @@ def _move(config: AcceleratorConfig, f: Fields) -> Iterator[Finding]:
     yield source == space.TABLES, _ADDRESS, "TABLES cannot be read"
     yield target in (space.MODEL, space.FILL), _ADDRESS, f"{target.name} cannot be written"
     yield source in memory and target in memory, _ADDRESS, "from memory to memory"
+    fills_tables = source == space.FILL and target == space.TABLES
+    yield fills_tables, _ADDRESS, "FILL cannot go to TABLES"
     if target == space.TABLES:
-        sides = ["target"] if source == space.FILL else ["source", "target"]
-        for side in sides:
+        for side in ("source", "target"):
             unaligned = (move_starts(f, side) % 4).any()
             yield bool(unaligned), _ADDRESS, f"{side} must be a multiple of 4"
         yield f["run"] % 4 != 0, _ADDRESS, "run must be a multiple of 4"

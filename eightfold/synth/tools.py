@@ -40,7 +40,8 @@ def tool_version(tool: str) -> str:
         return f"{package} {version(package)}"
     except PackageNotFoundError:
         raise InputError(
-            f"{package} is not installed: pip install 'eightfold[synth]', or make synth"
+            f"{package} is not installed: run make synth, "
+            "or .venv/bin/pip install -e '.[synth]' in the checkout"
         ) from None
 
 

@@ -4,14 +4,15 @@ from pathlib import Path
 
 import pytest
 
-MODELS = Path(__file__).parent.parent.parent.parent / "shared" / "models"
+from eightfold import cycle_tables
+from tests.eightfold.beside import MODELS
 
-NETWORKS = ["kws_ref_model", "vww_96_int8", "pretrainedResnet_quant", "ad01_int8"]
+NETWORKS = [network.stem for network in cycle_tables.NETWORKS]
 
 
 def mlperf_tiny(name: str) -> Path:
     """Return the path of a network's model; skip the test where it is not there."""
     model = MODELS / f"{name}.tflite"
     if not model.exists():
-        pytest.skip("the MLPerf Tiny models are not beside this checkout")
+        pytest.skip(f"no {model}: set EIGHTFOLD_MODELS_FOLDER")
     return model

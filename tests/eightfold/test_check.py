@@ -14,11 +14,10 @@ from eightfold.model.graph import Quantization
 from eightfold.oracle import Oracle
 from eightfold.spec import ROWS, check_model, findings_as_json, has_violation, render
 from eightfold.spec.row import SAME
+from tests.eightfold.mlperf_tiny import NETWORKS, mlperf_tiny
 from tests.eightfold.spec_models import found_in, operator_graph, operator_model
 
 _ROOT = Path(__file__).parents[2]
-_MODELS = _ROOT.parent / "shared" / "models"
-_CONVERTED = ["ad01_int8", "kws_ref_model", "pretrainedResnet_quant", "vww_96_int8"]
 _NAMES = [row.name for row in ROWS]
 _TABLE = "spec, int8 quantized operator specifications"
 
@@ -49,12 +48,9 @@ def test_the_projects_own_network_conforms() -> None:
     assert found_in(load_model(_ROOT / "examples" / "digits" / "digits.tflite")) == []
 
 
-@pytest.mark.parametrize("name", _CONVERTED)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_models_of_the_tflite_converter_conform(name: str) -> None:
-    path = _MODELS / f"{name}.tflite"
-    if not path.is_file():
-        pytest.skip(f"{path.name} is not beside the project")
-    assert found_in(load_model(path)) == []
+    assert found_in(load_model(mlperf_tiny(name))) == []
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """The configuration refuses what the hardware cannot be."""
 
+import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.config import PRESETS, AcceleratorConfig, MultiplierStyle
 from eightfold.errors import InputError
 
 
@@ -69,3 +71,49 @@ def test_an_unknown_preset_lists_the_known_ones() -> None:
         AcceleratorConfig.load("huge")
     with pytest.raises(InputError, match="name a readable file"):
         AcceleratorConfig.load("missing.toml")
+
+
+ARCHITECTURE = Path(__file__).parents[2] / "docs" / "architecture.md"
+"""Has an example and a table of the fields."""
+
+DOCUMENTED = re.findall(
+    r"^\| `(\w+)` \| (\w+) \| ([^|]*) \| [^|]* \|$",
+    ARCHITECTURE.read_text(encoding="utf-8").partition("## Sizes\n")[2].partition("\n## ")[0],
+    re.MULTILINE,
+)
+
+
+def test_the_document_has_every_field_and_its_default() -> None:
+    defaults = AcceleratorConfig().as_dict()
+    assert {name: default for name, default, _ in DOCUMENTED} == {
+        name: str(value) for name, value in defaults.items()
+    }
+
+
+@pytest.mark.parametrize(("name", "allowed"), [(name, text) for name, _, text in DOCUMENTED])
+def test_the_document_has_the_range_of_a_field(name: str, allowed: str) -> None:
+    # The ends depend on other fields of the same configuration.
+    others = {"weight_buffer": {"port": 4}, "vector_lanes": {"lanes": 64}}.get(name, {})
+    config = AcceleratorConfig().replace(**others)
+    if name == "multiplier":
+        assert allowed.split(", ") == list(get_args(MultiplierStyle))
+        return
+    found = re.search(r"(\d+)\.\.(\d+)", allowed)
+    assert found
+    low, high = int(found[1]), int(found[2])
+    for value in (low, high):
+        assert getattr(config.replace(**{name: value}), name) == value
+    refused = [low - 1, high + 1]
+    if allowed.startswith("power of two"):
+        refused += [low // 2, 2 * high, low + high]
+    for value in refused:
+        with pytest.raises(InputError, match=name):
+            config.replace(**{name: value})
+
+
+def test_the_documents_example_is_a_configuration(tmp_path: Path) -> None:
+    text = ARCHITECTURE.read_text(encoding="utf-8").partition("```toml\n")[2].partition("```")[0]
+    path = tmp_path / "example.toml"
+    path.write_text(text)
+    config = AcceleratorConfig.load(path)
+    assert (config.lanes, config.width, config.multiplier) == (12, 10, "rows")

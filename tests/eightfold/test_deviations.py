@@ -1,13 +1,17 @@
 """LiteRT asked operator by operator: the same as for the whole model, but for its broken SUM."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from eightfold import Session
 from eightfold.deviations import DEVIATIONS, deviates, litert_outputs
 from eightfold.execute import SUPPORTED, run_operator
 from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.oracle import Oracle
+from eightfold.report import verdict
 
 
 def small_network() -> bytes:
@@ -64,3 +68,13 @@ def test_sum_is_the_intended_one(codes: tuple[int, int], wrong: int) -> None:
 def test_deviations_name_operators_of_golden() -> None:
     assert DEVIATIONS.keys() <= SUPPORTED
     assert deviates(load_model(total()))
+
+
+def test_the_verdict_names_a_deviation_of_the_model_and_no_other(tmp_path: Path) -> None:
+    equal = "every tensor equals LiteRT's reference kernels bit for bit"
+    endings = {"total": f"{equal}, SUM as intended: {DEVIATIONS['SUM']}", "network": equal}
+    for name, model in (("total", total()), ("network", small_network())):
+        path = tmp_path / f"{name}.tflite"
+        path.write_bytes(model)
+        with Session() as session:
+            assert verdict(session.run(path, compare=True)).endswith(f"; {endings[name]}")

@@ -13,8 +13,7 @@ from eightfold.errors import InputError
 from eightfold.model import load_model, require_int8
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.schema import TENSOR_TYPES
-
-_MODELS = Path(__file__).parents[2].parent / "shared" / "models"
+from tests.eightfold.mlperf_tiny import mlperf_tiny
 
 
 def _model() -> bytes:
@@ -275,9 +274,6 @@ def test_arrays_are_read_only() -> None:
     ],
 )
 def test_reads_published_models(name: str, operators: int, tensors: int) -> None:
-    path = _MODELS / f"{name}.tflite"
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    graph = load_model(path)
+    graph = load_model(mlperf_tiny(name))
     assert (len(graph.operators), len(graph.tensors)) == (operators, tensors)
     require_int8(graph)

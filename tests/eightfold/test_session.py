@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eightfold import InputError, Session
+from eightfold import InputError, Session, cycle_tables
 from eightfold.config import AcceleratorConfig
 from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
@@ -17,11 +17,8 @@ from tests.eightfold.mlperf_tiny import NETWORKS, mlperf_tiny
 
 ROOT = Path(__file__).parent.parent.parent
 DIGITS = ROOT / "examples" / "digits" / "digits.tflite"
-LIMITS = {
-    "base": (16_000, 50_000, 60_000, 18_000),
-    "small": (58_000, 160_000, 220_000, 36_000),
-}
-"""Most cycles of each network, as required of the presets."""
+LABELS = {network.stem: network.label for network in cycle_tables.NETWORKS}
+PRESETS_WITH_TARGETS = list(dict.fromkeys(preset for preset, _ in cycle_tables.TARGETS))
 
 
 def test_golden_equals_litert_on_the_digits() -> None:
@@ -48,7 +45,7 @@ def test_the_hardware_equals_litert_on_the_digits(simulator: Simulator, config: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("config", LIMITS)
+@pytest.mark.parametrize("config", PRESETS_WITH_TARGETS)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_mlperf_tiny_runs_whole_on_the_accelerator_within_its_cycles(
     name: str, config: str
@@ -62,7 +59,7 @@ def test_mlperf_tiny_runs_whole_on_the_accelerator_within_its_cycles(
         np.testing.assert_array_equal(tensor, compared.outputs[index])
     assert {operator.where for operator in plain.operators} == {"hardware"}
     assert plain.cycles is not None
-    assert plain.cycles <= LIMITS[config][NETWORKS.index(name)]
+    assert plain.cycles <= cycle_tables.TARGETS[config, LABELS[name]].most
 
 
 @pytest.mark.slow

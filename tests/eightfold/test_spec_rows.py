@@ -1,7 +1,6 @@
 """The rows say what the spec's texts say."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -9,17 +8,17 @@ from eightfold.spec import ROWS, Row, TensorRule, row_of
 from eightfold.spec.operand import label
 from eightfold.spec.row import INT32_RANGE, SAME, FixedQuantization, Granularity, Source
 from eightfold.spec.rows import place_of
+from tests.eightfold.beside import TEXTS
 
-_TEXTS = Path(__file__).parents[3] / "shared" / "spec" / "seeds"
 _LANGUAGES = {"french": "000_*.txt", "japanese": "003_*.txt"}
 _Fields = dict[str, dict[str, str]]
 
 
 @pytest.mark.parametrize("language", _LANGUAGES)
 def test_rows_equal_the_table_of_the_text(language: str) -> None:
-    texts = sorted(_TEXTS.glob(_LANGUAGES[language]))
+    texts = sorted(TEXTS.glob(_LANGUAGES[language]))
     if not texts:
-        pytest.skip(f"the spec's {language} text is not beside the project")
+        pytest.skip(f"no {TEXTS / _LANGUAGES[language]}: set EIGHTFOLD_MODELS_FOLDER")
     table = _parse(texts[0].read_text(encoding="utf-8"))
     assert len(table) == 38
     assert [(title, fields) for title, fields in table.items()] == [_as_text(row) for row in ROWS]

@@ -30,7 +30,9 @@ def random_move(rng: np.random.Generator) -> dict[str, int]:
     sources = (Space.MODEL, Space.ARENA, Space.SCRATCHPAD, Space.FILL)
     target = Space(int(rng.choice([Space.ARENA.value, Space.SCRATCHPAD.value, Space.TABLES.value])))
     memory = target == Space.ARENA
-    source = sources[rng.integers(2, 4) if memory else rng.integers(4)]
+    # Memory gets nothing from memory, tables no fill.
+    low, high = 2 if memory else 0, 3 if target == Space.TABLES else 4
+    source = sources[rng.integers(low, high)]
     unit = 4 if target == Space.TABLES else 1
     fields = {"source_space": source.value, "target_space": target.value}
     fields |= {"fill": int(rng.integers(256)), "run": unit * int(rng.integers(1, 6))}
@@ -288,6 +290,11 @@ TO_TABLE = {"source_space": Space.MODEL, "target_space": Space.TABLES, "run": 4}
         ([move(target_space=Space.MODEL, run=4)], ErrorCode.ADDRESS, "MODEL cannot be written"),
         ([move(target_space=Space.FILL, run=4)], ErrorCode.ADDRESS, "FILL cannot be written"),
         ([move(source_space=6, run=4)], ErrorCode.ADDRESS, "source_space 6"),
+        (
+            [move(**(TO_TABLE | {"source_space": Space.FILL}))],
+            ErrorCode.ADDRESS,
+            "FILL cannot go to TABLES",
+        ),
         ([move(**TO_TABLE, target=2048)], ErrorCode.ADDRESS, "TABLES byte 2051, of 2048"),
         ([move(**TO_TABLE, target=2)], ErrorCode.ADDRESS, "target must be a multiple of 4"),
         ([move(**TO_TABLE, source=2)], ErrorCode.ADDRESS, "source must be a multiple of 4"),
