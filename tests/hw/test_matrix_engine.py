@@ -1,16 +1,18 @@
 """The matrix engine: what its commands leave is what the model says, under any stalls."""
 
 import pytest
-from amaranth.hdl import Module, Mux
+from amaranth.hdl import Const, Module, Mux
 
 import hw.mac_array
 import hw.matrix_engine
+import hw.matrix_results
 import hw.matrix_walk
 from eightfold.config import AcceleratorConfig
 from hw.depthwise_lines import DepthwiseLines
 from hw.matrix_engine import MatrixEngine
 from hw.matrix_operands import MatrixOperands
 from hw.matrix_walk import Firing
+from hw.skid import Bypass
 from sim.runner import BenchFailed, icarus_available, run_bench
 
 BENCH = "sim.benches.matrix_engine"
@@ -89,8 +91,13 @@ class MisplacedLines(DepthwiseLines):
 
 
 class EndsWithoutItsReads(MatrixEngine):
-    def _done(self, m, finished, complete):
-        m.d.comb += self.engine.done.eq(complete)
+    def _done(self, m, finished, results):
+        m.d.comb += self.engine.done.eq(results.complete)
+
+
+class ForgetsWhatWaits(Bypass):
+    def _waits(self, full):
+        return Const(0)
 
 
 MUTANTS = [
@@ -98,6 +105,7 @@ MUTANTS = [
     (hw.matrix_walk, Firing, EveryVectorFires),
     (hw.mac_array, DepthwiseLines, MisplacedLines),
     (hw.matrix_engine, MatrixEngine, EndsWithoutItsReads),
+    (hw.matrix_results, Bypass, ForgetsWhatWaits),
 ]
 
 

@@ -8,6 +8,7 @@ from eightfold.config import AcceleratorConfig
 from hw import vector_lane
 from hw.row_unit import RowUnit
 from hw.scratchpad import Scratchpad
+from hw.skid import Bypass
 from hw.vector_beats import VectorBeats
 from hw.vector_engine import VectorEngine
 from hw.vector_lane import VectorLane
@@ -113,6 +114,7 @@ MUTANTS = {
     "last_of_equal_extremes": (RowUnit, "less", take_the_last_of_equals),
     "chunks_cut_short": (VectorBeats, "_load", always_free),
     "restart_a_cycle_late": (VectorLane, "REDUCE_CYCLE", VectorLane.REDUCE_CYCLE + 1),
+    "done_before_it_is_written": (Bypass, "_waits", lambda self, full: C(0)),
     "result_a_cycle_early": (VectorLane, "LATENCY", VectorLane.LATENCY - 1),
 }
 
