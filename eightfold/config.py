@@ -63,8 +63,8 @@ class AcceleratorConfig:
     """32-bit command words that wait at each engine; a power of two, 64 to 1024."""
 
     multiplier: MultiplierStyle = "infer"
-    """8x8 products: ``infer`` leaves them to synthesis (DSP blocks), ``rows`` adds the operands
-    by the weights' bits (carry chains, no DSP)."""
+    """8x8 products: ``infer`` leaves them to synthesis (DSP blocks), ``rows`` adds partial
+    products of two multiplier bits each (carry chains, no DSP)."""
 
     def __post_init__(self) -> None:
         _check_range("lanes", self.lanes, 1, 64)

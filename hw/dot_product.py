@@ -1,21 +1,25 @@
 """The dot product of a lane: products, adder trees, and their combination."""
 
-from amaranth.hdl import Cat, Module, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Signal, Value, signed, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
-from hw.multiplier import TERMS, Multiplier
+from hw.multiplier import TERMS, Multiplier, weight_layout
 
 
-def add_shifted(low: Value, high: Value, shift: int, *, subtract: bool = False) -> Value:
-    """Return ``low + high * 2**shift``, or minus, as one carry chain above the lowest bits."""
-    rest = low[shift:].as_signed()
-    return Cat(low[:shift], rest - high if subtract else rest + high).as_signed()
+def add(a: Value, b: Value, carry: Value) -> Value:
+    """Return ``a + b + carry`` as one carry chain: a third operand would cost a second one."""
+    if isinstance(carry, Const) and carry.value == 0:
+        return a + b
+    return (Cat(Const(1, 1), a).as_signed() + Cat(carry, b).as_signed()) >> 1
 
 
 class AdderTree(wiring.Component):
-    """Sum ``count`` values, two by two.
+    """Sum ``count`` values and as many carry bits, two by two.
+
+    ``sum + carry == sum(values) + sum(carries)``: each adder takes the carry of its left operand
+    and hands on that of its right one, so one carry is left over in the end.
 
     Timing
     ------
@@ -31,11 +35,15 @@ class AdderTree(wiring.Component):
     Members
     -------
     values : ``In(ArrayLayout(signed(width), count))``
+    carries : ``In(count)``
     sum : ``Out(signed(width + latency))``
+    carry : ``Out(1)``
     """
 
     values: data.View
+    carries: Signal
     sum: Signal
+    carry: Signal
 
     def __init__(self, count: int, width: int) -> None:
         self.count, self.width = count, width
@@ -43,22 +51,33 @@ class AdderTree(wiring.Component):
         super().__init__(
             {
                 "values": In(data.ArrayLayout(signed(width), count)),
+                "carries": In(unsigned(count)),
                 "sum": Out(signed(width + self.latency)),
+                "carry": Out(1),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        nodes: list[Value] = [self.values[i] for i in range(self.count)]
+        nodes: list[tuple[Value, Value]] = [
+            (self.values[i], self.carries[i]) for i in range(self.count)
+        ]
         for level in range(1, self.latency + 1):
-            following: list[Value] = []
+            following: list[tuple[Value, Value]] = []
             for i in range(0, len(nodes), 2):
-                shape, name = signed(self.width + level), f"sum{level}_{i // 2}"
-                node = Signal(shape, name=name, reset_less=True)
-                m.d.sync += node.eq(sum(nodes[i + 1 : i + 2], nodes[i]))
-                following.append(node)
+                value = Signal(
+                    signed(self.width + level), name=f"sum{level}_{i // 2}", reset_less=True
+                )
+                carry = Signal(name=f"carry{level}_{i // 2}", reset_less=True)
+                left, right = nodes[i], nodes[min(i + 1, len(nodes) - 1)]
+                paired = i + 1 < len(nodes)
+                m.d.sync += [
+                    value.eq(add(left[0], right[0], left[1]) if paired else left[0]),
+                    carry.eq(right[1]),
+                ]
+                following.append((value, carry))
             nodes = following
-        m.d.comb += self.sum.eq(nodes[0])
+        m.d.comb += [self.sum.eq(nodes[0][0]), self.carry.eq(nodes[0][1])]
         return m
 
 
@@ -70,7 +89,8 @@ def latency(config: AcceleratorConfig) -> int:
 class DotProduct(wiring.Component):
     """Multiply ``config.width`` operands by as many weights and sum the products.
 
-    ``sum == sum(operands[i] * weights[i])``, exact.
+    ``sum + carry == sum(operands[i] * weights[i])``, exact; ``carry`` belongs into the carry input
+    of the next adder.
 
     Timing
     ------
@@ -84,22 +104,32 @@ class DotProduct(wiring.Component):
 
     Members
     -------
-    operands, weights : ``In(ArrayLayout(signed(8), width))``
+    operands : ``In(ArrayLayout(signed(8), width))``
+    weights : ``In(ArrayLayout(weight_layout(multiplier), width))``
     sum : ``Out(signed)``
-        At most 23 bits.
+        At most 24 bits.
+    carry : ``Out(1)``
     """
 
     operands: data.View
     weights: data.View
     sum: Signal
+    carry: Signal
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
         terms, width = TERMS[config.multiplier]
         self._trees = [AdderTree(config.width, width) for _ in range(terms)]
-        vector = data.ArrayLayout(signed(8), config.width)
-        bits = 16 + self._trees[0].latency
-        super().__init__({"operands": In(vector), "weights": In(vector), "sum": Out(signed(bits))})
+        # Adding the four trees of style rows takes as long as a product of style infer.
+        bits = width + self._trees[0].latency + (8 if len(self._trees) > 1 else 0)
+        super().__init__(
+            {
+                "operands": In(data.ArrayLayout(signed(8), config.width)),
+                "weights": In(data.ArrayLayout(weight_layout(config.multiplier), config.width)),
+                "sum": Out(signed(bits)),
+                "carry": Out(1),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -113,26 +143,28 @@ class DotProduct(wiring.Component):
                 multiplier.weight.eq(self.weights[d]),
             ]
             for i, tree in enumerate(self._trees):
-                m.d.comb += tree.values[d].eq(multiplier.terms[i])
+                term = multiplier.terms[i]
+                m.d.comb += [tree.values[d].eq(term.value), tree.carries[d].eq(term.carry)]
         if len(self._trees) == 1:
-            m.d.comb += self.sum.eq(self._trees[0].sum)
+            m.d.comb += [self.sum.eq(self._trees[0].sum), self.carry.eq(self._trees[0].carry)]
         else:
             self._combine(m)
         return m
 
     def _combine(self, m: Module) -> None:
-        """Add up the eight trees' sums, ``2**i`` each and ``-2**7`` the last, in two cycles.
-
-        The second one has two adders one behind the other, which are short.
-        """
-        sums = [tree.sum for tree in self._trees]
-        pairs = [
-            Signal(signed(len(sums[0]) + 2), name=f"pair{i}", reset_less=True) for i in range(4)
+        """Add up the four trees' sums, 4**i each, in two steps."""
+        sums, carries = [t.sum for t in self._trees], [t.carry for t in self._trees]
+        width = sums[0].shape().width
+        pairs = [Signal(signed(width + 3), name=f"pair{i}") for i in range(2)]
+        left_over = [Signal(name=f"left_over{i}") for i in range(2)]
+        for i in range(2):
+            high = add(sums[2 * i][2:].as_signed(), sums[2 * i + 1], carries[2 * i + 1])
+            m.d.sync += [
+                pairs[i].eq(Cat(sums[2 * i][:2], high).as_signed()),
+                left_over[i].eq(carries[2 * i]),
+            ]
+        high = add(pairs[0][4:].as_signed(), pairs[1], left_over[1])
+        m.d.sync += [
+            self.sum.eq(Cat(pairs[0][:4], high).as_signed()),
+            self.carry.eq(left_over[0]),
         ]
-        for i, pair in enumerate(pairs):
-            low, high = sums[2 * i], sums[2 * i + 1]
-            m.d.sync += pair.eq(add_shifted(low, high, 1, subtract=i == 3))
-        low, high = add_shifted(pairs[0], pairs[1], 2), add_shifted(pairs[2], pairs[3], 2)
-        total = Signal(self.sum.shape(), name="total", reset_less=True)
-        m.d.sync += total.eq(add_shifted(low, high, 4))
-        m.d.comb += self.sum.eq(total)

@@ -92,6 +92,7 @@ class Lane(wiring.Component):
             sums.write.eq(self.control.write),
             sums.write_slot.eq(self.control.write_slot),
             sums.dot.eq(dot_product.sum),
+            sums.carry.eq(dot_product.carry),
             parameters.write.eq(self.write_parameters),
             parameters.bank.eq(self.bank),
             parameters.requantize.eq(self.requantize),

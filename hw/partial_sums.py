@@ -6,12 +6,13 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from hw.dot_product import add
 
 
 class PartialSums(wiring.Component):
     """Add dot products to stored int32 sums, with wrap.
 
-    ``acc = (0 if clear else stored[slot]) + dot``; with ``write``, ``acc`` is stored.
+    ``acc = (0 if clear else stored[slot]) + dot + carry``; with ``write``, ``acc`` is stored.
 
     Timing
     ------
@@ -32,6 +33,7 @@ class PartialSums(wiring.Component):
     read_slot, write_slot : ``In(range(config.psum_depth))``
     clear, write : ``In(1)``
     dot : ``In(signed(bits))``
+    carry : ``In(1)``
     acc : ``Out(signed(32))``
     """
 
@@ -46,6 +48,7 @@ class PartialSums(wiring.Component):
     clear: Signal
     write: Signal
     dot: Signal
+    carry: Signal
     acc: Signal
 
     def __init__(self, config: AcceleratorConfig, bits: int) -> None:
@@ -58,6 +61,7 @@ class PartialSums(wiring.Component):
                 "clear": In(1),
                 "write": In(1),
                 "dot": In(signed(bits)),
+                "carry": In(1),
                 "acc": Out(signed(32)),
             }
         )
@@ -82,7 +86,7 @@ class PartialSums(wiring.Component):
         # A RAM block is slow from clock to output: it needs a second register before the adder.
         m.d.sync += stored.eq(output)
         before = Mux(self._clears(), 0, stored)
-        m.d.sync += self.acc.eq(before + self.dot)
+        m.d.sync += self.acc.eq(add(before, self.dot, self.carry))
         return m
 
     def _clears(self) -> Value:

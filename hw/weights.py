@@ -1,17 +1,19 @@
 """Weights: the double buffer of a lane, and the loader that fills those of all lanes."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, signed, unsigned
+from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
 from eightfold.streams import weight_layout
+from hw import multiplier
 from hw.issue_words import SUPPLY_LAYOUT
+from hw.multiplier import WeightEncoder
 
 
 def taps_layout(config: AcceleratorConfig) -> data.ArrayLayout:
-    """Return the weights of one lane."""
-    return data.ArrayLayout(signed(8), config.width)
+    """Return the weights of one lane, as its multipliers take them."""
+    return data.ArrayLayout(multiplier.weight_layout(config.multiplier), config.width)
 
 
 def weight_write_layout(config: AcceleratorConfig) -> data.StructLayout:
@@ -73,8 +75,8 @@ class WeightLoader(wiring.Component):
 
     Timing
     ------
-    A word per cycle; stalls while the buffer is full. Words wait in one register; ``write`` comes
-    from a second one. A buffer counts as full from the cycle
+    A word per cycle; stalls while the buffer is full. Words wait in one register, behind which the
+    weights are encoded; ``write`` comes from a second one. A buffer counts as full from the cycle
     on in which the last word leaves the first register; ``supply`` tells that a cycle before.
     ``words.ready`` depends on registers only.
 
@@ -136,5 +138,8 @@ class WeightLoader(wiring.Component):
             with m.If(self.words.valid):
                 m.d.sync += following.eq(Mux(last, 0, following + 1))
         m.d.sync += self.write.lanes.eq((valid & ~waits) << lane)
-        m.d.sync += self.write.taps.eq(word.taps)
+        for d in range(self.config.width):
+            m.submodules[f"encoder{d}"] = encoder = WeightEncoder(self.config.multiplier)
+            m.d.comb += encoder.byte.eq(word.taps[d])
+            m.d.sync += self.write.taps[d].eq(encoder.weight)
         return m

@@ -6,12 +6,17 @@ from amaranth.sim import Simulator
 from eightfold.config import AcceleratorConfig
 from hw import dot_product
 from hw.dot_product import DotProduct
+from hw.multiplier import WeightEncoder
 
 
 def dot_products(config, operands, weights, latency):
     """Return the sums, one row of operands and weights per cycle."""
     m = Module()
     m.submodules.dut = dut = DotProduct(config)
+    encoders = [WeightEncoder(config.multiplier) for _ in range(config.width)]
+    for d, encoder in enumerate(encoders):
+        m.submodules[f"encoder{d}"] = encoder
+        m.d.comb += dut.weights[d].eq(encoder.weight)
     got = []
 
     async def bench(ctx):
@@ -19,9 +24,9 @@ def dot_products(config, operands, weights, latency):
             row = min(cycle, len(operands) - 1)
             for d in range(config.width):
                 ctx.set(dut.operands[d], int(operands[row, d]))
-                ctx.set(dut.weights[d], int(weights[row, d]))
+                ctx.set(encoders[d].byte, int(weights[row, d]))
             if cycle >= latency:
-                got.append(ctx.get(dut.sum))
+                got.append(ctx.get(dut.sum) + ctx.get(dut.carry))
             await ctx.tick()
 
     simulator = Simulator(m)

@@ -12,6 +12,7 @@ from golden.requantize import requantize
 from hw.delay import delay
 from hw.lane import Lane
 from hw.lane_control import LaneControl, result_cycle
+from hw.multiplier import WeightEncoder
 from hw.partial_sums import PartialSums
 
 STYLES = ["infer", "rows"]
@@ -40,14 +41,15 @@ class LaneBench:
         self.top = Module()
         self.top.submodules.lane = self.lane = Lane(config)
         self.top.submodules.control = self.control = LaneControl(config)
-        # As in a group: what all lanes share has a register before they see it.
-        control = delay(self.top, self.control.lanes, 1, "control")
-        self.top.d.comb += Value.cast(self.lane.control).eq(control)
+        self.top.d.comb += self.lane.control.eq(self.control.lanes)
+        self.encoders = [WeightEncoder(style) for _ in range(width)]
+        for d, encoder in enumerate(self.encoders):
+            self.top.submodules[f"encoder{d}"] = encoder
+            self.later(self.lane.taps[d], encoder.weight, f"tap{d}")
         # What the lane is given directly comes as much later as the registers on its way make it.
         self.step_in: Any = Signal(self.lane.step.shape())
         self.window = Signal(self.lane.window.shape())
-        self.write_taps, self.taps = Signal(), Signal(self.lane.taps.shape())
-        self.later(self.lane.taps, self.taps, "taps")
+        self.write_taps = Signal()
         self.later(self.lane.step, self.step_in, "step")
         self.later(self.lane.window, self.window, "window")
         self.later(self.lane.write_taps, self.write_taps, "write_taps")
@@ -84,8 +86,8 @@ class LaneBench:
     async def step(self, taps=None, **sums):
         """One cycle: write ``taps`` if given, and ``sums`` for the vector of the next cycle."""
         self.ctx.set(self.write_taps, taps is not None)
-        for d, byte in enumerate(taps or []):
-            self.ctx.set(self.taps[d], int(byte))
+        for encoder, byte in zip(self.encoders, taps or [], strict=False):
+            self.ctx.set(encoder.byte, int(byte))
         for name in ("first", "store", "send", "slot"):
             self.ctx.set(getattr(self.control.sum, name), sums.get(name, 0))
         if self.ctx.get(self.control.valid):

@@ -23,12 +23,12 @@ def test_adds_with_wrap_at_the_stated_distance(seed):
             slots[n] = (slots[n] + 1) % 16
     limit = 1 << (BITS - 1)
     dots = rng.choice([-limit, limit - 1, -1, 0], count)
-    writes = rng.random(count) < 0.9
+    carries, writes = rng.integers(0, 2, count), rng.random(count) < 0.9
     clears = rng.random(count) < 0.002
     clears[:16] = True
     stored, expected = np.zeros(16, np.int64), []
     for n in range(count):
-        total = (0 if clears[n] else stored[slots[n]]) + dots[n]
+        total = (0 if clears[n] else stored[slots[n]]) + dots[n] + carries[n]
         expected.append(int(np.int64(total).astype(np.int32)))
         if writes[n]:
             stored[slots[n]] = expected[-1]
@@ -41,6 +41,7 @@ def test_adds_with_wrap_at_the_stated_distance(seed):
                 ctx.set(dut.read_slot, slots[ahead])
             if 0 <= now < count:
                 ctx.set(dut.dot, int(dots[now]))
+                ctx.set(dut.carry, int(carries[now]))
                 ctx.set(dut.clear, int(clears[now]))
             if after >= 0:
                 got.append(ctx.get(dut.acc))

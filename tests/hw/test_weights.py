@@ -21,7 +21,7 @@ async def offer(ctx, dut, byte, last=0):
     ctx.set(dut.words.valid, 1)
     ctx.set(dut.words.payload, {"taps": [byte, -byte], "last": last})
     taken, lanes = ctx.get(dut.words.ready), ctx.get(dut.write.lanes)
-    tap = ctx.get(dut.write.taps[1])
+    tap = ctx.get(dut.write.taps[1].byte)
     await ctx.tick()
     ctx.set(dut.words.valid, 0)
     return taken, lanes, tap
