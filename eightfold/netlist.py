@@ -24,7 +24,7 @@ class _Module:
     names: dict[str, str] = field(default_factory=dict)
 
 
-def tidy(text: str, top: str, separate: re.Pattern[str]) -> str:
+def tidy(text: str, top: str) -> str:
     """Return an equivalent netlist with equal modules merged and plain names.
 
     Parameters
@@ -34,8 +34,6 @@ def tidy(text: str, top: str, separate: re.Pattern[str]) -> str:
     top
         The top module; other modules are called ``<top>_<path>``, where a number at the end of a
         path's part is left out if all instances of the module differ in it only.
-    separate
-        Whose path, with dots and below ``top``, matches, gets the attribute ``keep_hierarchy``.
     """
     modules = {
         name: _Module(tuple(name.split(".")), body.split("\n"))
@@ -54,10 +52,7 @@ def tidy(text: str, top: str, separate: re.Pattern[str]) -> str:
         if representative[name] != name:
             continue
         lines = [_rename_cell(line, final) for line in modules[name].lines]
-        path = modules[name].path
-        mark = "attribute \\top 1\n" if len(path) == 1 else ""
-        if separate.fullmatch(".".join(path[1:])):
-            mark += "attribute \\keep_hierarchy 1\n"
+        mark = "attribute \\top 1\n" if len(modules[name].path) == 1 else ""
         parts.append(f"{mark}module \\{final[name]}\n" + "\n".join(lines) + "end\n")
     return "\n".join(parts)
 

@@ -15,7 +15,7 @@ from amaranth.lib import wiring
 from eightfold import layout, netlist
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
-from hw.units import SEPARATE, UNITS
+from hw.units import UNITS
 
 SCRIPT = "; ".join(
     [
@@ -48,12 +48,6 @@ endmodule
 """
 """A switch as a chain of choices. Yosys would write a function with a ``parallel_case`` pragma, in
 which synthesis and simulation may differ, and which Verilator fills with assertions."""
-
-
-_SEPARATE = re.compile(r"^attribute \\keep_hierarchy 1\nmodule \\(\S+)$", re.MULTILINE)
-
-KEEP = '(* keep_hierarchy = "yes" *)'
-"""Before a module that synthesis must not dissolve: what Yosys and Vivado call it."""
 
 
 def unit_verilog(unit: str, config: AcceleratorConfig) -> str:
@@ -100,7 +94,7 @@ def to_rtlil(component: wiring.Component, name: str) -> str:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return netlist.tidy(rtlil.convert(component, name=name, emit_src=False), name, SEPARATE)
+        return netlist.tidy(rtlil.convert(component, name=name, emit_src=False), name)
     finally:
         if collecting:
             gc.enable()
@@ -113,10 +107,7 @@ def from_rtlil(text: str) -> str:
         Path(scratch, "parallel.v").write_text(PARALLEL, encoding="utf-8")
         run_yosys(SCRIPT, Path(scratch))
         verilog = Path(scratch, "out.v").read_text(encoding="utf-8")
-    verilog = layout.lay_out(re.sub(r"\A/\*.*?\*/\s*", "", verilog))
-    for module in _SEPARATE.findall(text):
-        verilog = verilog.replace(f"module {module} (", f"{KEEP}\nmodule {module} (", 1)
-    return verilog
+    return layout.lay_out(re.sub(r"\A/\*.*?\*/\s*", "", verilog))
 
 
 def recipe() -> str:

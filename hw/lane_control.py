@@ -44,8 +44,7 @@ class LaneControl(wiring.Component):
     ------
     ``sum`` comes `AHEAD` cycles before the ``step`` of the same vector reaches the lanes. With
     cycles counted from that: `dot_cycle` is when a lane adds, and `result_cycle` when its result is
-    there, together with ``valid``. ``retire`` passes in the same cycle. ``lanes`` comes a cycle
-    before a lane needs it: the register of its group is still to come.
+    there, together with ``valid``. ``retire`` passes in the same cycle.
 
     Parameters
     ----------
@@ -90,20 +89,19 @@ class LaneControl(wiring.Component):
         def at(cycle: int, value: Value, name: str, since: int = -self.AHEAD) -> Value:
             return delay(m, value, cycle - since, name)
 
-        group = 1
-        read = dot - PartialSums.READ_AHEAD - group
+        read = dot - PartialSums.READ_AHEAD
         m.d.comb += [
             self.lanes.read_slot.eq(read_slot := at(read, self.sum.slot, "read_slot")),
-            self.lanes.write_slot.eq(at(acc - group, read_slot, "write_slot", since=read)),
-            self.lanes.clear.eq(at(dot - group, self.sum.first, "clear")),
-            self.lanes.write.eq(at(acc - group, self.sum.store, "write")),
+            self.lanes.write_slot.eq(at(acc, read_slot, "write_slot", since=read)),
+            self.lanes.clear.eq(at(dot, self.sum.first, "clear")),
+            self.lanes.write.eq(at(acc, self.sum.store, "write")),
             self.valid.eq(at(result, self.sum.send, "valid")),
             self.retire.eq(at(result, self.sum.retire, "retire")),
         ]
         bank, since = self.bank, 1 - self.AHEAD
         # A field is read one cycle before it is used.
         for name, cycle in sorted(RequantizePipeline.FIELD_CYCLE.items(), key=lambda item: item[1]):
-            bank = at(acc + cycle - 1 - group, bank, f"{name}_bank", since)
-            since = acc + cycle - 1 - group
+            bank = at(acc + cycle - 1, bank, f"{name}_bank", since)
+            since = acc + cycle - 1
             m.d.comb += self.lanes.banks[name].eq(bank)
         return m

@@ -31,8 +31,8 @@ class LaneGroup(wiring.Component):
 
     Timing
     ------
-    What the lanes see comes one cycle after the inputs; of ``weights`` and ``parameters`` each lane
-    sees only its own.
+    The lanes' cycle 0 is one cycle after the inputs ``step``, ``older``, ``weights`` and
+    ``parameters``, of which a lane sees only its own. ``control`` goes straight to the lanes.
 
     Parameters
     ----------
@@ -77,7 +77,6 @@ class LaneGroup(wiring.Component):
         step = step_layout(self.config)(delay(m, self.step, 1, "step"))
         weights = weight_write_layout(self.config)(delay(m, self.weights, 1, "weights"))
         parameters = parameter_write_layout(self.config)(delay(m, self.parameters, 1, "parameters"))
-        control = lane_control_layout(self.config)(delay(m, self.control, 1, "control"))
         lanes = []
         for index in self.lanes:
             m.submodules[f"lane{index}"] = lane = Lane(self.config)
@@ -94,7 +93,7 @@ class LaneGroup(wiring.Component):
                 lane.write_parameters.eq(parameters.lanes[index]),
                 lane.bank.eq(parameters.bank),
                 lane.requantize.eq(parameters.requantize),
-                lane.control.eq(control),
+                lane.control.eq(self.control),
             ]
         m.d.comb += self.results.eq(Cat(lane.result for lane in lanes))
         return m

@@ -1,6 +1,5 @@
 """The units that can be generated, simulated and synthesized on their own, by name."""
 
-import re
 from collections.abc import Callable
 from importlib import import_module
 
@@ -30,11 +29,3 @@ UNITS: dict[str, Callable[[AcceleratorConfig], wiring.Component]] = {
     "accelerator": _unit("accelerator", "Accelerator"),
 }
 """Unit name to a function that builds it for a configuration, smallest unit first."""
-
-SEPARATE = re.compile(r"(.*\.)?group\d+|control|mover|scratchpad|\w+_(engine|stream|reader|writer)")
-"""Components, by their path below the unit, that stay modules of their own in synthesis.
-
-What is broadcast has a register in each of them, close to those who read it, and so has the gate
-before a reset. Where modules are dissolved, synthesis finds these equal, and leaves one of them
-that drives all of the chip.
-"""

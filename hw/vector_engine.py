@@ -19,7 +19,7 @@ from eightfold.isa import (
 )
 from hw.delay import delay, delays
 from hw.ports import engine_port, scratchpad_read, scratchpad_write
-from hw.requantize_pipeline import RequantizePipeline, register
+from hw.requantize_pipeline import RequantizePipeline
 from hw.row_unit import RowUnit
 from hw.vector_beats import VectorBeats
 from hw.vector_lane import VectorLane
@@ -27,9 +27,6 @@ from hw.vector_reader import VectorReader
 from hw.vector_walk import VectorWalk
 from hw.vector_words import operation_layout, table_load_layout, table_write_layout
 from hw.vector_writer import VectorWriter
-
-GROUP = 4
-"""Lanes that share one register of what all of them are told."""
 
 STATUS_LAYOUT = data.StructLayout({"busy": 1, "moving": 1})
 """``busy``: there is a command; ``moving``: a read or a write has been transferred."""
@@ -185,35 +182,29 @@ class VectorEngine(wiring.Component):
         """Add the lanes, and what goes along beside them."""
         write = Signal(table_write_layout(self.config))
         m.d.comb += self.tables.ready.eq(1)
-        m.d.comb += [write.valid.eq(self.tables.valid), write.load.eq(self.tables.payload)]
+        m.d.sync += [write.valid.eq(self.tables.valid), write.load.eq(self.tables.payload)]
         beat, reduce = split.beat, VectorLane.REDUCE_CYCLE
-        index = delay(m, beat.index, reduce - 2, "index")
-        # What all lanes are told, a cycle early: each group has a register of its own.
-        told = {
-            "operation": operation,
-            "requantize": requantize,
-            "write": write,
-            "common": delay(m, split.common, VectorLane.OPERAND_CYCLE - 2, "common"),
-            "accumulate": delay(m, beat.valid, reduce - 1, "accumulate"),
-            "restart": delay(m, beat.first | ~operation.reduces, reduce - 1, "restart"),
-            "index": index,
-        }
-        lanes = [self.lane(number == 0) for number in range(self.config.vector_lanes)]
-        for first in range(0, len(lanes), GROUP):
-            m.submodules[f"group{first // GROUP}"] = group = Module()
-            here = {name: register(group, name, Value.cast(value)) for name, value in told.items()}
-            for number, lane in list(enumerate(lanes))[first : first + GROUP]:
-                group.submodules[f"lane{number}"] = lane
-                m.d.comb += [
-                    Value.cast(getattr(lane, name)).eq(value) for name, value in here.items()
-                ]
-        for number, lane in enumerate(lanes):
+        common = delay(m, split.common, VectorLane.OPERAND_CYCLE - 1, "common")
+        accumulate = delay(m, beat.valid, reduce, "accumulate")
+        restart = delay(m, beat.first | ~operation.reduces, reduce, "restart")
+        index = delay(m, beat.index, reduce - 1, "index")
+        lanes = []
+        for number in range(self.config.vector_lanes):
+            m.submodules[f"lane{number}"] = lane = self.lane(takes_rows=number == 0)
+            lanes.append(lane)
             m.d.comb += [
                 lane.a.eq(split.a[number]),
                 lane.b.eq(split.b[number]),
                 lane.outside.eq(beat.outside),
+                lane.accumulate.eq(accumulate),
+                lane.restart.eq(restart),
+                lane.index.eq(index),
+                lane.operation.eq(operation),
                 lane.maximum.eq(row.maximum),
+                lane.common.eq(common),
                 lane.row_result.eq(row.result if lane.takes_rows else 0),
+                lane.requantize.eq(requantize),
+                lane.write.eq(write),
                 row.bytes[number].eq(lane.byte),
                 row.entries[number].eq(lane.operand_b),
             ]
@@ -236,7 +227,7 @@ class VectorEngine(wiring.Component):
             stages = delays(m, beat[name], max(ways), name)
             chosen = Mux(operation.single_sum, stages[ways[2]], stages[ways[1]])
             m.d.comb += getattr(writer, name).eq(Mux(operation.single, chosen, stages[ways[0]]))
-        place = delay(m, index, emerge - VectorLane.REDUCE_CYCLE + 2, "result_index")
+        place = delay(m, index, emerge - VectorLane.REDUCE_CYCLE + 1, "result_index")
         m.d.comb += writer.index.eq(Mux(operation.single, 0, place))
 
     def lane(self, takes_rows: bool) -> VectorLane:

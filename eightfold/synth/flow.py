@@ -151,9 +151,7 @@ def _synthesize(verilog: str, device: Device, folder: Path, stage: Stage) -> dic
     stage("synthesis")
     (folder / "unit.v").write_text(verilog, encoding="utf-8")
     script = (
-        f"read_verilog unit.v; hierarchy -check -auto-top; {device.yosys}; "
-        # What was kept apart for synthesis is one netlist from here on.
-        "setattr -mod -unset keep_hierarchy *; flatten; opt_clean; check -noinit; "
+        f"read_verilog unit.v; hierarchy -check -auto-top; {device.yosys}; check -noinit; "
         "write_json synthesized.json"
     )
     begin = time.monotonic()

@@ -51,26 +51,6 @@ class Accumulator(wiring.Component):
         return m
 
 
-class Broadcast(wiring.Component):
-    """Two groups that sum what they hear, each behind a register of its own."""
-
-    a: Signal
-    q: Signal
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__({"a": In(8), "q": Out(16)})
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        for number in range(2):
-            m.submodules[f"{self.name}{number}"] = group = Module()
-            here, total = Signal(8), Signal(8)
-            group.d.sync += [here.eq(self.a), total.eq(total + here + number)]
-            m.d.comb += self.q.word_select(number, 8).eq(total)
-        return m
-
-
 # No register of its own: every path goes from port to port.
 LOGIC = "module unit(input clk, input [7:0] a, input [7:0] b, output [7:0] q);\n"
 LOGIC += "    assign q = a + b;\nendmodule\n"
@@ -178,12 +158,6 @@ def test_multiplier_and_memory_are_inferred(tmp_path: Path, family: str) -> None
     figures, _ = synthesize(tmp_path, generate(Accumulator(), "unit"), family)
     assert (figures.area.dsps, figures.area.rams) == (1, 1)
     assert (figures.timing, figures.speed, figures.warnings) == ({}, None, ())
-
-
-@pytest.mark.parametrize(("name", "registers"), [("group", 32), ("part", 24)])
-def test_registers_of_a_broadcast_are_not_merged(tmp_path: Path, name: str, registers: int) -> None:
-    figures, _ = synthesize(tmp_path, generate(Broadcast(name), "unit"), "gowin")
-    assert figures.area.ffs == registers
 
 
 @needs_nextpnr

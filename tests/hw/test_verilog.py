@@ -11,7 +11,7 @@ import pytest
 
 from eightfold.config import PRESETS
 from eightfold.errors import InputError
-from eightfold.verilog import KEEP, run_yosys, unit_verilog
+from eightfold.verilog import run_yosys, unit_verilog
 from hw.units import UNITS
 from sim.lint import WAIVERS, lint
 
@@ -86,7 +86,6 @@ def test_is_portable_and_readable(unit, preset):
     assert modules[0] == f"eightfold_{unit}"
     assert all(name.startswith(f"eightfold_{unit}") for name in modules)
     assert len(modules) == len(set(modules)) == text.count("endmodule")
-    text = text.replace(f"{KEEP}\nmodule ", "module ")
     for ugly in ("always @*", "\\", "'hx", "'bx", "/*", "(*", str(Path.cwd()), "Yosys"):
         assert ugly not in text
 
@@ -96,28 +95,6 @@ def test_equal_modules_are_written_once():
     assert [name for name in modules if name.endswith("_dot_product")] == [
         "eightfold_mac_array_group_lane_dot_product"
     ]
-
-
-@pytest.mark.parametrize(
-    ("unit", "kept"),
-    [
-        ("lane", set()),
-        ("mac_array", {"_group"}),
-        ("vector_engine", {"_group"}),
-        pytest.param(
-            "accelerator",
-            {"_control", "_mover", "_scratchpad", "_matrix_engine", "_vector_engine"}
-            | {"_weight_stream", "_parameter_stream", "_memory_reader", "_memory_writer"}
-            | {"_matrix_engine_array_group", "_vector_engine_group"},
-            marks=pytest.mark.slow,
-        ),
-    ],
-)
-def test_who_repeats_what_is_broadcast_stays_a_module(unit, kept):
-    found = re.findall(
-        rf"^{re.escape(KEEP)}\nmodule eightfold_{unit}(\w+)", text_of(unit, "nano"), re.M
-    )
-    assert set(found) == kept
 
 
 def test_memories_stay_memories():
