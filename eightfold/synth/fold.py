@@ -5,7 +5,7 @@ what makes these bits, such as a mask or a negation, in LUTs of their own. Where
 pins suffice for all, the LUT's table is merged into the half's.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import permutations, product
 from typing import Any
@@ -53,25 +53,37 @@ class Half:
 
 
 def fold_luts(netlist: dict[str, Any]) -> int:
-    """Merge LUT4s that feed only a carry cell into it, in place; return how many."""
+    """Merge LUT4s that feed only carry cells into them, in place; return how many.
+
+    A LUT may feed several halves, as that of a sign bit, which a sum takes twice.
+    """
     cells: dict[str, Cell] = top_module(netlist)["cells"]
     used = loads(top_module(netlist))
-    luts = {c["connections"]["Z"][0]: name for name, c in cells.items() if c["type"] == "LUT4"}
+    halves = defaultdict[Wire, list[tuple[Cell, int]]](list)
+    for cell in cells.values():
+        if cell["type"] == "CCU2C" and "YES" not in _injected(cell):
+            for number in (0, 1):
+                for wire in Half.of(cell, number).wires:
+                    halves[wire].append((cell, number))
     folded = 0
-    for cell in [cell for cell in cells.values() if cell["type"] == "CCU2C"]:
-        if "YES" in (cell["parameters"]["INJECT1_0"], cell["parameters"]["INJECT1_1"]):
+    for name, lut in [(name, cell) for name, cell in cells.items() if cell["type"] == "LUT4"]:
+        (wire,) = lut["connections"]["Z"]
+        fed = halves[wire]
+        if not fed or used[wire] != len(fed):
             continue
-        for number in (0, 1):
-            half = Half.of(cell, number)
-            candidates = [wire for wire in half.wires if wire in luts and used[wire] == 1]
-            for wire in candidates:
-                merged = _merged(half, wire, cells[luts[wire]])
-                if merged is not None:
-                    half = merged
-                    del cells[luts[wire]]
-                    folded += 1
+        merged = [_merged(Half.of(*half), wire, lut) for half in fed]
+        if None in merged:
+            continue
+        for half, (cell, number) in zip(merged, fed, strict=True):
+            assert half is not None
             half.write(cell, number)
+        del cells[name]
+        folded += 1
     return folded
+
+
+def _injected(cell: Cell) -> tuple[str, str]:
+    return cell["parameters"]["INJECT1_0"], cell["parameters"]["INJECT1_1"]
 
 
 def loads(top: dict[str, Any]) -> Counter[Wire | None]:

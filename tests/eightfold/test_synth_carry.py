@@ -40,6 +40,10 @@ def chained(a: Value, b: Value) -> Value:
     return (a.as_signed() + b.as_signed()) >> 1
 
 
+def masked(value: Value, bit: Value) -> Value:
+    return Mux(bit, value.as_signed(), 0)
+
+
 FORMULAS: dict[str, Formula] = {
     "a + b": lambda a, b, carry: a + b,
     "a - b": lambda a, b, carry: a - b,
@@ -76,14 +80,15 @@ def test_the_netlist_is_equivalent(tmp_path: Path, formula: str, width: int) -> 
 @pytest.mark.parametrize(
     ("formula", "folded"),
     [
-        (lambda a, b, carry: a + Mux(carry, b, 0), 6),
-        (lambda a, b, carry: Mux(carry, a, 0) + b, 6),
-        (lambda a, b, carry: Mux(carry, a, b) - a, 6),
-        (lambda a, b, carry: (a & b) + a, 6),
+        (lambda a, b, carry: a + Mux(carry, b, 0), 7),
+        (lambda a, b, carry: Mux(carry, a, 0) + b, 7),
+        (lambda a, b, carry: Mux(carry, a, b) - a, 7),
+        (lambda a, b, carry: (a & b) + a, 7),
         (lambda a, b, carry: chained(Cat(Const(1, 1), a), Cat(carry & b[0], b ^ carry)), 2),
-        (lambda a, b, carry: a + Array([0, b, b << 1, ~b])[a[:2]], 2),
+        (lambda a, b, carry: a + Array([0, b, b << 1, ~b])[a[:2]], 3),
+        (lambda a, b, carry: masked(a[1:], a[0]) + masked(b[1:], b[0]), 12),
     ],
-    ids=["right mask", "left mask", "choice", "and", "negation", "digit"],
+    ids=["right mask", "left mask", "choice", "and", "negation", "digit", "two masks"],
 )
 def test_luts_move_into_carry_cells(tmp_path: Path, formula: Formula, folded: int) -> None:
     def step(netlist: Netlist) -> dict[str, int]:
