@@ -1,24 +1,21 @@
 """Registers in a stream: in the path of its words, of ``ready``, or of both."""
 
+from collections.abc import Mapping
+
 from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
 
-class Skid(wiring.Component):
-    """Pass a stream on through two registers; all outputs come from registers.
-
-    The second register takes the word that was under way when ``o`` stalled.
-
-    Timing
-    ------
-    One word per cycle, one cycle after it was accepted. ``i.ready`` is 0 in a cycle if ``o``
-    stalled the cycle before with one word behind it.
+class _Passes(wiring.Component):
+    """What the registers of this module share: words of ``shape`` go from ``i`` to ``o``.
 
     Parameters
     ----------
     shape
         Shape of a word.
+    members
+        Members of the signature beside the two streams.
 
     Members
     -------
@@ -29,8 +26,21 @@ class Skid(wiring.Component):
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, shape: ShapeLike) -> None:
-        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+    def __init__(self, shape: ShapeLike, members: Mapping[str, Member] | None = None) -> None:
+        word = stream.Signature(shape)
+        super().__init__({"i": In(word), "o": Out(word), **(members or {})})
+
+
+class Skid(_Passes):
+    """Pass a stream on through two registers; all outputs come from registers.
+
+    The second register takes the word that was under way when ``o`` stalled.
+
+    Timing
+    ------
+    One word per cycle, one cycle after it was accepted. ``i.ready`` is 0 in a cycle if ``o``
+    stalled the cycle before with one word behind it.
+    """
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -57,30 +67,14 @@ class Skid(wiring.Component):
         return m
 
 
-class Stage(wiring.Component):
+class Stage(_Passes):
     """Pass a stream on through one register, which takes what comes straight from a RAM.
 
     Timing
     ------
     One word per cycle, one cycle after it was accepted. ``i.ready`` follows ``o.ready``
     combinationally.
-
-    Parameters
-    ----------
-    shape
-        Shape of a word.
-
-    Members
-    -------
-    i : ``In(stream.Signature(shape))``
-    o : ``Out(stream.Signature(shape))``
     """
-
-    i: stream.Interface
-    o: stream.Interface
-
-    def __init__(self, shape: ShapeLike) -> None:
-        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -96,7 +90,7 @@ class Stage(wiring.Component):
         return m
 
 
-class Bypass(wiring.Component):
+class Bypass(_Passes):
     """Pass a stream straight on, but for ``ready``: a register takes the word that ``o`` refuses.
 
     A word has left ``o`` when it was accepted and ``full`` is 0 in the next cycle.
@@ -106,26 +100,16 @@ class Bypass(wiring.Component):
     One word per cycle, in the cycle in which it is accepted or later. ``i.ready`` comes from a
     register: it is 0 while a word waits, which ``o`` then offers.
 
-    Parameters
-    ----------
-    shape
-        Shape of a word.
-
     Members
     -------
-    i : ``In(stream.Signature(shape))``
-    o : ``Out(stream.Signature(shape))``
     full : ``Out(1)``
-        A word waits. From a register.
+        A word waits. From a register. Beside the streams.
     """
 
-    i: stream.Interface
-    o: stream.Interface
     full: Signal
 
     def __init__(self, shape: ShapeLike) -> None:
-        signature = stream.Signature(shape)
-        super().__init__({"i": In(signature), "o": Out(signature), "full": Out(1)})
+        super().__init__(shape, {"full": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
