@@ -122,16 +122,14 @@ def max_pool_2d(call: Call) -> tuple[MaximumPool, ...]:
     low, high = call.bounds()
     whole = MaximumPool(**geometry, low=low, high=high)
     room = call.config.scratchpad - prod(whole.source_shape) - prod(whole.target_shape)
-    best, cost = None, whole.beats(call.config)
+    best, between, cost = None, 0, whole.beats(call.config)
     for way in (whole.rows_first, whole.columns_first):
         pools = way(whole.target)  # until there is something between
-        longest = max(pool.target_shape[-1] for pool in pools)
+        size, longest = prod(pools[0].target_shape), max(pool.target_shape[-1] for pool in pools)
         beats = sum(pool.beats(call.config) for pool in pools) + COMMAND
-        if prod(pools[0].target_shape) <= room and longest <= RUN and beats < cost:
-            best, cost = way, beats
-    if best is None:
-        return (whole,)
-    return best(call.temporary(prod(best(whole.target)[0].target_shape)))
+        if size <= room and longest <= RUN and beats < cost:
+            best, between, cost = way, size, beats
+    return best(call.temporary(between)) if best else (whole,)
 
 
 @lru_cache(maxsize=1024)

@@ -97,23 +97,28 @@ def filled(outside: NDArray[np.bool_], code: int, unit: int) -> list[Copy]:
     if outside.all() or (box := _bounds(~outside)) is None:
         return whole
     place, found = np.arange(outside.size).reshape(outside.shape), []
-    for axis, inside in enumerate(indices.reshape(-1) for indices in box):
-        beside = np.setdiff1d(np.arange(outside.shape[axis]), inside)
-        before = [indices.reshape(-1) for indices in box[:axis]]
-        behind = [np.arange(size) for size in outside.shape[axis + 1 :]]
+    axes = [np.arange(size) for size in outside.shape]
+    inside = [indices.reshape(-1) for indices in box]
+    for axis, indices in enumerate(axes):
+        beside = np.setdiff1d(indices, inside[axis])
         if beside.size:
-            (slab,) = _box(*[place[np.ix_(*before, beside, *behind)]] * 2)
+            slab_places = place[np.ix_(*inside[:axis], beside, *axes[axis + 1 :])]
+            (slab,) = _box(slab_places, slab_places)
             found += [replace(copy, source=None, fill=code) for copy in slab.copies(0)]
-    return min(whole, found, key=lambda copies: sum(_cycles(copy, unit) for copy in copies))
+    return min(whole, found, key=lambda way: _cycles(way, unit))
 
 
-def _cycles(copy: Copy, unit: int) -> int:
-    runs, again = (prod(c for c, *_ in part) for part in (copy.loops, copy.loops[:-LOOPS]))
-    return runs * -(-copy.run // unit) + again * COMMAND
+def _cycles(found: list[Copy], unit: int) -> int:
+    moved = sum(_times(copy.loops) * -(-copy.run // unit) for copy in found)
+    return moved + COMMAND * _commands(found)
 
 
 def _commands(found: list[Copy]) -> int:
-    return sum(prod(count for count, *_ in copy.loops[:-LOOPS]) for copy in found)
+    return sum(_times(copy.loops[:-LOOPS]) for copy in found)
+
+
+def _times(loops: Sequence[Loop]) -> int:
+    return prod(count for count, *_ in loops)
 
 
 def strided(source: int, start: int, target: int, item: int, loops: Sequence[Loop]) -> Copy:

@@ -217,14 +217,23 @@ def max_pool(
         -(-n // stride) if padding == "SAME" else (n - k) // stride + 1
         for n, k in zip(shape[1:3], kernel, strict=True)
     ]
-    builder = ModelBuilder()
-    x = builder.input(shape, scale=0.1, zero_point=-9)
-    y = builder.tensor((shape[0], *sizes, shape[3]), scale=0.1, zero_point=-9)
-    sizes = {"filter_height": kernel[0], "filter_width": kernel[1]}
-    options = {**sizes, "stride_h": stride, "stride_w": stride, "padding": padding}
-    builder.operator("MAX_POOL_2D", [x], [y], {**options, "fused_activation_function": "RELU6"})
-    builder.output(y)
-    return load_model(builder.build())
+    options = {
+        "filter_height": kernel[0],
+        "filter_width": kernel[1],
+        "stride_h": stride,
+        "stride_w": stride,
+        "padding": padding,
+        "fused_activation_function": "RELU6",
+    }
+    model = one_operator(
+        "MAX_POOL_2D",
+        [shape],
+        (shape[0], *sizes, shape[3]),
+        scales=(0.1, 0.1),
+        zero_points=(-9, -9),
+        options=options,
+    )
+    return load_model(model)
 
 
 @pytest.mark.parametrize("padding", ["VALID", "SAME"])
