@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from eightfold import isa
 from eightfold.config import AcceleratorConfig
+from eightfold.packing import leaves
 
 
 @dataclass(frozen=True)
@@ -38,17 +39,12 @@ def places(layout: data.Layout, entries: tuple[isa.Entry, ...]) -> tuple[Place, 
 
     A part of a structure is called ``structure.part``, as `isa.Command.encode` takes it.
     """
-    found = []
-    for entry in entries:
-        offset = layout[entry.name].offset
-        if isinstance(entry.shape, data.StructLayout):
-            found += [
-                Place(f"{entry.name}.{name}", offset + part.offset, part.shape, "")
-                for name, part in entry.shape
-            ]
-        else:
-            found.append(Place(entry.name, offset, entry.shape, entry.text))
-    return tuple(found)
+    texts = {entry.name: entry.text for entry in entries}
+    return tuple(
+        Place(name, offset, shape, texts.get(name, ""))
+        for name, (offset, shape) in leaves(layout)
+        if name.partition(".")[0] in texts
+    )
 
 
 @cache

@@ -24,14 +24,24 @@ def pack(layout: data.Layout, fields: Mapping[str, ArrayLike]) -> list[int]:
     ValueError
         If a field is missing, unknown, has a wrong shape or a value that does not fit.
     """
-    leaves = dict(_leaves(layout, "", 0))
-    if set(leaves) != set(fields):
-        raise ValueError(f"fields differ from the layout's: {sorted(set(leaves) ^ set(fields))}")
+    parts = dict(leaves(layout))
+    if set(parts) != set(fields):
+        raise ValueError(f"fields differ from the layout's: {sorted(set(parts) ^ set(fields))}")
     count = max((len(np.asarray(value)) for value in fields.values() if np.ndim(value)), default=1)
     words = np.zeros(count, dtype=object)
-    for name, (offset, shape) in leaves.items():
+    for name, (offset, shape) in parts.items():
         words |= _encode(name, np.asarray(fields[name]), shape, count) << offset
     return words.tolist()
+
+
+def leaves(layout: data.Layout) -> Iterator[tuple[str, tuple[int, ShapeLike]]]:
+    """Yield (dotted name, (offset, shape)) of every field that is not itself a struct."""
+    for name, field in layout:
+        if isinstance(field.shape, data.StructLayout | data.FlexibleLayout):
+            for part, (offset, shape) in leaves(field.shape):
+                yield f"{name}.{part}", (field.offset + offset, shape)
+        else:
+            yield str(name), (field.offset, field.shape)
 
 
 Scalar = tuple[int, int, int]
@@ -40,10 +50,7 @@ Scalar = tuple[int, int, int]
 
 def scalars(layout: data.Layout) -> dict[str, Scalar]:
     """Return the fields of a layout of scalars, by the names that `pack` takes."""
-    return {
-        name: (offset, *_range(Shape.cast(shape)))
-        for name, (offset, shape) in _leaves(layout, "", 0)
-    }
+    return {name: (offset, *_range(Shape.cast(shape))) for name, (offset, shape) in leaves(layout)}
 
 
 def pack_scalars(places: Mapping[str, Scalar], values: Mapping[str, int]) -> int:
@@ -63,15 +70,6 @@ def pack_scalars(places: Mapping[str, Scalar], values: Mapping[str, int]) -> int
             raise ValueError(f"{name} must be in {low}..{high}, not {value}")
         word |= (int(value) & (high - low)) << offset
     return word
-
-
-def _leaves(layout: data.Layout, prefix: str, base: int) -> Iterator[tuple[str, tuple]]:
-    """Yield (dotted name, (offset, shape)) of every field that is not itself a struct."""
-    for name, field in layout:
-        if isinstance(field.shape, data.StructLayout | data.FlexibleLayout):
-            yield from _leaves(field.shape, f"{prefix}{name}.", base + field.offset)
-        else:
-            yield f"{prefix}{name}", (base + field.offset, field.shape)
 
 
 def _encode(name: str, values: np.ndarray, shape: ShapeLike, count: int) -> np.ndarray:
