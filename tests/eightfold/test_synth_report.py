@@ -22,7 +22,7 @@ from eightfold.synth.flow import digest_of
 from eightfold.synth.parts import parts_of, parts_table
 from eightfold.synth.report import Timing, timing_of
 from eightfold.synth.table import document_part
-from eightfold.synth.tools import warnings_in
+from eightfold.synth.tools import stage_in, warnings_in
 from hw.units import UNITS
 
 SMALL = PRESETS["small"]
@@ -125,6 +125,22 @@ def test_timing_is_the_path_between_registers() -> None:
 def test_timing_of_another_clock_is_refused() -> None:
     with pytest.raises(InputError, match="no path between registers on clock clk"):
         timing_of(report("other"), "clk")
+
+
+@pytest.mark.parametrize(
+    ("line", "stage"),
+    [
+        ("Info: Routing 326437 arcs.", "routing"),
+        ("Info: Running Static placer...", "placement"),
+        (
+            "Info:    10000 |    754     9245 |   93   907 |    162924|      1.02     13.54|",
+            "routing, 162,924 connections left",
+        ),
+        ("Info:    IterCnt |  w/ripup   wo/ripup |  w/r  wo/r |      arcs| batch(sec) |", None),
+    ],
+)
+def test_a_line_of_the_router_says_how_much_is_left(line: str, stage: str | None) -> None:
+    assert stage_in(line) == stage
 
 
 def test_warnings_are_listed_once_and_without_the_expected() -> None:
