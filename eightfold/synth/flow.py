@@ -1,9 +1,8 @@
-"""One unit through synthesis and place and route, with results kept by content."""
+"""One unit through synthesis, place and route, with results kept by content."""
 
-import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,11 @@ from eightfold.synth.area import Area, area_of, cells_of
 from eightfold.synth.carry import free_carry_chains
 from eightfold.synth.device import Device
 from eightfold.synth.fold import fold_luts
+from eightfold.synth.kept import digest_of, kept
 from eightfold.synth.parts import parts_of
+from eightfold.synth.place_and_route import PlaceAndRoute, place_and_route
 from eightfold.synth.ports import register_ports
-from eightfold.synth.report import SynthesisResult, Timing, timing_of
+from eightfold.synth.report import SynthesisResult, Timing
 from eightfold.synth.tools import Stage, run_tool, tool_version
 from eightfold.verilog import unit_verilog
 
@@ -84,20 +85,18 @@ def run_synthesis(
     folder.mkdir(parents=True, exist_ok=True)
     try:
         netlist_key = digest_of(digest, device.yosys, tools[0], *_own_steps())
-        area = _kept(
+        area = kept(
             folder / "area.json", netlist_key, lambda: _synthesize(verilog, device, folder, stage)
         )
         luts = area_of(area["cells"], family).lut4_equivalents
         timing: dict[int, Timing] = {}
         for number, seed in enumerate(seeds if routed else (), start=1):
             here = f"seed {number} of {len(seeds)}"
-            options = _nextpnr_options(device, luts, speed, seed)
-            kept = _kept(
-                folder / f"speed-{speed}-seed-{seed}.json",
-                digest_of(netlist_key, device.constraints, *options, tools[1]),
-                lambda options=options, here=here: _route(device, folder, options, stage, here),
+            timing[seed] = place_and_route(
+                PlaceAndRoute(device, folder, luts, speed, seed),
+                digest_of(netlist_key, tools[1]),
+                lambda words, here=here: stage(f"{here}, {words}"),
             )
-            timing[seed] = Timing.from_dict(kept)
     except InputError as error:
         raise InputError(f"{unit} ({config_name}): {error}") from None
     warnings = [*area["warnings"], *(w for t in timing.values() for w in t.warnings)]
@@ -120,31 +119,12 @@ def run_synthesis(
     )
 
 
-def digest_of(*parts: str) -> str:
-    """Return the SHA-256 of some texts, as hexadecimal digits."""
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
 def _own_steps() -> list[str]:
     """Return the source of the steps between the tools, as part of the keys."""
     return [
         Path(str(m.__file__)).read_text(encoding="utf-8")
         for m in (absorb, carry, fold, parts, ports)
     ]
-
-
-def _kept(path: Path, key: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return the figures kept in `path` under `key`, or run the step and keep its figures."""
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if record["key"] == key:
-            return record["figures"]
-    except (OSError, ValueError, KeyError):
-        pass
-    path.unlink(missing_ok=True)
-    figures = run()
-    path.write_text(json.dumps({"key": key, "figures": figures}, indent=1), encoding="utf-8")
-    return figures
 
 
 def _synthesize(verilog: str, device: Device, folder: Path, stage: Stage) -> dict[str, Any]:
@@ -175,36 +155,3 @@ def _synthesize(verilog: str, device: Device, folder: Path, stage: Stage) -> dic
         "seconds": round(seconds, 1),
         "warnings": warnings,
     }
-
-
-def _nextpnr_options(device: Device, luts: int, speed: int, seed: int) -> list[str]:
-    return [
-        *device.nextpnr,
-        *device.placer_of(luts),
-        *("--speed", str(speed), "--seed", str(seed)),
-        *("--out-of-context", "--lpf-allow-unconstrained", "--timing-allow-fail"),
-        *("--json", "registered.json", "--lpf", "clock.lpf"),
-        *("--report", f"speed-{speed}-seed-{seed}.report.json"),
-    ]
-
-
-def _route(
-    device: Device, folder: Path, options: list[str], stage: Stage, here: str
-) -> dict[str, Any]:
-    stage(f"{here}, packing")
-    (folder / "clock.lpf").write_text(device.constraints, encoding="utf-8")
-    report = folder / options[-1]
-    log = report.name.replace(".report.json", ".log")
-    begin = time.monotonic()
-    warnings = run_tool(
-        "nextpnr_ecp5",
-        options,
-        folder=folder,
-        log=log,
-        stage=lambda words: stage(f"{here}, {words}"),
-    )
-    seconds = time.monotonic() - begin
-    mhz, path = timing_of(json.loads(report.read_text(encoding="utf-8")), device.clock)
-    return asdict(
-        Timing(mhz=round(mhz, 2), path=path, seconds=round(seconds, 1), warnings=tuple(warnings))
-    )

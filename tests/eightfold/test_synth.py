@@ -173,6 +173,11 @@ def test_unit_is_routed_once_and_kept(tmp_path: Path) -> None:
     again, stages = synthesize(tmp_path, generate(Accumulator(), "unit"), "ecp5")
     assert again == figures
     assert stages == [], "nothing has changed, nothing runs"
+    next(tmp_path.rglob("speed-6-seed-1.json")).unlink()
+    again, stages = synthesize(tmp_path, generate(Accumulator(), "unit"), "ecp5")
+    assert again.mhz == figures.mhz
+    assert "seed 1 of 1, routing" in stages
+    assert not any("placement" in words for words in stages), "the placement is still there"
     _, stages = synthesize(tmp_path, generate(Accumulator(subtract=True), "unit"), "ecp5")
     assert "synthesis" in stages
 

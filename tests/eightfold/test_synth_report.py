@@ -18,7 +18,7 @@ from eightfold.synth import (
     write_between_markers,
 )
 from eightfold.synth.area import Area, area_of, cells_of
-from eightfold.synth.flow import digest_of
+from eightfold.synth.kept import digest_of
 from eightfold.synth.parts import parts_of, parts_table
 from eightfold.synth.report import Timing, timing_of
 from eightfold.synth.table import document_part

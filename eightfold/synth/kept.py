@@ -1,0 +1,26 @@
+"""Figures of steps that take long, kept by the content that they come from."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def digest_of(*parts: str) -> str:
+    """Return the SHA-256 of some texts, as hexadecimal digits."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def kept(path: Path, key: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return the figures kept in `path` under `key`, or run the step and keep its figures."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if record["key"] == key:
+            return record["figures"]
+    except (OSError, ValueError, KeyError):
+        pass
+    path.unlink(missing_ok=True)
+    figures = run()
+    path.write_text(json.dumps({"key": key, "figures": figures}, indent=1), encoding="utf-8")
+    return figures

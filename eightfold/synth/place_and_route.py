@@ -1,0 +1,100 @@
+"""Place and route on ECP5: two calls of nextpnr, so that routing that was stopped starts again.
+
+A full device is placed in half an hour and routed in one or two; the placement is kept by content.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from eightfold.synth.device import Device
+from eightfold.synth.kept import digest_of, kept
+from eightfold.synth.report import Timing, timing_of
+from eightfold.synth.tools import Stage, run_tool
+
+
+@dataclass(frozen=True)
+class PlaceAndRoute:
+    """What ``registered.json`` in ``folder``, of ``luts`` LUT sites, is placed and routed for."""
+
+    device: Device
+    folder: Path
+    luts: int
+    speed: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Return what the files of this run are called, without suffixes."""
+        return f"speed-{self.speed}-seed-{self.seed}"
+
+    @property
+    def placer(self) -> list[str]:
+        """Return nextpnr's options for the placement."""
+        options = ["--json", "registered.json", *self.device.placer_of(self.luts)]
+        return [*self._common, *options, "--no-route", "--write", f"{self.name}.placed.json"]
+
+    @property
+    def router(self) -> list[str]:
+        """Return nextpnr's options for the routing."""
+        options = ["--json", f"{self.name}.placed.json", "--no-pack", "--no-place"]
+        return [*self._common, *options, "--report", f"{self.name}.report.json"]
+
+    @property
+    def _common(self) -> list[str]:
+        return [
+            *self.device.nextpnr,
+            *("--speed", str(self.speed), "--seed", str(self.seed)),
+            *("--out-of-context", "--lpf-allow-unconstrained", "--timing-allow-fail"),
+            *("--lpf", "clock.lpf"),
+        ]
+
+
+def place_and_route(run: PlaceAndRoute, key: str, stage: Stage) -> Timing:
+    """Place and route, and return the clock; a step with ``key`` and options as before is kept.
+
+    Parameters
+    ----------
+    run
+        The netlist and the options.
+    key
+        Digest of all else that the figures depend on: the netlist, the tool's version.
+    stage
+        Called with a few words when a step begins.
+
+    Raises
+    ------
+    InputError
+        If nextpnr fails, or its package is missing.
+    """
+    placement = digest_of(key, run.device.constraints, *run.placer)
+
+    def place_then_route() -> dict[str, Any]:
+        stage("packing")
+        (run.folder / "clock.lpf").write_text(run.device.constraints, encoding="utf-8")
+        placed = kept(
+            run.folder / f"{run.name}.placed.kept",
+            placement,
+            lambda: _nextpnr(run, run.placer, "place.log", stage),
+        )
+        routed = _nextpnr(run, run.router, "log", stage)
+        report = run.folder / f"{run.name}.report.json"
+        found = json.loads(report.read_text(encoding="utf-8"))
+        mhz, path = timing_of(found, run.device.clock)
+        warnings = tuple(dict.fromkeys([*placed["warnings"], *routed["warnings"]]))
+        seconds = round(placed["seconds"] + routed["seconds"], 1)
+        return asdict(Timing(mhz=round(mhz, 2), path=path, seconds=seconds, warnings=warnings))
+
+    figures = run.folder / f"{run.name}.json"
+    return Timing.from_dict(kept(figures, digest_of(placement, *run.router), place_then_route))
+
+
+def _nextpnr(run: PlaceAndRoute, options: Sequence[str], log: str, stage: Stage) -> dict[str, Any]:
+    begin = time.monotonic()
+    warnings = run_tool(
+        "nextpnr_ecp5", options, folder=run.folder, log=f"{run.name}.{log}", stage=stage
+    )
+    return {"seconds": time.monotonic() - begin, "warnings": warnings}
