@@ -85,7 +85,15 @@ class Simulation:
         job_file = self.scratch / "job.json"
         job_file.write_text(json.dumps(job), encoding="utf-8")
         path = [str(entry) for entry in (ROOT, *self.python_path, *filter(None, sys.path))]
-        environment = {"PYTHONPATH": os.pathsep.join(path), ENVIRONMENT: str(job_file)}
+        module = self.bench.rpartition(".")[2]
+        environment = {
+            "PYTHONPATH": os.pathsep.join(path),
+            ENVIRONMENT: str(job_file),
+            # Assertions tell their values in benches alone: cocotb would compile numpy and all else
+            # anew for that, in each process, and load pytest's plugins.
+            "COCOTB_REWRITE_ASSERTION_FILES": f"sim/*.py {module}.py",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        }
         self._runner = make_runner(self.model.simulator, self.model.waves, environment)
         self._thread = threading.Thread(target=self._run, name=f"eightfold {self.bench}")
         self._started = time.monotonic()

@@ -79,3 +79,11 @@ async def never_ends(dut: Any) -> None:
     await start_clock_and_reset(dut)
     while True:
         await clock_cycles(dut, 1000)
+
+
+@cocotb.test()
+async def expects_too_much(dut: Any) -> None:
+    """Fails, and its message has the values."""
+    words = list(range(3))
+    await Timer(1, "ns")
+    assert len(words) == 4

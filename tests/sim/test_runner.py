@@ -75,6 +75,11 @@ def test_reports_a_word_too_many(simulator):
         run(simulator, parameters={"fault": Fault.REPEATS.value, "idle": 0, "words": 0})
 
 
+def test_reports_the_values_of_an_assertion(simulator):
+    with pytest.raises(BenchFailed, match=r"failed: assert 3 == 4\s.*where 3 = len"):
+        run(simulator, "expects_too_much")
+
+
 def test_reports_a_bench_that_cannot_be_loaded(simulator):
     with pytest.raises(BenchFailed, match=r"the simulation ended early[\s\S]*no_such_bench"):
         run(simulator, bench="no_such_bench")
