@@ -5,6 +5,9 @@ from tests.coverage.bins import Bin
 _ADDED = "the multiplier of a sum of two, 2 max(s_a, s_b) / (2^20 s_out), must be below 1"
 _PASSED = "codes are int8 already, and only a fused activation leaves some out"
 _NO_RELU_END = "RELU's upper bound is 127, and codes are int8 already"
+_RECIPROCAL = (
+    "the sum of a row is 1 or more, its largest element's, and then the right shift 23 or more"
+)
 _ROOT = "128 / sqrt(sum) is {} only if the sum of squares is {}"
 
 EXCLUDED: dict[Bin, str] = {
@@ -21,6 +24,12 @@ EXCLUDED: dict[Bin, str] = {
     Bin(
         "LOGISTIC", "saturation", "below"
     ): "results are 0 or more, and the zero point at least -128",
+    Bin("SOFTMAX", "saturation", "below"): "no probability is below 0, code -128",
+    Bin("SOFTMAX", "pair shift", "left 8..30"): _RECIPROCAL,
+    Bin("SOFTMAX", "pair shift", "left 1..7"): _RECIPROCAL,
+    Bin("SOFTMAX", "pair shift", "none"): _RECIPROCAL,
+    Bin("SOFTMAX", "pair shift", "right 1..7"): _RECIPROCAL,
+    Bin("SOFTMAX", "pair shift", "right 8..15"): _RECIPROCAL,
     Bin("LOG_SOFTMAX", "saturation", "above"): "a logarithm of at most 1 is 0 or less, code 127",
     Bin("L2_NORMALIZATION", "saturation", "below"): "no element is below -1, code -128",
     Bin("L2_NORMALIZATION", "pair shift", "left 8..30"): _ROOT.format("above 2^7", "below 1"),
