@@ -46,7 +46,7 @@ run: $(SETUP) ## the handwritten digits through the hardware, every tensor again
 test: $(SETUP) ## all tests on Verilator and, if installed, Icarus (about 40 minutes on 2 cores)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-test-long: $(SETUP) ## CASES=3000 models per operator in golden, RTL_MODELS=500 and NETWORKS=300 in RTL, from SEED=0; coverage
+test-long: $(SETUP) ## CASES=3000 models per operator in golden, RTL_MODELS=500 and NETWORKS=300 in RTL, from SEED=0; coverage (about an hour)
 	@rm -rf $(COVERAGE)
 	@EIGHTFOLD_COVERAGE=$(COVERAGE) EIGHTFOLD_CASES=$(CASES) EIGHTFOLD_NETWORKS=$(NETWORKS) EIGHTFOLD_SEED=$(SEED) \
 		EIGHTFOLD_MODELS=$(RTL_MODELS) \
