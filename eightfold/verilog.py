@@ -27,7 +27,7 @@ SCRIPT = "; ".join(
         r"opt_expr -fine t:\$lt t:\$le t:\$ge t:\$gt",  # comparisons that are always true or false
         "opt_expr",
         "opt_clean -purge",
-        "write_verilog -noattr out.v",
+        "write_verilog out.v",
     ]
 )
 """What Yosys does; `eightfold.netlist` goes before it and `eightfold.layout` after it."""
@@ -48,6 +48,12 @@ endmodule
 """
 """A switch as a chain of choices. Yosys would write a function with a ``parallel_case`` pragma, in
 which synthesis and simulation may differ, and which Verilator fills with assertions."""
+
+
+_DROPPED = re.compile(
+    r"\A/\*.*?\*/\s*|^ *\(\*(?! no_rw_check ).*\*\)\n|(?<=\S )\(\* .*? \*\) ", re.M
+)
+"""Yosys' name and version, and its attributes, but for the one of a RAM that needs no bypass."""
 
 
 def unit_verilog(unit: str, config: AcceleratorConfig) -> str:
@@ -107,7 +113,7 @@ def from_rtlil(text: str) -> str:
         Path(scratch, "parallel.v").write_text(PARALLEL, encoding="utf-8")
         run_yosys(SCRIPT, Path(scratch))
         verilog = Path(scratch, "out.v").read_text(encoding="utf-8")
-    return layout.lay_out(re.sub(r"\A/\*.*?\*/\s*", "", verilog))
+    return layout.lay_out(_DROPPED.sub("", verilog))
 
 
 def recipe() -> str:

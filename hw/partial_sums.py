@@ -1,5 +1,7 @@
 """The accumulators of a lane: partial sums in a RAM, and the adder that extends them."""
 
+from typing import Any
+
 from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
@@ -68,23 +70,22 @@ class PartialSums(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.ram = ram = Memory(shape=signed(32), depth=self.config.psum_depth, init=[])
-        write, read = ram.write_port(), ram.read_port(domain="comb")
-        # No reset and no logic: both are registers that RAM blocks have.
-        output, stored = (Signal(signed(32), name=n, reset_less=True) for n in ("output", "stored"))
+        # What a read gives in the cycle of a write to the same slot is never used; the attribute
+        # shows that to tools that would otherwise add a bypass.
+        attrs: Any = {"no_rw_check": 1}
+        m.submodules.ram = ram = Memory(
+            shape=signed(32), depth=self.config.psum_depth, init=[], attrs=attrs
+        )
+        write, read = ram.write_port(), ram.read_port()
+        stored = Signal(signed(32), reset_less=True)  # no reset: it is the RAM block's register
         m.d.comb += [
             read.addr.eq(self.read_slot),
             write.addr.eq(self.write_slot),
             write.data.eq(self.acc),
             write.en.eq(self.write),
         ]
-        # Synthesis merges this register into the RAM's port. What a read gives in the cycle of a
-        # write to the same slot is never used; the condition shows that to tools that would
-        # otherwise add a bypass.
-        with m.If(~self.write | (self.read_slot != self.write_slot)):
-            m.d.sync += output.eq(read.data)
         # A RAM block is slow from clock to output: it needs a second register before the adder.
-        m.d.sync += stored.eq(output)
+        m.d.sync += stored.eq(read.data)
         before = Mux(self._clears(), 0, stored)
         m.d.sync += self.acc.eq(add(before, self.dot, self.carry))
         return m

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from eightfold.config import PRESETS
+from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.errors import InputError
+from eightfold.verilog import generate as generate_component
 from eightfold.verilog import run_yosys, unit_verilog
+from hw.partial_sums import PartialSums
 from hw.units import UNITS
 from sim.lint import WAIVERS, lint
 
@@ -21,6 +23,7 @@ from eightfold.config import PRESETS
 from eightfold.verilog import unit_verilog
 sys.stdout.write(unit_verilog(sys.argv[1], PRESETS[sys.argv[2]]))
 """
+NO_BYPASS = "  (* no_rw_check = 32'd1 *)\n"
 EVERY = [
     pytest.param(
         unit, preset, marks=[] if preset == "nano" and unit != "accelerator" else [pytest.mark.slow]
@@ -86,6 +89,7 @@ def test_is_portable_and_readable(unit, preset):
     assert modules[0] == f"eightfold_{unit}"
     assert all(name.startswith(f"eightfold_{unit}") for name in modules)
     assert len(modules) == len(set(modules)) == text.count("endmodule")
+    text = text.replace(NO_BYPASS, "")
     for ugly in ("always @*", "\\", "'hx", "'bx", "/*", "(*", str(Path.cwd()), "Yosys"):
         assert ugly not in text
 
@@ -101,6 +105,17 @@ def test_memories_stay_memories():
     text = text_of("lane", "nano")
     depth = PRESETS["nano"].psum_depth
     assert re.search(rf"^  reg \[31:0\] \w+ \[{depth - 1}:0\];$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("attributes", "flip_flops"), [(NO_BYPASS, 64), ("", 139)])
+def test_partial_sums_have_no_bypass_because_of_the_attribute(attributes, flip_flops, tmp_path):
+    config = AcceleratorConfig(psum_depth=512)
+    text = generate_component(PartialSums(config, 24), "sums")
+    assert NO_BYPASS in text
+    (tmp_path / "sums.v").write_text(text.replace(NO_BYPASS, attributes))
+    script = "read_verilog sums.v; synth_ecp5 -top sums -noflatten"
+    counts = f"select -assert-count 1 t:DP16KD; select -assert-count {flip_flops} t:TRELLIS_FF"
+    assert run_yosys(f"{script}; {counts}", tmp_path) == ""
 
 
 def test_ports_are_the_components_members():
