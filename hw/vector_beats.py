@@ -81,19 +81,20 @@ class VectorBeats(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        active, close = Signal(), Signal()
-        load = self._load(m, ~active | close)
+        active, last, close = Signal(), Signal(), Signal()
+        load = self._load(m, ~active | last)
         chunk = Signal(chunk_layout(self.config), reset_less=True)
         index = Signal(range(beats(self.config)))
+        lanes = self.config.vector_lanes.bit_length() - 1
+        # Whether a beat is the chunk's last is known with it: what is free then starts the next.
         with m.If(load):
             m.d.sync += [active.eq(1), index.eq(0), chunk.eq(self.chunks.payload)]
-        with m.Elif(close):
-            m.d.sync += active.eq(0)
+            m.d.sync += last.eq(self.chunks.payload.last_element[lanes:] == 0)
         with m.Else():
-            m.d.sync += index.eq(index + 1)
-        lanes = self.config.vector_lanes.bit_length() - 1
+            m.d.sync += [active.eq(active & ~last), index.eq(index + 1)]
+            m.d.sync += last.eq(index + 1 == chunk.last_element[lanes:])
         m.d.comb += [
-            close.eq(active & (index == chunk.last_element[lanes:])),
+            close.eq(active & last),
             self.beat.valid.eq(active),
             self.beat.index.eq(index),
             self.beat.outside.eq(chunk.outside),

@@ -92,14 +92,17 @@ class VectorWriter(wiring.Component):
         m.submodules.places = places
         m.d.comb += [
             # Both queues move together, but a place is there before its word.
-            self.available.eq(words.available),
-            words.take.eq(self.reserve),
-            places.take.eq(self.reserve),
-            places.push.eq(self.reserve),
-            places.push_data.eq(self.result),
+            self.available.eq(self._room(words)),
+            words.take.eq(places.push),
+            places.take.eq(places.push),
             words.push_data.eq(self._collect(m)),
         ]
-        m.d.sync += words.push.eq(self.emit & self.close)
+        # Registers: ``reserve`` comes late, from the reader and the chunks.
+        m.d.sync += [
+            places.push.eq(self.reserve),
+            places.push_data.eq(self.result),
+            words.push.eq(self.emit & self.close),
+        ]
         # The scratchpad's ``ready`` comes late, from other engines.
         m.submodules.bypass = bypass = Bypass(scratchpad_write_layout(self.config))
         connect(m, bypass.o, flipped(self.scratchpad))
@@ -121,6 +124,10 @@ class VectorWriter(wiring.Component):
             self.done.eq(done & ~bypass.full),
         ]
         return m
+
+    def _room(self, words: CreditQueue) -> Value:
+        """Return whether there is a place besides the one that was reserved a cycle ago."""
+        return words.several
 
     def _collect(self, m: Module) -> Signal:
         """Add the chunk's register; a beat is in it one cycle after it came."""

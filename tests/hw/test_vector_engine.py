@@ -13,6 +13,7 @@ from hw.vector_beats import VectorBeats
 from hw.vector_engine import VectorEngine
 from hw.vector_lane import VectorLane
 from hw.vector_walk import VectorWalk
+from hw.vector_writer import VectorWriter
 from sim.runner import BenchFailed, icarus_available, run_bench
 
 BENCH = "sim.benches.vector_engine"
@@ -105,6 +106,10 @@ def always_free(self, m, free):
     return original_load(self, m, C(1, 1))
 
 
+def any_place(self, words):
+    return words.available
+
+
 MUTANTS = {
     "maximum_and_minimum_swapped": (VectorLane, "takes_b", swap_maximum_and_minimum),
     "sums_without_a_sign": (VectorLane, "add", add_without_a_sign),
@@ -113,6 +118,7 @@ MUTANTS = {
     "products_of_18_bits": (vector_lane, "PRODUCT_BITS", 18),
     "last_of_equal_extremes": (RowUnit, "less", take_the_last_of_equals),
     "chunks_cut_short": (VectorBeats, "_load", always_free),
+    "one_result_too_many": (VectorWriter, "_room", any_place),
     "restart_a_cycle_late": (VectorLane, "REDUCE_CYCLE", VectorLane.REDUCE_CYCLE + 1),
     "done_before_it_is_written": (Bypass, "_waits", lambda self, full: C(0)),
     "result_a_cycle_early": (VectorLane, "LATENCY", VectorLane.LATENCY - 1),
