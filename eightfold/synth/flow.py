@@ -86,7 +86,10 @@ def run_synthesis(
     try:
         netlist_key = digest_of(digest, device.yosys, tools[0], *_own_steps())
         area = kept(
-            folder / "area.json", netlist_key, lambda: _synthesize(verilog, device, folder, stage)
+            folder / "area.json",
+            netlist_key,
+            lambda: _synthesize(verilog, device, folder, stage),
+            makes=folder / ("registered.json" if routed else "synthesized.json"),
         )
         luts = area_of(area["cells"], family).lut4_equivalents
         timing: dict[int, Timing] = {}

@@ -12,11 +12,16 @@ def digest_of(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def kept(path: Path, key: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return the figures kept in `path` under `key`, or run the step and keep its figures."""
+def kept(
+    path: Path, key: str, run: Callable[[], dict[str, Any]], *, makes: Path | None = None
+) -> dict[str, Any]:
+    """Return the figures kept in `path` under `key`, or run the step and keep its figures.
+
+    A step that `makes` a file for the next one runs again if that file is gone.
+    """
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        if record["key"] == key:
+        if record["key"] == key and (makes is None or makes.exists()):
             return record["figures"]
     except (OSError, ValueError, KeyError):
         pass

@@ -79,12 +79,13 @@ def place_and_route(run: PlaceAndRoute, key: str, stage: Stage) -> Timing:
             run.folder / f"{run.name}.placed.kept",
             placement,
             lambda: _nextpnr(run, run.placer, "place.log", stage),
+            makes=run.folder / f"{run.name}.placed.json",
         )
         routed = _nextpnr(run, run.router, "log", stage)
         report = run.folder / f"{run.name}.report.json"
         found = json.loads(report.read_text(encoding="utf-8"))
         mhz, path = timing_of(found, run.device.clock)
-        warnings = tuple(dict.fromkeys([*placed["warnings"], *routed["warnings"]]))
+        warnings = (*placed["warnings"], *routed["warnings"])
         seconds = round(placed["seconds"] + routed["seconds"], 1)
         return asdict(Timing(mhz=round(mhz, 2), path=path, seconds=seconds, warnings=warnings))
 

@@ -76,9 +76,9 @@ def run_tool(
     ) as process:
         assert process.stdout is not None
         try:
-            for line in process.stdout:
-                last.append(line.rstrip())
-                if words := stage_in(line.rstrip()):
+            for line in map(str.rstrip, process.stdout):
+                last.append(line)
+                if words := stage_in(line):
                     stage(words)
         except BaseException:
             process.kill()

@@ -178,6 +178,10 @@ def test_unit_is_routed_once_and_kept(tmp_path: Path) -> None:
     assert again.mhz == figures.mhz
     assert "seed 1 of 1, routing" in stages
     assert not any("placement" in words for words in stages), "the placement is still there"
+    for name in ("speed-6-seed-1.json", "speed-6-seed-1.placed.json", "registered.json"):
+        next(tmp_path.rglob(name)).unlink()
+    again, stages = synthesize(tmp_path, generate(Accumulator(), "unit"), "ecp5")
+    assert again.mhz == figures.mhz, "what a step needs is made again"
     _, stages = synthesize(tmp_path, generate(Accumulator(subtract=True), "unit"), "ecp5")
     assert "synthesis" in stages
 

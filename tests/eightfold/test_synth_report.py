@@ -18,7 +18,7 @@ from eightfold.synth import (
     write_between_markers,
 )
 from eightfold.synth.area import Area, area_of, cells_of
-from eightfold.synth.kept import digest_of
+from eightfold.synth.kept import digest_of, kept
 from eightfold.synth.parts import parts_of, parts_table
 from eightfold.synth.report import Timing, timing_of
 from eightfold.synth.table import document_part
@@ -242,6 +242,22 @@ def test_jobs_follow_the_command_line(tmp_path: Path) -> None:
     assert (job.unit, job.config_name, job.config.lanes) == ("table", "mine", 2)
     with pytest.raises(InputError, match="no such preset"):
         jobs.select_jobs(["lane"], "tiny")
+
+
+def test_a_step_is_kept_while_its_key_and_its_file_are_there(tmp_path: Path) -> None:
+    made, runs = tmp_path / "netlist.json", []
+
+    def step() -> dict[str, int]:
+        made.touch()
+        runs.append(len(runs))
+        return {"run": runs[-1]}
+
+    def run(key: str) -> int:
+        return kept(tmp_path / "area.json", key, step, makes=made)["run"]
+
+    assert [run("a"), run("a"), run("b")] == [0, 0, 1]
+    made.unlink()
+    assert [run("b"), run("b")] == [2, 2]
 
 
 def fake_flow(monkeypatch: pytest.MonkeyPatch, verilog: str) -> None:
