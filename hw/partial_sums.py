@@ -72,7 +72,7 @@ class PartialSums(wiring.Component):
         m = Module()
         # What a read gives in the cycle of a write to the same slot is never used; the attribute
         # shows that to tools that would otherwise add a bypass.
-        attrs: Any = {"no_rw_check": 1}
+        attrs: Any = {"no_rw_check": 1}  # Any: the stub allows strings only
         m.submodules.ram = ram = Memory(
             shape=signed(32), depth=self.config.psum_depth, init=[], attrs=attrs
         )
