@@ -125,8 +125,9 @@ class Multiplier(wiring.Component):
         for i in range(3):
             term, digit = self.terms[i], self.weight.low[i]
             m.d.comb += [term.value.eq(multiples[digit]), term.carry.eq(digit == 3)]
+        # The size is one of two bits, the sign apart: a carry cell that adds has room for a sign.
         top = self.weight.top
-        size = Mux(top[0], single, Mux(top == 0, 0, double))
+        size = Mux(top[0], single, Mux(top[1], double, 0))
         m.d.comb += [
             self.terms[3].value.eq(Mux(top[-1], ~size, size)),
             self.terms[3].carry.eq(top[-1]),

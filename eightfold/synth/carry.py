@@ -1,9 +1,12 @@
-"""Carry chains of an ECP5 netlist begin without an input from the fabric.
+"""Carry chains of an ECP5 netlist begin and end without a way to the fabric.
 
 Yosys gives the first CCU2C of every chain a constant CIN. nextpnr brings it in through a CCU2C of
 its own, two sites for a bit that is known. Here the chain's first half makes the carry itself,
 whatever CIN is: a half whose sum nobody uses (an adder with a carry operand has one), or else the
 spare half of a chain with an odd number of bits, which moves from the end to the beginning.
+
+Yosys also gives every COUT a wire. At a chain's end nextpnr brings that out through a CCU2C of its
+own, two more sites, whether anything reads it or not.
 """
 
 from itertools import product
@@ -44,6 +47,24 @@ def free_carry_chains(netlist: dict[str, Any]) -> dict[str, int]:
             continue
         wires["CIN"] = ["x"]  # nextpnr wants to see the pin, but leaves it open
     return freed
+
+
+def drop_unread_carries(netlist: dict[str, Any]) -> int:
+    """Take the carry output from every chain whose last carry nothing reads, in place.
+
+    Returns
+    -------
+    int
+        How many.
+    """
+    top = top_module(netlist)
+    used = loads(top)
+    dropped = 0
+    for cell in top["cells"].values():
+        if cell["type"] == "CCU2C" and not used[_wire(cell, "COUT")]:
+            cell["connections"]["COUT"] = ["x"]  # as above
+            dropped += 1
+    return dropped
 
 
 def _wire(cell: Cell, port: str) -> Wire | None:

@@ -9,13 +9,14 @@ from typing import Any
 
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
-from eightfold.synth import absorb, carry, fold, parts, ports
+from eightfold.synth import absorb, carry, fold, negation, parts, ports
 from eightfold.synth.absorb import absorb_registers
 from eightfold.synth.area import Area, area_of, cells_of
-from eightfold.synth.carry import free_carry_chains
+from eightfold.synth.carry import drop_unread_carries, free_carry_chains
 from eightfold.synth.device import Device
 from eightfold.synth.fold import fold_luts
 from eightfold.synth.kept import digest_of, kept
+from eightfold.synth.negation import split_negations
 from eightfold.synth.parts import parts_of
 from eightfold.synth.place_and_route import PlaceAndRoute, place_and_route
 from eightfold.synth.ports import register_ports
@@ -126,7 +127,7 @@ def _own_steps() -> list[str]:
     """Return the source of the steps between the tools, as part of the keys."""
     return [
         Path(str(m.__file__)).read_text(encoding="utf-8")
-        for m in (absorb, carry, fold, parts, ports)
+        for m in (absorb, carry, fold, negation, parts, ports)
     ]
 
 
@@ -144,8 +145,10 @@ def _synthesize(verilog: str, device: Device, folder: Path, stage: Stage) -> dic
     netlist = json.loads((folder / "synthesized.json").read_text(encoding="utf-8"))
     if device.nextpnr:
         absorb_registers(netlist, device.clock)
+        split_negations(netlist)
         fold_luts(netlist)
         free_carry_chains(netlist)
+        drop_unread_carries(netlist)
         (folder / "netlist.json").write_text(json.dumps(netlist), encoding="utf-8")
     cells = cells_of(netlist)
     shares = {name: asdict(area) for name, area in parts_of(netlist, device.family).items()}

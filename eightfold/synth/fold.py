@@ -52,33 +52,68 @@ class Half:
         return bool(self.table >> index & 1), bool(self.table >> (index & 3) & 1)
 
 
-def fold_luts(netlist: dict[str, Any]) -> int:
-    """Merge LUT4s that feed only carry cells into them, in place; return how many.
+@dataclass(frozen=True)
+class Lut:
+    """A LUT4: its pins A to D, and its table."""
 
-    A LUT may feed several halves, as that of a sign bit, which a sum takes twice.
-    """
-    cells: dict[str, Cell] = top_module(netlist)["cells"]
-    used = loads(top_module(netlist))
-    halves = defaultdict[Wire, list[tuple[Cell, int]]](list)
-    for cell in cells.values():
-        if cell["type"] == "CCU2C" and "YES" not in _injected(cell):
-            for number in (0, 1):
-                for wire in Half.of(cell, number).wires:
-                    halves[wire].append((cell, number))
-    folded = 0
-    for name, lut in [(name, cell) for name, cell in cells.items() if cell["type"] == "LUT4"]:
-        (wire,) = lut["connections"]["Z"]
-        fed = halves[wire]
-        if not fed or used[wire] != len(fed):
-            continue
+    pins: tuple[Wire, ...]
+    table: int
+
+    @classmethod
+    def of(cls, cell: Cell) -> "Lut":
+        """Return that of a cell."""
+        pins = tuple(cell["connections"][pin][0] for pin in _PINS)
+        return cls(pins, int(cell["parameters"]["INIT"], 2))
+
+    def write(self, cell: Cell) -> None:
+        """Make this that of a cell."""
+        for pin, wire in zip(_PINS, self.pins, strict=True):
+            cell["connections"][pin] = [wire]
+        cell["parameters"]["INIT"] = format(self.table, "016b")
+
+    def at(self, values: dict[int, bool]) -> bool:
+        """Return the output for values of the wires."""
+        return bool(self.table >> _index(self.pins, values) & 1)
+
+
+class Carries:
+    """The halves of all CCU2Cs of a netlist, by the wires that they read."""
+
+    def __init__(self, top: dict[str, Any]) -> None:
+        self.used = loads(top)
+        self._halves = defaultdict[Wire, list[tuple[Cell, int]]](list)
+        for cell in top["cells"].values():
+            if cell["type"] == "CCU2C" and "YES" not in _injected(cell):
+                for number in (0, 1):
+                    for wire in Half.of(cell, number).wires:
+                        self._halves[wire].append((cell, number))
+
+    def merge(self, wire: int, lut: Lut) -> bool:
+        """Let all that reads a wire make it with a LUT; return False if that cannot be.
+
+        A LUT may feed several halves, as that of a sign bit, which a sum takes twice.
+        """
+        fed = self._halves[wire]
+        if not fed or self.used[wire] != len(fed):
+            return False
         merged = [_merged(Half.of(*half), wire, lut) for half in fed]
         if None in merged:
-            continue
+            return False
         for half, (cell, number) in zip(merged, fed, strict=True):
             assert half is not None
             half.write(cell, number)
-        del cells[name]
-        folded += 1
+        return True
+
+
+def fold_luts(netlist: dict[str, Any]) -> int:
+    """Merge LUT4s that feed only carry cells into them, in place; return how many."""
+    cells: dict[str, Cell] = top_module(netlist)["cells"]
+    carries = Carries(top_module(netlist))
+    folded = 0
+    for name, lut in [(name, cell) for name, cell in cells.items() if cell["type"] == "LUT4"]:
+        if carries.merge(lut["connections"]["Z"][0], Lut.of(lut)):
+            del cells[name]
+            folded += 1
     return folded
 
 
@@ -122,18 +157,16 @@ def placed(wires: tuple[int, ...], truth: dict[tuple[bool, ...], tuple[bool, boo
     return None
 
 
-def _merged(half: Half, wire: int, lut: Cell) -> Half | None:
+def _merged(half: Half, wire: int, lut: Lut) -> Half | None:
     """Return the half that computes what LUT and half did, or None."""
-    inputs = tuple(lut["connections"][pin][0] for pin in _PINS)
-    known = tuple(pin for pin in inputs if isinstance(pin, int))
+    known = tuple(pin for pin in lut.pins if isinstance(pin, int))
     wires = tuple(dict.fromkeys([*(w for w in half.wires if w != wire), *known]))
-    if len(wires) > 4 or "x" in (*inputs, *half.pins):
+    if len(wires) > 4 or "x" in (*lut.pins, *half.pins):
         return None
-    table = int(lut["parameters"]["INIT"], 2)
     truth = {}
     for levels in product((False, True), repeat=len(wires)):
         values = dict(zip(wires, levels, strict=True))
-        truth[levels] = half.at({**values, wire: bool(table >> _index(inputs, values) & 1)})
+        truth[levels] = half.at({**values, wire: lut.at(values)})
     return placed(wires, truth)
 
 

@@ -55,8 +55,10 @@ def write_top(path: Path, name: str, netlist: Netlist) -> None:
         if cell["type"] == "DP16KD":
             modes = {k: v for k, v in cell["parameters"].items() if k.startswith("REGMODE")}
             cell["parameters"] = modes
-        if cell["type"] == "CCU2C" and cell["connections"]["CIN"] == ["x"]:
-            del cell["connections"]["CIN"]  # the solver may choose it; a constant x would be 0
+        if cell["type"] == "CCU2C":
+            for port in ("CIN", "COUT"):  # the solver may choose CIN; a constant x would be 0
+                if cell["connections"].get(port) == ["x"]:
+                    del cell["connections"][port]
     path.write_text(json.dumps({"modules": {name: top}}))
 
 

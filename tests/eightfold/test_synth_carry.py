@@ -9,8 +9,9 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from eightfold.synth.carry import free_carry_chains
-from eightfold.synth.fold import fold_luts, placed
+from eightfold.synth.carry import drop_unread_carries, free_carry_chains
+from eightfold.synth.fold import fold_luts, loads, placed
+from eightfold.synth.negation import split_negations
 from eightfold.synth.ports import top_module
 from tests.eightfold.netlist_proof import Netlist, proved
 
@@ -66,12 +67,26 @@ def fed(netlist: Netlist) -> int:
     return sum(wires["CIN"] not in (["x"], *outputs) for wires in carries)
 
 
+def unread(netlist: Netlist) -> int:
+    """Return how many carry outputs have a wire that nothing reads."""
+    top = top_module(netlist)
+    carries = [cell for cell in top["cells"].values() if cell["type"] == "CCU2C"]
+    outputs = [cell["connections"]["COUT"] for cell in carries if "COUT" in cell["connections"]]
+    return sum(wires != ["x"] and not loads(top)[wires[0]] for wires in outputs)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [7, 8])
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_the_netlist_is_equivalent(tmp_path: Path, formula: str, width: int) -> None:
-    netlist, freed = proved(tmp_path, Unit(FORMULAS[formula], width), free_carry_chains)
+    def step(netlist: Netlist) -> dict[str, int]:
+        freed = free_carry_chains(netlist)
+        drop_unread_carries(netlist)
+        return freed
+
+    netlist, freed = proved(tmp_path, Unit(FORMULAS[formula], width), step)
     assert sum(freed.values()) + fed(netlist) == 1
+    assert unread(netlist) == 0
     if "carry" in formula or width % 2 == 0:
         assert fed(netlist) == 0
 
@@ -97,6 +112,32 @@ def test_luts_move_into_carry_cells(tmp_path: Path, formula: Formula, folded: in
     _, done = proved(tmp_path, Unit(formula, 7), step)
     assert done["folded"] == folded
     assert done["first"] + done["shifted"] <= 1
+
+
+def signed_choice(value: Value, digit: Value) -> Value:
+    """Return 0, once or twice a value, negated or not, in one's complement."""
+    size = Mux(digit[0], value, Mux(digit[1], value << 1, 0))
+    return Mux(digit[2], ~size, size)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("formula", "split"),
+    [
+        (lambda a, b, carry: signed_choice(a[:4].as_signed(), b) + a, 3),
+        (lambda a, b, carry: signed_choice(a[:4].as_signed(), b) + a[4:].as_signed(), 3),
+        (lambda a, b, carry: signed_choice(a[:4].as_signed(), b[:3]) ^ b, 0),
+    ],
+    ids=["with its operand", "with another", "no sum"],
+)
+def test_signs_move_into_carry_cells(tmp_path: Path, formula: Formula, split: int) -> None:
+    def step(netlist: Netlist) -> dict[str, int]:
+        return {"split": split_negations(netlist), "folded": fold_luts(netlist)}
+
+    netlist, done = proved(tmp_path, Unit(formula, 7), step)
+    assert done["split"] == split
+    left = [cell["type"] for cell in top_module(netlist)["cells"].values()]
+    assert (left.count("PFUMX") == 0) == (split > 0)
 
 
 def table_of(generate: Callable[[bool, bool, bool], bool]) -> dict:
