@@ -51,9 +51,9 @@ which synthesis and simulation may differ, and which Verilator fills with assert
 
 
 _DROPPED = re.compile(
-    r"\A/\*.*?\*/\s*|^ *\(\*(?! (?:no_rw_check|ram_style) ).*\*\)\n|(?<=\S )\(\* .*? \*\) ", re.M
+    r"\A/\*.*?\*/\s*|^ *\(\*(?! no_rw_check ).*\*\)\n|(?<=\S )\(\* .*? \*\) ", re.M
 )
-"""Yosys' name and version, and its attributes, but for those of a RAM (`hw.ram`)."""
+"""Yosys' name and version, and its attributes, but for the one of a RAM that needs no bypass."""
 
 
 def unit_verilog(unit: str, config: AcceleratorConfig) -> str:

@@ -8,7 +8,7 @@ from eightfold.config import AcceleratorConfig
 from hw import dot_product
 from hw.delay import delay
 from hw.issue_words import sum_layout
-from hw.parameters import bank_layout, read_ahead
+from hw.parameters import bank_layout
 from hw.partial_sums import PartialSums
 from hw.requantize_pipeline import RequantizePipeline
 
@@ -98,10 +98,10 @@ class LaneControl(wiring.Component):
             self.valid.eq(at(result, self.sum.send, "valid")),
             self.retire.eq(at(result, self.sum.retire, "retire")),
         ]
-        reads = {f: n - read_ahead(f) for f, n in RequantizePipeline.FIELD_CYCLE.items()}
         bank, since = self.bank, 1 - self.AHEAD
-        for name, cycle in sorted(reads.items(), key=lambda item: item[1]):
-            bank = at(acc + cycle, bank, f"{name}_bank", since)
-            since = acc + cycle
+        # A field is read one cycle before it is used.
+        for name, cycle in sorted(RequantizePipeline.FIELD_CYCLE.items(), key=lambda item: item[1]):
+            bank = at(acc + cycle - 1, bank, f"{name}_bank", since)
+            since = acc + cycle - 1
             m.d.comb += self.lanes.banks[name].eq(bank)
         return m

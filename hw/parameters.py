@@ -9,7 +9,6 @@ from eightfold.config import AcceleratorConfig
 from eightfold.isa import REQUANTIZE_LAYOUT
 from eightfold.streams import parameter_layout
 from hw.issue_words import SUPPLY_LAYOUT
-from hw.ram import RAM_BLOCK
 
 
 def bank_layout(config: AcceleratorConfig) -> data.StructLayout:
@@ -29,23 +28,13 @@ def parameter_write_layout(config: AcceleratorConfig) -> data.StructLayout:
     )
 
 
-def read_ahead(field: str) -> int:
-    """Return the cycles from a field's bank number to the field: a RAM block takes one more."""
-    return 2 if _in_block(field) else 1
-
-
-def _in_block(field: str) -> bool:
-    """Tell whether a field is wide enough for a RAM block of its own."""
-    return REQUANTIZE_LAYOUT[field].width > 8
-
-
 class ParameterMemory(wiring.Component):
     """Hold one lane's parameters: a small memory per field, each read when its field is needed.
 
     Timing
     ------
-    ``parameters[f]`` is that of ``banks[f]`` `read_ahead` cycles before. A write in cycle ``n`` is
-    read with ``banks`` of cycle ``n + 1`` and later; of the bank being written anything may come.
+    ``parameters[f]`` is that of ``banks[f]`` one cycle before. A write in cycle ``n`` is read with
+    ``banks`` of cycle ``n + 1`` and later.
 
     Parameters
     ----------
@@ -82,16 +71,10 @@ class ParameterMemory(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         for name, field in REQUANTIZE_LAYOUT:
-            block = _in_block(name)
-            memory = Memory(
-                shape=unsigned(field.width),
-                depth=self.config.parameter_banks,
-                init=[],
-                attrs=RAM_BLOCK if block else {},
-            )
+            depth = self.config.parameter_banks
+            memory = Memory(shape=unsigned(field.width), depth=depth, init=[])
             m.submodules[name] = memory
-            write = memory.write_port()
-            read = memory.read_port(domain="sync" if block else "comb")
+            write, read = memory.write_port(), memory.read_port(domain="comb")
             m.d.comb += [
                 write.addr.eq(self.bank),
                 write.data.eq(self.requantize[name]),

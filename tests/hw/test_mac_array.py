@@ -4,13 +4,11 @@ import pytest
 from amaranth.hdl import Const
 
 import hw.lane
-import hw.lane_control
 import hw.mac_array
 from eightfold.config import AcceleratorConfig
 from hw.issue import Issue
 from hw.lane import Lane
 from hw.mac_array import MacArray, latency
-from hw.parameters import read_ahead
 from hw.partial_sums import PartialSums
 from hw.weights import WeightBuffer
 from sim.runner import BenchFailed, icarus_available, run_bench
@@ -120,10 +118,6 @@ class IgnoresBanks(Issue):
         return self.weights.one | self.credit.one
 
 
-def reads_blocks_too_late(field):
-    return 1
-
-
 MUTANTS = [
     (hw.lane, WeightBuffer, NeverSwaps),
     (hw.lane, PartialSums, AlwaysAdds),
@@ -131,7 +125,6 @@ MUTANTS = [
     (hw.mac_array, Issue, NoInterlock),
     (hw.mac_array, Issue, IgnoresCredits),
     (hw.mac_array, Issue, IgnoresBanks),
-    (hw.lane_control, read_ahead, reads_blocks_too_late),
 ]
 
 

@@ -13,7 +13,6 @@ from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.errors import InputError
 from eightfold.verilog import generate as generate_component
 from eightfold.verilog import run_yosys, unit_verilog
-from hw.parameters import ParameterMemory
 from hw.partial_sums import PartialSums
 from hw.units import UNITS
 from sim.lint import WAIVERS, lint
@@ -25,7 +24,6 @@ from eightfold.verilog import unit_verilog
 sys.stdout.write(unit_verilog(sys.argv[1], PRESETS[sys.argv[2]]))
 """
 NO_BYPASS = "  (* no_rw_check = 32'd1 *)\n"
-RAM_BLOCK = '  (* ram_style = "block" *)\n'
 EVERY = [
     pytest.param(
         unit, preset, marks=[] if preset == "nano" and unit != "accelerator" else [pytest.mark.slow]
@@ -91,7 +89,7 @@ def test_is_portable_and_readable(unit, preset):
     assert modules[0] == f"eightfold_{unit}"
     assert all(name.startswith(f"eightfold_{unit}") for name in modules)
     assert len(modules) == len(set(modules)) == text.count("endmodule")
-    text = text.replace(NO_BYPASS, "").replace(RAM_BLOCK, "")
+    text = text.replace(NO_BYPASS, "")
     for ugly in ("always @*", "\\", "'hx", "'bx", "/*", "(*", str(Path.cwd()), "Yosys"):
         assert ugly not in text
 
@@ -107,15 +105,6 @@ def test_memories_stay_memories():
     text = text_of("lane", "nano")
     depth = PRESETS["nano"].psum_depth
     assert re.search(rf"^  reg \[31:0\] \w+ \[{depth - 1}:0\];$", text, re.MULTILINE)
-
-
-@pytest.mark.parametrize(("attributes", "blocks"), [(RAM_BLOCK, 2), ("", 0)])
-def test_wide_parameters_take_ram_blocks_because_of_the_attribute(attributes, blocks, tmp_path):
-    text = generate_component(ParameterMemory(AcceleratorConfig()), "parameters")
-    assert text.count(NO_BYPASS + RAM_BLOCK) == 2
-    (tmp_path / "parameters.v").write_text(text.replace(RAM_BLOCK, attributes))
-    script = "read_verilog parameters.v; synth_ecp5 -top parameters"
-    assert run_yosys(f"{script}; select -assert-count {blocks} t:DP16KD", tmp_path) == ""
 
 
 @pytest.mark.parametrize(("attributes", "flip_flops"), [(NO_BYPASS, 64), ("", 139)])
