@@ -4,6 +4,7 @@
 """
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -274,6 +275,8 @@ for _command in (compile_command, estimate, header, ops):
 
 def main() -> NoReturn:
     """Entry point of the console script."""
+    # As Ctrl-C does, so that tools at work end too.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     one_line_errors(commands)
 
 
