@@ -11,9 +11,7 @@ and it has no reset, or one that a LUT in front of it can replace.
 from collections import defaultdict
 from typing import Any
 
-from eightfold.synth.ports import clock_of, free_net, top_module
-
-Cell = dict[str, Any]
+from eightfold.synth.netlist import Cell, Wire, clock_of, free_net, top_module
 
 _MAX_RESETS = 4
 """Bits of one operand whose reset becomes a LUT; more would cost more than they save."""
@@ -71,7 +69,7 @@ class _Absorber:
             else:
                 self.loads[bit].append((name, port))
 
-    def _register(self, bit: int | str) -> Cell | None:
+    def _register(self, bit: Wire) -> Cell | None:
         """Return the flip-flop that drives a bit, if it can move at all."""
         cell = self.cells.get(self.driver.get(bit, "")) if isinstance(bit, int) else None
         if cell is None or cell["type"] != "TRELLIS_FF":
@@ -109,7 +107,7 @@ class _Absorber:
         self._set_register(cell, f"INPUT{side}", enables.pop())
         return True
 
-    def _next_value(self, bit: int, register: Cell | None) -> int | str:
+    def _next_value(self, bit: int, register: Cell | None) -> Wire:
         """Return the net with what a flip-flop takes over next, its reset included."""
         assert register is not None
         wires = register["connections"]
@@ -168,7 +166,7 @@ class _Absorber:
             self._connect(name, port)
         return bool(behind)
 
-    def _set_register(self, cell: Cell, which: str, enable: int | str) -> None:
+    def _set_register(self, cell: Cell, which: str, enable: Wire) -> None:
         """Switch on a register of a MULT18X18D: its clock, enable and reset inputs."""
         self._tie(cell, "CLK0", self.clock)
         self._tie(cell, "RST0", "0")
@@ -183,7 +181,7 @@ class _Absorber:
             "GSR": "DISABLED",
         }
 
-    def _tie(self, cell: Cell, port: str, bit: int | str) -> None:
+    def _tie(self, cell: Cell, port: str, bit: Wire) -> None:
         cell["connections"][port] = [bit]
         cell["port_directions"][port] = "input"
 
@@ -206,7 +204,7 @@ class _Absorber:
                 del self.cells[name]
 
 
-def _enable(register: Cell) -> int | str:
+def _enable(register: Cell) -> Wire:
     return register["connections"]["CE"][0] if register["parameters"]["CEMUX"] == "CE" else "1"
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from eightfold.synth.ports import top_module
+from eightfold.synth.netlist import top_module
 
 # Cells by name pattern: (LUT, LUT equivalents, flip-flops, DSP, block RAM of 16 or 18 Kbit).
 _CELLS: dict[str, dict[str, tuple[int, int, int, int, int]]] = {

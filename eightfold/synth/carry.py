@@ -12,8 +12,9 @@ own, two more sites, whether anything reads it or not.
 from itertools import product
 from typing import Any
 
-from eightfold.synth.fold import Cell, Half, Wire, loads, placed
-from eightfold.synth.ports import top_module
+from eightfold.synth.fold import placed
+from eightfold.synth.lut import Half
+from eightfold.synth.netlist import Cell, Wire, loads, top_module
 
 
 def free_carry_chains(netlist: dict[str, Any]) -> dict[str, int]:
@@ -80,7 +81,7 @@ def _generate(cell: Cell) -> bool:
         return False
     truth = {}
     for levels in product((False, True), repeat=len(half.wires)):
-        propagate, generate = half.at(dict(zip(half.wires, levels, strict=True)))
+        propagate, generate = half.carry_at(dict(zip(half.wires, levels, strict=True)))
         truth[levels] = (False, carry_in if propagate else generate)
     found = placed(half.wires, truth)
     if found is not None:

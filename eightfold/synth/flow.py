@@ -9,7 +9,6 @@ from typing import Any
 
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
-from eightfold.synth import absorb, carry, fold, negation, parts, ports
 from eightfold.synth.absorb import absorb_registers
 from eightfold.synth.area import Area, area_of, cells_of
 from eightfold.synth.carry import drop_unread_carries, free_carry_chains
@@ -23,6 +22,9 @@ from eightfold.synth.ports import register_ports
 from eightfold.synth.report import SynthesisResult, Timing
 from eightfold.synth.tools import Stage, run_tool, tool_version
 from eightfold.verilog import unit_verilog
+
+_STEPS = ("absorb", "carry", "fold", "lut", "negation", "netlist", "parts", "ports")
+"""Modules that netlist and figures depend on between the tools."""
 
 
 def run_synthesis(
@@ -125,10 +127,7 @@ def run_synthesis(
 
 def _own_steps() -> list[str]:
     """Return the source of the steps between the tools, as part of the keys."""
-    return [
-        Path(str(m.__file__)).read_text(encoding="utf-8")
-        for m in (absorb, carry, fold, negation, parts, ports)
-    ]
+    return [Path(__file__).with_name(f"{step}.py").read_text(encoding="utf-8") for step in _STEPS]
 
 
 def _synthesize(verilog: str, device: Device, folder: Path, stage: Stage) -> dict[str, Any]:

@@ -5,75 +5,12 @@ what makes these bits, such as a mask or a negation, in LUTs of their own. Where
 pins suffice for all, the LUT's table is merged into the half's.
 """
 
-from collections import Counter, defaultdict
-from dataclasses import dataclass
+from collections import defaultdict
 from itertools import permutations, product
 from typing import Any
 
-from eightfold.synth.ports import top_module
-
-Cell = dict[str, Any]
-Wire = int | str
-
-_PINS = "ABCD"
-
-
-@dataclass(frozen=True)
-class Half:
-    """A half of a CCU2C: its pins A to D, and the table of its LUT4.
-
-    With ``propagate`` the table's bit at (A, B, C, D), and ``generate`` that at (A, B, 0, 0),
-    ``sum = propagate ^ carry_in`` and ``carry_out = propagate ? carry_in : generate``.
-    """
-
-    pins: tuple[Wire, ...]
-    table: int
-
-    @classmethod
-    def of(cls, cell: Cell, number: int) -> "Half":
-        """Return half 0 or 1 of a cell."""
-        pins = tuple(cell["connections"][f"{pin}{number}"][0] for pin in _PINS)
-        return cls(pins, int(cell["parameters"][f"INIT{number}"], 2))
-
-    def write(self, cell: Cell, number: int) -> None:
-        """Make this half 0 or 1 of a cell."""
-        for pin, wire in zip(_PINS, self.pins, strict=True):
-            cell["connections"][f"{pin}{number}"] = [wire]
-        cell["parameters"][f"INIT{number}"] = format(self.table, "016b")
-
-    @property
-    def wires(self) -> tuple[int, ...]:
-        """The pins that are not constant, each once."""
-        return tuple(dict.fromkeys(pin for pin in self.pins if isinstance(pin, int)))
-
-    def at(self, values: dict[int, bool]) -> tuple[bool, bool]:
-        """Return (propagate, generate) for values of the wires."""
-        index = _index(self.pins, values)
-        return bool(self.table >> index & 1), bool(self.table >> (index & 3) & 1)
-
-
-@dataclass(frozen=True)
-class Lut:
-    """A LUT4: its pins A to D, and its table."""
-
-    pins: tuple[Wire, ...]
-    table: int
-
-    @classmethod
-    def of(cls, cell: Cell) -> "Lut":
-        """Return that of a cell."""
-        pins = tuple(cell["connections"][pin][0] for pin in _PINS)
-        return cls(pins, int(cell["parameters"]["INIT"], 2))
-
-    def write(self, cell: Cell) -> None:
-        """Make this that of a cell."""
-        for pin, wire in zip(_PINS, self.pins, strict=True):
-            cell["connections"][pin] = [wire]
-        cell["parameters"]["INIT"] = format(self.table, "016b")
-
-    def at(self, values: dict[int, bool]) -> bool:
-        """Return the output for values of the wires."""
-        return bool(self.table >> _index(self.pins, values) & 1)
+from eightfold.synth.lut import Half, Lut, index_of
+from eightfold.synth.netlist import Cell, Wire, loads, top_module
 
 
 class Carries:
@@ -121,18 +58,6 @@ def _injected(cell: Cell) -> tuple[str, str]:
     return cell["parameters"]["INJECT1_0"], cell["parameters"]["INJECT1_1"]
 
 
-def loads(top: dict[str, Any]) -> Counter[Wire | None]:
-    """Return how many pins read each wire; None, one that is not there, has none."""
-    counts: Counter[Wire | None] = Counter()
-    for cell in top["cells"].values():
-        for port, bits in cell["connections"].items():
-            if cell["port_directions"][port] == "input":
-                counts.update(bits)
-    for port in top["ports"].values():
-        counts.update(port["bits"])
-    return counts
-
-
 def placed(wires: tuple[int, ...], truth: dict[tuple[bool, ...], tuple[bool, bool]]) -> Half | None:
     """Return a half with (propagate, generate) given for all values of at most four wires.
 
@@ -145,7 +70,7 @@ def placed(wires: tuple[int, ...], truth: dict[tuple[bool, ...], tuple[bool, boo
         pins = (*pins, "1", "1")[:4]
         table, asked = 0, dict[int, bool]()
         for levels, (propagate, generate) in truth.items():
-            index = _index(pins, dict(zip(wires, levels, strict=True)))
+            index = index_of(pins, dict(zip(wires, levels, strict=True)))
             table |= propagate << index
             if not propagate and asked.setdefault(index & 3, generate) != generate:
                 break
@@ -159,18 +84,11 @@ def placed(wires: tuple[int, ...], truth: dict[tuple[bool, ...], tuple[bool, boo
 
 def _merged(half: Half, wire: int, lut: Lut) -> Half | None:
     """Return the half that computes what LUT and half did, or None."""
-    known = tuple(pin for pin in lut.pins if isinstance(pin, int))
-    wires = tuple(dict.fromkeys([*(w for w in half.wires if w != wire), *known]))
+    wires = tuple(dict.fromkeys([*(w for w in half.wires if w != wire), *lut.wires]))
     if len(wires) > 4 or "x" in (*lut.pins, *half.pins):
         return None
     truth = {}
     for levels in product((False, True), repeat=len(wires)):
         values = dict(zip(wires, levels, strict=True))
-        truth[levels] = half.at({**values, wire: lut.at(values)})
+        truth[levels] = half.carry_at({**values, wire: lut.at(values)})
     return placed(wires, truth)
-
-
-def _index(pins: tuple[Wire, ...], values: dict[int, bool]) -> int:
-    """Return where a table is looked up."""
-    levels = [values[pin] if isinstance(pin, int) else pin == "1" for pin in pins]
-    return sum(level << position for position, level in enumerate(levels))

@@ -8,8 +8,9 @@ LUT4 remains: so a multiple of an operand, negated or not.
 from itertools import product
 from typing import Any
 
-from eightfold.synth.fold import Carries, Cell, Lut, Wire
-from eightfold.synth.ports import top_module
+from eightfold.synth.fold import Carries
+from eightfold.synth.lut import Lut, index_of
+from eightfold.synth.netlist import Cell, Wire, top_module
 
 _XOR = 0b0110
 
@@ -59,7 +60,7 @@ def _negated(select: Wire, low: Lut, high: Lut) -> tuple[int, Lut] | None:
             )
             if plain == other:
                 break
-            table |= plain << sum(level << position for position, level in enumerate(levels))
+            table |= plain << index_of(others, values)
         else:
             return sign, Lut((*others, "0", "0", "0", "0")[:4], table)
     return None

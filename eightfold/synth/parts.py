@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from eightfold.synth.area import Area, area_of
-from eightfold.synth.ports import top_module
+from eightfold.synth.netlist import top_module
 
 DEPTH = 2
 """Levels of the hierarchy that are told apart."""

@@ -7,6 +7,8 @@ port, every path of the unit runs from register to register.
 
 from typing import Any
 
+from eightfold.synth.netlist import clock_of, free_net, top_module
+
 _PARAMETERS = {
     "CEMUX": "1 ",  # a string that looks like a number ends in a space in Yosys's JSON
     "CLKMUX": "CLK",
@@ -53,23 +55,3 @@ def register_ports(netlist: dict[str, Any], clock: str) -> int:
             }
             added += 1
     return added
-
-
-def top_module(netlist: dict[str, Any]) -> dict[str, Any]:
-    """Return the module with the attribute ``top`` of a Yosys JSON netlist."""
-    [top] = [m for m in netlist["modules"].values() if int(m["attributes"].get("top", "0"), 2)]
-    return top
-
-
-def clock_of(top: dict[str, Any], clock: str) -> int:
-    """Return the net of the clock port."""
-    [net] = top["ports"][clock]["bits"]
-    return net
-
-
-def free_net(top: dict[str, Any]) -> int:
-    """Return a number from which on no net is used yet."""
-    nets = [bit for port in top["ports"].values() for bit in port["bits"]]
-    nets += [bit for name in top["netnames"].values() for bit in name["bits"]]
-    nets += [b for cell in top["cells"].values() for c in cell["connections"].values() for b in c]
-    return max(net for net in nets if isinstance(net, int)) + 1

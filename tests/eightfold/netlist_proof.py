@@ -9,7 +9,7 @@ from typing import Any
 
 from amaranth.lib import wiring
 
-from eightfold.synth.ports import top_module
+from eightfold.synth.netlist import top_module
 from eightfold.verilog import generate
 
 Netlist = dict[str, Any]

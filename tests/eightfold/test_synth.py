@@ -13,7 +13,8 @@ from eightfold.config import PRESETS
 from eightfold.errors import InputError
 from eightfold.synth import FAMILIES, Device, SynthesisResult, run_synthesis
 from eightfold.synth.device import read_clock
-from eightfold.synth.ports import register_ports, top_module
+from eightfold.synth.netlist import top_module
+from eightfold.synth.ports import register_ports
 from eightfold.synth.tools import tool_version
 from eightfold.verilog import generate
 

@@ -10,9 +10,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from eightfold.synth.carry import drop_unread_carries, free_carry_chains
-from eightfold.synth.fold import fold_luts, loads, placed
+from eightfold.synth.fold import fold_luts, placed
 from eightfold.synth.negation import split_negations
-from eightfold.synth.ports import top_module
+from eightfold.synth.netlist import loads, top_module
 from tests.eightfold.netlist_proof import Netlist, proved
 
 Formula = Callable[[Signal, Signal, Signal], Value]
@@ -59,20 +59,23 @@ FORMULAS: dict[str, Formula] = {
 }
 
 
-def fed(netlist: Netlist) -> int:
-    """Return how many chains have a carry input from the fabric."""
+def carry_ports(netlist: Netlist, port: str) -> list[list[int | str]]:
+    """Return what is at a port of each CCU2C that has it."""
     cells = top_module(netlist)["cells"].values()
     carries = [cell["connections"] for cell in cells if cell["type"] == "CCU2C"]
-    outputs = [wires["COUT"] for wires in carries if "COUT" in wires]
-    return sum(wires["CIN"] not in (["x"], *outputs) for wires in carries)
+    return [wires[port] for wires in carries if port in wires]
+
+
+def fed(netlist: Netlist) -> int:
+    """Return how many chains have a carry input from the fabric."""
+    inside = [["x"], *carry_ports(netlist, "COUT")]
+    return sum(wires not in inside for wires in carry_ports(netlist, "CIN"))
 
 
 def unread(netlist: Netlist) -> int:
     """Return how many carry outputs have a wire that nothing reads."""
-    top = top_module(netlist)
-    carries = [cell for cell in top["cells"].values() if cell["type"] == "CCU2C"]
-    outputs = [cell["connections"]["COUT"] for cell in carries if "COUT" in cell["connections"]]
-    return sum(wires != ["x"] and not loads(top)[wires[0]] for wires in outputs)
+    used = loads(top_module(netlist))
+    return sum(wires != ["x"] and not used[wires[0]] for wires in carry_ports(netlist, "COUT"))
 
 
 @pytest.mark.slow
@@ -150,5 +153,5 @@ def test_what_is_generated_depends_on_the_wires_at_pins_a_and_b() -> None:
     found = placed((7, 8, 9), table_of(lambda a, b, c: a and not c))
     assert found is not None
     for levels, expected in table_of(lambda a, b, c: a and not c).items():
-        assert found.at(dict(zip((7, 8, 9), levels, strict=True))) == expected
+        assert found.carry_at(dict(zip((7, 8, 9), levels, strict=True))) == expected
     assert placed((7, 8, 9), table_of(lambda a, b, c: a and b and c)) is None

@@ -1,0 +1,40 @@
+"""A flat netlist as Yosys writes it in JSON: its top module, its cells, what reads a wire."""
+
+from collections import Counter
+from typing import Any
+
+Cell = dict[str, Any]
+Wire = int | str
+"""A net's number, or the constant ``0``, ``1`` or ``x``."""
+
+
+def top_module(netlist: dict[str, Any]) -> dict[str, Any]:
+    """Return the module with the attribute ``top`` of a Yosys JSON netlist."""
+    [top] = [m for m in netlist["modules"].values() if int(m["attributes"].get("top", "0"), 2)]
+    return top
+
+
+def clock_of(top: dict[str, Any], clock: str) -> int:
+    """Return the net of the clock port."""
+    [net] = top["ports"][clock]["bits"]
+    return net
+
+
+def free_net(top: dict[str, Any]) -> int:
+    """Return a number from which on no net is used yet."""
+    nets = [bit for port in top["ports"].values() for bit in port["bits"]]
+    nets += [bit for name in top["netnames"].values() for bit in name["bits"]]
+    nets += [b for cell in top["cells"].values() for c in cell["connections"].values() for b in c]
+    return max(net for net in nets if isinstance(net, int)) + 1
+
+
+def loads(top: dict[str, Any]) -> Counter[Wire | None]:
+    """Return how many pins read each wire; None, one that is not there, has none."""
+    counts: Counter[Wire | None] = Counter()
+    for cell in top["cells"].values():
+        for port, bits in cell["connections"].items():
+            if cell["port_directions"][port] == "input":
+                counts.update(bits)
+    for port in top["ports"].values():
+        counts.update(port["bits"])
+    return counts
