@@ -62,7 +62,7 @@ def main_jobs(
         See `run_synthesis`.
     docs
         Markdown file whose table is replaced by the current figures: those whose Verilog has
-        not changed since.
+        not changed since. Rows that it loses by that are named.
     console
         Where to print; standard output by default.
 
@@ -95,9 +95,13 @@ def main_jobs(
             )
             results.append(result)
             everything = _keep(out, result)
+    lost: list[str] = []
     if docs is not None:
-        write_between_markers(docs, document_part(filter(_is_current, everything)))
+        lost = write_between_markers(docs, document_part(filter(_is_current, everything)))
     _print(console, results)
+    for row in lost:
+        why = f"{out} has no figures of the present Verilog; measure it again"
+        console.print(f"{docs}: no more row of {row}: {why}", markup=False, soft_wrap=True)
     return results
 
 

@@ -55,8 +55,14 @@ def document_part(results: Iterable[SynthesisResult]) -> str:
     return "".join([markdown_table(rows), *parts])
 
 
-def write_between_markers(path: Path, table: str) -> None:
+def write_between_markers(path: Path, table: str) -> list[str]:
     """Replace what stands between the synthesis table's markers of a Markdown file.
+
+    Returns
+    -------
+    list of str
+        Unit, configuration and device of each measurement that the file showed and ``table``
+        does not.
 
     Raises
     ------
@@ -72,3 +78,11 @@ def write_between_markers(path: Path, table: str) -> None:
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
     path.write_text(replaced, encoding="utf-8")
+    left = _measurements(replaced)
+    return [row for row in _measurements(text) if row not in left]
+
+
+def _measurements(text: str) -> list[str]:
+    """Return the first three columns of a document's rows of ten, which `markdown_table` wrote."""
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.count("|") == 11]
+    return [", ".join(row[:3]) for row in rows]

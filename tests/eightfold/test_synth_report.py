@@ -296,3 +296,21 @@ def test_docs_get_current_figures_only(
     console = Console(file=io.StringIO())
     main_jobs(["lane"], "small", out=tmp_path, docs=page, console=console)
     assert page.read_text().count("| lane |") == rows
+
+
+def test_rows_that_a_document_loses_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fake_flow(monkeypatch, "measured")
+    page = tmp_path / "page.md"
+    table = document_part([result("accelerator"), result("lane"), result("requantizer")])
+    page.write_text(f"<!-- synthesis table: begin -->\n{table}<!-- synthesis table: end -->")
+    text = io.StringIO()
+    main_jobs(["lane"], "small", out=tmp_path, docs=page, console=Console(file=text))
+    lost = [line for line in text.getvalue().splitlines() if "no more row" in line]
+    assert len(lost) == 2
+    row = "accelerator, small (8x8, rows), LFE5U-85F, speed 6"
+    assert lost[0] == (
+        f"{page}: no more row of {row}: {tmp_path} has no figures of the present Verilog; "
+        "measure it again"
+    )
