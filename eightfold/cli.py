@@ -14,21 +14,17 @@ import numpy as np
 from rich.console import Console
 
 from eightfold.cli_compiler import (
-    CONFIG_HELP,
     compile_command,
     config_option,
     estimate,
     fallback_option,
     header,
 )
+from eightfold.cli_hardware import synth, verilog
 from eightfold.cli_ops import ops
-from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.errors import HardwareError, InputError
 from eightfold.files import write_file
 from eightfold.report import print_table, simulation_progress, verdict
-from hw.units import UNITS
-
-UNIT_HELP = f"{', '.join(UNITS)}."
 
 
 def one_line_errors(command: click.Command, *args: Any, **options: Any) -> NoReturn:
@@ -183,76 +179,6 @@ def check(model: Path, as_json: bool) -> None:
     raise SystemExit(has_violation(findings))
 
 
-@commands.command()
-@config_option
-@click.option("--unit", default="accelerator", show_default=True, help=UNIT_HELP)
-@click.option(
-    "--all",
-    "everything",
-    is_flag=True,
-    help="Every unit at --config, and the accelerator at every preset, into a directory.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Where to write, standard output without it; with --all a directory.",
-)
-def verilog(config: str, unit: str, everything: bool, output: Path | None) -> None:
-    """Generate Verilog of one unit."""
-    from eightfold.verilog import unit_verilog
-
-    chosen = AcceleratorConfig.load(config)
-    if not everything and output is None:
-        click.echo(unit_verilog(unit, chosen), nl=False)
-        return
-    if everything:
-        folder = output or Path("build/verilog")
-        files = {folder / f"{name}-{Path(config).stem}.v": (name, chosen) for name in UNITS}
-        files |= {folder / f"accelerator-{p}.v": ("accelerator", PRESETS[p]) for p in PRESETS}
-    else:
-        assert output is not None
-        files = {output: (unit, chosen)}
-    for path, (name, sizes) in files.items():
-        text = unit_verilog(name, sizes)
-        write_file(path, lambda path=path, text=text: path.write_text(text, encoding="utf-8"))
-        click.echo(path)
-
-
-@commands.command()
-@click.option("--unit", "units", multiple=True, help=f"May be given several times: {UNIT_HELP}")
-@click.option("--config", help=f"{CONFIG_HELP}; without it the configurations of the docs' table.")
-@click.option("--seeds", type=click.IntRange(1, 100), default=3, show_default=True)
-@click.option("--speed", type=click.Choice(["6", "7", "8"]), default="6", show_default=True)
-@click.option(
-    "--family",
-    type=click.Choice(["ecp5", "xilinx", "gowin"]),
-    default="ecp5",
-    show_default=True,
-    help="Area for all; the clock by placement and routing for ecp5 only.",
-)
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default=Path("build/synth"), metavar="DIR"
-)
-@click.option(
-    "--docs", type=click.Path(path_type=Path), metavar="FILE", help="Rewrite the table in FILE."
-)
-def synth(
-    units: tuple[str, ...],
-    config: str | None,
-    seeds: int,
-    speed: str,
-    family: str,
-    output: Path,
-    docs: Path | None,
-) -> None:
-    """Measure area and clock with Yosys and nextpnr."""
-    from eightfold.synth import main_jobs
-
-    main_jobs(units, config, seeds=seeds, speed=int(speed), family=family, out=output, docs=docs)
-
-
 def _load_inputs(path: Path) -> dict[int, np.ndarray]:
     """Read ``tensor_<index>`` arrays from an npz file."""
     try:
@@ -269,7 +195,7 @@ def _load_inputs(path: Path) -> dict[int, np.ndarray]:
     return inputs
 
 
-for _command in (compile_command, estimate, header, ops):
+for _command in (compile_command, estimate, header, ops, synth, verilog):
     commands.add_command(_command)
 
 

@@ -37,7 +37,7 @@ def main_jobs(
     units: Sequence[str] = (),
     config: str | Path | None = None,
     *,
-    seeds: int = 3,
+    seeds: Sequence[int] = (1, 2, 3),
     speed: int = 6,
     family: str = "ecp5",
     out: Path = Path("build/synth"),
@@ -57,7 +57,7 @@ def main_jobs(
     config
         Preset or ``.toml`` file; None means the configurations of `DEFAULT_JOBS`.
     seeds
-        Number of placements: seeds 1 to `seeds`.
+        Of the placer; each is placed and routed.
     speed, family, out
         See `run_synthesis`.
     docs
@@ -87,7 +87,7 @@ def main_jobs(
                 job.unit,
                 job.config,
                 config_name=job.config_name,
-                seeds=range(1, seeds + 1),
+                seeds=seeds,
                 speed=speed,
                 family=family,
                 out=out,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from eightfold import cli
+from eightfold import cli, synth
 from eightfold.cli import one_line_errors
 from eightfold.model.builder import ModelBuilder
 
@@ -166,3 +166,18 @@ def test_help_lists_the_commands() -> None:
     shown = CliRunner().invoke(cli.commands, ["--help"]).output
     for command in ("run", "check", "verilog", "synth"):
         assert command in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "seeds"),
+    [((), [1, 2, 3]), (("--seeds", 2), [1, 2]), (("--seed", 7, "--seed", 1, "--seed", 7), [7, 1])],
+    ids=["default", "count", "chosen"],
+)
+def test_synth_takes_a_number_of_seeds_or_the_seeds(
+    monkeypatch: pytest.MonkeyPatch, arguments: tuple[str | int, ...], seeds: list[int]
+) -> None:
+    taken: list[int] = []
+    monkeypatch.setattr(synth, "main_jobs", lambda *_, **options: taken.extend(options["seeds"]))
+    result = CliRunner().invoke(cli.commands, ["synth", *map(str, arguments)])
+    assert result.exit_code == 0
+    assert taken == seeds
