@@ -8,6 +8,7 @@ SYNTH := .venv/.setup-synth-done
 DOCS := .venv/.setup-docs-done
 CONFIG ?= base
 SEEDS ?= 3
+BLOCKS ?=
 JOBS ?= 2
 CASES ?= 3000
 NETWORKS ?= 300
@@ -67,7 +68,7 @@ verilog: $(SETUP) ## Verilog of every unit, and of the accelerator at each prese
 	@$(BIN)/eightfold verilog --all --output build/verilog
 
 synth: $(SYNTH) ## area and clock on ECP5 into build/synth: of units, or with CONFIG=small of the accelerator
-	@$(BIN)/eightfold synth --seeds $(SEEDS) $(if $(filter command,$(firstword $(origin CONFIG))),--unit accelerator --config $(CONFIG))
+	@$(BIN)/eightfold synth --seeds $(SEEDS) $(if $(BLOCKS),--blocks-of $(BLOCKS)) $(if $(filter command,$(firstword $(origin CONFIG))),--unit accelerator --config $(CONFIG))
 
 figures: $(if $(MODELS),$(DOCS)) ## cycles of the networks in MODELS=folder into README, docs/cycles.md and the chart
 	@test -n "$(MODELS)" || { echo "make figures: set MODELS to a folder of .tflite files" >&2; exit 2; }

@@ -67,6 +67,12 @@ def verilog(config: str, unit: str, everything: bool, output: Path | None) -> No
     multiple=True,
     help="This seed instead of those of --seeds; may be given several times.",
 )
+@click.option(
+    "--blocks-of",
+    type=click.IntRange(1),
+    metavar="SEED",
+    help="Keep RAM blocks and multipliers of all seeds where this seed places them.",
+)
 @click.option("--speed", type=click.Choice(["6", "7", "8"]), default="6", show_default=True)
 @click.option(
     "--family",
@@ -86,6 +92,7 @@ def synth(
     config: str | None,
     count: int,
     chosen: tuple[int, ...],
+    blocks_of: int | None,
     speed: str,
     family: str,
     output: Path,
@@ -98,6 +105,7 @@ def synth(
         units,
         config,
         seeds=tuple(dict.fromkeys(chosen)) or range(1, count + 1),
+        blocks=blocks_of,
         speed=int(speed),
         family=family,
         out=output,

@@ -33,6 +33,7 @@ def run_synthesis(
     *,
     config_name: str,
     seeds: Sequence[int] = (1, 2, 3),
+    blocks: int | None = None,
     speed: int = 6,
     family: str = "ecp5",
     out: Path = Path("build/synth"),
@@ -54,6 +55,9 @@ def run_synthesis(
         Preset or file stem; names the folder ``out/<family>/<config_name>/<unit>``.
     seeds
         Seeds of the placer; one run each.
+    blocks
+        Seed whose placement decides where RAM blocks and multipliers are, of all seeds; None:
+        each seed places its own.
     speed
         Speed grade of the device.
     family
@@ -99,7 +103,9 @@ def run_synthesis(
         for number, seed in enumerate(seeds if routed else (), start=1):
             here = f"seed {number} of {len(seeds)}"
             timing[seed] = place_and_route(
-                PlaceAndRoute(device, folder, luts, speed, seed),
+                PlaceAndRoute(
+                    device, folder, luts, speed, seed, None if blocks == seed else blocks
+                ),
                 digest_of(netlist_key, tools[1]),
                 lambda words, here=here: stage(f"{here}, {words}"),
             )
@@ -117,6 +123,7 @@ def run_synthesis(
         area=area_of(area["cells"], family),
         parts={name: Area(**figures) for name, figures in area["parts"].items()},
         timing=timing,
+        blocks=blocks,
         target_mhz=device.mhz if routed else None,
         seconds=area["seconds"],
         warnings=tuple(dict.fromkeys(warnings)),

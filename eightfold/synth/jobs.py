@@ -38,6 +38,7 @@ def main_jobs(
     config: str | Path | None = None,
     *,
     seeds: Sequence[int] = (1, 2, 3),
+    blocks: int | None = None,
     speed: int = 6,
     family: str = "ecp5",
     out: Path = Path("build/synth"),
@@ -58,7 +59,7 @@ def main_jobs(
         Preset or ``.toml`` file; None means the configurations of `DEFAULT_JOBS`.
     seeds
         Of the placer; each is placed and routed.
-    speed, family, out
+    blocks, speed, family, out
         See `run_synthesis`.
     docs
         Markdown file whose table is replaced by the current figures: those whose Verilog has
@@ -88,6 +89,7 @@ def main_jobs(
                 job.config,
                 config_name=job.config_name,
                 seeds=seeds,
+                blocks=blocks,
                 speed=speed,
                 family=family,
                 out=out,

@@ -6,10 +6,11 @@ A full device is placed in half an hour and routed in one or two; the placement 
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from eightfold.synth.blocks import fix_blocks
 from eightfold.synth.device import Device
 from eightfold.synth.kept import digest_of, kept
 from eightfold.synth.report import Timing, timing_of
@@ -26,21 +27,40 @@ class PlaceAndRoute:
     speed: int
     seed: int
 
+    blocks: int | None = None
+    """Seed whose placement decides where RAM blocks and multipliers are; None: this one."""
+
     @property
     def name(self) -> str:
         """Return what the files of this run are called, without suffixes."""
-        return f"speed-{self.speed}-seed-{self.seed}"
+        blocks = "" if self.blocks is None else f"-blocks-{self.blocks}"
+        return f"speed-{self.speed}-seed-{self.seed}{blocks}"
+
+    @property
+    def origin(self) -> "PlaceAndRoute | None":
+        """Return the run that decides where the blocks are, if it is another one."""
+        return None if self.blocks is None else replace(self, seed=self.blocks, blocks=None)
+
+    @property
+    def netlist(self) -> str:
+        """Return the file that is placed."""
+        return "registered.json" if self.blocks is None else f"{self.name}.fixed.json"
+
+    @property
+    def placed(self) -> str:
+        """Return the file of the placement."""
+        return f"{self.name}.placed.json"
 
     @property
     def placer(self) -> list[str]:
         """Return nextpnr's options for the placement."""
-        options = ["--json", "registered.json", *self.device.placer_of(self.luts)]
-        return [*self._common, *options, "--no-route", "--write", f"{self.name}.placed.json"]
+        options = ["--json", self.netlist, *self.device.placer_of(self.luts)]
+        return [*self._common, *options, "--no-route", "--write", self.placed]
 
     @property
     def router(self) -> list[str]:
         """Return nextpnr's options for the routing."""
-        options = ["--json", f"{self.name}.placed.json", "--no-pack", "--no-place"]
+        options = ["--json", self.placed, "--no-pack", "--no-place"]
         return [*self._common, *options, "--report", f"{self.name}.report.json"]
 
     @property
@@ -70,17 +90,10 @@ def place_and_route(run: PlaceAndRoute, key: str, stage: Stage) -> Timing:
     InputError
         If nextpnr fails, or its package is missing.
     """
-    placement = digest_of(key, run.device.constraints, *run.placer)
+    placement = _placement(run, key)
 
     def place_then_route() -> dict[str, Any]:
-        stage("packing")
-        (run.folder / "clock.lpf").write_text(run.device.constraints, encoding="utf-8")
-        placed = kept(
-            run.folder / f"{run.name}.placed.kept",
-            placement,
-            lambda: _nextpnr(run, run.placer, "place.log", stage),
-            makes=run.folder / f"{run.name}.placed.json",
-        )
+        placed = _place(run, key, stage)
         routed = _nextpnr(run, run.router, "log", stage)
         report = run.folder / f"{run.name}.report.json"
         found = json.loads(report.read_text(encoding="utf-8"))
@@ -91,6 +104,28 @@ def place_and_route(run: PlaceAndRoute, key: str, stage: Stage) -> Timing:
 
     figures = run.folder / f"{run.name}.json"
     return Timing.from_dict(kept(figures, digest_of(placement, *run.router), place_then_route))
+
+
+def _placement(run: PlaceAndRoute, key: str) -> str:
+    """Return a digest of what the placement depends on."""
+    others = () if run.origin is None else (_placement(run.origin, key),)
+    return digest_of(key, run.device.constraints, *run.placer, *others)
+
+
+def _place(run: PlaceAndRoute, key: str, stage: Stage) -> dict[str, Any]:
+    """Place, after the run that `run` takes its blocks from, unless both are kept."""
+
+    def place() -> dict[str, Any]:
+        if run.origin is not None:
+            _place(run.origin, key, lambda words: stage(f"blocks of seed {run.blocks}, {words}"))
+            placed, netlist = run.folder / run.origin.placed, run.folder / run.origin.netlist
+            fix_blocks(netlist, placed, run.folder / run.netlist)
+        stage("packing")
+        (run.folder / "clock.lpf").write_text(run.device.constraints, encoding="utf-8")
+        return _nextpnr(run, run.placer, "place.log", stage)
+
+    figures = run.folder / f"{run.name}.placed.kept"
+    return kept(figures, _placement(run, key), place, makes=run.folder / run.placed)
 
 
 def _nextpnr(run: PlaceAndRoute, options: Sequence[str], log: str, stage: Stage) -> dict[str, Any]:

@@ -77,6 +77,9 @@ class SynthesisResult:
     timing: dict[int, Timing]
     """By seed."""
 
+    blocks: int | None = None
+    """Seed whose placement decided where RAM blocks and multipliers are; None: each its own."""
+
     target_mhz: float | None
     """Clock that place and route was asked for."""
 

@@ -23,6 +23,7 @@ def markdown_table(results: Iterable[SynthesisResult]) -> str:
     for row in rows:
         config = f"{row.config_name} ({row.config.lanes}x{row.config.width}, "
         device = row.device if row.speed is None else f"{row.device}, speed {row.speed}"
+        blocks = "" if row.blocks is None else f", blocks of {row.blocks}"
         routing = [timing.seconds for timing in row.timing.values()]
         columns = [
             row.unit,
@@ -33,7 +34,7 @@ def markdown_table(results: Iterable[SynthesisResult]) -> str:
             f"{row.area.dsps}",
             f"{row.area.rams}",
             f"{row.worst_mhz:.0f} / {row.median_mhz:.0f}" if routing else "not routed",
-            f"{len(routing)}" if routing else "",
+            f"{len(routing)}{blocks}" if routing else "",
             f"{row.seconds:.0f} + {statistics.mean(routing):.0f}"
             if routing
             else f"{row.seconds:.0f}",

