@@ -123,7 +123,7 @@ def run_synthesis(
         area=area_of(area["cells"], family),
         parts={name: Area(**figures) for name, figures in area["parts"].items()},
         timing=timing,
-        blocks=blocks,
+        blocks=blocks if routed else None,
         target_mhz=device.mhz if routed else None,
         seconds=area["seconds"],
         warnings=tuple(dict.fromkeys(warnings)),
