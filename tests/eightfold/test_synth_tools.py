@@ -20,12 +20,14 @@ def run_yosys(arguments):
     time.sleep(600)
 """
 
+# A shell has its background jobs ignore Ctrl-C, and their children inherit that: tests may be one.
 COMMAND = """
-import sys
+import signal, sys
 from pathlib import Path
 from eightfold import cli
 from eightfold.synth import jobs, tools
 
+signal.signal(signal.SIGINT, signal.default_int_handler)
 jobs.run_synthesis = lambda *_, **__: tools.run_tool(
     "yosys", [], folder=Path(), log="log", stage=print
 )
