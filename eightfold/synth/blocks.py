@@ -1,8 +1,7 @@
 """RAM blocks and multipliers where another placement put them: a floorplan of what has few places.
 
 The electrostatic placer of nextpnr moves them into their columns before all else, which makes the
-wires of some seeds a sixth longer than those of others. With the blocks of a good seed every seed
-is good.
+wires of some seeds a sixth longer than those of others: docs/synthesis.md has the figures.
 """
 
 import json

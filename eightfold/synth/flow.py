@@ -103,9 +103,7 @@ def run_synthesis(
         for number, seed in enumerate(seeds if routed else (), start=1):
             here = f"seed {number} of {len(seeds)}"
             timing[seed] = place_and_route(
-                PlaceAndRoute(
-                    device, folder, luts, speed, seed, None if blocks == seed else blocks
-                ),
+                PlaceAndRoute(device, folder, luts, speed, seed, blocks),
                 digest_of(netlist_key, tools[1]),
                 lambda words, here=here: stage(f"{here}, {words}"),
             )

@@ -28,23 +28,25 @@ class PlaceAndRoute:
     seed: int
 
     blocks: int | None = None
-    """Seed whose placement decides where RAM blocks and multipliers are; None: this one."""
+    """Seed whose placement decides where RAM blocks and multipliers are; None: `seed` itself."""
 
     @property
     def name(self) -> str:
         """Return what the files of this run are called, without suffixes."""
-        blocks = "" if self.blocks is None else f"-blocks-{self.blocks}"
+        blocks = "" if self.origin is None else f"-blocks-{self.blocks}"
         return f"speed-{self.speed}-seed-{self.seed}{blocks}"
 
     @property
     def origin(self) -> "PlaceAndRoute | None":
         """Return the run that decides where the blocks are, if it is another one."""
-        return None if self.blocks is None else replace(self, seed=self.blocks, blocks=None)
+        if self.blocks is None or self.blocks == self.seed:
+            return None
+        return replace(self, seed=self.blocks, blocks=None)
 
     @property
     def netlist(self) -> str:
         """Return the file that is placed."""
-        return "registered.json" if self.blocks is None else f"{self.name}.fixed.json"
+        return "registered.json" if self.origin is None else f"{self.name}.fixed.json"
 
     @property
     def placed(self) -> str:
@@ -108,7 +110,8 @@ def place_and_route(run: PlaceAndRoute, key: str, stage: Stage) -> Timing:
 
 def _placement(run: PlaceAndRoute, key: str) -> str:
     """Return a digest of what the placement depends on."""
-    others = () if run.origin is None else (_placement(run.origin, key),)
+    origin = run.origin
+    others = () if origin is None else (_placement(origin, key),)
     return digest_of(key, run.device.constraints, *run.placer, *others)
 
 
@@ -116,12 +119,13 @@ def _place(run: PlaceAndRoute, key: str, stage: Stage) -> dict[str, Any]:
     """Place, after the run that `run` takes its blocks from, unless both are kept."""
 
     def place() -> dict[str, Any]:
-        if run.origin is not None:
-            _place(run.origin, key, lambda words: stage(f"blocks of seed {run.blocks}, {words}"))
-            placed, netlist = run.folder / run.origin.placed, run.folder / run.origin.netlist
-            fix_blocks(netlist, placed, run.folder / run.netlist)
+        if (origin := run.origin) is not None:
+            _place(origin, key, lambda words: stage(f"blocks of seed {origin.seed}, {words}"))
+            netlist, placed, fixed = (
+                run.folder / name for name in (origin.netlist, origin.placed, run.netlist)
+            )
+            fix_blocks(netlist, placed, fixed)
         stage("packing")
-        (run.folder / "clock.lpf").write_text(run.device.constraints, encoding="utf-8")
         return _nextpnr(run, run.placer, "place.log", stage)
 
     figures = run.folder / f"{run.name}.placed.kept"
@@ -129,6 +133,8 @@ def _place(run: PlaceAndRoute, key: str, stage: Stage) -> dict[str, Any]:
 
 
 def _nextpnr(run: PlaceAndRoute, options: Sequence[str], log: str, stage: Stage) -> dict[str, Any]:
+    # Both calls read it, and another call's options may have changed it since the first.
+    (run.folder / "clock.lpf").write_text(run.device.constraints, encoding="utf-8")
     begin = time.monotonic()
     warnings = run_tool(
         "nextpnr_ecp5", options, folder=run.folder, log=f"{run.name}.{log}", stage=stage
