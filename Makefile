@@ -52,8 +52,8 @@ test-long: $(SETUP) ## CASES=3000 models per operator in golden, RTL_MODELS=500 
 	@EIGHTFOLD_COVERAGE=$(COVERAGE) EIGHTFOLD_CASES=$(CASES) EIGHTFOLD_NETWORKS=$(NETWORKS) EIGHTFOLD_SEED=$(SEED) \
 		EIGHTFOLD_MODELS=$(RTL_MODELS) \
 		$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/golden/test_against_litert.py \
-		tests/eightfold/test_random_networks.py tests/sim/test_random_networks_on_rtl.py \
-		tests/sim/test_operators_on_rtl.py tests/examples/test_operators.py
+		tests/eightfold/execute/test_random_networks.py tests/sim/system/test_random_networks_on_rtl.py \
+		tests/sim/system/test_operators_on_rtl.py tests/examples/test_operators.py
 	@$(BIN)/python -m tests.coverage.report $(COVERAGE)
 
 lint: $(SETUP) ## format, lint and types
@@ -72,7 +72,7 @@ synth: $(SYNTH) ## area and clock on ECP5 into build/synth: of units, or with CO
 
 figures: $(if $(MODELS),$(DOCS)) ## cycles of the networks in MODELS=folder into README, docs/cycles.md and the chart
 	@test -n "$(MODELS)" || { echo "make figures: set MODELS to a folder of .tflite files" >&2; exit 2; }
-	@$(BIN)/python -m eightfold.figures "$(MODELS)"
+	@$(BIN)/python -m eightfold.documents.figures "$(MODELS)"
 
 clean: ## remove what was built; .venv stays
 	rm -rf build .pytest_cache .ruff_cache .hypothesis

@@ -11,10 +11,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from eightfold.deviations import DEVIATIONS
+from eightfold.reference.deviations import DEVIATIONS
 
 if TYPE_CHECKING:
-    from sim.runner import Progress
+    from eightfold.sim.simulator.runner import Progress
 
 
 @dataclass(kw_only=True)

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Literal, Self, cast
 import numpy as np
 
 from eightfold.config import AcceleratorConfig
-from eightfold.deviations import litert_tensors
 from eightfold.errors import HardwareError, InputError
 from eightfold.execute import run_graphs
-from eightfold.macs import count_macs
+from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, load_model
-from eightfold.oracle import Oracle, OracleError
+from eightfold.model.macs import count_macs
+from eightfold.reference.deviations import litert_tensors
+from eightfold.reference.oracle import Oracle, OracleError
 from eightfold.report import OperatorReport, RunResult
-from golden.quantization import Reference
 
 if TYPE_CHECKING:
-    from sim.runner import Progress
+    from eightfold.sim.simulator.runner import Progress
 
 Backend = Literal["golden", "verilator", "icarus"]
 Inputs = Mapping[int, np.ndarray]
@@ -45,7 +45,7 @@ class Session:
     trace
         File for the simulation's waves.
     progress
-        Called during simulation with a `sim.runner.Progress`.
+        Called during simulation with a `eightfold.sim.simulator.runner.Progress`.
 
     Raises
     ------
@@ -171,8 +171,8 @@ class Session:
     ) -> list[RunResult]:
         # The simulator's packages are needed, and loaded, only here.
         from eightfold.compiler import compile_network
-        from sim.network import simulate_network
-        from sim.runner import BenchFailed
+        from eightfold.sim.simulator.runner import BenchFailed
+        from eightfold.simulate import simulate_network
 
         network = compile_network(
             graph,

@@ -3,15 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.errors import AbortedError, RejectedError, UndefinedError
-from golden.fixed_point import (
+from eightfold.golden.errors import AbortedError, RejectedError, UndefinedError
+from eightfold.golden.fixed_point import (
     Integers,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     quantize_multiplier_smaller_than_one,
     wrapped,
 )
-from golden.quantization import Quantization, Reference, clamp, fused_bounds
+from eightfold.golden.quantization import Quantization, Reference, clamp, fused_bounds
 
 ADD_LEFT_SHIFT = 20
 """Fraction bits that ADD and SUB give the operands before they are rescaled."""

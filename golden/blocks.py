@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.errors import RejectedError
-from golden.quantization import Quantization
+from eightfold.golden.errors import RejectedError
+from eightfold.golden.quantization import Quantization
 
 
 def space_to_depth(x: NDArray, block_size: int) -> NDArray:

@@ -5,14 +5,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.binary import broadcast
-from golden.errors import UndefinedError
-from golden.fixed_point import (
+from eightfold.golden.binary import broadcast
+from eightfold.golden.errors import UndefinedError
+from eightfold.golden.fixed_point import (
     Integers,
     multiply_by_quantized_multiplier,
     quantize_multiplier_smaller_than_one,
 )
-from golden.quantization import Quantization
+from eightfold.golden.quantization import Quantization
 
 COMPARISON_LEFT_SHIFT = 8
 """Fraction bits of the real values that are compared."""
@@ -106,7 +106,7 @@ def maximum(a: _Codes, b: _Codes) -> _Codes:
     Raises
     ------
     RejectedError, AbortedError
-        As `golden.binary.broadcast`.
+        As `eightfold.golden.binary.broadcast`.
     """
     return np.maximum(*broadcast(a, b))
 

@@ -6,17 +6,17 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.errors import RejectedError
-from golden.exact_product import filter_matrix, filter_sums, operand_type
-from golden.fixed_point import (
+from eightfold.golden.errors import RejectedError
+from eightfold.golden.exact_product import filter_matrix, filter_sums, operand_type
+from eightfold.golden.fixed_point import (
     Integers,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     wrapped,
 )
-from golden.quantization import Quantization, clamp, effective_scales, fused_bounds
-from golden.remember import read_only
-from golden.windows import Window
+from eightfold.golden.quantization import Quantization, clamp, effective_scales, fused_bounds
+from eightfold.golden.remember import read_only
+from eightfold.golden.windows import Window
 
 
 def conv_2d_accumulators(

@@ -8,8 +8,8 @@ the type represents, so nothing is ever rounded.
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.fixed_point import Integers
-from golden.remember import remembered
+from eightfold.golden.fixed_point import Integers
+from eightfold.golden.remember import remembered
 
 
 def exact_matmul(a: NDArray, b: NDArray) -> Integers:

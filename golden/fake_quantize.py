@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.errors import RejectedError, SpecError
-from golden.quantization import Quantization
+from eightfold.golden.errors import RejectedError, SpecError
+from eightfold.golden.quantization import Quantization
 
 Broadcast = Literal["numpy", "pdpd", "none"]
 

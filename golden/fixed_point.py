@@ -12,9 +12,9 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.errors import AbortedError, UndefinedError
-from golden.remember import read_only, remembered
-from golden.rounding import round_half_away, rounding_shift
+from eightfold.golden.errors import AbortedError, UndefinedError
+from eightfold.golden.remember import read_only, remembered
+from eightfold.golden.rounding import round_half_away, rounding_shift
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
@@ -66,7 +66,8 @@ def _half_parts(shift: Integers) -> tuple[int, int, Integers, Integers]:
 def rounding_divide_by_pot(x: ArrayLike, e: ArrayLike) -> Integers:
     """Return ``x / 2^e``, 0 <= e <= 31, to nearest, ties away from zero.
 
-    `golden.rounding.rounding_shift` with ``half_away``, for int32 only and in fewer steps.
+    `eightfold.golden.rounding.rounding_shift` with ``half_away``, for int32 only and in fewer
+    steps.
     """
     value = cast(Integers, x) if type(x) is int else np.asarray(x, dtype=np.int64)
     if type(e) is int and 0 < e <= 31:

@@ -1,4 +1,5 @@
-"""log(x) and 1/sqrt(x) in int32 fixed point; see `golden.fixed_point_math` for the notation.
+"""log(x) and 1/sqrt(x) in int32 fixed point; see `eightfold.golden.fixed_point_math` for the
+notation.
 
 Source: TFLite ``kernels/internal/common.h`` and ``kernels/internal/reference/log_softmax.h``.
 """
@@ -6,7 +7,7 @@ Source: TFLite ``kernels/internal/common.h`` and ``kernels/internal/reference/lo
 import numpy as np
 from numpy.typing import ArrayLike
 
-from golden.fixed_point import (
+from eightfold.golden.fixed_point import (
     INT32_MAX,
     INT32_MIN,
     Integers,
@@ -16,7 +17,7 @@ from golden.fixed_point import (
     saturating_shift_left,
     srdhm,
 )
-from golden.fixed_point_math import one_over_one_plus
+from eightfold.golden.fixed_point_math import one_over_one_plus
 
 _LOG_2 = 1488522236  # Q0
 _SQRT_HALF = 1518500250  # Q0

@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from golden.fixed_point import (
+from eightfold.golden.fixed_point import (
     INT32_MAX,
     Integers,
     count_leading_zeros,

@@ -21,7 +21,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.fixed_point import INT32_MAX, Integers, multiply_by_quantized_multiplier
+from eightfold.golden.fixed_point import INT32_MAX, Integers, multiply_by_quantized_multiplier
 
 LARGEST_SHIFT = 12
 """Right shifts beyond need more than the 53 bits of float64."""
@@ -53,7 +53,7 @@ class FloatRequantizer:
     raw_bound, addend
         int64 per channel: a bound of ``|raw|``, and what is added to it before the scaling.
     multiplier, shift
-        int64 per channel, of `golden.fixed_point.quantize_multiplier`.
+        int64 per channel, of `eightfold.golden.fixed_point.quantize_multiplier`.
     zero_point, bounds
         The output's zero point and its least and largest code, within int8.
     rows

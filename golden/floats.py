@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.errors import UndefinedError
-from golden.fixed_point import INT32_MAX, INT32_MIN, wrap32
-from golden.quantization import Quantization, clamp
-from golden.rounding import round_half_away
+from eightfold.golden.errors import UndefinedError
+from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN, wrap32
+from eightfold.golden.quantization import Quantization, clamp
+from eightfold.golden.rounding import round_half_away
 
 
 def quantize_float(

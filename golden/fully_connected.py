@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.convolution import channel_multipliers, checked_bias
-from golden.errors import RejectedError, UndefinedError
-from golden.exact_product import exact_matmul, filter_matrix, filter_sums, operand_type
-from golden.fixed_point import (
+from eightfold.golden.convolution import channel_multipliers, checked_bias
+from eightfold.golden.errors import RejectedError, UndefinedError
+from eightfold.golden.exact_product import exact_matmul, filter_matrix, filter_sums, operand_type
+from eightfold.golden.fixed_point import (
     INT32_MAX,
     INT32_MIN,
     Integers,
@@ -14,7 +14,7 @@ from golden.fixed_point import (
     quantize_multiplier,
     wrap32,
 )
-from golden.quantization import (
+from eightfold.golden.quantization import (
     FUSED_ACTIVATIONS,
     Quantization,
     Reference,
@@ -22,7 +22,7 @@ from golden.quantization import (
     effective_scales,
     fused_bounds,
 )
-from golden.rounding import round_half_away
+from eightfold.golden.rounding import round_half_away
 
 
 def fully_connected_accumulators(

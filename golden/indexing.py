@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.errors import RejectedError, UndefinedError
+from eightfold.golden.errors import RejectedError, UndefinedError
 
 
 def slice(x: NDArray, begin: Sequence[int], size: Sequence[int]) -> NDArray:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.errors import RejectedError
-from golden.movement import check_same
-from golden.quantization import Quantization
+from eightfold.golden.errors import RejectedError
+from eightfold.golden.movement import check_same
+from eightfold.golden.quantization import Quantization
 
 _Quantizations = Sequence[Quantization | None]
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.errors import RejectedError, UndefinedError
-from golden.quantization import Quantization
+from eightfold.golden.errors import RejectedError, UndefinedError
+from eightfold.golden.quantization import Quantization
 
 
 def pad(

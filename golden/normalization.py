@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.errors import RejectedError, UndefinedError
-from golden.fixed_point import (
+from eightfold.golden.errors import RejectedError, UndefinedError
+from eightfold.golden.fixed_point import (
     INT32_MAX,
     INT32_MIN,
     multiply_by_quantized_multiplier,
@@ -12,10 +12,10 @@ from golden.fixed_point import (
     rounding_divide_by_pot,
     wrap32,
 )
-from golden.fixed_point_log import inverse_square_root, log
-from golden.fixed_point_math import softmax_scaling
-from golden.quantization import Quantization, clamp
-from golden.softmax import SCALED_DIFFERENCE_BITS, SUM_BITS, exponential_table
+from eightfold.golden.fixed_point_log import inverse_square_root, log
+from eightfold.golden.fixed_point_math import softmax_scaling
+from eightfold.golden.quantization import Quantization, clamp
+from eightfold.golden.softmax import SCALED_DIFFERENCE_BITS, SUM_BITS, exponential_table
 
 L2_OUTPUT_BITS = 7
 """The output is in steps of 2^-7."""

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.quantization import Quantization, clamp, fused_bounds
-from golden.windows import Window
+from eightfold.golden.quantization import Quantization, clamp, fused_bounds
+from eightfold.golden.windows import Window
 
 
 def average_pool_2d(

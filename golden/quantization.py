@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.errors import RejectedError, SpecError, UndefinedError
-from golden.fixed_point import INT32_MAX, INT32_MIN
-from golden.remember import read_only
-from golden.rounding import round_half_away
+from eightfold.golden.errors import RejectedError, SpecError, UndefinedError
+from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN
+from eightfold.golden.remember import read_only
+from eightfold.golden.rounding import round_half_away
 
 Reference = Literal["litert", "tflm"]
 """Whose arithmetic: LiteRT's reference kernels, or the variants of TFLite Micro."""

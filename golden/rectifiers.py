@@ -3,18 +3,18 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.binary import broadcast
-from golden.errors import RejectedError, UndefinedError
-from golden.fixed_point import (
+from eightfold.golden.binary import broadcast
+from eightfold.golden.errors import RejectedError, UndefinedError
+from eightfold.golden.fixed_point import (
     INT32_MAX,
     Integers,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     wrap32,
 )
-from golden.quantization import Quantization, Reference, clamp
-from golden.rounding import rounding_shift
-from golden.unary import CODES, look_up
+from eightfold.golden.quantization import Quantization, Reference, clamp
+from eightfold.golden.rounding import rounding_shift
+from eightfold.golden.unary import CODES, look_up
 
 _INT16_MIN, _INT16_MAX = -(2**15), 2**15 - 1
 

@@ -5,14 +5,14 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.errors import RejectedError, UndefinedError
-from golden.fixed_point import (
+from eightfold.golden.errors import RejectedError, UndefinedError
+from eightfold.golden.fixed_point import (
     Integers,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     wrap32,
 )
-from golden.quantization import Quantization, clamp
+from eightfold.golden.quantization import Quantization, clamp
 
 
 def mean_multiplier(count: int, inputs: Quantization, output: Quantization) -> tuple[int, int]:

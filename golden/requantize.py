@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.fixed_point import INT32_MAX, INT32_MIN, srdhm, wrap32
-from golden.rounding import rounding_code, rounding_shift
+from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN, srdhm, wrap32
+from eightfold.golden.rounding import rounding_code, rounding_shift
 
 
 def requantize(
@@ -45,7 +45,7 @@ def requantize(
     single
         0 or 1.
     rounding
-        A name of `golden.rounding.ROUNDINGS`, or integer codes 0..6.
+        A name of `eightfold.golden.rounding.ROUNDINGS`, or integer codes 0..6.
     zero_point, low, high
         int8, ``low <= high``.
 

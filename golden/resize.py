@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.errors import RejectedError, UndefinedError
-from golden.fixed_point import INT32_MAX, Integers
-from golden.rounding import round_half_away
+from eightfold.golden.errors import RejectedError, UndefinedError
+from eightfold.golden.fixed_point import INT32_MAX, Integers
+from eightfold.golden.rounding import round_half_away
 
 COORDINATE_BITS = 10
 """Fraction bits of RESIZE_BILINEAR's coordinates."""

@@ -5,16 +5,21 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.errors import AbortedError, RejectedError
-from golden.fixed_point import (
+from eightfold.golden.errors import AbortedError, RejectedError
+from eightfold.golden.fixed_point import (
     Integers,
     multiply_by_quantized_multiplier,
     rounding_divide_by_pot,
     srdhm,
 )
-from golden.fixed_point_math import exp_on_negative, input_radius, reciprocal, softmax_scaling
-from golden.quantization import Quantization, clamp
-from golden.remember import read_only
+from eightfold.golden.fixed_point_math import (
+    exp_on_negative,
+    input_radius,
+    reciprocal,
+    softmax_scaling,
+)
+from eightfold.golden.quantization import Quantization, clamp
+from eightfold.golden.remember import read_only
 
 SCALED_DIFFERENCE_BITS = 5
 """Integer bits of a difference of logits; below -32 its exponential counts as 0."""
@@ -76,7 +81,7 @@ def softmax(
 
 
 def _reciprocals(total: Integers) -> tuple[Integers, Integers]:
-    """Return `golden.fixed_point_math.reciprocal`, of few values as Python integers."""
+    """Return `eightfold.golden.fixed_point_math.reciprocal`, of few values as Python integers."""
     if total.size > _FEW:
         return reciprocal(total, SUM_BITS)
     pairs = np.array([reciprocal(x, SUM_BITS) for x in total.reshape(-1).tolist()], dtype=np.int64)

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.convolution import (
+from eightfold.golden.convolution import (
     check_axis,
     check_bias_zero_point,
     checked_bias,
     requantize_channels,
 )
-from golden.errors import RejectedError
-from golden.exact_product import exact_matmul
-from golden.quantization import Quantization
-from golden.windows import Window
+from eightfold.golden.errors import RejectedError
+from eightfold.golden.exact_product import exact_matmul
+from eightfold.golden.quantization import Quantization
+from eightfold.golden.windows import Window
 
 
 def transpose_conv_accumulators(

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.errors import RejectedError, UndefinedError
-from golden.fixed_point import (
+from eightfold.golden.errors import RejectedError, UndefinedError
+from eightfold.golden.fixed_point import (
     INT32_MAX,
     INT32_MIN,
     Integers,
@@ -15,11 +15,11 @@ from golden.fixed_point import (
     rounding_divide_by_pot,
     wrap32,
 )
-from golden.fixed_point_math import input_radius
-from golden.fixed_point_math import logistic as logistic_in_fixed_point
-from golden.fixed_point_math import tanh as tanh_in_fixed_point
-from golden.quantization import Quantization, Reference, clamp, quantized_bounds
-from golden.rounding import round_half_away
+from eightfold.golden.fixed_point_math import input_radius
+from eightfold.golden.fixed_point_math import logistic as logistic_in_fixed_point
+from eightfold.golden.fixed_point_math import tanh as tanh_in_fixed_point
+from eightfold.golden.quantization import Quantization, Reference, clamp, quantized_bounds
+from eightfold.golden.rounding import round_half_away
 
 CODES = np.arange(-128, 128, dtype=np.int64)
 """Every int8 code, ascending."""

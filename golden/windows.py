@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.errors import RejectedError, UndefinedError
+from eightfold.golden.errors import RejectedError, UndefinedError
 
 
 @dataclass(frozen=True)

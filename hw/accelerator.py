@@ -7,17 +7,17 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out, connect
 
 from eightfold.config import AcceleratorConfig
-from hw.axi import axi4_lite_members, axi4_members, connect_flat
-from hw.control import READ_CLIENTS, Control
-from hw.matrix_engine import MatrixEngine
-from hw.memory_reader import MemoryReader
-from hw.memory_writer import MemoryWriter
-from hw.mover import Mover
-from hw.parameter_stream import ParameterStream
-from hw.ports import TRACE_LAYOUT
-from hw.scratchpad import Scratchpad
-from hw.vector_engine import VectorEngine
-from hw.weight_stream import WeightStream
+from eightfold.hw.control.control import READ_CLIENTS, Control
+from eightfold.hw.matrix.engine import MatrixEngine
+from eightfold.hw.matrix.parameter_stream import ParameterStream
+from eightfold.hw.matrix.weight_stream import WeightStream
+from eightfold.hw.memory.axi import axi4_lite_members, axi4_members, connect_flat
+from eightfold.hw.memory.reader import MemoryReader
+from eightfold.hw.memory.scratchpad import Scratchpad
+from eightfold.hw.memory.writer import MemoryWriter
+from eightfold.hw.mover.engine import Mover
+from eightfold.hw.ports import TRACE_LAYOUT
+from eightfold.hw.vector.engine import VectorEngine
 
 Unit = TypeVar("Unit", bound=wiring.Component)
 

@@ -5,15 +5,15 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
-from eightfold.streams import (
+from eightfold.hw.array.mac_array import MacArray
+from eightfold.hw.table import ByteTable
+from eightfold.isa.streams import (
     TABLE_LOAD_LAYOUT,
     activation_layout,
     parameter_layout,
     result_layout,
     weight_layout,
 )
-from hw.mac_array import MacArray
-from hw.table import ByteTable
 
 
 class Datapath(wiring.Component):

@@ -25,9 +25,9 @@ def vector_layout(config: AcceleratorConfig) -> data.ArrayLayout:
 def scratchpad_read(config: AcceleratorConfig) -> Signature:
     """Read ``vector`` bytes at any byte address.
 
-    A request is granted in the cycle of its transfer. Its bytes come a fixed number of cycles
-    later (`hw.scratchpad.Scratchpad.READ_LATENCY`), with ``valid`` for one cycle, in order: who
-    asks has room for the answer.
+    A request is granted in the cycle of its transfer. Its bytes come a fixed number of cycles later
+    (`eightfold.hw.memory.scratchpad.Scratchpad.READ_LATENCY`), with ``valid`` for one cycle, in
+    order: who asks has room for the answer.
     """
     return Signature(
         {

@@ -5,9 +5,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.credit import CreditQueue
+from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline, register
 from eightfold.isa import REQUANTIZE_LAYOUT
-from hw.credit import CreditQueue
-from hw.requantize_pipeline import RequantizePipeline, register
 
 REQUANTIZER_INPUT = data.StructLayout({"acc": signed(32), "parameters": REQUANTIZE_LAYOUT})
 """The word of the requantizer's input stream: an accumulator and its own parameters."""
@@ -16,8 +16,8 @@ REQUANTIZER_INPUT = data.StructLayout({"acc": signed(32), "parameters": REQUANTI
 class Requantizer(wiring.Component):
     """Scale int32 accumulators to int8, each with its own parameters.
 
-    The formula is `RequantizePipeline`'s; `golden.requantize.requantize` is the same on arrays. See
-    docs/numerics.md.
+    The formula is `RequantizePipeline`'s; `eightfold.golden.requantize.requantize` is the same on
+    arrays. See docs/numerics.md.
 
     Timing
     ------

@@ -8,7 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
-from eightfold.streams import TABLE_LOAD_LAYOUT
+from eightfold.isa.streams import TABLE_LOAD_LAYOUT
 
 ENTRIES = 256
 

@@ -11,7 +11,7 @@ from eightfold.config import AcceleratorConfig
 def _unit(module: str, name: str) -> Callable[[AcceleratorConfig], wiring.Component]:
     # Imported when built: asking for one small unit does not load the whole accelerator.
     def build(config: AcceleratorConfig) -> wiring.Component:
-        return getattr(import_module(f"hw.{module}"), name)(config)
+        return getattr(import_module(f"eightfold.hw.{module}"), name)(config)
 
     return build
 
@@ -19,13 +19,13 @@ def _unit(module: str, name: str) -> Callable[[AcceleratorConfig], wiring.Compon
 UNITS: dict[str, Callable[[AcceleratorConfig], wiring.Component]] = {
     "requantizer": _unit("requantizer", "Requantizer"),
     "table": _unit("table", "Table"),
-    "lane": _unit("lane", "Lane"),
-    "mac_array": _unit("mac_array", "MacArray"),
+    "lane": _unit("array.lane", "Lane"),
+    "mac_array": _unit("array.mac_array", "MacArray"),
     "datapath": _unit("datapath", "Datapath"),
-    "scratchpad": _unit("scratchpad", "Scratchpad"),
-    "mover": _unit("mover", "Mover"),
-    "vector_engine": _unit("vector_engine", "VectorEngine"),
-    "matrix_engine": _unit("matrix_engine", "MatrixEngine"),
+    "scratchpad": _unit("memory.scratchpad", "Scratchpad"),
+    "mover": _unit("mover.engine", "Mover"),
+    "vector_engine": _unit("vector.engine", "VectorEngine"),
+    "matrix_engine": _unit("matrix.engine", "MatrixEngine"),
     "accelerator": _unit("accelerator", "Accelerator"),
 }
 """Unit name to a function that builds it for a configuration, smallest unit first."""

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from sim.toolchain import SIMULATORS, icarus_available
-from tests.golden.random_tensors import SingleOperator
+from eightfold.sim.simulator.toolchain import SIMULATORS, icarus_available
+from tests.support.models.tensors import SingleOperator
 
 # A deadline per example would fail on a busy machine, and says nothing about the arithmetic. The
 # examples are the same in every run, unless a seed (as for `make test-long`) asks for others.

@@ -1,6 +1,6 @@
 """From a graph to command streams and their model images."""
 
-from eightfold.compiler.lowering import HARDWARE
+from eightfold.compiler.lower.lowering import HARDWARE
 from eightfold.compiler.network import Compiled
 from eightfold.compiler.partition import CompiledNetwork, Segment, compile_network
 

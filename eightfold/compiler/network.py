@@ -6,17 +6,17 @@ from functools import cached_property
 
 import numpy as np
 
-from eightfold.compiler.alias import Alias
-from eightfold.compiler.bilinear import Bilinear
-from eightfold.compiler.channels import CompileError
-from eightfold.compiler.emitter import Emitter, Issued
-from eightfold.compiler.gather import Gather
-from eightfold.compiler.lowering import Lowered, Step
-from eightfold.compiler.memory import Block, allocate, plan
+from eightfold.compiler.emit.emitter import Emitter, Issued
+from eightfold.compiler.emit.memory import Block, allocate, plan
+from eightfold.compiler.emit.staging import NoRoomError, Place, Staging
+from eightfold.compiler.emit.tokens import encode, hoist_tables
+from eightfold.compiler.exact.channels import CompileError
+from eightfold.compiler.lower.lowering import Lowered, Step
 from eightfold.compiler.program import Program
-from eightfold.compiler.staging import NoRoomError, Place, Staging
-from eightfold.compiler.tokens import encode, hoist_tables
-from eightfold.compiler.windowed import Windowed
+from eightfold.compiler.steps.alias import Alias
+from eightfold.compiler.steps.bilinear import Bilinear
+from eightfold.compiler.steps.gather import Gather
+from eightfold.compiler.steps.windowed import Windowed
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import Space
 from eightfold.model import Graph, Operator

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from eightfold.compiler.lowering import Lowered, lower
+from eightfold.compiler.lower.lowering import Lowered, lower
 from eightfold.compiler.network import Compiled, CompileError, NoFitError, compile_operators
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
+from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator
-from golden.quantization import Reference
 
 
 @dataclass(frozen=True, kw_only=True)

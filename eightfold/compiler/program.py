@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from eightfold.compiler.alias import Alias
-from eightfold.compiler.gather import Gather
-from eightfold.compiler.lowering import Lowered
-from eightfold.compiler.memory import Block
-from eightfold.compiler.movement import Movement
-from eightfold.compiler.pointwise import Pointwise
+from eightfold.compiler.emit.memory import Block
+from eightfold.compiler.lower.lowering import Lowered
+from eightfold.compiler.steps.alias import Alias
+from eightfold.compiler.steps.gather import Gather
+from eightfold.compiler.steps.movement import Movement
+from eightfold.compiler.steps.pointwise import Pointwise
 from eightfold.model import Graph, Operator
 
 

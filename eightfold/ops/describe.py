@@ -26,7 +26,7 @@ LIMITS: dict[str, str] = {
 }
 """What the compiler refuses besides what `probe` finds by asking, or what a run does not accept.
 
-tests/eightfold/test_ops_limits.py shows each.
+tests/eightfold/ops/test_limits.py shows each.
 """
 
 

@@ -29,8 +29,8 @@ from eightfold.ops.stream import PRESET, compiled, loads_table, work
 from eightfold.ops.subject import SIZES, Case, Size
 
 if TYPE_CHECKING:
-    from sim.runner import Progress
-    from sim.system import RunResult
+    from eightfold.sim.simulator.runner import Progress
+    from eightfold.sim.simulator.system import RunResult
 
 LATENCY = 20
 """Cycles after which memory answers a read."""
@@ -80,7 +80,10 @@ def _simulate(
     cases: Sequence[Case], on_progress: "Callable[[Progress], None] | None"
 ) -> "Iterator[tuple[_Job, RunResult]]":
     """Run the models one after the other; yield each with its result, which is golden's."""
-    from sim.system import Run, run_system  # the simulators' packages load only here
+    from eightfold.sim.simulator.system import (  # the simulators' packages load only here
+        Run,
+        run_system,
+    )
 
     jobs = [_Job(case, compiled(case)) for case in cases]
     runs = [
@@ -132,7 +135,7 @@ def operator_cycles(case: Case, stream: Compiled, events: NDArray[np.int64]) -> 
     Parameters
     ----------
     events
-        As `sim.system.RunResult` has them.
+        As `eightfold.sim.simulator.system.RunResult` has them.
     """
     ends = {int(row[1]): int(row[_CYCLES]) for row in events if row[0] >= 0}
     own = work(case, stream)

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-import eightfold.runners
-import golden
-from eightfold.compiler.channels import CompileError
-from eightfold.compiler.lowering import lower
+import eightfold.execute.runners
+import eightfold.golden
+from eightfold.compiler.exact.channels import CompileError
+from eightfold.compiler.lower.lowering import lower
 from eightfold.config import PRESETS
 from eightfold.execute import run_graph, run_operator
 from eightfold.isa import Engine
@@ -100,7 +100,7 @@ def reference(name: str) -> str:
     """
     case = smallest(name)
     found: list[str] = []
-    runners, ours = _folder(eightfold.runners), _folder(golden)
+    runners, ours = _folder(eightfold.execute.runners), _folder(eightfold.golden)
 
     def watch(frame: FrameType, event: str, argument: Any) -> None:
         caller = frame.f_back

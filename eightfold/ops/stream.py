@@ -3,7 +3,7 @@
 from math import prod
 
 from eightfold.compiler import Compiled, compile_network
-from eightfold.compiler.emitter import Interval, Issued
+from eightfold.compiler.emit.emitter import Interval, Issued
 from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.isa import Engine, Space
 from eightfold.ops.subject import Case

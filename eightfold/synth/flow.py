@@ -9,6 +9,7 @@ from typing import Any
 
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
+from eightfold.rtl.verilog import unit_verilog
 from eightfold.synth.absorb import absorb_registers
 from eightfold.synth.area import Area, area_of, cells_of
 from eightfold.synth.carry import drop_unread_carries, free_carry_chains
@@ -21,7 +22,6 @@ from eightfold.synth.place_and_route import PlaceAndRoute, place_and_route
 from eightfold.synth.ports import register_ports
 from eightfold.synth.report import SynthesisResult, Timing
 from eightfold.synth.tools import Stage, run_tool, tool_version
-from eightfold.verilog import unit_verilog
 
 _STEPS = ("absorb", "carry", "fold", "lut", "negation", "netlist", "parts", "ports")
 """Modules that netlist and figures depend on between the tools."""
@@ -48,7 +48,7 @@ def run_synthesis(
     Parameters
     ----------
     unit
-        A unit that `eightfold.verilog.unit_verilog` knows.
+        A unit that `eightfold.rtl.verilog.unit_verilog` knows.
     config
         Sizes of the hardware.
     config_name

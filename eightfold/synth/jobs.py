@@ -8,11 +8,11 @@ from pathlib import Path
 from rich.console import Console
 
 from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.rtl.verilog import unit_verilog
 from eightfold.synth.flow import run_synthesis
 from eightfold.synth.kept import digest_of
 from eightfold.synth.report import SynthesisResult
 from eightfold.synth.table import document_part, markdown_table, write_between_markers
-from eightfold.verilog import unit_verilog
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from eightfold.cli import one_line_errors
+from eightfold.program import one_line_errors
 from eightfold.report import RunResult, print_table, simulation_progress
 from eightfold.session import Session
+from eightfold.sim.simulator.build import Unit, unit_source
+from eightfold.sim.simulator.toolchain import Simulator
 from examples.digits.images import load
-from sim.build import Unit, unit_source
-from sim.toolchain import Simulator
 
 HERE = Path(__file__).parent
 MODEL = HERE / "digits.tflite"

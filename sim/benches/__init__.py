@@ -1,0 +1,1 @@
+"""The cocotb benches, named as the units that they test. Each runs inside a simulator."""

@@ -8,13 +8,13 @@ import cocotb
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold import isa
-from sim.axi_lite import AxiLite
-from sim.benches.support import clock_cycles, parameters, seed, start_clock_and_reset
-from sim.benches.system_job import SystemJob
-from sim.memory_image import Region, read_hex, write_hex
-from sim.registers import Registers
-from sim.system import CHANNELS, END
+from eightfold.isa import definition as isa
+from eightfold.sim.bench.axi_lite import AxiLite
+from eightfold.sim.bench.registers import Registers
+from eightfold.sim.bench.support import clock_cycles, parameters, seed, start_clock_and_reset
+from eightfold.sim.bench.system_job import SystemJob
+from eightfold.sim.simulator.memory_image import Region, read_hex, write_hex
+from eightfold.sim.simulator.system import CHANNELS, END
 
 
 class VerilogMemory:

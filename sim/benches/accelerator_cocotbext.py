@@ -12,11 +12,11 @@ import numpy as np
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam, AxiResp
 from numpy.typing import NDArray
 
-from eightfold import isa
-from sim.benches.support import parameters, stall_rng, start_clock_and_reset
-from sim.benches.system_job import SystemJob
-from sim.memory_image import SIZE, Region
-from sim.registers import Registers
+from eightfold.isa import definition as isa
+from eightfold.sim.bench.registers import Registers
+from eightfold.sim.bench.support import parameters, stall_rng, start_clock_and_reset
+from eightfold.sim.bench.system_job import SystemJob
+from eightfold.sim.simulator.memory_image import SIZE, Region
 
 
 class PythonMemory:
@@ -49,7 +49,7 @@ class PythonMemory:
 
 
 class LiteBus:
-    """cocotbext-axi's AXI4-Lite master as a `sim.axi_lite.RegisterBus`."""
+    """cocotbext-axi's AXI4-Lite master as a `eightfold.sim.bench.axi_lite.RegisterBus`."""
 
     def __init__(self, dut: Any) -> None:
         self._master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axi"), dut.clk, dut.rst)

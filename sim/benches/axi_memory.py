@@ -12,8 +12,8 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiBus, AxiMaster, AxiResp
 
-from sim.benches.support import clock_cycles, parameters, rng, start_clock_and_reset
-from sim.memory_image import read_hex, write_hex
+from eightfold.sim.bench.support import clock_cycles, parameters, rng, start_clock_and_reset
+from eightfold.sim.simulator.memory_image import read_hex, write_hex
 
 BASE = 0x7F000000
 BYTES = 1 << 16

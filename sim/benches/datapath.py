@@ -10,12 +10,12 @@ import cocotb
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.packing import pack
-from eightfold.streams import TABLE_LOAD_LAYOUT
-from sim.beats_random import random_program
-from sim.benches.mac_array import ArrayBench, configuration, words_of
-from sim.benches.support import parameters, rng
-from sim.stream import StreamSink, StreamSource
+from eightfold.isa.packing import pack
+from eightfold.isa.streams import TABLE_LOAD_LAYOUT
+from eightfold.sim.bench.stream import StreamSink, StreamSource
+from eightfold.sim.bench.support import parameters, rng
+from eightfold.sim.benches.mac_array import ArrayBench, configuration, words_of
+from eightfold.sim.stimuli.beats import random_program
 
 
 @cocotb.test()

@@ -1,4 +1,4 @@
-"""Benches of `hw.linear_fetch.LinearFetch` against the bytes of memory.
+"""Benches of `eightfold.hw.memory.linear_fetch.LinearFetch` against the bytes of memory.
 
 Parameters: ``port``, bytes of a beat; ``depth``, beats of the queue.
 """
@@ -9,13 +9,13 @@ import cocotb
 import numpy as np
 from cocotb.utils import get_sim_time
 
-from eightfold.packing import pack
-from hw.linear_fetch import run_layout
-from hw.ports import BURST
-from sim.benches.support import clock_cycles, parameters, rng, start_clock_and_reset
-from sim.memory_port import MemoryPort
-from sim.scoreboard import StreamScoreboard
-from sim.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
+from eightfold.hw.memory.linear_fetch import run_layout
+from eightfold.hw.ports import BURST
+from eightfold.isa.packing import pack
+from eightfold.sim.bench.memory_port import MemoryPort
+from eightfold.sim.bench.scoreboard import StreamScoreboard
+from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
+from eightfold.sim.bench.support import clock_cycles, parameters, rng, start_clock_and_reset
 
 BEATS = 4096
 """Of memory."""

@@ -1,4 +1,4 @@
-"""Benches of the MAC array against `sim.beats_model`.
+"""Benches of the MAC array against `eightfold.sim.machine.beats`.
 
 Parameters: ``config``, the fields of an `AcceleratorConfig`; ``passes``, the length of the random
 programs.
@@ -13,14 +13,14 @@ from cocotb.utils import get_sim_time
 from numpy.typing import NDArray
 
 from eightfold.config import AcceleratorConfig
-from hw.mac_array import latency
-from hw.partial_sums import PartialSums
-from sim import beats_model
-from sim.beats_model import Program
-from sim.beats_random import ProgramBuilder, random_program
-from sim.benches.support import clock_cycles, parameters, report, rng, start_clock_and_reset
-from sim.scoreboard import StreamScoreboard
-from sim.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
+from eightfold.hw.array.mac_array import latency
+from eightfold.hw.array.partial_sums import PartialSums
+from eightfold.sim.bench.scoreboard import StreamScoreboard
+from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
+from eightfold.sim.bench.support import clock_cycles, parameters, report, rng, start_clock_and_reset
+from eightfold.sim.machine import beats as beats_model
+from eightfold.sim.machine.beats import Program
+from eightfold.sim.stimuli.beats import ProgramBuilder, random_program
 
 INPUTS = ("parameters", "weights", "activations")
 

@@ -1,4 +1,4 @@
-"""Benches of the matrix engine against `sim.matrix_model`.
+"""Benches of the matrix engine against `eightfold.sim.machine.matrix`.
 
 Parameters: ``config``, the fields of an `AcceleratorConfig`; ``rounds``, of two or three commands
 each, in the random runs.
@@ -14,13 +14,13 @@ from cocotb.triggers import RisingEdge
 from cocotb.utils import get_sim_time
 
 from eightfold.config import AcceleratorConfig
-from hw.mac_array import latency
-from hw.matrix_engine import STATUS_LAYOUT
-from hw.ports import scratchpad_write_layout
-from hw.scratchpad import Scratchpad
-from sim.benches.support import parameters, report, rng, start_clock_and_reset
-from sim.matrix_random import KINDS, Kinds, MatrixJob, MatrixRandom
-from sim.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
+from eightfold.hw.array.mac_array import latency
+from eightfold.hw.matrix.engine import STATUS_LAYOUT
+from eightfold.hw.memory.scratchpad import Scratchpad
+from eightfold.hw.ports import scratchpad_write_layout
+from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
+from eightfold.sim.bench.support import parameters, report, rng, start_clock_and_reset
+from eightfold.sim.stimuli.matrix import KINDS, Kinds, MatrixJob, MatrixRandom
 
 INPUTS = ("engine__command", "weights", "parameters")
 STATUSES = [name for name, _ in STATUS_LAYOUT]

@@ -1,4 +1,5 @@
-"""Benches of `hw.memory_writer.MemoryWriter`: a client on one side, AXI4 memory on the other.
+"""Benches of `eightfold.hw.memory.writer.MemoryWriter`: a client on one side, AXI4 memory on the
+other.
 
 Parameter: ``port``, bytes of a beat.
 """
@@ -11,11 +12,12 @@ from cocotb.triggers import RisingEdge
 from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiRamWrite, AxiWriteBus
 
-from eightfold.packing import pack
-from hw.ports import BURST, burst_layout
-from sim.axi_checker import AxiChecker
-from sim.axi_memory import AxiMemory
-from sim.benches.support import (
+from eightfold.hw.ports import BURST, burst_layout
+from eightfold.isa.packing import pack
+from eightfold.sim.bench.axi_checker import AxiChecker
+from eightfold.sim.bench.axi_memory import AxiMemory
+from eightfold.sim.bench.stream import CLOCK_NS, StreamSource, watchdog
+from eightfold.sim.bench.support import (
     clock_cycles,
     parameters,
     report,
@@ -23,7 +25,6 @@ from sim.benches.support import (
     stall_rng,
     start_clock_and_reset,
 )
-from sim.stream import CLOCK_NS, StreamSource, watchdog
 
 BEATS = 512
 """Of memory."""

@@ -1,6 +1,6 @@
 """Benches of MOVE commands on the mover, with the scratchpad, against numpy.
 
-Design and parameters are those of `sim.benches.mover_harness`.
+Design and parameters are those of `eightfold.sim.benches.mover_harness`.
 """
 
 from typing import Any
@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.isa import ErrorCode, Space
-from sim.benches.mover_commands import FAULTS, LEGAL, Move, execute, random_move, runs
-from sim.benches.mover_harness import MoverBench, area, copies
-from sim.benches.support import parameters, report, rng
+from eightfold.sim.bench.support import parameters, report, rng
+from eightfold.sim.benches.mover_commands import FAULTS, LEGAL, Move, execute, random_move, runs
+from eightfold.sim.benches.mover_harness import MoverBench, area, copies
 
 
 @cocotb.test()

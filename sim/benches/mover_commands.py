@@ -35,7 +35,7 @@ FAULTS = (
     "odd_target",
     "odd_run",
 )
-"""What can be wrong with a command; see `sim.benches.mover.spoil`."""
+"""What can be wrong with a command; see `eightfold.sim.benches.mover.spoil`."""
 
 Move = dict[str, int]
 """The fields of a command but its header; a space as its number."""

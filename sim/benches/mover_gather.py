@@ -1,6 +1,6 @@
 """Benches of GATHER commands on the mover, between MOVEs, with the scratchpad, against numpy.
 
-Design and parameters are those of `sim.benches.mover_harness`.
+Design and parameters are those of `eightfold.sim.benches.mover_harness`.
 """
 
 from typing import Any
@@ -9,9 +9,10 @@ import cocotb
 import numpy as np
 
 from eightfold.isa import ErrorCode, Space
-from sim.benches import mover_commands
-from sim.benches.mover_commands import Move, random_move
-from sim.benches.mover_gather_commands import (
+from eightfold.sim.bench.support import parameters, report, rng
+from eightfold.sim.benches import mover_commands
+from eightfold.sim.benches.mover_commands import Move, random_move
+from eightfold.sim.benches.mover_gather_commands import (
     FAULTS,
     LEGAL,
     addresses,
@@ -20,8 +21,7 @@ from sim.benches.mover_gather_commands import (
     random_gather,
     spoil,
 )
-from sim.benches.mover_harness import MoverBench, area, copies
-from sim.benches.support import parameters, report, rng
+from eightfold.sim.benches.mover_harness import MoverBench, area, copies
 
 MODEL, ARENA, SCRATCHPAD = Space.MODEL, Space.ARENA, Space.SCRATCHPAD
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.isa import ErrorCode, Space
-from sim.benches.mover_commands import Move, Spaces, add_offsets, execute
+from eightfold.sim.benches.mover_commands import Move, Spaces, add_offsets, execute
 
 LEGAL = [
     (Space.MODEL, Space.SCRATCHPAD),

@@ -13,11 +13,11 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
+from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.isa import GATHER, MOVE, ErrorCode, Space
-from hw.scratchpad import Scratchpad
-from sim.benches.mover_commands import Move, encode
-from sim.benches.mover_memory import MemoryStub
-from sim.benches.support import parameters, stall_rng, start_clock_and_reset
+from eightfold.sim.bench.support import parameters, stall_rng, start_clock_and_reset
+from eightfold.sim.benches.mover_commands import Move, encode
+from eightfold.sim.benches.mover_memory import MemoryStub
 
 BASES = {Space.MODEL: 0x0001_2340, Space.ARENA: 0xFFFF_E000}
 SIZES = {Space.MODEL: 4801, Space.ARENA: 6003}

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.ports import BURST
-from sim.benches.support import stall_rng
+from eightfold.hw.ports import BURST
+from eightfold.sim.bench.support import stall_rng
 
 
 class MemoryStub:
-    """Two regions behind `hw.ports.memory_read` and `memory_write`, played once per cycle.
+    """Two regions behind `eightfold.hw.ports.memory_read` and `memory_write`, played once per
+    cycle.
 
     Parameters
     ----------

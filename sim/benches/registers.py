@@ -13,12 +13,12 @@ from amaranth.lib import data
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 
-from eightfold import isa
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.control.registers import constants, register_layout
 from eightfold.isa import Access
-from hw.registers import constants, register_layout
-from sim.axi_lite import AxiLite
-from sim.benches.support import clock_cycles, parameters, stall_rng, start_clock_and_reset
+from eightfold.isa import definition as isa
+from eightfold.sim.bench.axi_lite import AxiLite
+from eightfold.sim.bench.support import clock_cycles, parameters, stall_rng, start_clock_and_reset
 
 SPACE = 0x100
 """Bytes of addresses."""

@@ -1,8 +1,9 @@
-"""Benches of the requantizer against `golden.requantize`, bit for bit.
+"""Benches of the requantizer against `eightfold.golden.requantize`, bit for bit.
 
-The design is `hw.requantizer.Requantizer` or a `sim.requantizer_bank.RequantizerBank`. Parameters:
-``lanes``, how many requantizers share the stream; ``random``, the number of random cases;
-``corners``, a step: every so many of the corner cases are sent.
+The design is `eightfold.hw.requantizer.Requantizer` or a
+`eightfold.sim.benches.requantizer_bank.RequantizerBank`. Parameters: ``lanes``, how many
+requantizers share the stream; ``random``, the number of random cases; ``corners``, a step: every so
+many of the corner cases are sent.
 """
 
 from typing import Any
@@ -11,10 +12,12 @@ import cocotb
 import numpy as np
 from cocotb.utils import get_sim_time
 
-from eightfold.packing import pack
-from hw.requantizer import REQUANTIZER_INPUT, Requantizer
-from sim.benches.support import parameters, report, rng, start_clock_and_reset
-from sim.requantize_cases import (
+from eightfold.hw.requantizer import REQUANTIZER_INPUT, Requantizer
+from eightfold.isa.packing import pack
+from eightfold.sim.bench.scoreboard import StreamScoreboard
+from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
+from eightfold.sim.bench.support import parameters, report, rng, start_clock_and_reset
+from eightfold.sim.stimuli.requantize import (
     Cases,
     corner_cases,
     expected_results,
@@ -24,8 +27,6 @@ from sim.requantize_cases import (
     tie_cases,
     wrap_cases,
 )
-from sim.scoreboard import StreamScoreboard
-from sim.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
 
 
 def rows(values: list[int], width: int, lanes: int) -> list[int]:

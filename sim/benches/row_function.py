@@ -9,11 +9,11 @@ import cocotb
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, with_timeout
 from cocotb.utils import get_sim_time
 
+from eightfold.hw.vector.row_function import RowFunction
 from eightfold.isa import Row
-from hw.row_function import RowFunction
-from sim.benches.support import parameters, rng, start_clock_and_reset
-from sim.row_cases import LOWEST, row_fields, row_sums
-from sim.stream import CLOCK_NS
+from eightfold.sim.bench.stream import CLOCK_NS
+from eightfold.sim.bench.support import parameters, rng, start_clock_and_reset
+from eightfold.sim.stimuli.row_cases import LOWEST, row_fields, row_sums
 
 
 def stated_cycles(function: Row, x: int) -> int:

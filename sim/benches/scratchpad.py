@@ -12,8 +12,8 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
-from hw.scratchpad import Scratchpad
-from sim.benches.support import parameters, rng, start_clock_and_reset
+from eightfold.hw.memory.scratchpad import Scratchpad
+from eightfold.sim.bench.support import parameters, rng, start_clock_and_reset
 
 Access = tuple[int, int, NDArray[np.uint8]]
 """Address, mask and bytes; of a read the address counts."""

@@ -7,14 +7,14 @@ from typing import Any
 
 import cocotb
 
-from eightfold import isa
-from eightfold.commands import CommandError, read_stream
-from hw.control import READ_CLIENTS
-from hw.run_control import PARAMETERS, SEQUENCER, WEIGHTS
-from sim.benches.sequencer_harness import LIMIT, NAMES, SequencerBench, check_order
-from sim.benches.sequencer_stubs import BASE
-from sim.benches.support import clock_cycles, report, rng
-from sim.command_random import RandomCommand, join, random_stream, round_robin, spoil
+from eightfold.hw.control.control import READ_CLIENTS
+from eightfold.hw.control.run_control import PARAMETERS, SEQUENCER, WEIGHTS
+from eightfold.isa import definition as isa
+from eightfold.isa.decode import CommandError, read_stream
+from eightfold.sim.bench.support import clock_cycles, report, rng
+from eightfold.sim.benches.sequencer_harness import LIMIT, NAMES, SequencerBench, check_order
+from eightfold.sim.benches.sequencer_stubs import BASE
+from eightfold.sim.stimuli.commands import RandomCommand, join, random_stream, round_robin, spoil
 
 
 @cocotb.test()

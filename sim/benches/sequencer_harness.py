@@ -7,14 +7,14 @@ import cocotb
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold import isa
 from eightfold.config import AcceleratorConfig
-from hw.ports import TRACE_LAYOUT
-from sim.axi_lite import AxiLite
-from sim.benches.sequencer_stubs import BASE, Stubs
-from sim.benches.support import clock_cycles, parameters, start_clock_and_reset
-from sim.command_random import RandomCommand, join
-from sim.registers import Registers
+from eightfold.hw.ports import TRACE_LAYOUT
+from eightfold.isa import definition as isa
+from eightfold.sim.bench.axi_lite import AxiLite
+from eightfold.sim.bench.registers import Registers
+from eightfold.sim.bench.support import clock_cycles, parameters, start_clock_and_reset
+from eightfold.sim.benches.sequencer_stubs import BASE, Stubs
+from eightfold.sim.stimuli.commands import RandomCommand, join
 
 LIMIT = 20_000
 """Cycles within which every run of these benches ends."""

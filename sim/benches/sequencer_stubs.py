@@ -1,4 +1,5 @@
-"""What is around `hw.control.Control`: engines and fetchers without work, and a memory of words."""
+"""What is around `eightfold.hw.control.control.Control`: engines and fetchers without work, and a
+memory of words."""
 
 import random
 from collections import deque
@@ -10,7 +11,7 @@ from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
 from eightfold.isa import ErrorCode
-from sim.benches.support import stall_rng
+from eightfold.sim.bench.support import stall_rng
 
 BASE = 0x4000_0000
 """Address of the command stream."""
@@ -31,7 +32,7 @@ class Stubs:
     Parameters
     ----------
     dut
-        `hw.control.Control`.
+        `eightfold.hw.control.control.Control`.
     port
         Bytes of the memory port.
     pace

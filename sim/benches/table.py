@@ -11,12 +11,12 @@ import numpy as np
 from cocotb.utils import get_sim_time
 from numpy.typing import NDArray
 
-from eightfold.packing import pack
-from eightfold.streams import TABLE_LOAD_LAYOUT
-from hw.table import ENTRIES, Table
-from sim.benches.support import parameters, report, rng, start_clock_and_reset
-from sim.scoreboard import StreamScoreboard
-from sim.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
+from eightfold.hw.table import ENTRIES, Table
+from eightfold.isa.packing import pack
+from eightfold.isa.streams import TABLE_LOAD_LAYOUT
+from eightfold.sim.bench.scoreboard import StreamScoreboard
+from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
+from eightfold.sim.bench.support import parameters, report, rng, start_clock_and_reset
 
 
 class TableBench:

@@ -1,21 +1,21 @@
-"""Bench of the vector engine's speed. Parameters as of `sim.benches.vector_engine`."""
+"""Bench of the vector engine's speed.
+
+Parameters as of `eightfold.sim.benches.vector_engine`; the only one of ``rows`` is SOFTMAX.
+"""
 
 from typing import Any
 
 import cocotb
 import numpy as np
 
-from eightfold.compiler.lower_rows import softmax_rows
 from eightfold.isa import Combine, Reduce
-from sim.benches.support import report
-from sim.vector_bench import VectorBench
-from sim.vector_random import Fields, row_fields
+from eightfold.sim.bench.support import parameters, report
+from eightfold.sim.bench.vector_bench import VectorBench
+from eightfold.sim.stimuli.rows import rows_of
+from eightfold.sim.stimuli.vector import Fields, row_fields
 
 ONE = {f"{name}{i}": 1 for name, top in (("count", 3), ("window", 2)) for i in range(top)}
 INSIDE = {"rows": 1, "columns": 1}
-
-SCALING = softmax_rows(1.0, np.float32(0.1))
-SOFTMAX = row_fields(SCALING)
 
 WORKLOADS: dict[str, Fields] = {
     "add_16384": {
@@ -32,10 +32,10 @@ WORKLOADS: dict[str, Fields] = {
         **{"columns": 16, "column_step": 2, "column_window": 1},
     },
     "softmax_12": {
-        **{**SOFTMAX, "run": 12, "target": 32768},
+        **{"run": 12, "target": 32768},
     },
     "softmax_8x12": {
-        **{**SOFTMAX, "run": 12, "target": 32768},
+        **{"run": 12, "target": 32768},
         **{"count0": 8, "a_step0": 12, "target_step0": 12},
     },
 }
@@ -46,9 +46,17 @@ async def cycles_of_common_operators(dut: Any) -> None:
     """Cycles from a command's transfer to its done, without stalls."""
     bench = VectorBench(dut)
     await bench.start()
-    await bench.load(np.stack(SCALING.tables).astype(np.int32))
-    for fields in WORKLOADS.values():
-        scaling = {"requantize.multiplier": 1 << 30, "requantize.low": -128, "requantize.high": 127}
-        bench.expect(ONE | INSIDE | scaling | fields)
+    (case,) = parameters()["rows"]
+    scaling, _ = rows_of(case)
+    await bench.load(np.stack(scaling.tables))
+    for name, fields in WORKLOADS.items():
+        usual = {"requantize.multiplier": 1 << 30, "requantize.low": -128, "requantize.high": 127}
+        bench.expect(
+            ONE
+            | INSIDE
+            | usual
+            | (row_fields(scaling) if name.startswith("softmax") else {})
+            | fields
+        )
     await bench.finish()
     report(dict(zip(WORKLOADS, bench.cycles, strict=True)))

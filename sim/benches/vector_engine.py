@@ -1,7 +1,9 @@
-"""Benches of the vector engine against `sim.vector_model`, on a scratchpad that stalls at random.
+"""Benches of the vector engine against `eightfold.sim.machine.vector`, on a scratchpad that stalls
+at random.
 
 Parameters: ``config``, fields of the configuration; ``commands``, how many per random test;
-``latency``, the cycles of a read.
+``latency``, the cycles of a read; ``rows``, the operators on rows to choose from, as
+`eightfold.sim.stimuli.rows.Case` says.
 """
 
 from typing import Any
@@ -10,11 +12,11 @@ import cocotb
 import numpy as np
 
 from eightfold.isa import Combine, Row
-from sim.benches.support import parameters, rng
-from sim.row_random import OPERATORS, random_rows, random_summands
-from sim.vector_bench import VectorBench
-from sim.vector_model import VectorFault, operand_addresses, run_vector
-from sim.vector_random import random_command, random_tables, row_fields
+from eightfold.sim.bench.support import parameters, rng
+from eightfold.sim.bench.vector_bench import VectorBench
+from eightfold.sim.machine.vector import VectorFault, operand_addresses, run_vector
+from eightfold.sim.stimuli.rows import OPERATORS, random_rows, random_summands
+from eightfold.sim.stimuli.vector import random_command, random_tables, row_fields
 
 FUNCTIONS = (Row.RECIPROCAL, Row.LOGARITHM, Row.INVERSE_ROOT)
 LONGEST = 128
@@ -47,7 +49,7 @@ async def rows_of_operators(dut: Any, name: str, stall: float) -> None:
     bench, generator = VectorBench(dut, stall), rng(2 + len(name))
     await bench.start()
     for _ in range(max(1, parameters()["commands"] // 8)):
-        scaling, function = random_rows(generator, name)
+        scaling, function = random_rows(generator, name, parameters()["rows"])
         await bench.load(np.stack(scaling.tables).astype(np.int32))
         for _ in range(4):
             fields = random_command(generator, bench.config, [0], (scaling.row,))
@@ -69,7 +71,7 @@ async def rows_in_parts(dut: Any, name: str, stall: float) -> None:
     unit, size = bench.config.vector, bench.config.scratchpad
     await bench.start()
     for _ in range(max(1, parameters()["commands"] // 8)):
-        scaling, function = random_rows(generator, name)
+        scaling, function = random_rows(generator, name, parameters()["rows"])
         await bench.load(np.stack(scaling.tables).astype(np.int32))
         lengths = [*(unit * generator.integers(1, 4, 2)), int(generator.integers(1, 3 * unit))]
         starts = np.cumsum([0, *lengths])

@@ -1,4 +1,4 @@
-"""Benches of `hw.weight_stream.WeightStream` against the buffers in memory.
+"""Benches of `eightfold.hw.matrix.weight_stream.WeightStream` against the buffers in memory.
 
 Parameter: ``config``, the fields of the configuration.
 """
@@ -11,12 +11,12 @@ from cocotb.triggers import RisingEdge
 from cocotb.utils import get_sim_time
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.matrix.weight_stream import WeightCommands
 from eightfold.isa import WEIGHTS
-from hw.weight_stream import WeightCommands
-from sim.benches.support import clock_cycles, parameters, report, rng, start_clock_and_reset
-from sim.memory_port import MemoryPort
-from sim.scoreboard import StreamScoreboard
-from sim.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
+from eightfold.sim.bench.memory_port import MemoryPort
+from eightfold.sim.bench.scoreboard import StreamScoreboard
+from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
+from eightfold.sim.bench.support import clock_cycles, parameters, report, rng, start_clock_and_reset
 
 BASE, SIZE, BEYOND = 1024, 1 << 16, 1024
 """The model's place in memory, its bytes, and the bytes behind it."""

@@ -9,7 +9,7 @@ module trace_monitor #(
 ) (
   input wire clk,
   input wire rst,
-  input wire [COUNTERS+17*ENGINES-1:0] trace  // hw.ports.TRACE_LAYOUT
+  input wire [COUNTERS+17*ENGINES-1:0] trace  // eightfold.hw.ports.TRACE_LAYOUT
 );
   reg [31:0] total [0:COUNTERS-1];
   reg running;

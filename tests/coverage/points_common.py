@@ -6,8 +6,8 @@ from math import prod
 import numpy as np
 
 from eightfold.execute import window_of
+from eightfold.golden.windows import Window
 from eightfold.model import Tensor
-from golden.windows import Window
 from tests.coverage.requantizations import PAIR_SHIFTS, SATURATIONS, TIES
 from tests.coverage.sample import Point, Sample, flags, one_of
 

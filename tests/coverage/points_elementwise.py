@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from golden.binary import broadcast
+from eightfold.golden.binary import broadcast
 from tests.coverage.points_common import (
     activation,
     codes,

@@ -14,9 +14,9 @@ from cocotb_coverage.coverage import merge_coverage
 from rich.console import Console
 from rich.table import Table
 
-from eightfold.cli import one_line_errors
 from eightfold.errors import InputError
 from eightfold.files import write_file
+from eightfold.program import one_line_errors
 from tests.coverage.bins import Bin, every_bin, read_hits
 from tests.coverage.exclusions import EXCLUDED
 

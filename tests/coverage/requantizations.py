@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.fixed_point import srdhm, wrap32
-from golden.rounding import ROUNDINGS, rounding_shift
+from eightfold.golden.fixed_point import srdhm, wrap32
+from eightfold.golden.rounding import ROUNDINGS, rounding_shift
 
 Labels = defaultdict[str, set[str]]
 """Bins by the name of the point that has them."""
@@ -32,7 +32,7 @@ _PAIR_EDGES, _SINGLE_EDGES = (-7, 0, 1, 8, 16, 31), (31, 39, 47)
 
 
 def requantization(values: ArrayLike, parameters: Mapping[str, ArrayLike]) -> Labels:
-    """Return the bins of a `golden.requantize.requantize` with these arguments.
+    """Return the bins of a `eightfold.golden.requantize.requantize` with these arguments.
 
     ``form``: pair or single. ``pair shift`` and ``single shift``. ``tie``: the right shift drops
     exactly half of a number of this sign. ``product tie``: the doubling high multiply does.

@@ -13,7 +13,7 @@ from eightfold.model import load_model
 from tests.coverage.bins import Bin, Collector, every_bin
 from tests.coverage.exclusions import EXCLUDED
 from tests.coverage.report import AT_LEAST, Report, load, main, markdown
-from tests.golden.random_models import case_rng, random_case
+from tests.support.models.operators import case_rng, random_case
 
 ONE, OTHER = Bin("ADD", "rank", "1"), Bin("ADD", "rank", "2")
 

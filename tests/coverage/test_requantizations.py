@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from golden.rounding import ROUNDINGS
+from eightfold.golden.rounding import ROUNDINGS
 from tests.coverage.requantizations import PAIR_SHIFTS, SINGLE_SHIFTS, requantization
 
 UNIT = {"multiplier": 1 << 30, "low": -128, "high": 127}

@@ -8,16 +8,17 @@ from unittest.mock import patch
 
 import numpy as np
 
-from eightfold.commands import Decoded
 from eightfold.compiler import Compiled
 from eightfold.execute import run_operator
+from eightfold.golden import rectifiers, unary
+from eightfold.golden.quantization import clamp
+from eightfold.golden.requantize import requantize
+from eightfold.golden.rounding import round_half_away
+from eightfold.isa.decode import Decoded
 from eightfold.model import Graph, Operator
-from golden import rectifiers, unary
-from golden.quantization import clamp
-from golden.requantize import requantize
-from golden.rounding import round_half_away
-from sim import matrix_model, vector_model
-from sim.machine import Machine
+from eightfold.sim.machine import matrix as matrix_model
+from eightfold.sim.machine import vector as vector_model
+from eightfold.sim.machine.machine import Machine
 from tests.coverage.requantizations import Labels, join, requantization
 
 Tensors = Mapping[int, np.ndarray]

@@ -8,6 +8,7 @@ import pytest
 
 from eightfold.config import PRESETS, AcceleratorConfig, MultiplierStyle
 from eightfold.errors import InputError
+from eightfold.files import IMPORT_ROOT
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_an_unknown_preset_lists_the_known_ones() -> None:
         AcceleratorConfig.load("missing.toml")
 
 
-ARCHITECTURE = Path(__file__).parents[2] / "docs" / "architecture.md"
+ARCHITECTURE = IMPORT_ROOT / "docs" / "architecture.md"
 """Has an example and a table of the fields."""
 
 DOCUMENTED = re.findall(

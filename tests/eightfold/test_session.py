@@ -1,21 +1,22 @@
 """Networks run in golden and in simulated hardware, tensor for tensor equal to LiteRT."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from eightfold import InputError, Session, cycle_tables
+from eightfold import InputError, Session
 from eightfold.config import AcceleratorConfig
+from eightfold.documents import cycle_tables
+from eightfold.files import IMPORT_ROOT
 from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
+from eightfold.sim.simulator.runner import icarus_available
+from eightfold.sim.simulator.toolchain import Simulator
 from examples.digits.images import load
-from sim.runner import icarus_available
-from sim.toolchain import Simulator
-from tests.eightfold.mlperf_tiny import NETWORKS, mlperf_tiny
+from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = IMPORT_ROOT
 DIGITS = ROOT / "examples" / "digits" / "digits.tflite"
 LABELS = {network.stem: network.label for network in cycle_tables.NETWORKS}
 PRESETS_WITH_TARGETS = list(dict.fromkeys(preset for preset, _ in cycle_tables.TARGETS))

@@ -9,9 +9,9 @@ import os
 import pytest
 
 from eightfold.execute import SUPPORTED
-from eightfold.oracle import Oracle
-from tests.golden.comparison import assert_equals_litert
-from tests.golden.random_models import OPERATORS
+from eightfold.reference.oracle import Oracle
+from tests.support.models.comparison import assert_equals_litert
+from tests.support.models.operators import OPERATORS
 
 FIRST = int(os.environ.get("EIGHTFOLD_SEED", "0"))
 CASES = int(os.environ.get("EIGHTFOLD_CASES", "200"))

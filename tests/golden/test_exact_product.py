@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from golden.convolution import conv_2d_accumulators
-from golden.exact_product import exact_matmul, filter_matrix, filter_sums, operand_type
-from golden.fully_connected import fully_connected_accumulators
-from golden.windows import Window
+from eightfold.golden.convolution import conv_2d_accumulators
+from eightfold.golden.exact_product import exact_matmul, filter_matrix, filter_sums, operand_type
+from eightfold.golden.fully_connected import fully_connected_accumulators
+from eightfold.golden.windows import Window
 
 ZERO_POINTS = (-128, 0, 127)
 # 514 products of 128 and 255 stay within 2^24, 515 do not. 519 products of 127 and 255 are odd

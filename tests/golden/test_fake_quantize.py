@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from golden.errors import RejectedError
-from golden.fake_quantize import Broadcast, fake_quantize
+from eightfold.golden.errors import RejectedError
+from eightfold.golden.fake_quantize import Broadcast, fake_quantize
 
 f32 = np.float32
 Evaluate = Callable[..., NDArray[np.float32]]

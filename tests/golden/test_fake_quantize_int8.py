@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from golden.errors import RejectedError
-from golden.fake_quantize import Limits, NoInt8Error, fake_quantize, from_int8, to_int8
-from golden.quantization import Quantization
+from eightfold.golden.errors import RejectedError
+from eightfold.golden.fake_quantize import Limits, NoInt8Error, fake_quantize, from_int8, to_int8
+from eightfold.golden.quantization import Quantization
 
 f32 = np.float32
 scales = st.floats(min_value=2.0**-100, max_value=2.0**100, width=32)

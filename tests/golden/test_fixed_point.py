@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden import fixed_point, fixed_point_math
-from golden.errors import AbortedError, UndefinedError
+from eightfold.golden import fixed_point, fixed_point_math
+from eightfold.golden.errors import AbortedError, UndefinedError
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 int32 = st.one_of(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden.fixed_point_log import inverse_square_root, log
+from eightfold.golden.fixed_point_log import inverse_square_root, log
 
 
 @pytest.mark.parametrize(

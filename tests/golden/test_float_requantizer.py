@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from golden.fixed_point import multiply_by_quantized_multiplier
-from golden.float_requantizer import FloatRequantizer, float_requantizer
+from eightfold.golden.fixed_point import multiply_by_quantized_multiplier
+from eightfold.golden.float_requantizer import FloatRequantizer, float_requantizer
 
 CHANNELS = 5
 BOUNDS = [(-128, 127), (-128, 0), (-5, 90), (17, 17)]

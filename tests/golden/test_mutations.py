@@ -10,9 +10,7 @@ import pytest
 
 from eightfold.errors import InputError
 from eightfold.execute import run_operator
-from eightfold.model import load_model
-from eightfold.oracle import Oracle
-from golden import (
+from eightfold.golden import (
     binary,
     comparison,
     convolution,
@@ -28,11 +26,13 @@ from golden import (
     unary,
     windows,
 )
-from golden.fixed_point import multiply_by_quantized_multiplier
-from golden.rounding import rounding_shift
-from tests.golden import comparison as cases
-from tests.golden.comparison import assert_equals_litert
-from tests.golden.single_models import one_operator
+from eightfold.golden.fixed_point import multiply_by_quantized_multiplier
+from eightfold.golden.rounding import rounding_shift
+from eightfold.model import load_model
+from eightfold.reference.oracle import Oracle
+from tests.support.models import comparison as cases
+from tests.support.models.comparison import assert_equals_litert
+from tests.support.models.single import one_operator
 
 SEEDS = range(2000)
 

@@ -1,9 +1,10 @@
 """The worked examples of docs/numerics.md give what the page says."""
 
 import doctest
-from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "numerics.md"
+from eightfold.files import IMPORT_ROOT
+
+PAGE = IMPORT_ROOT / "docs" / "numerics.md"
 
 
 def test_worked_examples() -> None:

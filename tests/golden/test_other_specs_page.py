@@ -2,9 +2,10 @@
 
 import doctest
 import re
-from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "other-specs.md"
+from eightfold.files import IMPORT_ROOT
+
+PAGE = IMPORT_ROOT / "docs" / "other-specs.md"
 
 
 def test_every_example_of_the_page_is_true() -> None:

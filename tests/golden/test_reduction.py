@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from golden.errors import RejectedError, UndefinedError
-from golden.quantization import Quantization
-from golden.reduction import arg_max, mean, reduce_max, reduce_min, sum
+from eightfold.golden.errors import RejectedError, UndefinedError
+from eightfold.golden.quantization import Quantization
+from eightfold.golden.reduction import arg_max, mean, reduce_max, reduce_min, sum
 
 SAME = Quantization(np.array([0.5], np.float32), np.array([5]))
 BOTH: dict[str, Any] = {"input_quantization": SAME, "output_quantization": SAME}

@@ -5,10 +5,16 @@ import pytest
 
 from eightfold.errors import InputError
 from eightfold.execute import run_operator
+from eightfold.golden.errors import AbortedError, RejectedError, UndefinedError
 from eightfold.model import Graph, load_model
-from eightfold.oracle import Oracle, OracleAborted, OracleRejected
-from golden.errors import AbortedError, RejectedError, UndefinedError
-from tests.golden import refusals, refusals_movement, refusals_values, tolerated, tolerated_movement
+from eightfold.reference.oracle import Oracle, OracleAborted, OracleRejected
+from tests.support.models import (
+    refusals,
+    refusals_movement,
+    refusals_values,
+    tolerated,
+    tolerated_movement,
+)
 
 Inputs = dict[int, np.ndarray]
 

@@ -5,7 +5,7 @@ import weakref
 
 import numpy as np
 
-from golden.remember import read_only, remembered
+from eightfold.golden.remember import read_only, remembered
 
 
 class Result:

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden.requantize import requantize
-from golden.rounding import ROUNDINGS
+from eightfold.golden.requantize import requantize
+from eightfold.golden.rounding import ROUNDINGS
 from tests.golden.test_rounding import EXACT, Fraction
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from eightfold.golden.rounding import ROUNDINGS, round_half_away, rounding_shift
 from eightfold.isa import Rounding
-from golden.rounding import ROUNDINGS, round_half_away, rounding_shift
 
 HALF = Fraction(1, 2)
 EXACT: dict[str, Callable[[Fraction], int]] = {

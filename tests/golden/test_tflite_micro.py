@@ -5,14 +5,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from golden.binary import mul, sub
-from golden.convolution import conv_2d
-from golden.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from golden.fully_connected import fully_connected, integer_multipliers
-from golden.quantization import Quantization
-from golden.rectifiers import prelu
-from golden.unary import CODES, logistic, tanh
-from golden.windows import Window
+from eightfold.golden.binary import mul, sub
+from eightfold.golden.convolution import conv_2d
+from eightfold.golden.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from eightfold.golden.fully_connected import fully_connected, integer_multipliers
+from eightfold.golden.quantization import Quantization
+from eightfold.golden.rectifiers import prelu
+from eightfold.golden.unary import CODES, logistic, tanh
+from eightfold.golden.windows import Window
 
 EVERY_CODE = CODES.astype(np.int8)
 DENSE = {"bias_quantization": None, "activation": "RELU6", "reference": "tflm"}

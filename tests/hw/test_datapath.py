@@ -3,8 +3,8 @@
 import pytest
 
 from eightfold.config import AcceleratorConfig
-from hw.datapath import Datapath
-from sim.runner import icarus_available, run_bench
+from eightfold.hw.datapath import Datapath
+from eightfold.sim.simulator.runner import icarus_available, run_bench
 
 
 def run(simulator, lanes, width, style, seed):
@@ -13,7 +13,7 @@ def run(simulator, lanes, width, style, seed):
     )
     run_bench(
         lambda: Datapath(config),
-        "sim.benches.datapath",
+        "eightfold.sim.benches.datapath",
         simulator,
         parameters={"config": config.as_dict(), "passes": 20, "vectors": 200},
         seed=seed,

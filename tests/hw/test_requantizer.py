@@ -4,13 +4,13 @@ import pytest
 from amaranth.hdl import Const, Mux
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
+from eightfold.hw.requantizer import Requantizer
 from eightfold.isa import REQUANTIZE_LAYOUT, Rounding
-from hw.requantize_pipeline import RequantizePipeline
-from hw.requantizer import Requantizer
-from sim.requantizer_bank import RequantizerBank
-from sim.runner import BenchFailed, icarus_available, run_bench
+from eightfold.sim.benches.requantizer_bank import RequantizerBank
+from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
 
-BENCH = "sim.benches.requantizer"
+BENCH = "eightfold.sim.benches.requantizer"
 
 needs_icarus = pytest.mark.skipif(not icarus_available(), reason="Icarus is not installed")
 

@@ -5,10 +5,10 @@ import pytest
 from amaranth.hdl import Signal, Value
 
 from eightfold.config import AcceleratorConfig
-from hw.table import ByteTable, Table
-from sim.runner import BenchFailed, icarus_available, run_bench
+from eightfold.hw.table import ByteTable, Table
+from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
 
-BENCH = "sim.benches.table"
+BENCH = "eightfold.sim.benches.table"
 
 needs_icarus = pytest.mark.skipif(not icarus_available(), reason="Icarus is not installed")
 

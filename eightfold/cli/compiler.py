@@ -1,0 +1,128 @@
+"""Commands of the command line around the compiler: compile, estimate, header."""
+
+import json
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from eightfold.config import AcceleratorConfig
+from eightfold.files import write_file
+from eightfold.program import config_option
+
+fallback_option = click.option(
+    "--fallback",
+    type=click.Choice(["golden"]),
+    help="Run operators that the accelerator does not compute in numpy, and say so.",
+)
+
+
+@click.command("compile")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="Where to write; made if it is not there.",
+)
+@config_option
+@click.option("--keep", is_flag=True, help="Keep every tensor in the arena.")
+@fallback_option
+def compile_command(
+    model: Path, output: Path, config: str, keep: bool, fallback: str | None
+) -> None:
+    """Compile MODEL into a command stream, a model image and a readable listing.
+
+    Writes commands.bin, model.bin, listing.txt and layout.json (regions, and the arena offsets of
+    inputs and outputs); with --fallback and more than one stream, a folder for each.
+    """
+    from eightfold.compiler import compile_network
+    from eightfold.compiler.artifacts import write_compiled
+    from eightfold.model import load_model
+
+    graph = load_model(model)
+    network = compile_network(
+        graph, AcceleratorConfig.load(config), fallback=fallback == "golden", keep=keep
+    )
+    streams = [segment.compiled for segment in network.segments if segment.compiled]
+    for number, compiled in enumerate(streams):
+        folder = output if len(streams) == 1 else output / f"stream_{number}"
+        for path in write_compiled(graph, compiled, folder):
+            click.echo(path)
+    searched = sum(network.searched.values())
+    commands = sum(len(compiled.issued) for compiled in streams)
+    click.echo(
+        f"{commands} commands for {len(graph.operators) - len(network.reasons)} of "
+        f"{len(graph.operators)} operators; {searched} channels needed a search for their "
+        f"multiplier, shift and rounding"
+    )
+    for index, reason in sorted(network.reasons.items()):
+        click.echo(f"golden: {graph.operators[index]}: {reason}")
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@config_option
+@fallback_option
+@click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
+def estimate(model: Path, config: str, fallback: str | None, as_json: bool) -> None:
+    """Estimate MODEL's cycles per operator without simulation."""
+    from eightfold.compiler import compile_network
+    from eightfold.estimate.estimate import estimate_network
+    from eightfold.model import load_model
+    from eightfold.model.macs import count_macs
+
+    graph = load_model(model)
+    sizes = AcceleratorConfig.load(config)
+    network = compile_network(graph, sizes, fallback=fallback == "golden")
+    cycles = estimate_network(network)
+    total = sum(cycles.values())
+    if as_json:
+        operators = [
+            {
+                "index": op.index,
+                "name": op.name,
+                "macs": count_macs(graph, op),
+                "cycles": cycles.get(op.index),
+                "where": "golden" if op.index in network.reasons else "hardware",
+            }
+            for op in graph.operators
+        ]
+        report = {"model": str(model), "config": config, "cycles": total, "operators": operators}
+        click.echo(json.dumps(report, indent=1))
+        return
+    table = Table(title=f"{model}, config {config}, estimated")
+    for name in ("#", "operator", "MACs", "cycles", "utilisation"):
+        table.add_column(name, justify="left" if name == "operator" else "right")
+    for op in graph.operators:
+        macs, taken = count_macs(graph, op), cycles.get(op.index)
+        used = f"{macs / (taken * sizes.macs_per_cycle):.1%}" if macs and taken else "-"
+        shown = "golden" if taken is None else f"{taken:,}"
+        table.add_row(str(op.index), op.name, f"{macs:,}" if macs else "-", shown, used)
+    table.add_section()
+    table.add_row("", "total", "", f"{total:,}", "")
+    Console(width=None if sys.stdout.isatty() else 100).print(table)
+
+
+@click.command()
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where to write, standard output without it.",
+)
+def header(output: Path | None) -> None:
+    """Generate the C header of the instruction set and the registers."""
+    from eightfold.isa.c_header import c_header
+
+    text = c_header()
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    write_file(output, lambda: output.write_text(text, encoding="utf-8"))
+    click.echo(output)

@@ -1,0 +1,193 @@
+"""The command line: exit status 0 = fine, 1 = see below, 2 = bad input or unsupported.
+
+1: a comparison failed, `check` found a violation, or the hardware hung or broke a rule.
+"""
+
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+import numpy as np
+from rich.console import Console
+
+from eightfold.cli.compiler import (
+    compile_command,
+    estimate,
+    fallback_option,
+    header,
+)
+from eightfold.cli.hardware import synth, verilog
+from eightfold.cli.ops import ops
+from eightfold.errors import InputError
+from eightfold.files import write_file
+from eightfold.program import config_option, one_line_errors
+from eightfold.report import print_table, simulation_progress, verdict
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="eightfold")
+def commands() -> None:
+    """int8 inference hardware that agrees with the TFLite 8-bit quantization spec bit for bit."""
+
+
+@commands.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "--input",
+    "input_file",
+    type=click.Path(path_type=Path),
+    metavar="IN.npz",
+    help="Arrays named tensor_<index>; without it int8 inputs are drawn with --seed.",
+)
+@click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
+@click.option(
+    "--backend",
+    type=click.Choice(["golden", "verilator", "icarus"]),
+    default="golden",
+    show_default=True,
+)
+@config_option
+@click.option(
+    "--reference",
+    type=click.Choice(["litert", "tflm"]),
+    default="litert",
+    show_default=True,
+    help="Whose kernels to equal where LiteRT and TFLM differ.",
+)
+@click.option(
+    "--compare", is_flag=True, help="Compare every tensor with LiteRT's reference kernels."
+)
+@fallback_option
+@click.option(
+    "--stall",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.0,
+    help="Probability that a channel of the simulated memory pauses in a cycle.",
+)
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="OUT.npz", help="Write the output tensors."
+)
+@click.option(
+    "--all-tensors", is_flag=True, help="Keep every tensor in memory; --output has them all."
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the report as JSON; - for standard output.",
+)
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the waves of the simulation, .vcd.",
+)
+def run(
+    model: Path,
+    input_file: Path | None,
+    seed: int,
+    backend: str,
+    config: str,
+    reference: str,
+    compare: bool,
+    fallback: str | None,
+    stall: float,
+    output: Path | None,
+    all_tensors: bool,
+    json_file: Path | None,
+    trace: Path | None,
+) -> None:
+    """Run MODEL once and report every operator."""
+    from eightfold.session import Session  # the model reader and golden load only when needed
+
+    inputs = _load_inputs(input_file) if input_file else None
+    with (
+        simulation_progress() as progress,
+        Session(
+            backend,
+            config,
+            reference,
+            fallback=fallback,
+            stall=stall,
+            trace=trace,
+            progress=progress,
+        ) as session,
+    ):
+        result = session.run(
+            model, inputs=inputs, seed=seed, compare=compare, all_tensors=all_tensors
+        )
+    if output:
+        tensors = result.tensors if all_tensors else result.outputs
+        write_file(
+            output,
+            lambda: np.savez(
+                output,
+                allow_pickle=False,
+                **{f"tensor_{index}": tensor for index, tensor in tensors.items()},
+            ),
+        )
+    if json_file:
+        text = json.dumps(result.as_json(), indent=1) + "\n"
+        if str(json_file) == "-":
+            click.echo(text, nl=False)
+        else:
+            write_file(json_file, lambda: json_file.write_text(text, encoding="utf-8"))
+    if str(json_file) != "-":
+        print_table(result, Console(width=None if sys.stdout.isatty() else 120))
+        click.echo(verdict(result))
+    raise SystemExit(1 if result.mismatches else 0)
+
+
+@commands.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def check(model: Path, as_json: bool) -> None:
+    """Hold MODEL against the rows of the spec; exit status 1 if it violates one."""
+    from eightfold.model import load_model
+    from eightfold.spec import check_model, findings_as_json, has_violation, render
+
+    graph = load_model(model)
+    findings = check_model(graph)
+    if as_json:
+        click.echo(json.dumps(findings_as_json(findings), indent=1))
+    else:
+        for line in render(findings, graph):
+            click.echo(line)
+        if not findings:
+            click.echo(f"{model}: {len(graph.operators)} operators conform to the spec")
+    raise SystemExit(has_violation(findings))
+
+
+def _load_inputs(path: Path) -> dict[int, np.ndarray]:
+    """Read ``tensor_<index>`` arrays from an npz file."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = dict(archive)
+    except Exception as error:  # a damaged archive raises whatever zipfile, zlib or numpy likes
+        raise InputError(f"--input {path}: cannot be read as .npz: {error}") from None
+    inputs = {}
+    for name, array in arrays.items():
+        index = name.removeprefix("tensor_")
+        if index == name or not index.isdecimal():
+            raise InputError(f"--input {path}: array {name!r} is not named tensor_<index>")
+        inputs[int(index)] = array
+    return inputs
+
+
+for _command in (compile_command, estimate, header, ops, synth, verilog):
+    commands.add_command(_command)
+
+
+def main() -> NoReturn:
+    """Entry point of the console script."""
+    # As Ctrl-C does, so that tools at work end too.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    one_line_errors(commands)
+
+
+if __name__ == "__main__":
+    main()

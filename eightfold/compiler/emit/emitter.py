@@ -1,0 +1,275 @@
+"""Commands in program order, with what they read and write; tokens come later."""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from eightfold.compiler.emit.image import ModelImage
+from eightfold.compiler.emit.loops import Loop, movable
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import Command, Engine, Space
+from eightfold.isa import definition as isa
+from eightfold.isa.packing import pack
+from eightfold.isa.vector_fields import used_tables
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Bytes ``[start, stop)`` of a space."""
+
+    space: Space
+    start: int
+    stop: int
+
+    def overlaps(self, other: "Interval") -> bool:
+        """Return whether a byte is in both."""
+        return self.space == other.space and self.start < other.stop and other.start < self.stop
+
+
+@dataclass(frozen=True, kw_only=True)
+class Issued:
+    """A command of the stream, without its tokens and index.
+
+    ``reads`` and ``writes`` cover the bytes that it touches; ``operator`` is the one it belongs to.
+    """
+
+    command: Command
+    fields: Mapping[str, int]
+    engine: Engine | None
+    operator: int
+    reads: tuple[Interval, ...] = ()
+    writes: tuple[Interval, ...] = ()
+
+
+@dataclass
+class Emitter:
+    """Collects the commands and the model image of one network.
+
+    ``operator`` is the one whose commands are being emitted.
+    """
+
+    config: AcceleratorConfig
+    image: ModelImage = field(default_factory=ModelImage)
+    issued: list[Issued] = field(default_factory=list)
+    operator: int = 0
+    _tables: OrderedDict[int, bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._tables = OrderedDict((number, b"") for number in range(self.config.tables))
+
+    def begin(self) -> None:
+        """Start the stream, with what it was compiled for."""
+        configuration, memories = isa.configuration_words(self.config)
+        fields = {"version": isa.VERSION, "configuration": configuration, "memories": memories}
+        self._issue(isa.BEGIN, fields, None)
+
+    def end(self) -> None:
+        """End the stream."""
+        self._issue(isa.END, {}, None)
+
+    def weights(self, buffers: Iterable[np.ndarray]) -> None:
+        """Stream weight buffers, int8 (lanes, width) each; all but the last ones have all lanes."""
+        width, word = self.config.width, self.config.weight_word
+        parts, lanes = [], []
+        for buffer in buffers:
+            padded = np.zeros((len(buffer), word), dtype=np.int8)
+            padded[:, :width] = buffer
+            parts.append(padded.tobytes())
+            lanes.append(len(buffer))
+        full = lanes.count(self.config.lanes)
+        partial = len(lanes) - full
+        assert all(count == lanes[-1] for count in lanes[full:]), "partial buffers come last"
+        address = self.image.add(b"".join(parts))
+        fields = {
+            "address": address,
+            "full": full,
+            "partial": partial,
+            "partial_lanes": lanes[-1] if partial else 1,
+        }
+        self._issue(isa.WEIGHTS, fields, None)
+
+    def parameters(self, channels: Mapping[str, np.ndarray]) -> None:
+        """Stream requantization parameters: fields of `isa.REQUANTIZE_LAYOUT`, (channels,) each."""
+        records = pack(isa.REQUANTIZE_LAYOUT, channels)
+        bias = np.asarray(channels["bias"], dtype="<i4")
+        without_bias = pack(isa.REQUANTIZE_LAYOUT, {**channels, "bias": 0 * bias})
+        shared = len(set(without_bias)) == 1
+        content = (
+            records[0].to_bytes(16, "little") + bias.tobytes()
+            if shared
+            else b"".join(record.to_bytes(16, "little") for record in records)
+        )
+        fields = {
+            "address": self.image.add(content),
+            "channels": len(records),
+            "shared": int(shared),
+        }
+        self._issue(isa.PARAMETERS, fields, None)
+
+    def move(
+        self,
+        source: tuple[Space, int],
+        target: tuple[Space, int],
+        run: int,
+        loops: Iterable[Loop] = (),
+        fill: int = 0,
+    ) -> None:
+        """Copy runs; ``loops`` are (count, source stride, target stride), outermost first.
+
+        Loops of one iteration are dropped, and inner ones that continue a run become part of it.
+        More than four loops become several commands.
+        """
+        remaining = [loop for loop in loops if loop[0] > 1]
+        while remaining and remaining[-1][1:] == (run, run) and run * remaining[-1][0] < 1 << 24:
+            run *= remaining.pop()[0]
+        for start, place, size, inner in movable(source[1], target[1], run, remaining):
+            self._move((source[0], start), (target[0], place), size, inner, fill)
+
+    def _move(
+        self,
+        source: tuple[Space, int],
+        target: tuple[Space, int],
+        run: int,
+        loops: Sequence[Loop],
+        fill: int,
+    ) -> None:
+        fields = {
+            "source_space": source[0].value,
+            "target_space": target[0].value,
+            "fill": fill & 255,
+            "source": source[1],
+            "target": target[1],
+            "run": run,
+            **_loop_fields(4, loops, "source_stride", "target_stride"),
+        }
+        reads = _span(source, run, [(count, step) for count, step, _ in loops])
+        writes = _span(target, run, [(count, step) for count, _, step in loops])
+        fixed = source[0] in (Space.FILL, Space.MODEL)
+        self._issue(isa.MOVE, fields, Engine.MOVER, () if fixed else (reads,), (writes,))
+
+    def gather(
+        self,
+        source: tuple[Space, int],
+        target: tuple[Space, int],
+        run: int,
+        loops: Iterable[tuple[int, int, int, int]] = (),
+        *,
+        indices: int,
+        index_bytes: int,
+        limit: int,
+        step: int,
+    ) -> None:
+        """Copy runs from ``source + n * step``, n being the index of each, in [0, limit).
+
+        ``loops`` are (count, source stride, target stride, index stride), outermost first; they
+        are dropped, joined and split as in `move`. ``indices`` is the scratchpad address of the
+        first index, a signed integer of 1, 2, 4 or 8 bytes. All that n may lead to is read.
+        """
+        remaining = [loop for loop in loops if loop[0] > 1]
+        while remaining and remaining[-1][1:] == (run, run, 0) and run * remaining[-1][0] < 1 << 24:
+            run *= remaining.pop()[0]
+        if len(remaining) > 3 or any(loop[0] >= 1 << 16 for loop in remaining):
+            (count, source_step, target_step, index_step), *inner = remaining
+            for i in range(count):
+                self.gather(
+                    (source[0], source[1] + i * source_step),
+                    (target[0], target[1] + i * target_step),
+                    run,
+                    inner,
+                    indices=indices + i * index_step,
+                    index_bytes=index_bytes,
+                    limit=limit,
+                    step=step,
+                )
+            return
+        fields = {
+            "source_space": source[0].value,
+            "target_space": target[0].value,
+            "index_size": index_bytes.bit_length() - 1,
+            "source": source[1],
+            "target": target[1],
+            "run": run,
+            "step": step,
+            "limit": limit,
+            "indices": indices,
+            **_loop_fields(3, remaining, "source_stride", "target_stride", "index_stride"),
+        }
+        chosen = [(count, stride) for count, stride, _, _ in remaining] + [(max(1, limit), step)]
+        looked_up = [(count, stride) for count, _, _, stride in remaining]
+        reads = [_span((Space.SCRATCHPAD, indices), index_bytes, looked_up)]
+        if source[0] != Space.MODEL:
+            reads.append(_span(source, run, chosen))
+        writes = _span(target, run, [(count, stride) for count, _, stride, _ in remaining])
+        self._issue(isa.GATHER, fields, Engine.MOVER, tuple(reads), (writes,))
+
+    def table(self, entries: np.ndarray) -> int:
+        """Return the number of the table with 256 int32 entries, loaded unless it is there.
+
+        The table that was asked for longest ago is replaced.
+        """
+        content = np.asarray(entries, dtype="<i4").tobytes()
+        for number in self._tables:
+            if self._tables[number] == content:
+                self._tables.move_to_end(number)
+                return number
+        number = next(iter(self._tables))
+        self._tables[number] = content
+        self._tables.move_to_end(number)
+        source = (Space.MODEL, self.image.add(content))
+        self.move(source, (Space.TABLES, 1024 * number), 1024)
+        return number
+
+    def matrix(self, fields: Mapping[str, int], reads: Interval, writes: Interval | None) -> None:
+        """Emit a MATRIX command."""
+        self._issue(isa.MATRIX, fields, Engine.MATRIX, (reads,), (writes,) if writes else ())
+
+    def vector(
+        self, fields: Mapping[str, int], reads: Iterable[Interval], writes: Interval
+    ) -> None:
+        """Emit a VECTOR command; the tables that it uses are added to what it reads."""
+        tables = [
+            Interval(Space.TABLES, 1024 * table, 1024 * table + 1024)
+            for table in used_tables(fields).values()
+        ]
+        self._issue(isa.VECTOR, fields, Engine.VECTOR, (*reads, *tables), (writes,))
+
+    def _issue(
+        self,
+        command: Command,
+        fields: Mapping[str, int],
+        engine: Engine | None,
+        reads: tuple[Interval, ...] = (),
+        writes: tuple[Interval, ...] = (),
+    ) -> None:
+        self.issued.append(
+            Issued(
+                command=command,
+                fields={name: int(value) for name, value in fields.items()},
+                engine=engine,
+                operator=self.operator,
+                reads=reads,
+                writes=writes,
+            )
+        )
+
+
+def _loop_fields(levels: int, loops: Sequence[tuple[int, ...]], *strides: str) -> dict[str, int]:
+    """Return counts and strides of loops (count, a step for each of ``strides``), outermost first.
+
+    Loops that are not there run once.
+    """
+    fields = {f"count{i}": 1 for i in range(levels)}
+    for i, (count, *steps) in enumerate(reversed(loops)):
+        fields[f"count{i}"] = count
+        fields |= {f"{name}{i}": step for name, step in zip(strides, steps, strict=True)}
+    return fields
+
+
+def _span(start: tuple[Space, int], run: int, loops: list[tuple[int, int]]) -> Interval:
+    """Return the bytes from the first to the last that the runs touch."""
+    reach = [(count - 1) * step for count, step in loops]
+    low = start[1] + sum(step for step in reach if step < 0)
+    high = start[1] + sum(step for step in reach if step > 0) + run
+    return Interval(start[0], low, high)

@@ -1,0 +1,75 @@
+"""Rectangles of NHWC tensors in the scratchpad."""
+
+from dataclasses import dataclass
+
+from eightfold.compiler.emit.emitter import Interval
+from eightfold.isa import Space
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tile:
+    """Rows, columns and channels of one image, wherever they lie in the scratchpad.
+
+    ``address`` is that of the first row, column and channel; the pitches are in bytes.
+    """
+
+    address: int
+    rows: range
+    columns: range
+    channels: range
+    row_pitch: int
+    pixel_pitch: int
+
+    @classmethod
+    def packed(cls, address: int, rows: range, columns: range, channels: range) -> "Tile":
+        """Return a tile without gaps."""
+        return cls(
+            address=address,
+            rows=rows,
+            columns=columns,
+            channels=channels,
+            row_pitch=len(columns) * len(channels),
+            pixel_pitch=len(channels),
+        )
+
+    @classmethod
+    def resident(cls, address: int, shape: tuple[int, ...], image: int) -> "Tile":
+        """Return one whole image of a tensor (N, H, W, C) at ``address``."""
+        _, height, width, depth = shape
+        start = address + image * height * width * depth
+        return cls.packed(start, range(height), range(width), range(depth))
+
+    @property
+    def size(self) -> int:
+        """Bytes from the first to the last."""
+        return (
+            (len(self.rows) - 1) * self.row_pitch
+            + (len(self.columns) - 1) * self.pixel_pitch
+            + len(self.channels)
+        )
+
+    def at(self, row: int, column: int) -> int:
+        """Return the address of a pixel, also of one outside the tile."""
+        return (
+            self.address
+            + (row - self.rows.start) * self.row_pitch
+            + (column - self.columns.start) * self.pixel_pitch
+        )
+
+    def slice(self, channels: range) -> "Tile":
+        """Return some of the tile's channels, numbered as the tensor's."""
+        return Tile(
+            address=self.address + channels.start - self.channels.start,
+            rows=self.rows,
+            columns=self.columns,
+            channels=channels,
+            row_pitch=self.row_pitch,
+            pixel_pitch=self.pixel_pitch,
+        )
+
+    def interval(self, rows: range, beyond: int = 0) -> Interval:
+        """Return the bytes of some rows, as far as they are in the tile, and ``beyond`` more."""
+        first = min(max(rows.start, self.rows.start), self.rows.stop - 1)
+        last = max(min(rows.stop, self.rows.stop), first + 1) - 1
+        stop = self.at(last, self.columns.stop - 1) + len(self.channels) + beyond
+        return Interval(Space.SCRATCHPAD, self.at(first, self.columns.start), stop)

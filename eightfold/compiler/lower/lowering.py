@@ -1,0 +1,138 @@
+"""From an operator of the graph to what the engines do."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from eightfold.compiler.exact.channels import CompileError
+from eightfold.compiler.lower import gather as lower_gather
+from eightfold.compiler.lower import movement as lower_movement
+from eightfold.compiler.lower import pointwise as lower_pointwise
+from eightfold.compiler.lower import reduction as lower_reduction
+from eightfold.compiler.lower import resize as lower_resize
+from eightfold.compiler.lower import rows as lower_rows
+from eightfold.compiler.lower import transposed as lower_transposed
+from eightfold.compiler.lower import windowed as lower_windowed
+from eightfold.compiler.lower.call import Call
+from eightfold.compiler.steps.alias import Alias
+from eightfold.compiler.steps.bilinear import Bilinear
+from eightfold.compiler.steps.gather import Gather
+from eightfold.compiler.steps.movement import Movement
+from eightfold.compiler.steps.pointwise import Pointwise
+from eightfold.compiler.steps.reduction import Reduction
+from eightfold.compiler.steps.rows import ScaledRows
+from eightfold.compiler.steps.temporary import Temporary
+from eightfold.compiler.steps.windowed import Windowed
+from eightfold.config import AcceleratorConfig
+from eightfold.errors import InputError
+from eightfold.golden.errors import SpecError
+from eightfold.golden.quantization import Reference
+from eightfold.model import Graph, Operator
+
+Step = Alias | Windowed | Pointwise | ScaledRows | Reduction | Bilinear | Gather | Movement
+"""What writes one tensor, the graph's or a temporary."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lowered:
+    """What an operator becomes.
+
+    ``steps`` in order; ``temporaries``, the tensors between them, have numbers beyond the graph's;
+    ``searched`` counts the channels whose requantization had to be searched and proved.
+    """
+
+    steps: tuple[Step, ...]
+    temporaries: Mapping[int, Temporary]
+    searched: int
+
+
+METHODS: dict[str, Callable[[Call], Step | tuple[Step, ...]]] = {
+    **dict.fromkeys(("EXPAND_DIMS", "RESHAPE", "SQUEEZE"), lower_movement.renamed),
+    **dict.fromkeys(
+        (
+            "BATCH_TO_SPACE_ND",
+            "CONCATENATION",
+            "DEPTH_TO_SPACE",
+            "PACK",
+            "PAD",
+            "SLICE",
+            "SPACE_TO_BATCH_ND",
+            "SPACE_TO_DEPTH",
+            "SPLIT",
+            "STRIDED_SLICE",
+            "TRANSPOSE",
+            "UNPACK",
+        ),
+        lower_movement.moved,
+    ),
+    **dict.fromkeys(
+        (
+            "HARD_SWISH",
+            "LEAKY_RELU",
+            "LOGISTIC",
+            "QUANTIZE",
+            "RELU",
+            "RELU6",
+            "RELU_0_TO_1",
+            "RELU_N1_TO_1",
+            "TANH",
+        ),
+        lower_pointwise.table,
+    ),
+    **dict.fromkeys(
+        ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"),
+        lower_pointwise.comparison,
+    ),
+    **dict.fromkeys(("REDUCE_MAX", "REDUCE_MIN"), lower_reduction.extreme),
+    **dict.fromkeys(("ARG_MAX", "ARG_MIN"), lower_reduction.place_of_extreme),
+    "ADD": lower_pointwise.add,
+    "AVERAGE_POOL_2D": lower_windowed.average_pool_2d,
+    "CONV_2D": lower_windowed.conv_2d,
+    "DEPTHWISE_CONV_2D": lower_windowed.depthwise_conv_2d,
+    "FULLY_CONNECTED": lower_windowed.fully_connected,
+    "GATHER": lower_gather.gather,
+    "L2_NORMALIZATION": lower_rows.l2_normalization,
+    "LOG_SOFTMAX": lower_rows.log_softmax,
+    "MAXIMUM": lower_pointwise.maximum,
+    "MAX_POOL_2D": lower_windowed.max_pool_2d,
+    "MEAN": lower_reduction.mean,
+    "MINIMUM": lower_pointwise.minimum,
+    "MUL": lower_pointwise.mul,
+    "PADV2": lower_movement.padv2,
+    "PRELU": lower_pointwise.prelu,
+    "RESIZE_BILINEAR": lower_resize.resize_bilinear,
+    "RESIZE_NEAREST_NEIGHBOR": lower_movement.resize_nearest_neighbor,
+    "SHAPE": lower_movement.shape,
+    "SOFTMAX": lower_rows.softmax,
+    "SUB": lower_pointwise.sub,
+    "SUM": lower_reduction.reduce_sum,
+    "TRANSPOSE_CONV": lower_transposed.transpose_conv,
+}
+"""How an operator is lowered, by its name."""
+
+HARDWARE = frozenset(METHODS)
+"""Operators that the accelerator computes."""
+
+
+def lower(
+    graph: Graph, operator: Operator, config: AcceleratorConfig, reference: Reference
+) -> Lowered:
+    """Return an operator's lowered form.
+
+    Raises
+    ------
+    CompileError
+        If the hardware does not compute it, or cannot be proved to do so exactly; or if the
+        reference kernels would not compute it either.
+    """
+    if operator.name not in METHODS:
+        raise CompileError(f"the accelerator has no {operator.name}")
+    call = Call(graph, operator, config, reference)
+    try:
+        steps = METHODS[operator.name](call)
+    except (SpecError, InputError) as error:
+        raise CompileError(str(error)) from None
+    return Lowered(
+        steps=steps if isinstance(steps, tuple) else (steps,),
+        temporaries=call.temporaries,
+        searched=call.searched,
+    )

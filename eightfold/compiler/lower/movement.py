@@ -1,0 +1,146 @@
+"""Operators that copy bytes, as programs of the mover."""
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from eightfold.compiler.exact.channels import CompileError
+from eightfold.compiler.lower.call import Call
+from eightfold.compiler.lower.positions import FIRST, PositionCall, Source
+from eightfold.compiler.steps.alias import Alias
+from eightfold.compiler.steps.movement import Copy, Movement
+from eightfold.compiler.steps.pieces import affine_pieces
+from eightfold.compiler.steps.strided import copies, filled
+from eightfold.execute.runners import RUNNERS
+from eightfold.golden.resize import nearest_taps
+from eightfold.model import Tensor
+
+Steps = tuple[Alias | Movement, ...]
+
+SPREAD = 64
+"""Bytes that a fill with a computed byte is made of: the widest access."""
+
+
+def renamed(call: Call) -> Steps:
+    """Lower an operator whose result is its input under another shape.
+
+    An operand that is computed, such as this shape, can only say what the graph says already.
+    """
+    operands = [index for index in call.operator.inputs[1:] if index >= 0]
+    if all(call.graph.tensors[index].data is not None for index in operands):
+        return moved(call)
+    source, target = call.input(0), call.output
+    call.check_types(RUNNERS[call.operator.name].outputs, source, target)
+    if source.dtype != target.dtype or prod(source.shape) != prod(target.shape):
+        raise CompileError(f"{source} does not have the bytes of {target}")
+    return (_whole(source, target),)
+
+
+def moved(call: Call) -> Steps:
+    """Lower an operator whose every result consists of copies from its inputs, and of one code."""
+    positions = PositionCall(call.graph, call.operator, call.reference)
+    results = positions.results()
+    sources = list(positions.sources.values())
+    return tuple(
+        _picked(call, target, result, sources)
+        for target, result in zip(call.outputs, results, strict=True)
+    )
+
+
+def padv2(call: Call) -> Alias | Movement:
+    """Lower PADV2: what surrounds the input is one byte, which may be computed."""
+    positions = PositionCall(call.graph, call.operator, call.reference)
+    (result,) = positions.results()
+    source, value, target = positions.sources[0], call.input(2), call.output
+    if value.data is not None or result.size == source.size:
+        code = 0 if value.data is None else int(value.data.item())
+        around = result == positions.sources[2].first
+        return _picked(call, target, np.where(around, code, result), [source])
+    around = spread(value.index, target.index, result.size)
+    return Movement(target=target.index, copies=(*around, *_from(call, source, result)))
+
+
+def resize_nearest_neighbor(call: Call) -> Steps:
+    """Lower RESIZE_NEAREST_NEIGHBOR: rows and columns at once, or first rows, if that is shorter.
+
+    At once it takes a copy for each product of a piece of the rows and one of the columns.
+    """
+    positions = PositionCall(call.graph, call.operator, call.reference)
+    positions.results()  # checks the operator
+    source, target, options = call.input(0), call.output, call.operator.options
+    (n, height, width, depth), sizes = source.shape, target.shape[1:3]
+    rows, columns = (
+        nearest_taps(old, new, options["align_corners"], options["half_pixel_centers"])
+        for old, new in zip((height, width), sizes, strict=True)
+    )
+    pieces = [len(affine_pieces(np.stack([t, np.arange(len(t))], 1))) for t in (rows, columns)]
+    if prod(pieces) <= sum(pieces):
+        return moved(call)
+    between = (n, sizes[0], width, depth)
+    whole = np.arange(prod(source.shape)).reshape(source.shape)
+    middle = np.arange(prod(between)).reshape(between)
+    temporary = call.temporary(prod(between))
+    first = copies(whole[:, rows], source.index, source.shape, 1)
+    then = copies(middle[:, :, columns], temporary, between, 1)
+    return (
+        Movement(target=temporary, copies=tuple(first)),
+        Movement(target=target.index, copies=tuple(then)),
+    )
+
+
+def shape(call: Call) -> Movement:
+    """Lower SHAPE: a constant."""
+    sizes = call.golden(np.broadcast_to(np.int8(0), call.input(0).shape))
+    if sizes.shape != call.output.shape:
+        raise CompileError(f"{call.output} has the shape {call.output.shape}, not {sizes.shape}")
+    constant = call.temporary(sizes.nbytes, sizes.tobytes())
+    return Movement(target=call.output.index, copies=(Copy(constant, 0, 0, sizes.nbytes),))
+
+
+def spread(source: int, target: int, size: int) -> list[Copy]:
+    """Return copies of the one byte of ``source`` all over the ``size`` bytes of ``target``.
+
+    The byte, then copies of it, then copies of these.
+    """
+    block = min(size, SPREAD)
+    blocks, rest = divmod(size, block)
+    return [
+        Copy(source, 0, 0, 1),
+        *([Copy(target, 0, 1, 1, ((block - 1, 0, 1),))] if block > 1 else []),
+        *([Copy(target, 0, block, block, ((blocks - 1, 0, block),))] if blocks > 1 else []),
+        *([Copy(target, 0, blocks * block, rest)] if rest else []),
+    ]
+
+
+def _whole(source: Tensor, target: Tensor) -> Alias | Movement:
+    """Return what gives a tensor the bytes of another one."""
+    if source.data is None:
+        return Alias(source.index, target.index)
+    return Movement(target=target.index, copies=(Copy(source.index, 0, 0, source.data.nbytes),))
+
+
+def _picked(
+    call: Call, target: Tensor, result: np.ndarray, sources: Sequence[Source]
+) -> Alias | Movement:
+    """Return what gives ``target`` the elements of ``result``."""
+    for source in sources:
+        if np.array_equal(result.reshape(-1), source.first + np.arange(source.size)):
+            return _whole(call.graph.tensors[source.tensor], target)
+    found = [copy for source in sources for copy in _from(call, source, result)]
+    outside = result < FIRST
+    codes = np.unique(result[outside])
+    if codes.size:
+        (code,) = codes.tolist()
+        found = [*filled(np.atleast_1d(outside), code, call.config.vector), *found]
+    return Movement(target=target.index, copies=tuple(found))
+
+
+def _from(call: Call, source: Source, result: np.ndarray) -> list[Copy]:
+    """Return the copies of what a result has from one input."""
+    places = result - source.first
+    inside = (places >= 0) & (places < source.size)
+    if not inside.any():
+        return []
+    item = call.graph.tensors[source.tensor].dtype.itemsize
+    return copies(np.where(inside, places, -1), source.tensor, source.shape, item)

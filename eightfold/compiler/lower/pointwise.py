@@ -1,0 +1,186 @@
+"""Element by element: functions of one byte and of two; their tables and multipliers."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from eightfold.compiler.exact.channels import CompileError, pair
+from eightfold.compiler.lower.call import Call
+from eightfold.compiler.steps.elementwise import IDENTITY, Elementwise
+from eightfold.compiler.steps.pointwise import Pointwise
+from eightfold.execute import quantization_of
+from eightfold.golden.binary import broadcast, common_scales, multiplication_scale, rescaled_operand
+from eightfold.golden.comparison import compared_operand
+from eightfold.golden.fixed_point import quantize_multiplier, quantize_multiplier_smaller_than_one
+from eightfold.golden.rectifiers import prelu_scales
+from eightfold.golden.requantize import requantize
+from eightfold.isa import Combine
+
+EVERY_BYTE = np.arange(256, dtype=np.uint8).view(np.int8)
+"""The int8 codes in the order of a table's entries."""
+
+
+def table(call: Call) -> Pointwise:
+    """Lower a function of one byte: a table that the reference arithmetic fills."""
+    call.check_int8(0)
+    entries = call.golden(EVERY_BYTE)
+    return _pointwise(call, Elementwise(tables=(entries.astype(np.int32),)))
+
+
+def maximum(call: Call) -> Pointwise:
+    """Lower MAXIMUM: of the bytes as they are."""
+    call.check_int8(0, 1)
+    return _pointwise(call, Elementwise(combine=Combine.MAXIMUM))
+
+
+def minimum(call: Call) -> Pointwise:
+    """Lower MINIMUM: of the bytes as they are."""
+    call.check_int8(0, 1)
+    return _pointwise(call, Elementwise(combine=Combine.MINIMUM))
+
+
+def comparison(call: Call) -> Pointwise:
+    """Lower the six comparisons: EQUAL and NOT_EQUAL, or the difference, clamped to [0, 1].
+
+    Of integers, ``a > b`` is ``clamp(a - b, 0, 1)`` and ``a >= b`` is ``clamp(a - b + 1, 0, 1)``.
+    """
+    call.check_int8(0, 1, output=np.bool_)
+    name = call.operator.name
+    order = (1, 0) if name in ("LESS", "LESS_EQUAL") else (0, 1)
+    tables = tuple(
+        compared_operand(EVERY_BYTE, quantization_of(call.input(position))) for position in order
+    )
+    combine = {"EQUAL": Combine.EQUAL, "NOT_EQUAL": Combine.NOT_EQUAL}.get(name, Combine.SUBTRACT)
+    inclusive = name in ("GREATER_EQUAL", "LESS_EQUAL")
+    requantize = IDENTITY | {"bias": int(inclusive), "low": 0, "high": 1}
+    operation = Elementwise(combine=combine, tables=tables, requantize=requantize)
+    return _pointwise(call, operation, order)
+
+
+def add(call: Call) -> Pointwise:
+    """Lower ADD."""
+    return _sum(call, Combine.ADD)
+
+
+def sub(call: Call) -> Pointwise:
+    """Lower SUB."""
+    return _sum(call, Combine.SUBTRACT)
+
+
+def _sum(call: Call, combine: Combine) -> Pointwise:
+    """Lower ADD and SUB: both operands rescaled by tables, the sum by the requantizer."""
+    call.check_int8(0, 1)
+    quantizations = [quantization_of(t) for t in (call.input(0), call.input(1), call.output)]
+    subtract = combine == Combine.SUBTRACT
+    reference = call.reference if subtract else "litert"
+    a, b, output = quantizations
+    reals = common_scales(a, b, output, reference)
+    tables = tuple(
+        rescaled_operand(EVERY_BYTE, quantization, real)
+        for quantization, real in zip(quantizations, reals, strict=False)
+    )
+    requantize = _requantize(call, quantize_multiplier_smaller_than_one(reals[2]))
+    return _pointwise(call, Elementwise(combine=combine, tables=tables, requantize=requantize))
+
+
+def mul(call: Call) -> Pointwise:
+    """Lower MUL: differences to the zero points by tables, the product by the requantizer."""
+    call.check_int8(0, 1)
+    quantizations = [quantization_of(t) for t in (call.input(0), call.input(1), call.output)]
+    tables = tuple(EVERY_BYTE.astype(np.int64) - q.per_tensor()[1] for q in quantizations[:2])
+    a, b, output = (q.per_tensor()[0] for q in quantizations)
+    real = multiplication_scale(a, b, output, call.reference)
+    requantize = _requantize(call, quantize_multiplier(real))
+    operation = Elementwise(combine=Combine.MULTIPLY, tables=tables, requantize=requantize)
+    return _pointwise(call, operation)
+
+
+def prelu(call: Call) -> Pointwise | tuple[Pointwise, Pointwise]:
+    """Lower PRELU: RECTIFY where the two sides' multipliers allow it, else two operations.
+
+    RECTIFY multiplies the codes x below the zero point z by the differences of alpha; from z on it
+    takes what is looked up, the least number that the same multiplier takes to golden's result p.
+    A multiplier above 1 leaves results out; then there is one operation for each side:
+
+    ``n = clamp(round(min(x - z, 0) * (alpha - z_alpha) * slope) + z_out)``, then
+    ``clamp(t[x] + n)`` with ``t[x] = 0`` for x below z, and ``p - z_out`` with golden's result p
+    from z on, where it does not depend on alpha. Below z that is n, golden's result. From z on
+    the product is 0, which rounds to 0, so that n is z_out and the sum is p. Both are int8, so the
+    second clamp changes nothing.
+    """
+    call.check_int8(0, 1)
+    source, target = call.input(0), call.output
+    if source.shape != target.shape:
+        raise CompileError(f"{source} does not have the shape of {target}")
+    quantizations = call.quantizations()
+    zeros = [quantization.per_tensor()[1] for quantization in quantizations]
+    _, slope = prelu_scales(*quantizations, call.reference)
+    codes = EVERY_BYTE.astype(np.int64)
+    scaling = _requantize(call, quantize_multiplier(slope))
+    result = call.golden(EVERY_BYTE, np.zeros(1, np.int8)).astype(np.int64)
+    sources = least_sources(scaling, result)
+    below = codes < zeros[0]
+    if sources is not None:
+        tables = np.where(below, codes - zeros[0], sources), codes - zeros[1]
+        rectify = Elementwise(combine=Combine.RECTIFY, tables=tables, requantize=scaling)
+        return _pointwise(call, rectify)
+    negative = Elementwise(
+        combine=Combine.MULTIPLY,
+        tables=(np.minimum(codes - zeros[0], 0), codes - zeros[1]),
+        requantize=scaling,
+    )
+    positive = result - zeros[2]
+    both = Elementwise(combine=Combine.ADD, tables=(np.where(below, 0, positive),))
+    between = call.temporary(prod(target.shape))
+    return (
+        replace(_pointwise(call, negative), target=between),
+        replace(
+            _pointwise(call, both),
+            sources=(source.index, between),
+            shapes=(source.shape, target.shape),
+        ),
+    )
+
+
+def least_sources(parameters: dict[str, int], results: np.ndarray) -> np.ndarray | None:
+    """Return the least numbers from 0 on that ``parameters`` requantize to ``results``.
+
+    None if there are none for some, or if a left shift may wrap. Without one the results do not
+    decrease, so that halving finds the least one. Those below that of 0 do not matter: 0.
+    """
+    if parameters["left"]:
+        return None
+    low, high = np.full(results.shape, -1), np.full(results.shape, (1 << 31) - 1)
+    while np.any(high - low > 1):
+        middle = (low + high) // 2
+        reaches = requantize(middle, **parameters) >= results
+        low, high = np.where(reaches, low, middle), np.where(reaches, middle, high)
+    found = requantize(high, **parameters) == np.maximum(results, requantize(0, **parameters))
+    return high if found.all() else None
+
+
+def _requantize(call: Call, multiplier: Sequence[int | np.ndarray]) -> dict[str, int]:
+    """Return the result's requantization by a multiplier and its shift."""
+    mantissa, shift = (np.array([int(part)]) for part in multiplier)
+    fields = pair(mantissa, shift, 1)
+    if np.any(fields["right"] > 31):
+        raise CompileError(f"the right shift {int(fields['right'][0])} is above 31")
+    requantize = {name: int(values[0]) for name, values in fields.items()}
+    return requantize | {"bias": 0, **call.layer()}
+
+
+def _pointwise(call: Call, operation: Elementwise, order: Sequence[int] = (0, 1)) -> Pointwise:
+    """Return the operation on the inputs in this order, as many as it has operands."""
+    sources = [call.input(position) for position in order[: operation.operands]]
+    shape, _ = broadcast(*(np.broadcast_to(False, s.shape) for s in (sources[0], sources[-1])))
+    if shape.shape != call.output.shape:
+        raise CompileError(f"{call.output} has the shape {call.output.shape}, not {shape.shape}")
+    return Pointwise(
+        operation=operation,
+        sources=tuple(source.index for source in sources),
+        shapes=tuple(source.shape for source in sources),
+        target=call.output.index,
+        shape=call.output.shape,
+    )

@@ -1,0 +1,71 @@
+"""Kernel geometry along one axis of the input."""
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from eightfold.golden.windows import Window
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """One axis of a window; ``before`` is the padding in front of the ``size`` inputs."""
+
+    size: int
+    kernel: int = 1
+    stride: int = 1
+    dilation: int = 1
+    before: int = 0
+    outputs: int
+
+    @classmethod
+    def of(cls, window: Window, axis: int, size: int) -> "Axis":
+        """Return axis 0 (vertical) or 1 (horizontal) of ``window`` over ``size`` inputs."""
+        return cls(
+            size=size,
+            kernel=window.kernel[axis],
+            stride=window.stride[axis],
+            dilation=window.dilation[axis],
+            before=window.pads(axis, size)[0],
+            outputs=window.output_size(axis, size),
+        )
+
+    def start(self, output: int) -> int:
+        """Return the input coordinate of an output's first tap; may lie in the padding."""
+        return output * self.stride - self.before
+
+    def span(self, outputs: range) -> range:
+        """Return the inputs from the first to the last tap of ``outputs``, the padding included."""
+        last = self.start(outputs[-1]) + (self.kernel - 1) * self.dilation
+        return range(self.start(outputs[0]), last + 1)
+
+    def inputs(self, outputs: range) -> range:
+        """Return `span` without the padding; one input if nothing is left."""
+        span = self.span(outputs)
+        first = min(max(span.start, 0), self.size - 1)
+        return range(first, max(min(span.stop, self.size), first + 1))
+
+    def taps_inside(self, output: int) -> int:
+        """Return how many taps of an output lie inside the input."""
+        coordinates = (self.start(output) + k * self.dilation for k in range(self.kernel))
+        return sum(0 <= coordinate < self.size for coordinate in coordinates)
+
+    def some(self, taps: range) -> "Axis":
+        """Return the axis of a kernel that has only these taps of this one."""
+        return replace(self, kernel=len(taps), before=self.before - taps.start * self.dilation)
+
+    def widened(self, factor: int) -> "Axis":
+        """Return the axis of a kernel that covers ``factor`` neighbouring outputs at once."""
+        return replace(
+            self,
+            kernel=self.kernel + (factor - 1) * self.stride,
+            stride=self.stride * factor,
+            outputs=self.outputs // factor,
+        )
+
+
+def alike(outputs: range, key: Callable[[int], Hashable]) -> Iterator[range]:
+    """Yield the longest runs of neighbouring outputs with the same ``key``."""
+    for _, run in groupby(outputs, key):
+        members = list(run)
+        yield range(members[0], members[-1] + 1)

@@ -1,0 +1,260 @@
+"""RESIZE_BILINEAR: windows of two by two pixels, each weighted by a word of its own."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.compiler.emit.emitter import Emitter, Interval
+from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
+from eightfold.compiler.emit.tile import Tile
+from eightfold.compiler.steps.elementwise import IDENTITY, RUN
+from eightfold.compiler.steps.pieces import Piece, affine_pieces
+from eightfold.config import AcceleratorConfig
+from eightfold.golden.resize import COORDINATE_BITS
+from eightfold.isa import Combine, Operand, Reduce, Space
+
+_ONE = 1 << COORDINATE_BITS
+
+LOOPS = 3
+"""Loops over results that a command has."""
+
+REQUANTIZE = IDENTITY | {"multiplier": 1, "right": 2 * COORDINATE_BITS}
+"""The weights of both axes are 1024ths; ties are rounded away from zero."""
+
+
+@dataclass(frozen=True)
+class Taps:
+    """Of every output along an axis: the first tap, and the 1024ths of the one behind it.
+
+    0 is exact: the second tap is not read then.
+    """
+
+    first: NDArray[np.int64]
+    fraction: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, lower: NDArray, upper: NDArray, fraction: NDArray) -> "Taps":
+        """Return the taps of `eightfold.golden.resize.bilinear_taps`; at the ends both are the same
+        one."""
+        return cls(lower, np.where(lower == upper, 0, fraction))
+
+    def inputs(self, outputs: range) -> range:
+        """Return the inputs from the first to the last tap of ``outputs``."""
+        part = slice(outputs.start, outputs.stop)
+        last = self.first[part] + (self.fraction[part] > 0)
+        return range(int(self.first[part].min()), int(last.max()) + 1)
+
+    def pieces(self, outputs: range) -> Iterator[tuple[Piece, int]]:
+        """Yield pieces of (output, first tap), and the number of taps, 1 or 2."""
+        every = np.array(outputs)
+        for count in (1, 2):
+            some = every[(self.fraction[every] > 0) == (count == 2)]
+            if some.size:
+                for piece in affine_pieces(np.stack([some, self.first[some]], axis=1)):
+                    yield piece, count
+
+    def weights(self, piece: Piece, count: int) -> NDArray[np.int64]:
+        """Return the taps' weights, of shape (iterations of each loop, .., taps)."""
+        fraction = self.fraction[piece.rows[:, 0]]
+        weights = np.stack([_ONE - fraction, fraction][:count], axis=-1)
+        return weights.reshape(*(loop[0] for loop in piece.loops), count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patch:
+    """Outputs that one pair of pieces makes, and where their weights are."""
+
+    rows: Piece
+    columns: Piece
+    taps: tuple[int, int]
+    words: NDArray[np.int32]
+    steps: tuple[int, ...]
+    """Bytes between the weights along the loops of rows, of columns, and the window."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bilinear:
+    """``target``: each output between four inputs, of tensors (N, H, W, C)."""
+
+    source: int
+    target: int
+    source_shape: tuple[int, ...]
+    target_shape: tuple[int, ...]
+    rows: Taps
+    columns: Taps
+
+    @property
+    def uses(self) -> tuple[int, ...]:
+        """The tensors that must be reachable."""
+        return (self.source, self.target)
+
+    def patches(self, rows: range) -> list[Patch]:
+        """Return the patches of some output rows."""
+        found = []
+        for vertical, height in self.rows.pieces(rows):
+            for horizontal, width in self.columns.pieces(range(self.target_shape[2])):
+                y = self.rows.weights(vertical, height)
+                x = self.columns.weights(horizontal, width)
+                products = np.multiply.outer(y, x)
+                # Loops of rows, loops of columns, then the window's rows and columns.
+                products = np.moveaxis(products, y.ndim - 1, -2)
+                words, steps = _without_repetition(products)
+                patch = Patch(
+                    rows=vertical,
+                    columns=horizontal,
+                    taps=(height, width),
+                    words=words,
+                    steps=steps,
+                )
+                found.append(patch)
+        return found
+
+    def room(self, config: AcceleratorConfig) -> int:
+        """Return the room for weights if both tensors are in the scratchpad: of all, or of some."""
+        words = sum(patch.words.size for patch in self.patches(range(self.outputs)))
+        return min(fits([4 * words]), config.scratchpad // 4)
+
+    @property
+    def outputs(self) -> int:
+        """Output rows."""
+        return self.target_shape[1]
+
+    def emit(self, emitter: Emitter, staging: Staging) -> None:
+        """Emit all commands, some rows and channels at a time."""
+        height, depth = self._part(staging)
+        for image in range(self.source_shape[0]):
+            for rows in parts(range(self.outputs), height):
+                patches = self.patches(rows)
+                words = np.concatenate([patch.words for patch in patches])
+                for channels in parts(range(self.source_shape[3]), depth):
+                    self._emit_part(emitter, staging, image, rows, channels, patches, words)
+
+    def _part(self, staging: Staging) -> tuple[int, int]:
+        """Return the rows and channels of a part that fits."""
+        whole = self.source_shape[3]
+        channels = [size for size in halvings(whole) if size <= RUN]
+        choices = [*((h, channels[0]) for h in halvings(self.outputs)), *((1, c) for c in channels)]
+        for choice in choices:
+            limit = staging.room[1]
+            if choice not in ((self.outputs, whole), choices[-1]):
+                limit //= 2
+            if self._size(staging, *choice) <= limit:
+                return choice
+        raise NoRoomError
+
+    def _size(self, staging: Staging, height: int, depth: int) -> int:
+        """Return the room that the largest part takes."""
+        sizes = []
+        for rows in parts(range(self.outputs), height):
+            inputs = len(self.rows.inputs(rows)) * self.source_shape[2] * depth
+            each = [4 * sum(patch.words.size for patch in self.patches(rows))]
+            if staging.resident(self.source) is None:
+                each.append(inputs)
+            if staging.resident(self.target) is None:
+                each.append(len(rows) * self.target_shape[2] * depth)
+            sizes.append(fits(each))
+        return max(sizes)
+
+    def _emit_part(
+        self,
+        emitter: Emitter,
+        staging: Staging,
+        image: int,
+        rows: range,
+        channels: range,
+        patches: Sequence[Patch],
+        words: NDArray[np.int32],
+    ) -> None:
+        staging.begin(self._size(staging, len(rows), len(channels)))
+        inputs = (self.rows.inputs(rows), range(self.source_shape[2]), channels)
+        outputs = (rows, range(self.target_shape[2]), channels)
+        source = staging.load_tile(self.source, self.source_shape, image, inputs).slice(channels)
+        target = staging.result_tile(self.target, self.target_shape, image, outputs)
+        weights = staging.take(words.nbytes)
+        content = emitter.image.add(words.astype("<i4").tobytes())
+        emitter.move((Space.MODEL, content), (Space.SCRATCHPAD, weights), words.nbytes)
+        for patch in patches:
+            _emit_patch(emitter, patch, source, target, weights)
+            weights += 4 * patch.words.size
+        staging.store_tile(self.target, self.target_shape, image, target)
+
+
+def _without_repetition(products: NDArray[np.int64]) -> tuple[NDArray[np.int32], tuple[int, ...]]:
+    """Return the words, with axes along which nothing changes once, and the axes' steps."""
+    steps: list[int] = []
+    for axis in range(products.ndim):
+        first = np.take(products, [0], axis=axis)
+        if np.array_equal(products, np.broadcast_to(first, products.shape)):
+            products = first
+    size = 4
+    for count in reversed(products.shape):
+        steps.insert(0, size if count > 1 else 0)
+        size *= count
+    return products.reshape(-1).astype(np.int32), tuple(steps)
+
+
+def _emit_patch(emitter: Emitter, patch: Patch, source: Tile, target: Tile, weights: int) -> None:
+    """Emit the commands of a patch: loops beyond those of a command are unrolled."""
+    loops = [
+        (count, tap * source.row_pitch, output * target.row_pitch)
+        for count, (output, tap) in patch.rows.loops
+    ]
+    loops += [
+        (count, tap * source.pixel_pitch, output * target.pixel_pitch)
+        for count, (output, tap) in patch.columns.loops
+    ]
+    nest = [(*loop, step) for loop, step in zip(loops, patch.steps, strict=False)]
+    (row, row_tap), (column, column_tap) = patch.rows.first, patch.columns.first
+    start = (source.at(row_tap, column_tap), target.at(row, column), weights)
+    unrolled = nest[:-LOOPS] if len(nest) > LOOPS else []
+    for index in np.ndindex(*(count for count, *_ in unrolled)):
+        places = [
+            place + sum(i * loop[1 + which] for i, loop in zip(index, unrolled, strict=True))
+            for which, place in enumerate(start)
+        ]
+        _command(emitter, places, nest[len(unrolled) :], patch, source)
+
+
+def _command(
+    emitter: Emitter,
+    places: Sequence[int],
+    nest: Sequence[tuple[int, int, int, int]],
+    patch: Patch,
+    source: Tile,
+) -> None:
+    run, (height, width) = len(source.channels), patch.taps
+    fields = {
+        "combine": Combine.MULTIPLY.value,
+        "reduce": Reduce.SUM.value,
+        "operand_b": Operand.WORD.value,
+        "run": run,
+        "rows": 1,
+        "columns": 1,
+        "window1": height,
+        "window0": width,
+        "a_window1": source.row_pitch,
+        "a_window0": source.pixel_pitch,
+        "b_window1": patch.steps[-2],
+        "b_window0": patch.steps[-1],
+        **{f"count{i}": 1 for i in range(LOOPS)},
+        **dict(zip(("source_a", "target", "source_b"), places, strict=True)),
+        **{f"requantize.{name}": value for name, value in REQUANTIZE.items()},
+    }
+    names = ("count", "a_step", "target_step", "b_step")
+    for i, loop in enumerate(reversed(nest)):
+        fields |= {f"{name}{i}": value for name, value in zip(names, loop, strict=True)}
+    window = [(height, source.row_pitch), (width, source.pixel_pitch)]
+    reads = [
+        _interval(places[0], run, [*((count, a) for count, a, _, _ in nest), *window]),
+        _interval(places[2], 4 * patch.words.size, []),
+    ]
+    writes = _interval(places[1], run, [(count, step) for count, _, step, _ in nest])
+    emitter.vector(fields, reads, writes)
+
+
+def _interval(start: int, run: int, loops: Sequence[tuple[int, int]]) -> Interval:
+    reach = [(count - 1) * step for count, step in loops]
+    low = start + sum(step for step in reach if step < 0)
+    return Interval(Space.SCRATCHPAD, low, start + sum(step for step in reach if step > 0) + run)

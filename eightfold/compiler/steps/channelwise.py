@@ -1,0 +1,192 @@
+"""Depthwise convolution and pools: a result channel needs the input channel of the same number."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from eightfold.compiler.emit.emitter import Emitter
+from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
+from eightfold.compiler.emit.tile import Tile
+from eightfold.compiler.steps.axis import Axis, alike
+from eightfold.compiler.steps.dense import Channels
+from eightfold.compiler.steps.depthwise import Depthwise, emit_depthwise
+from eightfold.compiler.steps.elementwise import MaxPool, emit_max_pool
+from eightfold.compiler.steps.windowed import Part, Windowed
+from eightfold.config import AcceleratorConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummedByChannel(Windowed):
+    """What a depthwise kernel computes; a window that does not fit is summed up in slices."""
+
+    @abstractmethod
+    def kernel(self, output: tuple[int, int], channels: range) -> Depthwise:
+        """Return the kernel of an output (row, column) for some channels."""
+
+    def emit(self, emitter: Emitter, staging: Staging) -> None:
+        """Emit all commands; where one position's window does not fit, in slices of it."""
+        try:
+            super().emit(emitter, staging)
+        except NoRoomError:
+            self._emit_slices(emitter, staging)
+
+    def _emit_slices(self, emitter: Emitter, staging: Staging) -> None:
+        """Emit one position and group of lanes at a time."""
+        group = min(emitter.config.lanes, emitter.config.width)
+        _, height, width, depth = self.target_shape
+        for image in range(self.source_shape[0]):
+            for row in range(height):
+                for column in range(width):
+                    for channels in parts(range(depth), group):
+                        part = (range(row, row + 1), range(column, column + 1), channels)
+                        self._slices(emitter, staging, image, part)
+
+    def _slices(self, emitter: Emitter, staging: Staging, image: int, part: Part) -> None:
+        """Emit the slices of a window, whose result is kept beside the room of the inputs."""
+        inner, target = self.beside_result(emitter, staging, image, part)
+        kernel = self.kernel((part[0][0], part[1][0]), part[2])
+        taps = self._taps(part, inner.room[1])
+        for number, (rows, columns) in enumerate(taps):
+            piece = kernel.window(rows, columns)
+            needed = (piece.rows.inputs(part[0]), piece.columns.inputs(part[1]), part[2])
+            inner.begin(_bytes(needed))
+            source = inner.load_tile(self.source, self.source_shape, image, needed)
+            ends = (number == 0, number == len(taps) - 1)
+            emit_depthwise(emitter, piece, source.slice(part[2]), target, part[:2], ends)
+        staging.store_tile(self.target, self.target_shape, image, target)
+
+    def _taps(self, part: Part, room: int) -> list[tuple[range, range]]:
+        """Return kernel rows and columns of slices whose inputs fit half of the room."""
+        kernel = range(self.rows.kernel), range(self.columns.kernel)
+        sizes = [
+            *((height, len(kernel[1])) for height in halvings(len(kernel[0]))),
+            *((1, width) for width in halvings(len(kernel[1]))),
+        ]
+        for height, width in sizes:
+            rows, columns = self.rows.some(range(height)), self.columns.some(range(width))
+            spans = rows.span(range(1)), columns.span(range(1))
+            if _bytes((*spans, part[2])) <= room // 2:
+                return [(r, c) for r in parts(kernel[0], height) for c in parts(kernel[1], width)]
+        raise NoRoomError
+
+
+def _bytes(part: Part) -> int:
+    return fits([len(part[0]) * len(part[1]) * len(part[2])])
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepthwiseConvolution(SummedByChannel):
+    """DEPTHWISE_CONV_2D with as many outputs as inputs, int8 ``weights`` (kh, kw, channels)."""
+
+    weights: np.ndarray
+    parameters: Channels
+    fill: int
+
+    def kernel(self, output: tuple[int, int], channels: range) -> Depthwise:
+        """Return the kernel of some channels, the same for every output."""
+        kernel = Depthwise(
+            weights=self.weights,
+            parameters=self.parameters,
+            rows=self.rows,
+            columns=self.columns,
+            fill=self.fill,
+        )
+        return kernel.some(channels)
+
+    def emit_part(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> None:
+        """Emit the commands for a part."""
+        kernel = self.kernel((0, 0), part[2])
+        emit_depthwise(emitter, kernel, source.slice(part[2]), target, part[:2])
+
+
+@dataclass(frozen=True, kw_only=True)
+class SumPool(SummedByChannel):
+    """Sums of windows, requantized by ``parameters(count)``, the number of taps inside the input.
+
+    A depthwise convolution with weights of 1, in which padding counts 0.
+    """
+
+    parameters: dict[int, dict[str, int]]
+
+    def kernel(self, output: tuple[int, int], channels: range) -> Depthwise:
+        """Return a kernel of weights 1 with the parameters of one output."""
+        count = self.rows.taps_inside(output[0]) * self.columns.taps_inside(output[1])
+        return Depthwise(
+            weights=np.ones((self.rows.kernel, self.columns.kernel, len(channels)), np.int8),
+            parameters={n: np.full(len(channels), v) for n, v in self.parameters[count].items()},
+            rows=self.rows,
+            columns=self.columns,
+            fill=0,
+        )
+
+    def emit_part(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> None:
+        """Emit the commands for a part: one for each region with the same count."""
+        for rows in alike(part[0], self.rows.taps_inside):
+            for columns in alike(part[1], self.columns.taps_inside):
+                kernel = self.kernel((rows[0], columns[0]), part[2])
+                emit_depthwise(emitter, kernel, source.slice(part[2]), target, (rows, columns))
+
+
+def window_counts(rows: Axis, columns: Axis) -> set[int]:
+    """Return every number of taps inside the input that a window of a pool has."""
+    vertical = {rows.taps_inside(output) for output in range(rows.outputs)}
+    horizontal = {columns.taps_inside(output) for output in range(columns.outputs)}
+    return {v * h for v in vertical for h in horizontal}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaximumPool(Windowed):
+    """MAX_POOL_2D, clamped to [low, high]."""
+
+    low: int
+    high: int
+
+    def emit_part(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> None:
+        """Emit the command for a part."""
+        pool = MaxPool(rows=self.rows, columns=self.columns, low=self.low, high=self.high)
+        emit_max_pool(emitter, pool, source.slice(part[2]), target, part[:2])
+
+    def beats(self, config: AcceleratorConfig) -> int:
+        """Return how often the lanes take a part of a pixel, a cycle each."""
+        images, height, width, depth = self.target_shape
+        taps = self.rows.kernel * self.columns.kernel
+        return images * height * width * taps * -(-depth // config.vector_lanes)
+
+    def rows_first(self, between: int) -> "tuple[MaximumPool, MaximumPool]":
+        """Return pools of columns of pixels into ``between``, then of rows of these.
+
+        The first one has whole rows for pixels.
+        """
+        (images, height, width, depth), (_, outputs, *_) = self.source_shape, self.target_shape
+        first = replace(
+            self._first(between),
+            source_shape=(images, height, 1, width * depth),
+            target_shape=(images, outputs, 1, width * depth),
+            columns=Axis(size=1, outputs=1),
+        )
+        middle, rows = (images, outputs, width, depth), Axis(size=outputs, outputs=outputs)
+        return first, replace(self, source=between, source_shape=middle, rows=rows)
+
+    def columns_first(self, between: int) -> "tuple[MaximumPool, MaximumPool]":
+        """Return pools of rows of pixels into ``between``, then of columns of these.
+
+        The second one has whole rows for pixels.
+        """
+        (images, height, *_), (_, outputs, width, depth) = self.source_shape, self.target_shape
+        first = replace(
+            self._first(between),
+            target_shape=(images, height, width, depth),
+            rows=Axis(size=height, outputs=height),
+        )
+        second = replace(
+            self,
+            source=between,
+            source_shape=(images, height, 1, width * depth),
+            target_shape=(images, outputs, 1, width * depth),
+            columns=Axis(size=1, outputs=1),
+        )
+        return first, second
+
+    def _first(self, between: int) -> "MaximumPool":
+        return replace(self, target=between, low=-128, high=127)

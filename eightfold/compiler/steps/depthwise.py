@@ -1,0 +1,268 @@
+"""Depthwise windows on the matrix engine: a lane is a channel, the window slides along the rows.
+
+Every input vector passes once, row by row. The window's rows are the newest vector and those one
+and two lines back; its columns are the ones before. A kernel that does not fit the window is split
+into passes that add up in the partial sums.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from eightfold.compiler.emit.emitter import Emitter
+from eightfold.compiler.emit.tile import Tile
+from eightfold.compiler.steps.axis import Axis
+from eightfold.compiler.steps.dense import Channels, positions, target_fields
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import MIN_LINE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Depthwise:
+    """A depthwise kernel: ``weights`` int8 (kh, kw, channels), parameters, geometry.
+
+    ``fill`` is the byte that stands for padding.
+    """
+
+    weights: np.ndarray
+    parameters: Channels
+    rows: Axis
+    columns: Axis
+    fill: int
+
+    @property
+    def depth(self) -> int:
+        """Input and output channels."""
+        return self.weights.shape[2]
+
+    def window(self, rows: range, columns: range) -> "Depthwise":
+        """Return the kernel of some of its rows and columns, in their places."""
+        return replace(
+            self,
+            weights=self.weights[rows.start : rows.stop, columns.start : columns.stop],
+            rows=self.rows.some(rows),
+            columns=self.columns.some(columns),
+        )
+
+    def some(self, channels: range) -> "Depthwise":
+        """Return the kernel of some channels."""
+        part = slice(channels.start, channels.stop)
+        parameters = {name: values[part] for name, values in self.parameters.items()}
+        return replace(self, weights=self.weights[:, :, part], parameters=parameters)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scan:
+    """How the input streams past the window for some output rows and columns.
+
+    ``taps`` are kernel rows and columns per pass; ``skip`` left padding columns are not streamed,
+    because the end of the row before, also padding, stands for them; then ``skip`` vectors lead.
+    With a single row or column of taps only every ``stride``-th one is streamed.
+    """
+
+    kernel: Depthwise
+    outputs: tuple[range, range]
+    taps: tuple[int, int]
+    skip: int
+
+    @cached_property
+    def passes(self) -> tuple[int, int]:
+        """Passes over kernel rows and columns."""
+        y, x = self.kernel.rows, self.kernel.columns
+        return -(-y.kernel // self.taps[0]), -(-x.kernel // self.taps[1])
+
+    @cached_property
+    def reach(self) -> tuple[int, int]:
+        """Streamed rows and columns from the first to the last tap of an output."""
+        y, x = self.kernel.rows, self.kernel.columns
+        return (self.taps[0] - 1) * y.dilation, (self.taps[1] - 1) * x.dilation
+
+    @cached_property
+    def strides(self) -> tuple[int, int]:
+        """Streamed rows and columns from one output to the next; any, if there is one column."""
+        y, x = self.kernel.rows, self.kernel.columns
+        columns = x.stride if self.taps[1] > 1 else 1
+        return y.stride if self.taps[0] > 1 else 1, columns if len(self.outputs[1]) > 1 else 255
+
+    @cached_property
+    def size(self) -> tuple[int, int]:
+        """Rows, and vectors per row, that are streamed."""
+        rows = (len(self.outputs[0]) - 1) * self.strides[0] + self.reach[0] + 1
+        columns = (len(self.outputs[1]) - 1) * self.strides[1] + self.reach[1] + 1 - self.skip
+        if self.taps[0] > 1 and len(self.outputs[1]) == 1:  # one column may be followed by others
+            columns = max(columns, -(-MIN_LINE // self.kernel.rows.dilation))
+        if self.skip:
+            x = self.kernel.columns
+            first = x.start(self.outputs[1].start) + self.skip
+            columns = max(columns, x.size + self.skip - first)
+        return rows, columns
+
+    @cached_property
+    def line(self) -> int:
+        """Vectors between two rows of the window."""
+        return self.kernel.rows.dilation * self.size[1] if self.taps[0] > 1 else MIN_LINE
+
+    @property
+    def fires(self) -> int:
+        """Vectors of a row that complete an output; with ``skip`` there may be too many."""
+        return (self.size[1] - 1 - self.reach[1] + self.skip) // self.strides[1] + 1
+
+    def beats(self, lanes: int) -> int:
+        """Return the vectors of all passes of one channel group."""
+        one = self.skip + self.size[0] * self.size[1]
+        return self.passes[0] * self.passes[1] * max(one, lanes)
+
+
+def choose_scan(
+    config: AcceleratorConfig, kernel: Depthwise, outputs: tuple[range, range]
+) -> Scan | None:
+    """Return the scan with the fewest vectors; None if it needs more partial sums than there are.
+
+    One row of taps per pass needs no line, so a row too long for the lines takes more passes.
+    """
+    candidates: list[tuple[int, Scan]] = []
+    x = kernel.columns
+    left = max(0, -x.start(outputs[1].start))
+    for rows in range(1, min(kernel.rows.kernel, config.window_rows) + 1):
+        for columns in range(1, x.kernel + 1):
+            if (columns - 1) * x.dilation >= config.window_columns:
+                break
+            # With more padding than taps, as TPU-MLIR may have it, a row would begin by firing.
+            skips = columns >= x.kernel > 1 and left <= (columns - 1) * x.dilation
+            for skip in {0, left} if skips else {0}:
+                scan = Scan(kernel=kernel, outputs=outputs, taps=(rows, columns), skip=skip)
+                several = scan.passes != (1, 1)
+                count = len(outputs[0]) * len(outputs[1])
+                if (
+                    scan.fires == len(outputs[1])
+                    and MIN_LINE <= scan.line <= config.line_depth
+                    and not (several and count > config.psum_depth)
+                ):
+                    candidates.append((scan.beats(config.lanes), scan))
+    return min(candidates, key=lambda item: item[0])[1] if candidates else None
+
+
+def scans(
+    config: AcceleratorConfig, kernel: Depthwise, outputs: tuple[range, range]
+) -> Iterator[Scan]:
+    """Yield scans that cover ``outputs``."""
+    whole = choose_scan(config, kernel, outputs)
+    if whole is not None:
+        yield whole
+        return
+    for part in positions(outputs, config.psum_depth):
+        yield from scans(config, kernel, part)
+
+
+def emit_depthwise(
+    emitter: Emitter,
+    kernel: Depthwise,
+    source: Tile,
+    target: Tile,
+    outputs: tuple[range, range],
+    part: tuple[bool, bool] = (True, True),
+) -> None:
+    """Emit the commands for the output rows and columns ``outputs`` of one image.
+
+    ``part`` is (first, last): whether the sums start here, and whether they end here; if not both,
+    there is one position, and the channels fit one group.
+    """
+    config = emitter.config
+    group = min(config.lanes, config.width)
+    for scan in scans(config, kernel, outputs):
+        if group == config.lanes:
+            _emit_scan(emitter, scan, source, target, part)
+            continue
+        # Lanes without a byte of their own: a command for each group.
+        for first in range(0, kernel.depth, group):
+            local = range(first, min(first + group, kernel.depth))
+            piece = replace(scan, kernel=kernel.some(local))
+            channels = range(
+                source.channels.start + local.start, source.channels.start + local.stop
+            )
+            shift = channels.start - source.channels.start + target.channels.start
+            _emit_scan(
+                emitter,
+                piece,
+                source.slice(channels),
+                target.slice(range(shift, shift + len(channels))),
+                part,
+            )
+
+
+def _emit_scan(
+    emitter: Emitter, scan: Scan, source: Tile, target: Tile, part: tuple[bool, bool]
+) -> None:
+    config, kernel = emitter.config, scan.kernel
+    rows, columns = scan.outputs
+    emitter.weights(_buffers(config, scan))
+    if part[1]:
+        emitter.parameters(kernel.parameters)
+    fields = {
+        **_walk(scan, source),
+        "groups": -(-kernel.depth // config.lanes),
+        "last_lanes": (kernel.depth - 1) % config.lanes + 1,
+        "fill": kernel.fill,
+        "kc": 1,
+        "first": part[0],
+        "last": part[1],
+        "depthwise": 1,
+        "lead": scan.skip,
+        "line": scan.line,
+        "fire_y0": scan.reach[0],
+        "fire_x0": scan.reach[1] - scan.skip,
+        "fire_y_step": scan.strides[0],
+        "fire_x_step": scan.strides[1],
+        "group_step": config.lanes,
+        **target_fields(target, rows.start, columns.start, config.lanes),
+    }
+    reads = source.interval(kernel.rows.span(rows), beyond=config.vector)
+    emitter.matrix(fields, reads, target.interval(rows) if part[1] else None)
+
+
+def _walk(scan: Scan, source: Tile) -> dict[str, int]:
+    """Return the fields of the input's addresses: every streamed vector of every pass."""
+    y, x = scan.kernel.rows, scan.kernel.columns
+    row = y.start(scan.outputs[0].start)
+    column = x.start(scan.outputs[1].start) + scan.skip
+    row_step = 1 if scan.taps[0] > 1 else y.stride
+    column_step = 1 if scan.taps[1] > 1 else x.stride
+    return {
+        "ky": scan.passes[0],
+        "kx": scan.passes[1],
+        "y": scan.size[0],
+        "x": scan.size[1],
+        "base": source.at(row, source.columns.start),
+        "ky_step": scan.taps[0] * y.dilation * source.row_pitch,
+        "y_step": row_step * source.row_pitch,
+        "column0": (column - source.columns.start) * source.pixel_pitch,
+        "kx_step": scan.taps[1] * x.dilation * source.pixel_pitch,
+        "x_step": column_step * source.pixel_pitch,
+        "columns": len(source.columns) * source.pixel_pitch,
+        "row0": row - source.rows.start,
+        "rows": len(source.rows),
+        "ky_rows": scan.taps[0] * y.dilation,
+        "y_rows": row_step,
+    }
+
+
+def _buffers(config: AcceleratorConfig, scan: Scan) -> Iterator[np.ndarray]:
+    """Yield the weight buffers in the order of their passes: the newest vector has tap 0."""
+    kernel = scan.kernel
+    kh, kw, depth = kernel.weights.shape
+    (tap_rows, tap_columns), (ky, kx) = scan.taps, scan.passes
+    padded = np.zeros((ky * tap_rows, kx * tap_columns, depth), dtype=np.int8)
+    padded[:kh, :kw] = kernel.weights
+    for first in range(0, depth, config.lanes):
+        lanes = padded[:, :, first : first + config.lanes]
+        for y in range(0, ky * tap_rows, tap_rows):
+            for x in range(0, kx * tap_columns, tap_columns):
+                buffer = np.zeros((lanes.shape[2], config.width), dtype=np.int8)
+                for i in range(tap_rows):
+                    for j in range(tap_columns):
+                        segment = (tap_rows - 1 - i) * config.window_columns
+                        tap = segment + (tap_columns - 1 - j) * kernel.columns.dilation
+                        buffer[:, tap] = lanes[y + i, x + j]
+                yield buffer

@@ -1,0 +1,208 @@
+"""Element-wise operators and MAX_POOL_2D on the vector engine."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from eightfold.compiler.emit.emitter import Emitter, Interval
+from eightfold.compiler.emit.tile import Tile
+from eightfold.compiler.steps.axis import Axis
+from eightfold.isa import Combine, Operand, Reduce, Rounding, Space
+
+RUN = 1 << 15
+"""Longest run of a command, below the field's limit and a multiple of every vector."""
+
+IDENTITY = {
+    "bias": 0,
+    "left": 0,
+    "multiplier": 1 << 30,
+    "single": 1,
+    "right": 30,
+    "rounding": Rounding.HALF_AWAY.value,
+    "zero_point": 0,
+    "low": -128,
+    "high": 127,
+}
+"""Requantization that only clamps to int8."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Elementwise:
+    """``requantize(combine(table_a[a], table_b[b]))``; without a table the byte itself.
+
+    ``tables``: int32 (256,) each, by the byte read as unsigned; the operand b has one if the
+    operation takes it.
+    """
+
+    combine: Combine = Combine.A
+    tables: tuple[np.ndarray, ...] = ()
+    requantize: dict[str, int] = field(default_factory=lambda: dict(IDENTITY))
+
+    @property
+    def operands(self) -> int:
+        """One or two."""
+        return 1 if self.combine == Combine.A else 2
+
+
+def emit_elementwise(
+    emitter: Emitter,
+    operation: Elementwise,
+    sources: Sequence[int],
+    target: int,
+    shape: Sequence[int],
+    strides: Sequence[Sequence[int]],
+) -> None:
+    """Emit the commands for ``shape`` elements at scratchpad addresses.
+
+    ``strides``: for each operand, and the result last, the bytes from one element to the next along
+    each axis; 0 where an operand is broadcast. Adjacent axes that are contiguous everywhere count
+    as one.
+    """
+    axes = _collapsed(shape, strides)
+    _emit(emitter, operation, list(sources), target, axes)
+
+
+def _collapsed(
+    shape: Sequence[int], strides: Sequence[Sequence[int]]
+) -> list[tuple[int, tuple[int, ...]]]:
+    """Return (count, strides) per axis, with 1 dropped and what is contiguous joined."""
+    axes: list[tuple[int, tuple[int, ...]]] = []
+    for axis, count in enumerate(shape):
+        steps = tuple(stride[axis] for stride in strides)
+        if count == 1:
+            continue
+        if axes and axes[-1][1] == tuple(count * step for step in steps):
+            axes[-1] = (axes[-1][0] * count, steps)
+        else:
+            axes.append((count, steps))
+    return axes
+
+
+def _emit(
+    emitter: Emitter,
+    operation: Elementwise,
+    sources: list[int],
+    target: int,
+    axes: list[tuple[int, tuple[int, ...]]],
+) -> None:
+    """Split until three loops and a run are left; in a run an operand may be the same byte."""
+    unit = axes[-1][1] if axes else (1,) * (len(sources) + 1)
+    run = axes[-1][0] if axes and unit[-1] == 1 and set(unit) <= {0, 1} else 1
+    loops = axes[:-1] if run > 1 else axes
+    if run > RUN:
+        for start in range(0, run, RUN):
+            part = [*loops, (min(RUN, run - start), unit)]
+            moved = [source + start * step for source, step in zip(sources, unit, strict=False)]
+            _emit(emitter, operation, moved, target + start, part)
+        return
+    if len(loops) > 3 or any(count >= 1 << 16 for count, _ in loops):
+        (count, steps), *inner = axes
+        half = count // 2 if len(loops) <= 3 else 1
+        for first, size in ((0, half), (half, count - half)):
+            moved = [source + first * step for source, step in zip(sources, steps, strict=False)]
+            part = inner if size == 1 else [(size, steps), *inner]
+            if size:
+                _emit(emitter, operation, moved, target + first * steps[-1], part)
+        return
+    repeated = [run > 1 and step == 0 for step in unit[:-1]]
+    _command(emitter, operation, sources, target, loops, run, repeated)
+
+
+def _command(
+    emitter: Emitter,
+    operation: Elementwise,
+    sources: list[int],
+    target: int,
+    loops: list[tuple[int, tuple[int, ...]]],
+    run: int,
+    repeated: list[bool],
+) -> None:
+    fields = {
+        "combine": operation.combine.value,
+        "operand_b": (Operand.REPEAT if repeated[1:] == [True] else Operand.BYTES).value,
+        "repeat_a": int(repeated[0]),
+        "run": run,
+        "rows": 1,
+        "columns": 1,
+        "source_a": sources[0],
+        "source_b": sources[-1],
+        "target": target,
+        **{f"count{i}": 1 for i in range(3)},
+        **{f"window{i}": 1 for i in range(2)},
+        **operand_tables(emitter, operation.tables),
+        **{f"requantize.{name}": value for name, value in operation.requantize.items()},
+    }
+    for i, (count, steps) in enumerate(reversed(loops)):
+        fields |= {f"count{i}": count, f"a_step{i}": steps[0], f"target_step{i}": steps[-1]}
+        if operation.operands == 2:
+            fields[f"b_step{i}"] = steps[1]
+    reads = [
+        _interval(source, 1 if same else run, [(count, steps[i]) for count, steps in loops])
+        for i, (source, same) in enumerate(zip(sources, repeated, strict=True))
+    ]
+    writes = _interval(target, run, [(count, steps[-1]) for count, steps in loops])
+    emitter.vector(fields, reads, writes)
+
+
+def operand_tables(emitter: Emitter, tables: Sequence[np.ndarray]) -> dict[str, int]:
+    """Load the operands' tables, and return the fields that choose them."""
+    fields: dict[str, int] = {}
+    for side, entries in zip("ab", tables, strict=False):
+        number = emitter.table(entries)
+        fields |= {f"lookup_{side}": 1, f"table_{side}": number}
+    return fields
+
+
+def _interval(start: int, run: int, loops: list[tuple[int, int]]) -> Interval:
+    return Interval(
+        Space.SCRATCHPAD, start, start + run + sum((count - 1) * step for count, step in loops)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaxPool:
+    """The largest byte of each window, clamped to [low, high]."""
+
+    rows: Axis
+    columns: Axis
+    low: int
+    high: int
+
+
+def emit_max_pool(
+    emitter: Emitter, pool: MaxPool, source: Tile, target: Tile, outputs: tuple[range, range]
+) -> None:
+    """Emit the command for the output rows and columns ``outputs`` of one image."""
+    y, x = pool.rows, pool.columns
+    row, column = y.start(outputs[0].start), x.start(outputs[1].start)
+    fields = {
+        "reduce": Reduce.MAXIMUM.value,
+        "fill": -128,
+        "run": len(source.channels),
+        "count2": 1,
+        "count1": len(outputs[0]),
+        "count0": len(outputs[1]),
+        "window1": y.kernel,
+        "window0": x.kernel,
+        "source_a": source.at(row, column),
+        "a_step1": y.stride * source.row_pitch,
+        "a_step0": x.stride * source.pixel_pitch,
+        "a_window1": y.dilation * source.row_pitch,
+        "a_window0": x.dilation * source.pixel_pitch,
+        "target": target.at(outputs[0].start, outputs[1].start),
+        "target_step1": target.row_pitch,
+        "target_step0": target.pixel_pitch,
+        "row0": row - source.rows.start,
+        "rows": len(source.rows),
+        "row_step": y.stride,
+        "row_window": y.dilation,
+        "column0": column - source.columns.start,
+        "columns": len(source.columns),
+        "column_step": x.stride,
+        "column_window": x.dilation,
+    }
+    requantize = IDENTITY | {"low": pool.low, "high": pool.high}
+    fields |= {f"requantize.{name}": value for name, value in requantize.items()}
+    reads = source.interval(y.span(outputs[0]))
+    emitter.vector(fields, [reads], target.interval(outputs[0]))

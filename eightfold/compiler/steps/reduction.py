@@ -1,0 +1,273 @@
+"""Reductions over any axes: sums, extremes, and where they are, on the vector engine."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+
+from eightfold.compiler.emit.emitter import Emitter, Interval
+from eightfold.compiler.emit.memory import ALIGNMENT
+from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
+from eightfold.compiler.exact.channels import CompileError
+from eightfold.compiler.steps.elementwise import IDENTITY, RUN, operand_tables
+from eightfold.isa import Combine, Operand, Reduce, Rounding, Row, Space
+
+LONGEST = (1 << 16) - 1
+"""Iterations of a loop, elements of a run."""
+
+WINDOWS, LOOPS = 2, 3
+"""Loops of a window, and over results, that a command has."""
+
+_BYTES = np.arange(256, dtype=np.uint8).view(np.int8).astype(np.int64)
+
+ROWS = {Reduce.SUM: Row.SUM, Reduce.MAXIMUM: Row.MAXIMUM, Reduce.MINIMUM: Row.MINIMUM}
+"""What reduces a run as ``reduce`` does a window."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Adjacent axes that are all reduced or all kept."""
+
+    count: int
+    reduced: bool
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A group of a part: iterations, bytes from one to the next in source and result."""
+
+    count: int
+    reduced: bool
+    source: int
+    target: int
+
+
+def grouped(shape: Sequence[int], axes: Sequence[int]) -> tuple[Group, ...]:
+    """Return the groups of a shape, outermost first, without axes of 1."""
+    groups: list[Group] = []
+    for axis, count in enumerate(shape):
+        if count == 1:
+            continue
+        if groups and groups[-1].reduced == (axis in axes):
+            groups[-1] = replace(groups[-1], count=groups[-1].count * count)
+        else:
+            groups.append(Group(count, axis in axes))
+    return tuple(groups)
+
+
+def is_direct(groups: Sequence[Group]) -> bool:
+    """Return whether a command has as many loops over reduced groups as there are."""
+    in_rows = bool(groups) and groups[-1].reduced
+    return sum(group.reduced for group in groups) - in_rows <= WINDOWS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reduction:
+    """``target = requantize(reduce(source))`` over the groups that are reduced.
+
+    ``byte``: None for the value; 0 or 1 for a byte of the number of the first element that has the
+    extreme, along the one group that is reduced. ``requantize`` is of a sum.
+    """
+
+    source: int
+    target: int
+    groups: tuple[Group, ...]
+    reduce: Reduce
+    byte: int | None = None
+    requantize: Mapping[str, int] | None = None
+
+    def __post_init__(self) -> None:
+        assert is_direct(self.groups), "reduced groups are to be moved together before"
+        reduced = [Loop(group.count, True, 0, 0) for group in self.groups if group.reduced]
+        longest = max((loop.count for loop in reduced), default=1)
+        if self.byte is not None and longest > LONGEST:
+            raise CompileError(f"an axis of {longest} elements is longer than {LONGEST}")
+        loops = sum(len(_factored(loop)) for loop in reduced)
+        if loops > WINDOWS + (bool(self.groups) and self.groups[-1].reduced):
+            raise CompileError(f"{longest} elements are too many for one loop")
+
+    @property
+    def uses(self) -> tuple[int, ...]:
+        """The tensors that must be reachable."""
+        return (self.source, self.target)
+
+    def emit(self, emitter: Emitter, staging: Staging) -> None:
+        """Emit all commands."""
+        loops: list[Loop] = []
+        source = target = 1
+        for group in reversed(self.groups):
+            step = 0 if group.reduced else target
+            loops.insert(0, Loop(group.count, group.reduced, source, step))
+            source *= group.count
+            target *= 1 if group.reduced else group.count
+        self._emit(emitter, staging, loops, 0, 0, whole=True)
+
+    def _emit(
+        self,
+        emitter: Emitter,
+        staging: Staging,
+        loops: list[Loop],
+        source: int,
+        target: int,
+        whole: bool,
+    ) -> None:
+        """Emit a part of the result; halved along its first kept group until it fits."""
+        sizes = {
+            self.source: prod(loop.count for loop in loops),
+            self.target: prod(loop.count for loop in loops if not loop.reduced),
+        }
+        outside = [tensor for tensor in self.uses if staging.resident(tensor) is None]
+        room = fits([sizes[tensor] for tensor in outside])
+        if outside and room > staging.room[1] // (1 if whole else 2):
+            place = next(
+                (i for i, loop in enumerate(loops) if not loop.reduced and loop.count > 1), None
+            )
+            if place is None:
+                self._emit_in_parts(emitter, staging, loops, source, target)
+                return
+            loop = loops[place]
+            half = -(-loop.count // 2)
+            for start, count in ((0, half), (half, loop.count - half)):
+                part = [*loops[:place], replace(loop, count=count), *loops[place + 1 :]]
+                moved = source + start * loop.source, target + start * loop.target
+                self._emit(emitter, staging, part, *moved, whole=False)
+            return
+        staging.begin(room)
+        self._part(emitter, staging, loops, source, target)
+
+    def _emit_in_parts(
+        self, emitter: Emitter, staging: Staging, loops: list[Loop], source: int, target: int
+    ) -> None:
+        """Emit one result of a row, part by part: each goes on from the one before."""
+        if not loops[-1].reduced:
+            raise NoRoomError
+        for number, (start, part) in enumerate(_cut(loops, staging.room[1] // 2 - ALIGNMENT)):
+            staging.begin(fits([prod(loop.count for loop in part), 1]))
+            self._part(emitter, staging, part, source + start, target, resume=number > 0)
+
+    def _part(
+        self,
+        emitter: Emitter,
+        staging: Staging,
+        loops: list[Loop],
+        source: int,
+        target: int,
+        resume: bool = False,
+    ) -> None:
+        """Emit a part that fits: its bytes loaded, its commands, its result stored."""
+        local, source_steps = staging.load_block(
+            self.source, source, [(loop.count, loop.source) for loop in loops]
+        )
+        kept = [(loop.count, loop.target) for loop in loops if not loop.reduced]
+        result, target_steps = staging.result_block(self.target, target, kept)
+        steps = iter(target_steps)
+        moved = [
+            Loop(loop.count, loop.reduced, step, 0 if loop.reduced else next(steps))
+            for loop, step in zip(loops, source_steps, strict=True)
+        ]
+        self._commands(emitter, local, result, moved, resume)
+        staging.store_block(self.target, target, kept, result)
+
+    def _commands(
+        self, emitter: Emitter, source: int, target: int, loops: list[Loop], resume: bool
+    ) -> None:
+        """Emit the commands of a part at scratchpad addresses, each within the limits."""
+        loops = [loop for loop in loops if loop.count > 1]
+        inner = loops[-1] if loops and loops[-1].source == 1 else None
+        outer = [i for i, loop in enumerate(loops) if not loop.reduced and loop is not inner]
+        long = [i for i, loop in enumerate(loops) if not loop.reduced and loop.count > RUN]
+        if place := (outer[:1] if len(outer) > LOOPS else long[:1]):
+            loop, size = loops[place[0]], 1 if len(outer) > LOOPS else RUN
+            for start in range(0, loop.count, size):
+                part = list(loops)
+                part[place[0]] = replace(loop, count=min(size, loop.count - start))
+                moved = source + start * loop.source, target + start * loop.target
+                self._commands(emitter, *moved, part, resume)
+            return
+        windows = [part for loop in loops if loop.reduced for part in _factored(loop)]
+        in_rows = resume or (inner is not None and inner.reduced)
+        run = inner.count if inner else 1
+        windows = windows[:-1] if inner and in_rows else windows
+        kept = [loops[i] for i in outer]
+        fields = self._operation(emitter, in_rows) | {"run": run, "rows": 1, "columns": 1}
+        fields |= {"source_a": source, "target": target, "resume": int(resume)}
+        fields |= {f"count{i}": 1 for i in range(LOOPS)} | {f"window{i}": 1 for i in range(WINDOWS)}
+        for i, loop in enumerate(reversed(kept)):
+            fields |= {f"count{i}": loop.count, f"a_step{i}": loop.source}
+            fields |= {f"target_step{i}": loop.target}
+        for i, loop in enumerate(reversed(windows)):
+            fields |= {f"window{i}": loop.count, f"a_window{i}": loop.source}
+        reads = _interval(source, [(loop.count, loop.source) for loop in loops])
+        writes = _interval(target, [(loop.count, loop.target) for loop in loops])
+        emitter.vector(fields, [reads], writes)
+
+    def _operation(self, emitter: Emitter, in_rows: bool) -> dict[str, int]:
+        """Return the fields that say what becomes of the bytes."""
+        fields: dict[str, int] = {}
+        if in_rows:
+            fields["row"] = ROWS[self.reduce].value
+        else:
+            fields["reduce"] = self.reduce.value
+        if self.byte is not None and not in_rows:
+            # The number breaks ties: the smallest sum is that of the first element.
+            sign = -1 if self.reduce == Reduce.MAXIMUM else 1
+            fields |= {"combine": Combine.ADD.value, "operand_b": Operand.POSITION.value}
+            fields |= {"reduce": Reduce.MINIMUM.value}
+            fields |= operand_tables(emitter, [(sign * _BYTES) << 16])
+        requantize = self.requantize
+        if requantize is None:
+            as_it_is = self.byte is None and not in_rows
+            requantize = (
+                IDENTITY if as_it_is else extract_byte(2 if self.byte is None else self.byte)
+            )
+        return fields | {f"requantize.{name}": value for name, value in requantize.items()}
+
+
+def extract_byte(number: int) -> dict[str, int]:
+    """Return the requantization that passes byte ``number`` of 4 as it is."""
+    return IDENTITY | {
+        "left": 8 * (3 - number),
+        "multiplier": 1,
+        "right": 24,
+        "rounding": Rounding.DOWN.value,
+    }
+
+
+def _cut(loops: list[Loop], most: int) -> Iterator[tuple[int, list[Loop]]]:
+    """Yield parts of ``most`` bytes at most, with their offsets: halves, runs of whole vectors.
+
+    Raises
+    ------
+    NoRoomError
+        If a vector is more.
+    """
+    if prod(loop.count for loop in loops) <= most:
+        yield 0, loops
+        return
+    place = next(i for i, loop in enumerate(loops) if loop.count > 1)
+    loop, unit = loops[place], ALIGNMENT if place == len(loops) - 1 else 1
+    half = -(-loop.count // (2 * unit)) * unit
+    if half >= loop.count:
+        raise NoRoomError
+    for start, count in ((0, half), (half, loop.count - half)):
+        part = [*loops[:place], replace(loop, count=count), *loops[place + 1 :]]
+        for offset, piece in _cut(part, most):
+            yield start * loop.source + offset, piece
+
+
+def _factored(loop: Loop) -> list[Loop]:
+    """Return a reduced loop as one or two whose counts fit a command."""
+    if loop.count <= LONGEST:
+        return [loop]
+    size = next((n for n in range(LONGEST, 1, -1) if loop.count % n == 0), 1)
+    if loop.count // size > LONGEST:
+        raise CompileError(f"{loop.count} elements cannot be reduced in two loops")
+    outer = replace(loop, count=loop.count // size, source=loop.source * size)
+    return [outer, replace(loop, count=size)]
+
+
+def _interval(start: int, loops: Sequence[tuple[int, int]]) -> Interval:
+    return Interval(
+        Space.SCRATCHPAD, start, start + 1 + sum((count - 1) * step for count, step in loops)
+    )

@@ -1,0 +1,258 @@
+"""Networks of TPU-MLIR's forms: built form by form, compiled to one command stream.
+
+Tensors are int8. Those of rank 4 are NHWC, the layout of the accelerator; filters are TPU-MLIR's
+OIHW. Each form equals its function in `eightfold.golden.tpu_mlir.windows` or
+`eightfold.golden.tpu_mlir.elementwise`, which have formulas, parameters and their ranges.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eightfold.compiler.lower.lowering import Lowered
+from eightfold.compiler.network import CompileError, compile_operators
+from eightfold.compiler.partition import CompiledNetwork, Segment
+from eightfold.compiler.steps.elementwise import Elementwise
+from eightfold.compiler.steps.movement import Copy, Movement
+from eightfold.compiler.steps.strided import copies
+from eightfold.compiler.tpu_mlir import lower, windows
+from eightfold.compiler.tpu_mlir.step_list import Operand, Shape, StepList
+from eightfold.config import AcceleratorConfig
+from eightfold.errors import InputError
+from eightfold.golden.binary import broadcast
+from eightfold.golden.errors import SpecError
+from eightfold.golden.quantization import Quantization
+from eightfold.model import Graph, Operator, Tensor
+
+TEMPORARIES = 1 << 24
+"""Numbers of temporaries start here, and again this much higher for each form."""
+
+
+class TpuMlirNetwork:
+    """A network in the order in which its forms are called; each returns its result's number.
+
+    Parameters
+    ----------
+    config
+        The accelerator.
+
+    Raises
+    ------
+    InputError
+        From every form, if golden refuses its parameters, or they do not fit the tensors: the
+        form, and why. From `compile`, if a form's smallest part does not fit the scratchpad.
+    """
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        self._shapes: list[Shape] = []
+        self._inputs: list[int] = []
+        self._operators: list[Operator] = []
+        self._lowered: dict[int, Lowered] = {}
+
+    @property
+    def graph(self) -> Graph:
+        """The tensors and forms; results that no form reads are the outputs."""
+        kind = np.dtype(np.int8)
+        tensors = (Tensor(i, f"t{i}", s, kind, None, None) for i, s in enumerate(self._shapes))
+        read = {index for operator in self._operators for index in operator.inputs}
+        results = (operator.outputs[0] for operator in self._operators)
+        return Graph(
+            tensors=tuple(tensors),
+            operators=tuple(self._operators),
+            inputs=tuple(self._inputs),
+            outputs=tuple(index for index in results if index not in read),
+            description="TPU-MLIR",
+        )
+
+    def compile(self, *, keep: bool = False) -> CompiledNetwork:
+        """Return the command stream; with ``keep`` every result stays in the arena."""
+        graph = self.graph
+        if not graph.operators:
+            raise InputError("the network has no forms; add one before it is compiled")
+        wanted = {op.outputs[0] for op in graph.operators} if keep else set(graph.outputs)
+        try:
+            stream = compile_operators(graph, graph.operators, self._lowered, self.config, wanted)
+        except CompileError as error:
+            raise InputError(f"{error}; use a larger one") from None
+        segment = Segment(operators=graph.operators, compiled=stream)
+        return CompiledNetwork(segments=(segment,), reasons={})
+
+    def input(self, *shape: int) -> int:
+        """Add an input."""
+        if not shape or min(shape) < 1:
+            raise InputError(f"an input has the shape {shape}; give it sizes of at least 1")
+        self._inputs.append(self._tensor(shape))
+        return self._inputs[-1]
+
+    def convolution(
+        self,
+        x: int,
+        weights: NDArray[np.int8],
+        bias: ArrayLike | None,
+        fields: Mapping[str, Any],
+        **window: Any,
+    ) -> int:
+        """Add `eightfold.golden.tpu_mlir.windows.convolution`: a MATRIX, whatever the multipliers
+        are."""
+
+        def build(steps: StepList, source: Operand) -> Shape:
+            return windows.convolution(steps, self.config, source, weights, bias, fields, **window)
+
+        return self._add("Convolution", (x,), build)
+
+    def inner_product(
+        self, x: int, weights: NDArray[np.int8], bias: ArrayLike | None, fields: Mapping[str, Any]
+    ) -> int:
+        """Add `eightfold.golden.tpu_mlir.windows.inner_product`: a MATRIX."""
+        return self._add(
+            "InnerProduct",
+            (x,),
+            lambda steps, source: windows.inner_product(steps, source, weights, bias, fields),
+        )
+
+    def avg_pool(self, x: int, **options: Any) -> int:
+        """Add `eightfold.golden.tpu_mlir.windows.avg_pool`.
+
+        A depthwise MATRIX with equal weights, if a requantization is found that gives all results.
+        Else two, for the high and the low byte of each sum, and a function of two bytes; where the
+        sums do not fit two bytes several of these, added up.
+        """
+        return self._add(
+            "AvgPool", (x,), lambda steps, source: windows.avg_pool(steps, source, **options)
+        )
+
+    def add_symmetric(
+        self, a: int, b: int, *, multipliers: Sequence[int], rshift: int, rounding: str = "half_up"
+    ) -> int:
+        """Add `eightfold.golden.tpu_mlir.elementwise.add_symmetric`: a VECTOR with two tables."""
+
+        def build(steps: StepList, *operands: Operand) -> Shape:
+            sum_ = lower.add_symmetric(multipliers, rshift, rounding)
+            return steps.pointwise(sum_, operands, _common(*operands))[1]
+
+        return self._add("Add", (a, b), build)
+
+    def add_asymmetric(
+        self,
+        a: int,
+        b: int,
+        *,
+        a_quantization: Quantization,
+        b_quantization: Quantization,
+        output_quantization: Quantization,
+        rounding: str = "half_away",
+    ) -> int:
+        """Add `eightfold.golden.tpu_mlir.elementwise.add_asymmetric`: a function of two bytes.
+
+        One VECTOR where two int32 tables exist whose rounded sum is the float32 result for all
+        pairs of codes, as they do for most scales; else two more for every 15 rows of pairs where
+        the best ones are off by one.
+        """
+
+        def build(steps: StepList, *operands: Operand) -> Shape:
+            quantizations = a_quantization, b_quantization, output_quantization
+            function = lower.add_asymmetric(*quantizations, rounding)
+            return steps.two_bytes(function, operands[0], operands[1], _common(*operands))[1]
+
+        return self._add("Add", (a, b), build)
+
+    def leaky_relu(self, x: int, **options: Any) -> int:
+        """Add `eightfold.golden.tpu_mlir.elementwise.leaky_relu`: a VECTOR with a table."""
+        return self._add(
+            "LeakyReLU",
+            (x,),
+            lambda steps, source: steps.pointwise(
+                lower.leaky_relu(**options), (source,), source[1]
+            )[1],
+        )
+
+    def prelu(self, x: int, alpha: NDArray[np.int8], **options: Any) -> int:
+        """Add `eightfold.golden.tpu_mlir.elementwise.prelu`; the channels are the last axis here.
+
+        A VECTOR with RECTIFY, or a table if all channels have the same slope. Where no number is
+        shifted to each code from Z_x on, or with more than 256 different slopes: a product and a
+        sum for up to 255 slopes.
+        """
+        return self._add(
+            "PReLU", (x,), lambda steps, source: _prelu(steps, source, alpha, **options)
+        )
+
+    def pad(
+        self,
+        x: int,
+        paddings: ArrayLike,
+        value: float,
+        *,
+        input_zero_point: int,
+        output_quantization: Quantization,
+    ) -> int:
+        """Add `eightfold.golden.tpu_mlir.elementwise.pad`, pairs in the order of the accelerator's
+        axes.
+
+        MOVE: a fill and copies; before it a VECTOR with a table if Z_x is not Z_y.
+        """
+
+        def build(steps: StepList, source: Operand) -> Shape:
+            codes, fill = lower.pad(value, input_zero_point, output_quantization)
+            if not np.array_equal(codes, lower.EVERY_BYTE):
+                source = steps.pointwise(lower.table(codes), (source,), source[1])
+            return _pad(steps, source, np.asarray(paddings, dtype=np.int64), fill)
+
+        return self._add("Pad", (x,), build)
+
+    def _tensor(self, shape: Shape) -> int:
+        self._shapes.append(shape)
+        return len(self._shapes) - 1
+
+    def _add(self, name: str, tensors: Sequence[int], build: Callable[..., Shape]) -> int:
+        """Add a form: ``build`` adds its steps for the operands, and returns the result's shape."""
+        number = len(self._operators)
+        steps = StepList(TEMPORARIES * (number + 1))
+        try:
+            if unknown := [t for t in tensors if t not in range(len(self._shapes))]:
+                raise InputError(f"there is no tensor {unknown[0]}; use what a form returned")
+            shape = build(steps, *((tensor, self._shapes[tensor]) for tensor in tensors))
+        except (SpecError, CompileError, ValueError, InputError) as error:
+            raise InputError(f"form {number} {name}: {error}") from None
+        result = self._tensor(shape)
+        self._operators.append(Operator(number, name, tuple(tensors), (result,), {}))
+        self._lowered[number] = steps.lowered(result)
+        return result
+
+
+def _common(a: Operand, b: Operand) -> Shape:
+    """Return the shape that two operands broadcast to."""
+    return broadcast(*(np.broadcast_to(False, shape) for _, shape in (a, b)))[0].shape
+
+
+def _prelu(steps: StepList, source: Operand, alpha: NDArray[np.int8], **options: Any) -> Shape:
+    shape = source[1]
+    if len(shape) < 2:
+        raise InputError(f"the input has the shape {shape}; it needs two axes or more")
+    slopes = lower.prelu(alpha, channels=shape[-1], **options)
+    if isinstance(slopes, Elementwise):
+        return steps.pointwise(slopes, (source,), shape)[1]
+    result = source
+    for number, (operation, numbers) in enumerate(zip(slopes.products, slopes.bytes, strict=True)):
+        constant = steps.temporary(numbers.size, numbers.tobytes()), numbers.shape
+        product = steps.pointwise(operation, (source, constant), shape)
+        join = slopes.join if number else slopes.first
+        result = product if join is None else steps.pointwise(join, (result, product), shape)
+    return result[1]
+
+
+def _pad(steps: StepList, source: Operand, paddings: NDArray[np.int64], fill: int) -> Shape:
+    tensor, shape = source
+    if paddings.shape != (len(shape), 2) or np.any(paddings < 0):
+        raise InputError(f"paddings must be {len(shape)} pairs, none negative")
+    places = np.pad(np.arange(prod(shape)).reshape(shape), paddings, constant_values=-1)
+    whole = Copy(None, 0, 0, places.size, fill=fill)
+    around = [whole] if places.size > prod(shape) else []
+    inside = copies(places, tensor, shape, 1)
+    target = steps.temporary(places.size)
+    steps.steps.append(Movement(target=target, copies=(*around, *inside)))
+    return places.shape

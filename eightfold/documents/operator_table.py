@@ -1,0 +1,116 @@
+"""The rows as the Markdown table of ``docs/operators.md``.
+
+``python -m eightfold.documents.operator_table`` prints it, ``--write`` puts it between the
+document's markers.
+"""
+
+import argparse
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+
+import eightfold.golden
+from eightfold.execute import SUPPORTED
+from eightfold.markers import replace_between
+from eightfold.spec.operand import label
+from eightfold.spec.row import INT8_RANGE, SAME, Granularity, Row, Source, TensorRule
+from eightfold.spec.rows import ROWS, place_of
+
+PART = "operator table"
+DOCUMENT = Path("docs/operators.md")
+
+
+def operator_table() -> str:
+    """Return one Markdown row per row of the spec."""
+    functions = golden_functions()
+    lines = [
+        "| # | Operator | Inputs | Output | Restriction | Golden | Test |",
+        "|--:|---|---|---|---|---|---|",
+    ]
+    for row in ROWS:
+        name = f"{row.name} ({row.remark})" if row.remark else row.name
+        cells = (
+            f"{place_of(row)}",
+            name,
+            _operands(row.inputs, row.variadic),
+            _operands(row.outputs, False),
+            _restrictions(row),
+            functions.get(row.name, "not yet"),
+            f"`-k [{row.name}-`" if row.name in SUPPORTED else "",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def golden_functions() -> dict[str, str]:
+    """Return the golden function of each operator that golden computes, as a Markdown link.
+
+    A function that carries the operator's name in lower case; where one function serves several
+    operators, the entry says only that they are computed.
+    """
+    found = {}
+    for info in pkgutil.iter_modules(eightfold.golden.__path__):
+        if info.name.startswith("tpu_mlir"):  # another spec's operators of the same names
+            continue
+        module = importlib.import_module(f"eightfold.golden.{info.name}")
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            if function.__module__ == module.__name__:
+                found[name.upper()] = f"[`{module.__name__}.{name}`](../golden/{info.name}.py)"
+    return {name: found.get(name, "computed") for name in SUPPORTED}
+
+
+def document_with_table(text: str) -> str:
+    """Return a document's text with the table between its markers.
+
+    Raises
+    ------
+    ValueError
+        If the markers are missing.
+    """
+    return replace_between(text, PART, operator_table())
+
+
+def _operands(rules: tuple[TensorRule, ...], variadic: bool) -> str:
+    if variadic:
+        return f"{_words(rules[0])} ..."
+    return "; ".join(_words(rule) for rule in rules)
+
+
+def _words(rule: TensorRule) -> str:
+    words = [label("", rule).strip(" ()").lower(), " or ".join(rule.dtypes)]
+    if rule.quantized and rule.dtypes == ("int8",) and rule.range and rule.range != INT8_RANGE:
+        words.append(f"[{rule.range[0]}, {rule.range[1]}]")
+    if rule.granularity is Granularity.PER_AXIS:
+        words.append(rule.granularity + (f" (dim = {rule.axis})" if rule.axis is not None else ""))
+    text = " ".join(filter(None, words))
+    if rule.source is Source.KERNELS:
+        text = f"*{text}*"
+    return f"[{text}]" if rule.optional and rule.source is Source.KERNELS else text
+
+
+def _restrictions(row: Row) -> str:
+    found = [SAME] if row.same else []
+    for side, rules in (("input", row.inputs), ("output", row.outputs)):
+        for rule in rules:
+            if rule.restriction is not None:
+                place = str(rule.role).lower() or side
+                found.append(f"{place}: `{rule.restriction}`")
+    return "; ".join(found)
+
+
+def main() -> None:
+    """Print the table, or write it into the document."""
+    parser = argparse.ArgumentParser(description="The operator table of docs/operators.md.")
+    parser.add_argument(
+        "--write", nargs="?", const=DOCUMENT, type=Path, metavar="FILE", help=f"{DOCUMENT}"
+    )
+    path = parser.parse_args().write
+    if path is None:
+        print(operator_table(), end="")
+        return
+    path.write_text(document_with_table(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Cycles per operator without simulation.
+
+A simulation of events at the level of commands, bursts and passes instead of cycles. Each unit of
+the hardware is a process (`eightfold.estimate.clock`) that takes the commands in their
+order when their tokens are there, and says when each is done:
+
+- `estimate_sequencer`: the command stream, the queues in front of the engines, the tokens;
+- `estimate_memory`: bursts on the port that commands, weights, parameters and mover share;
+- `estimate_constants`: weight buffers and parameter banks, fetched ahead of their use;
+- `estimate_matrix`: passes, of ``max(vectors, words of the next buffer)`` cycles at least;
+- `estimate_moves`: runs cut into beats; `estimate_vector`: chunks of elements.
+
+The hardware's latencies are in `estimate_timing`. Nothing depends on the values of tensors: of a
+GATHER, each index is taken for one more than the one before.
+"""
+
+from eightfold.compiler.network import Compiled
+from eightfold.compiler.partition import CompiledNetwork
+from eightfold.estimate import timing
+from eightfold.estimate.clock import Clock
+from eightfold.estimate.constants import ParameterBanks, WeightBuffers
+from eightfold.estimate.matrix import Matrix
+from eightfold.estimate.memory import Memory
+from eightfold.estimate.moves import Mover
+from eightfold.estimate.sequencer import Sequencer
+from eightfold.estimate.vector import Vector
+from eightfold.isa import Opcode
+
+
+def estimate_network(network: CompiledNetwork) -> dict[int, int]:
+    """Return the estimated cycles of every operator that the accelerator computes, by index.
+
+    An operator's cycles are those from the end of the operator before to the end of its own last
+    command; the last one of a stream ends with the run. Operators without commands have 0. The sum
+    is the time from doorbell to done, over all streams. Memory delivers a beat per cycle, 20 cycles
+    after it was asked, and does not stall.
+    """
+    cycles: dict[int, int] = {}
+    for segment in network.segments:
+        if segment.compiled is not None:
+            cycles |= estimate_operators(segment.compiled)
+    return cycles
+
+
+def estimate_operators(compiled: Compiled) -> dict[int, int]:
+    """Return the estimated cycles of a stream's operators, by index."""
+    done, end = estimate_commands(compiled)
+    ends = dict.fromkeys(compiled.operators, 0)
+    for index, cycle in done.items():
+        operator = compiled.issued[index].operator
+        ends[operator] = max(ends[operator], cycle)
+    ends[compiled.operators[-1]] = end
+    cycles, before = {}, 0
+    for operator in compiled.operators:
+        until = max(before, ends[operator])
+        cycles[operator], before = until - before, until
+    return cycles
+
+
+def estimate_commands(compiled: Compiled) -> tuple[dict[int, int], int]:
+    """Return when each command of an engine is done, by index, and when the run ends.
+
+    In cycles from the doorbell on.
+    """
+    clock, memory, config = Clock(), Memory(), compiled.config
+    sequencer = Sequencer(clock, config, compiled.issued)
+    weights = WeightBuffers(clock, config, memory.read)
+    parameters = ParameterBanks(clock, config, memory.read)
+    finish = sequencer.finish
+    matrix = Matrix(clock, config, (weights, parameters), memory.scratchpad, finish)
+    units = {
+        (Opcode.MOVE, Opcode.GATHER): Mover(clock, config, memory, finish),
+        (Opcode.MATRIX,): matrix,
+        (Opcode.VECTOR,): Vector(clock, config, memory.scratchpad, finish),
+        (Opcode.WEIGHTS,): weights,
+        (Opcode.PARAMETERS,): parameters,
+    }
+    sequencer.begin(memory.read, units)
+    clock.run()
+    engines = sum(command.engine is not None for command in compiled.issued)
+    assert len(sequencer.done) == engines, "a command was never done"
+    return sequencer.done, max([sequencer.end, *sequencer.done.values()]) + timing.END

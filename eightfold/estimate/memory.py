@@ -1,0 +1,185 @@
+"""Cycles of the memory ports, of what fetches ahead, and of the scratchpad's ports."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from eightfold.estimate import timing
+from eightfold.estimate.clock import Change, Clock, Process
+
+
+class ReadPort:
+    """eightfold.hw.memory.reader, and memory: bursts in the order of their requests, a beat per
+    cycle."""
+
+    def __init__(self) -> None:
+        self._granted = self._free = 0
+        self._ends: deque[int] = deque([0] * timing.READS, timing.READS)
+
+    def request(self, cycle: int, beats: int) -> tuple[int, int]:
+        """Return when a burst that is asked for in ``cycle`` is granted, and its first beat's."""
+        granted = max(cycle, self._granted + 1, self._ends[0])
+        first = max(granted + timing.READ, self._free)
+        self._granted, self._free = granted, first + beats
+        self._ends.append(self._free)
+        return granted, first
+
+
+class WritePort:
+    """eightfold.hw.memory.writer, and memory: bursts in order, each when all of its beats are
+    there."""
+
+    def __init__(self) -> None:
+        self._stored = 0
+        self._answers: deque[int] = deque([0] * timing.WRITES, timing.WRITES)
+        self._waiting: deque[tuple[int, int]] = deque()  # beats, cycle in which they have left
+        self._beats = self._sent = 0
+
+    def room(self, beats: int) -> int:
+        """Return the cycle from which on there is a place for so many beats."""
+        cycle = 0
+        while self._beats + beats > timing.WRITE_BEATS and self._waiting:
+            left, cycle = self._waiting.popleft()
+            self._beats -= left
+        return cycle
+
+    def write(self, cycle: int, beats: int) -> int:
+        """Return when a burst is answered whose last beat comes in ``cycle``."""
+        begun = max(cycle + timing.WRITE_BEGIN, self._answers[0])
+        self._sent = max(begun, self._sent) + beats
+        self._waiting.append((beats, self._sent))
+        self._beats += beats
+        self._stored = max(begun + timing.MEMORY, self._stored) + beats
+        self._answers.append(self._stored - 1 + timing.WRITE_ANSWER)
+        return self._answers[-1]
+
+
+@dataclass
+class Burst:
+    """Units of a burst that was asked for, by number, and when its first beat comes."""
+
+    start: int
+    stop: int
+    first: int
+
+
+class Fetch:
+    """eightfold.hw.memory.linear_fetch and eightfold.hw.blocks.gearbox: runs of beats, fetched
+    ahead, taken as units of a beat.
+
+    Attributes
+    ----------
+    idle
+        No run is left to ask for; ``changed`` tells.
+    """
+
+    def __init__(self, clock: Clock, port: ReadPort, depth: int, units: int) -> None:
+        self.clock, self.port, self.units = clock, port, units
+        self.idle, self.changed = True, Change(clock)
+        self._room, self._more, self._freed = depth, Change(clock), Change(clock)
+        self._bursts: deque[Burst] = deque()
+        self._asked = self._taken = self._held = 0
+
+    def begin(self, cycle: int, beat: int, units: int) -> None:
+        """Take a run in ``cycle``: its first beat's number in memory, and units."""
+        self.idle = False
+        self.clock.start(self._ask(cycle, beat, units), cycle)
+
+    def _ask(self, cycle: int, beat: int, units: int) -> Process[None]:
+        while units:
+            yield cycle + timing.REQUEST
+            beats = min(-(-units // self.units), timing.BURST - beat % timing.BURST)
+            while self._room < beats:
+                yield self._freed
+            cycle, first = self.port.request(self.clock.now, beats)
+            taken = min(units, beats * self.units)
+            self._bursts.append(Burst(self._asked, self._asked + taken, first))
+            self._asked += taken
+            self._room -= beats
+            beat, units = beat + beats, units - taken
+            self._more.tell()
+        yield cycle + 1
+        self.idle = True
+        self.changed.tell()
+
+    def available(self) -> Process[int]:
+        """Return how many units can be taken as one part: those of the oldest burst."""
+        while not self._bursts:
+            yield self._more
+        return self._bursts[0].stop - self._taken
+
+    def take(self, count: int, cycle: int) -> Process[int]:
+        """Take units, one per cycle; return the last one's cycle, from memory's ``valid`` on.
+
+        ``cycle`` is that of the unit before. Their places are free with `release`.
+        """
+        while count:
+            part = min(count, (yield from self.available()))
+            burst = self._bursts[0]
+            place = self._taken - burst.start
+            cycle = max(
+                cycle + part,
+                burst.first + place // self.units + part - 1,
+                burst.first + (place + part - 1) // self.units,
+            )
+            self._taken += part
+            count -= part
+            if self._taken == burst.stop:
+                self._bursts.popleft()
+            # The beats that are left for good.
+            done = -(-(place + part) // self.units) if self._taken == burst.stop else 0
+            self._held += (done or (place + part) // self.units) - place // self.units
+        return cycle
+
+    def release(self) -> None:
+        """Free the places of the beats that were taken as a whole."""
+        if self._held:
+            self._room += self._held
+            self._held = 0
+            self._freed.tell()
+
+
+class Flow:
+    """Accesses of one kind to the scratchpad, told when they begin, part by part."""
+
+    def __init__(self) -> None:
+        self._before = self._start = self._count = 0
+        self._cycles = 1
+
+    def add(self, start: int, cycles: int, count: int) -> None:
+        """Add accesses, spread evenly over the cycles behind ``start``."""
+        self._before += self._count
+        self._start, self._cycles, self._count = start, max(1, cycles), count
+
+    def until(self, cycle: int) -> int:
+        """Return how many there were up to a cycle, at most the current one."""
+        part = min(self._cycles, max(0, cycle - self._start))
+        return self._before + self._count * part // self._cycles
+
+
+@dataclass
+class Traffic:
+    """Accesses to the scratchpad of those who go before the matrix engine."""
+
+    index_reads: Flow = field(default_factory=Flow)
+    mover_reads: Flow = field(default_factory=Flow)
+    mover_writes: Flow = field(default_factory=Flow)
+    vector_reads: Flow = field(default_factory=Flow)
+    vector_writes: Flow = field(default_factory=Flow)
+
+    def reads(self, cycle: int) -> int:
+        """Return the reads up to a cycle."""
+        flows = self.index_reads, self.mover_reads, self.vector_reads
+        return sum(flow.until(cycle) for flow in flows)
+
+    def writes(self, cycle: int) -> int:
+        """Return the writes up to a cycle."""
+        return self.mover_writes.until(cycle) + self.vector_writes.until(cycle)
+
+
+@dataclass
+class Memory:
+    """What the engines share."""
+
+    read: ReadPort = field(default_factory=ReadPort)
+    write: WritePort = field(default_factory=WritePort)
+    scratchpad: Traffic = field(default_factory=Traffic)

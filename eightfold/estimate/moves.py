@@ -1,0 +1,252 @@
+"""Cycles of the mover: runs, cut into units, asked for, and written."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from eightfold.compiler.emit.emitter import Issued
+from eightfold.config import AcceleratorConfig
+from eightfold.estimate import timing
+from eightfold.estimate.clock import Change, Clock, Process
+from eightfold.estimate.memory import Memory
+from eightfold.isa import Space
+from eightfold.isa import definition as isa
+
+MEMORY = (Space.MODEL.value, Space.ARENA.value)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Units that are handled together: of a run, at most a burst.
+
+    ``arrives``: cycle in which the first unit's bytes are there, for memory only if that is known;
+    ``last``: of its command.
+    """
+
+    index: int
+    target: Space
+    units: int
+    writes: int  # cycles
+    arrives: int
+    from_memory: bool
+    last: bool
+
+
+class Move:
+    """A command as the mover sees it: runs of units, which memory has at multiples of its port.
+
+    The first index of a GATHER counts as 0, each one behind it as one more, modulo its limit.
+    """
+
+    def __init__(self, index: int, command: Issued, config: AcceleratorConfig, taken: int) -> None:
+        f = command.fields
+        self.index, self.taken = index, taken
+        self.source, self.target = Space(f["source_space"]), Space(f["target_space"])
+        self.from_memory, self.to_memory = f["source_space"] in MEMORY, f["target_space"] in MEMORY
+        self.from_scratchpad = self.source == Space.SCRATCHPAD
+        memory = self.from_memory or self.to_memory
+        self.unit = config.port if memory else config.vector
+        side = "target" if self.to_memory else "source"
+        self._start, self._run = f.get(side, 0) if memory else 0, f["run"]
+        self._counts = [f.get(f"count{i}", 1) for i in reversed(range(4))]
+        self._strides = [f.get(f"{side}_stride{i}", 0) if memory else 0 for i in reversed(range(4))]
+        self.gathers = command.command is isa.GATHER
+        self._limit, self._step = 1, 0
+        if self.gathers and self.from_memory:
+            self._limit, self._step = max(1, f["limit"]), f["step"]
+        self._fields, self._vector = f, config.vector
+
+    def runs(self) -> Iterator[list[tuple[int, int]]]:
+        """Yield each run's pieces: units, and the bytes in them."""
+        for number, place in enumerate(product(*map(range, self._counts))):
+            strides = zip(place, self._strides, strict=True)
+            start = self._start + sum(i * stride for i, stride in strides)
+            start += number % self._limit * self._step
+            yield list(self._pieces(start, start + self._run))
+
+    def index_reads(self) -> Iterator[int]:
+        """Yield the scratchpad's reads for each run's index, if it has one: of a window, or none.
+
+        See `eightfold.hw.mover.indices.Indices`.
+        """
+        f, before = self._fields, None
+        size, window = 1 << f.get("index_size", 0), max(timing.GATHER_WINDOW, self._vector)
+        strides = [f.get(f"index_stride{i}", 0) for i in reversed(range(4))]
+        for place in product(*map(range, self._counts)):
+            distance = sum(i * stride for i, stride in zip(place, strides, strict=True))
+            start = distance if distance % size else distance // window * window
+            yield window // self._vector if start != before else 0
+            before = start
+
+    def _pieces(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        burst = timing.BURST * self.unit
+        while start < stop:
+            end = min(stop, (start // burst + 1) * burst)
+            yield -(-end // self.unit) - start // self.unit, end - start
+            start = end
+
+
+class Mover:
+    """eightfold.hw.mover.engine: units are asked for in order, one per cycle, and written behind
+    that."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        config: AcceleratorConfig,
+        memory: Memory,
+        finish: Callable[[int], None],
+    ) -> None:
+        self.clock, self.config, self.memory, self.finish = clock, config, memory, finish
+        self._move: Move | None = None
+        self._free = 0  # a command may be taken
+        self._pieces: deque[Piece] = deque()
+        self._changed, self._written = Change(clock), Change(clock)
+        self._cut, self._granted = Change(clock), Change(clock)
+        self._beats = self._units = 0  # on their way
+        self._requests: deque[tuple[int, int]] = deque()
+        self._arrivals: deque[int] = deque()  # of bursts
+        self._writes = self._done = 0
+        self._runs: deque[tuple[Move, int, list[tuple[int, int]], int, bool]] = deque()
+        self._sent, self._loaded, self._left = Change(clock), Change(clock), 0
+        clock.start(self._walk())
+        clock.start(self._ask())
+        clock.start(self._request())
+        clock.start(self._write())
+
+    def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
+        """Take a MOVE or GATHER command."""
+        while self._move:
+            yield self._changed
+        taken = max(cycle, self._free)
+        self._move = Move(index, command, self.config, taken)
+        self._changed.tell()
+        return taken
+
+    def _walk(self) -> Process[None]:
+        """Send out the runs of commands, as far as their queue has room."""
+        while True:
+            while not self._move:
+                yield self._changed
+            move = self._move
+            begin = timing.GATHER_OFFSET if move.gathers else timing.MOVE_RUN - 1
+            step, runs = move.taken + begin, list(move.runs())
+            reads = list(move.index_reads()) if move.gathers else [0] * len(runs)
+            meanwhile = [*reads[timing.GATHER_AHEAD :], *[0] * len(runs)]
+            for number, pieces in enumerate(runs):
+                while len(self._runs) >= timing.MOVE_RUNS:
+                    yield self._loaded
+                step = max(step + max(1, reads[number]), self._left)
+                last = number == len(runs) - 1
+                self._runs.append((move, step, pieces, meanwhile[number], last))
+                self._sent.tell()
+            self._move, self._free = None, step + timing.MOVE_COMMAND
+            self._changed.tell()
+
+    def _ask(self) -> Process[None]:
+        """Cut runs into units, and ask for their bytes."""
+        cycle = 0  # of the last unit
+        while True:
+            while not self._runs:
+                yield self._sent
+            move, step, pieces, reads, final = self._runs[0]
+            cycle = max(cycle, step + timing.MOVE_CUT - 1)
+            yield cycle
+            self._runs.popleft()
+            self._left = self.clock.now
+            self._loaded.tell()
+            if reads:
+                self.memory.scratchpad.index_reads.add(self.clock.now, reads, reads)
+                cycle += reads if move.from_scratchpad else 0
+            for place, (units, size) in enumerate(pieces):
+                yield cycle + 1
+                yield from self._wait(move, units)
+                self._send(move, units, size, final and place == len(pieces) - 1)
+                cycle = self.clock.now + units - 1
+
+    def _request(self) -> Process[None]:
+        """Ask memory for one burst after the other."""
+        while True:
+            while not self._requests:
+                yield self._cut
+            cycle, beats = self._requests[0]
+            yield cycle
+            granted, first = self.memory.read.request(self.clock.now, beats)
+            yield granted
+            self._requests.popleft()
+            self._arrivals.append(first + timing.MOVE_BEAT)
+            self._granted.tell()
+
+    def _wait(self, move: Move, units: int) -> Process[None]:
+        """Wait for places for units, and for those of a burst from memory."""
+        most = timing.MOVE_BEATS - timing.BURST
+        if move.from_memory and self._beats > most:
+            # The hardware's count is a cycle late: only right behind a burst there is one more.
+            while self._beats >= most:
+                yield self._written
+        while self._units + units > timing.MOVE_UNITS:
+            yield self._written
+        while len(self._requests) >= timing.MOVE_REQUESTS:
+            yield self._granted
+
+    def _send(self, move: Move, units: int, size: int, last: bool) -> None:
+        now, arrives = self.clock.now, self.clock.now + timing.QUEUE
+        if move.from_memory:
+            self._requests.append((now + timing.MOVE_REQUEST, units))
+            self._beats += units
+        elif move.from_scratchpad:
+            arrives = now + timing.MOVE_VECTOR
+            self.memory.scratchpad.mover_reads.add(now, units, units)
+        self._units += units
+        entries = size // timing.TABLE_ENTRY if move.target == Space.TABLES else units
+        self._pieces.append(
+            Piece(move.index, move.target, units, entries, arrives, move.from_memory, last)
+        )
+        self._cut.tell()
+
+    def _write(self) -> Process[None]:
+        """Write units in order, and say when all of a command's are."""
+        while True:
+            while not self._pieces:
+                yield self._cut
+            piece = self._pieces.popleft()
+            units = piece.units
+            # The last unit waits in its register until the command before is done.
+            after = self._done if piece.last else 0
+            arrives = piece.arrives
+            if piece.from_memory:
+                while not self._arrivals:
+                    yield self._granted
+                arrives = self._arrivals.popleft()
+            cycle = max(self._writes + 1, arrives)
+            if piece.from_memory:
+                self.clock.start(self._leave(piece), cycle)
+            room = 0
+            if piece.target == Space.ARENA:
+                room = self.memory.write.room(units)
+            cycle = max(cycle + piece.writes, room, after)
+            if piece.target == Space.SCRATCHPAD:
+                self.memory.scratchpad.mover_writes.add(cycle - units, units, units)
+            # From its bytes to the register, and to the other side.
+            yield cycle
+            self._writes = cycle - 1
+            self._units -= units
+            self._written.tell()
+            written = cycle
+            if piece.target == Space.ARENA:
+                written = self.memory.write.write(cycle, units)
+            if piece.last:
+                self._done = written + 1
+                self.clock.start(self._complete(piece.index, self._done))
+
+    def _leave(self, piece: Piece) -> Process[None]:
+        """Free the places of a burst's beats as they are written, one by one."""
+        for _ in range(piece.units):
+            self._beats -= 1
+            self._written.tell()
+            yield self.clock.now + piece.writes // piece.units
+
+    def _complete(self, index: int, cycle: int) -> Process[None]:
+        yield cycle
+        self.finish(index)

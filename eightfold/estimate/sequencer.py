@@ -1,0 +1,156 @@
+"""Cycles of the sequencer: when each command is there, and when it has its tokens."""
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from eightfold.compiler.emit.emitter import Issued
+from eightfold.compiler.emit.tokens import assign_tokens
+from eightfold.config import AcceleratorConfig
+from eightfold.estimate import timing
+from eightfold.estimate.clock import Change, Clock, Process
+from eightfold.estimate.memory import Fetch, ReadPort
+from eightfold.isa import Engine, Opcode
+
+WORD = 4
+"""Bytes of a word of the command stream."""
+
+
+class Unit(Protocol):
+    """What executes the commands of some opcodes."""
+
+    def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
+        """Return when a command that is offered in ``cycle`` is taken."""
+        ...
+
+
+class Queue:
+    """eightfold.hw.control.command_queue: words wait, become commands, and start when they may.
+
+    Parameters
+    ----------
+    start
+        Returns when command ``index`` may start that is complete in a cycle.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        capacity: int,
+        unit: Unit,
+        start: Callable[[int, int], Process[int]],
+    ) -> None:
+        self.capacity, self._unit, self._start = capacity, unit, start
+        self._accepted: deque[tuple[int, Issued, int]] = deque()
+        self._more, self._moved = Change(clock), Change(clock)
+        self._words, self._ends = 0, [0]  # words that came, and those up to each command's end
+        self._taken: list[int] = []  # when each command was taken
+        clock.start(self._serve())
+
+    def room(self, words: int, size: int) -> Process[int]:
+        """Return the cycle from which on the last of some words of a command has a place."""
+        if self._words == self._ends[-1]:
+            self._ends.append(self._words + size)
+        self._words += words
+        word = self._words - self.capacity - 1
+        # The word that must have left is one of command ``number``, which takes the place of the
+        # one before when that is taken.
+        number = bisect_right(self._ends, word) - 1
+        if number < 1:
+            return 0
+        while len(self._taken) < number:
+            yield self._moved
+        return self._taken[number - 1] + word - self._ends[number] + 2
+
+    def accept(self, index: int, command: Issued, cycle: int) -> None:
+        """Take a command whose last word came in ``cycle``."""
+        self._accepted.append((index, command, cycle))
+        self._more.tell()
+
+    def _serve(self) -> Process[None]:
+        free = 0
+        while True:
+            while not self._accepted:
+                yield self._more
+            index, command, cycle = self._accepted.popleft()
+            complete = max(cycle + timing.ASSEMBLE, free + command.command.words)
+            yield complete
+            offered = yield from self._start(index, complete)
+            taken = yield from self._unit.accept(index, command, offered)
+            free = taken + 1
+            self._taken.append(taken)
+            self._moved.tell()
+
+
+class Sequencer:
+    """eightfold.hw.control.sequencer: fetches the stream, and orders the engines by tokens.
+
+    Attributes
+    ----------
+    done
+        When each command with an engine was complete, by its index.
+    end
+        When the last command came.
+    """
+
+    def __init__(self, clock: Clock, config: AcceleratorConfig, issued: Sequence[Issued]) -> None:
+        self.clock, self.config, self.issued = clock, config, issued
+        self.waits, self.signals = assign_tokens(issued)
+        self.done: dict[int, int] = {}
+        self.end = 0
+        self._tokens = {(giver, taker): deque[int]() for giver in Engine for taker in Engine}
+        self._changed = Change(clock)
+        self._ends = {engine: deque([0] * timing.FLIGHT) for engine in Engine}
+
+    def begin(self, port: ReadPort, units: Mapping[tuple[Opcode, ...], Unit]) -> None:
+        """Start a run; ``units`` by the commands that they execute."""
+        queues: dict[Opcode, Queue] = {}
+        for opcodes, unit in units.items():
+            queue = Queue(self.clock, self.config.command_queue, unit, self._may_start)
+            queues |= dict.fromkeys(opcodes, queue)
+        fetch = Fetch(self.clock, port, timing.COMMAND_BEATS, self.config.port // WORD)
+        fetch.begin(timing.BEGIN, 0, sum(command.command.words for command in self.issued))
+        self.clock.start(self._dispatch(fetch, queues))
+
+    def finish(self, index: int) -> None:
+        """Note that a command is complete, and give its tokens."""
+        engine = self.issued[index].engine
+        assert engine is not None
+        self.done[index] = self.clock.now
+        self._ends[engine].append(self.clock.now + 1)
+        for taker in Engine:
+            if self.signals[index] >> taker.value & 1:
+                self._tokens[engine, taker].append(self.clock.now + 1)
+        self._changed.tell()
+
+    def _dispatch(self, fetch: Fetch, queues: Mapping[Opcode, Queue]) -> Process[None]:
+        """Send words to the queues, one per cycle, in order."""
+        cycle = 0
+        for index, command in enumerate(self.issued):
+            queue, words = queues.get(command.command.opcode), command.command.words
+            while words:
+                part = min(words, (yield from fetch.available()))
+                arrived = yield from fetch.take(part, cycle - timing.DECODE)
+                cycle = arrived + timing.DECODE
+                if queue:
+                    cycle = max(cycle, (yield from queue.room(part, command.command.words)))
+                # A beat has left the fetcher before its first word comes here.
+                yield cycle - timing.DECODE_AHEAD - fetch.units
+                fetch.release()
+                words -= part
+            yield cycle
+            if queue:
+                queue.accept(index, command, cycle)
+        self.end = cycle
+
+    def _may_start(self, index: int, cycle: int) -> Process[int]:
+        """Return when a command with its tokens is offered; take them."""
+        engine = self.issued[index].engine
+        if engine is None:
+            return cycle
+        givers = [giver for giver in Engine if self.waits[index] >> giver.value & 1]
+        needed = [self._tokens[giver, engine] for giver in givers] + [self._ends[engine]]
+        while not all(needed):
+            yield self._changed
+        return max(cycle, *(tokens.popleft() for tokens in needed)) + 1

@@ -1,0 +1,106 @@
+"""Cycles of the vector engine: chunks of runs, `vector_lanes` elements per cycle."""
+
+from collections.abc import Callable
+from math import prod
+
+from eightfold.compiler.emit.emitter import Issued
+from eightfold.config import AcceleratorConfig
+from eightfold.estimate import timing
+from eightfold.estimate.clock import Change, Clock, Process
+from eightfold.estimate.memory import Traffic
+from eightfold.isa import Row
+from eightfold.isa.vector_fields import has_one_result, is_on_rows, reads_b
+
+SLICE = 16
+"""Cycles of a step in which reads give way to the mover's."""
+
+
+class Vector:
+    """eightfold.hw.vector.engine: one command after the other."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        config: AcceleratorConfig,
+        traffic: Traffic,
+        finish: Callable[[int], None],
+    ) -> None:
+        self.clock, self.config, self.traffic, self.finish = clock, config, traffic, finish
+        self._job: tuple[int, Issued, int] | None = None
+        self._changed = Change(clock)
+        self._free = 0
+        self._others = 0  # reads of the mover so far
+        levels = config.vector_lanes.bit_length() - 1
+        self._extreme = timing.ROW_EXTREME + levels
+        self._function = timing.ROW_SUM + levels + timing.LEADING_ZEROS
+        clock.start(self._run())
+
+    def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
+        """Take a VECTOR command."""
+        while self._job:
+            yield self._changed
+        taken = max(cycle, self._free) + 1
+        self._job = (index, command, taken)
+        self._changed.tell()
+        return taken
+
+    def _run(self) -> Process[None]:
+        while True:
+            while not self._job:
+                yield self._changed
+            index, command, taken = self._job
+            rows = prod(command.fields[f"count{i}"] for i in range(3))
+            beats, reads, writes = self._row(command)
+            yield taken + timing.VECTOR_WALK
+            self._others = self.traffic.mover_reads.until(self.clock.now)
+            cycle = taken + timing.VECTOR_WALK + timing.VECTOR_READ - 1  # of the last beat
+            if pauses := self._between(command):
+                for _ in range(rows):
+                    for pause in pauses:
+                        cycle = yield from self._beats(cycle, beats, reads, 0)
+                        cycle += pause + 1
+                    cycle = yield from self._beats(cycle, beats, reads, writes)
+            else:
+                cycle = yield from self._beats(cycle, rows * beats, rows * reads, rows * writes)
+            yield cycle + timing.VECTOR_DONE
+            self.finish(index)
+            self._job, self._free = None, self.clock.now + 1
+            self._changed.tell()
+
+    def _row(self, command: Issued) -> tuple[int, int, int]:
+        """Return the cycles, reads and writes of a run's elements at all window positions."""
+        f, config = command.fields, self.config
+        operands = 1 + reads_b(f)
+        whole, rest = divmod(f["run"], config.vector)
+        sizes = [(whole, config.vector), (int(rest > 0), rest)]
+        beats = sum(count * max(operands, -(-size // config.vector_lanes)) for count, size in sizes)
+        chunks, positions = whole + (rest > 0), f["window0"] * f["window1"]
+        writes = 1 if has_one_result(f) else chunks
+        return positions * beats, positions * chunks * operands, writes
+
+    def _between(self, command: Issued) -> tuple[int, ...]:
+        """Return the pauses behind all passes over a row but the last."""
+        if not is_on_rows(command.fields) or has_one_result(command.fields):
+            return ()
+        function = self._function + timing.ROW_FUNCTIONS[Row(command.fields["row"])]
+        return (self._extreme, function) if command.fields.get("relative", 0) else (function,)
+
+    def _beats(self, cycle: int, beats: int, reads: int, writes: int) -> Process[int]:
+        """Send beats into the lanes behind ``cycle``; return the last one's cycle.
+
+        Reads go ahead of the beats, and wait for those of the mover.
+        """
+        traffic, done, read = self.traffic, 0, 0
+        while done < beats:
+            part, begun = min(SLICE, beats - done), cycle - timing.VECTOR_READ
+            yield begun
+            asked = min(part, reads - read, done * reads // beats + timing.VECTOR_AHEAD - read)
+            traffic.vector_reads.add(begun, part, asked)
+            traffic.vector_writes.add(begun, part, part * writes // beats)
+            yield begun + part
+            others = traffic.mover_reads.until(begun + part)
+            read += min(asked, part - (others - self._others))
+            self._others = others
+            cycle += part
+            done = min(done + part, read * beats // reads)
+        return cycle

@@ -1,0 +1,102 @@
+"""A graph prepared for many inferences: what an operator's constants fix is derived once."""
+
+from collections.abc import Callable, Mapping
+from typing import cast
+
+import numpy as np
+
+from eightfold.errors import InputError
+from eightfold.execute.call import OperatorCall
+from eightfold.execute.runners import RUNNERS
+from eightfold.execute.stacking import RESHAPING, stacked_shape
+from eightfold.golden.errors import SpecError
+from eightfold.golden.quantization import Reference
+from eightfold.model.graph import Graph, Operator
+
+Signature = list[tuple[tuple[int, ...], np.dtype]]
+RunOperator = Callable[[Graph, Operator, Mapping[int, np.ndarray], str], list[np.ndarray]]
+
+
+class PreparedGraph:
+    """Runs a graph, operator by operator; what comes again, faster.
+
+    The first inference calls ``run_operator`` everywhere, with all its checks. A second one with
+    inputs of the same shapes and dtypes prepares what its runner can prepare; so a single
+    inference does not pay for it. The graph itself is not held.
+
+    Parameters
+    ----------
+    graph, reference
+        As `eightfold.execute.run_graph` takes them.
+    stacked
+        Inferences that are stacked along axis 0 of every tensor that is no constant; more than 1
+        only for a graph that is `eightfold.execute.stacking.stackable`.
+    """
+
+    def __init__(self, graph: Graph, reference: str, stacked: int = 1) -> None:
+        self._steps = [_Step(graph, operator, reference, stacked) for operator in graph.operators]
+
+    @property
+    def prepared(self) -> int:
+        """Return the number of operators that have a prepared function by now."""
+        return sum(step.is_prepared for step in self._steps)
+
+    def run(
+        self, graph: Graph, inputs: Mapping[int, np.ndarray], run_operator: RunOperator
+    ) -> dict[int, np.ndarray]:
+        """Return the inputs and every tensor that the graph's operators compute, by index."""
+        values = dict(inputs)
+        for step in self._steps:
+            step.run(graph, values, run_operator)
+        return values
+
+
+class _Step:
+    """One operator, and the function of its inputs that are no constants once it is prepared."""
+
+    def __init__(self, graph: Graph, operator: Operator, reference: str, stacked: int) -> None:
+        self._operator, self._reference = operator, reference
+        self._inputs = [i for i in operator.inputs if i >= 0 and graph.tensors[i].data is None]
+        self._accepted: Signature | None = None
+        self._tried = False
+        self._prepared: Callable[..., np.ndarray] | None = None
+        self._shape: tuple[int, ...] | None = None
+        if stacked > 1 and operator.name in RESHAPING:
+            # The operator's own shape is that of one inference.
+            self._shape = stacked_shape(graph.tensors[operator.outputs[0]], stacked)
+
+    @property
+    def is_prepared(self) -> bool:
+        """Return whether there is a prepared function by now."""
+        return self._prepared is not None
+
+    def run(self, graph: Graph, values: dict[int, np.ndarray], run_operator: RunOperator) -> None:
+        """Add the outputs to ``values``."""
+        operator = self._operator
+        if self._shape is not None:
+            values[operator.outputs[0]] = values[operator.inputs[0]].reshape(self._shape)
+            return
+        arrays = [values[index] for index in self._inputs if index in values]
+        signature = [(array.shape, array.dtype) for array in arrays]
+        if signature == self._accepted:
+            if not self._tried:
+                self._tried, self._prepared = True, self._prepare(graph, values)
+            if self._prepared is not None:
+                values[operator.outputs[0]] = self._prepared(*arrays)
+                return
+        outputs = run_operator(graph, operator, values, self._reference)
+        values.update(zip(operator.outputs, outputs, strict=True))
+        if signature != self._accepted:
+            self._accepted, self._tried, self._prepared = signature, False, None
+
+    def _prepare(
+        self, graph: Graph, values: Mapping[int, np.ndarray]
+    ) -> Callable[..., np.ndarray] | None:
+        prepare = RUNNERS[self._operator.name].prepare
+        if prepare is None or not self._inputs:
+            return None
+        call = OperatorCall(graph, self._operator, values, cast(Reference, self._reference))
+        try:
+            return prepare(call)
+        except (SpecError, InputError):
+            return None  # such as a table that has entries for codes that are refused

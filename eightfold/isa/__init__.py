@@ -1,0 +1,88 @@
+"""The instruction set: what a command and a register is, said once for compiler, hardware and host.
+
+`definition` has the commands and registers, `packing` puts numbers into their words and `decode`
+takes them apart again; `streams` has the words between the memory's fetchers and the MAC array.
+`listing`, `document` and `c_header` write them down for people and for C. What `definition` says
+is here too: ``from eightfold import isa`` and ``isa.MATRIX``.
+
+The ground that compiler, hardware and simulation stand on: it imports `eightfold.config` and
+`eightfold.errors`, and everybody may import it.
+"""
+
+from eightfold.isa.definition import (
+    ADDRESS_BITS,
+    BEGIN,
+    COMMANDS,
+    COUNTERS,
+    END,
+    ENGINES,
+    GATHER,
+    HEADER,
+    IDENTIFICATION,
+    LOCAL,
+    LOCAL_BITS,
+    MATRIX,
+    MIN_LINE,
+    MOVE,
+    PARAMETERS,
+    REGISTERS,
+    REQUANTIZE_LAYOUT,
+    ROW_RESULTS,
+    VECTOR,
+    VERSION,
+    WEIGHTS,
+    Access,
+    Combine,
+    Command,
+    Engine,
+    Entry,
+    ErrorCode,
+    Opcode,
+    Operand,
+    Reduce,
+    Register,
+    Rounding,
+    Row,
+    Space,
+    aligned_layout,
+    configuration_words,
+)
+
+__all__ = [
+    "ADDRESS_BITS",
+    "BEGIN",
+    "COMMANDS",
+    "COUNTERS",
+    "END",
+    "ENGINES",
+    "GATHER",
+    "HEADER",
+    "IDENTIFICATION",
+    "LOCAL",
+    "LOCAL_BITS",
+    "MATRIX",
+    "MIN_LINE",
+    "MOVE",
+    "PARAMETERS",
+    "REGISTERS",
+    "REQUANTIZE_LAYOUT",
+    "ROW_RESULTS",
+    "VECTOR",
+    "VERSION",
+    "WEIGHTS",
+    "Access",
+    "Combine",
+    "Command",
+    "Engine",
+    "Entry",
+    "ErrorCode",
+    "Opcode",
+    "Operand",
+    "Reduce",
+    "Register",
+    "Rounding",
+    "Row",
+    "Space",
+    "aligned_layout",
+    "configuration_words",
+]

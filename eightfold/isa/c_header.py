@@ -1,0 +1,137 @@
+"""eightfold.h: the instruction set and the registers for drivers and compilers in C."""
+
+from collections.abc import Iterator
+
+from amaranth.lib import enum
+
+from eightfold.isa import definition as isa
+from eightfold.isa.decode import Place, command_places, places
+
+PREFIX = "EIGHTFOLD"
+"""Of every macro."""
+
+ENUMS: dict[str, type[enum.Enum]] = {
+    "OPCODE": isa.Opcode,
+    "ENGINE": isa.Engine,
+    "SPACE": isa.Space,
+    "COMBINE": isa.Combine,
+    "OPERAND": isa.Operand,
+    "REDUCE": isa.Reduce,
+    "ROW": isa.Row,
+    "ROUNDING": isa.Rounding,
+    "ERROR": isa.ErrorCode,
+}
+"""Enumerations by what their values' names begin with."""
+
+_ACCESS = f"""\
+/* A field lies in `width` bits from bit `lsb` of word `word` on. What does not fit into that word
+ * goes on at bit 0 of the next one. Negative numbers are two's complement: cast them to uint32_t.
+ */
+static inline void eightfold_put(uint32_t *words, unsigned word, unsigned lsb, unsigned width,
+                                 uint32_t value)
+{{
+    const uint64_t mask = (((uint64_t)1 << width) - 1) << lsb;
+    const uint64_t bits = ((uint64_t)value << lsb) & mask;
+
+    words[word] = (words[word] & ~(uint32_t)mask) | (uint32_t)bits;
+    if (lsb + width > 32)
+        words[word + 1] = (words[word + 1] & ~(uint32_t)(mask >> 32)) | (uint32_t)(bits >> 32);
+}}
+
+static inline uint32_t eightfold_get(const uint32_t *words, unsigned word, unsigned lsb,
+                                     unsigned width)
+{{
+    uint64_t bits = words[word];
+
+    if (lsb + width > 32)
+        bits |= (uint64_t)words[word + 1] << 32;
+    return (uint32_t)((bits >> lsb) & (((uint64_t)1 << width) - 1));
+}}
+
+/* By the field's name: {PREFIX}_PUT(words, MOVE_RUN, 64). */
+#define {PREFIX}_PUT(words, field, value) \\
+    eightfold_put((words), {PREFIX}_##field##_WORD, {PREFIX}_##field##_LSB, \\
+                  {PREFIX}_##field##_WIDTH, (value))
+#define {PREFIX}_GET(words, field) \\
+    eightfold_get((words), {PREFIX}_##field##_WORD, {PREFIX}_##field##_LSB, \\
+                  {PREFIX}_##field##_WIDTH)
+"""
+
+
+def c_header() -> str:
+    """Return the header: C99, also C++.
+
+    ``EIGHTFOLD_REG_<register>`` is an offset in bytes, ``..._<field>_SHIFT`` and ``..._MASK`` its
+    field; ``EIGHTFOLD_<command>_WORDS`` a command's length, ``EIGHTFOLD_<command>_<field>_WORD``,
+    ``_LSB`` and ``_WIDTH`` the place of a field, ``EIGHTFOLD_HEADER_...`` that of every command's
+    header and ``EIGHTFOLD_REQUANTIZE_...`` that in a parameter record.
+    """
+    lines = [
+        "/* Eightfold: registers and commands. Generated from the instruction set; do not edit. */",
+        f"#ifndef {PREFIX}_H",
+        f"#define {PREFIX}_H",
+        "",
+        "#include <stdint.h>",
+        "",
+        f"#define {PREFIX}_VERSION {isa.VERSION}u",
+        f"#define {PREFIX}_ID 0x{isa.IDENTIFICATION:08X}u",
+        *_enums(),
+        *_registers(),
+        *_commands(),
+        "",
+        *_ACCESS.splitlines(),
+        "",
+        f"#endif /* {PREFIX}_H */",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _enums() -> Iterator[str]:
+    for name, members in ENUMS.items():
+        yield from ("", f"enum eightfold_{name.lower()} {{")
+        values = [f"    {PREFIX}_{name}_{member.name} = {member.value}" for member in members]
+        yield from (",\n".join(values), "};")
+
+
+def _registers() -> Iterator[str]:
+    yield from ("", "/* Registers: offsets in bytes, and their fields. */")
+    for register in isa.REGISTERS:
+        name = f"{PREFIX}_REG_{register.name}"
+        comment = _comment(f"{register.access.value}: {register.text}")
+        yield f"#define {name} 0x{register.offset:02X}u {comment}"
+        for place in places(register.layout, register.fields):
+            field = f"{name}_{_upper(place)}"
+            mask = ((1 << place.width) - 1) << place.offset
+            yield f"#define {field}_SHIFT {place.offset} {_comment(place.text)}"
+            yield f"#define {field}_MASK 0x{mask:08X}u"
+
+
+def _commands() -> Iterator[str]:
+    yield from ("", "/* The first word of every command. */")
+    header = len(isa.HEADER)
+    for place in command_places(isa.Opcode.END)[:header]:
+        yield from _field("HEADER", place)
+    for opcode, command in isa.COMMANDS.items():
+        yield from ("", f"/* {opcode.name} */")
+        yield f"#define {PREFIX}_{opcode.name}_WORDS {command.words}"
+        for place in command_places(opcode)[header:]:
+            yield from _field(opcode.name, place)
+    yield from ("", "/* A parameter record of 4 words. */")
+    for name, part in isa.REQUANTIZE_LAYOUT:
+        yield from _field("REQUANTIZE", Place(name, part.offset, part.shape, ""))
+
+
+def _field(owner: str, place: Place) -> Iterator[str]:
+    name = f"{PREFIX}_{owner}_{_upper(place)}"
+    comment = ("signed: " if place.signed else "") + place.text
+    yield f"#define {name}_WORD {place.offset // 32} {_comment(comment)}".rstrip()
+    yield f"#define {name}_LSB {place.offset % 32}"
+    yield f"#define {name}_WIDTH {place.width}"
+
+
+def _upper(place: Place) -> str:
+    return place.name.replace(".", "_").upper()
+
+
+def _comment(text: str) -> str:
+    return f"/* {text.removesuffix(': ')} */" if text else ""

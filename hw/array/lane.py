@@ -1,0 +1,120 @@
+"""A lane: one output channel, from int8 operands to int8 results."""
+
+from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.array.dot_product import DotProduct
+from eightfold.hw.array.issue_words import step_layout
+from eightfold.hw.array.lane_control import lane_control_layout
+from eightfold.hw.array.parameters import ParameterMemory
+from eightfold.hw.array.partial_sums import PartialSums
+from eightfold.hw.array.weights import WeightBuffer, taps_layout
+from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
+from eightfold.isa import REQUANTIZE_LAYOUT
+
+
+class Lane(wiring.Component):
+    """Multiply, accumulate and requantize for one output channel.
+
+    Operands: a vector of all lanes (``step.bytes``), or with ``step.depthwise`` a window: then the
+    operand register itself slides, by one tap per vector, in segments of ``config.window_columns``
+    taps. ``window[s]`` enters at the first tap of segment s; taps behind the last segment continue
+    it. A dense vector in between replaces all of it.
+
+    Timing
+    ------
+    One vector per cycle, no stalls, no handshake. Cycles count from ``step``: the weights change
+    with it if ``step.swap``; ``control`` follows as `LaneControl` says; ``result`` comes in cycle
+    `eightfold.hw.array.lane_control.result_cycle`.
+
+    Parameters
+    ----------
+    config
+        ``width``, ``psum_depth``, ``parameter_banks`` and ``multiplier``.
+
+    Members
+    -------
+    step : ``In(step_layout(config))``
+    window : ``In(ArrayLayout(signed(8), config.window_rows))``
+        This lane's byte of a depthwise vector and of those some lines before.
+    write_taps : ``In(1)``
+    taps : ``In(taps_layout(config))``
+    write_parameters : ``In(1)``
+    bank : ``In(range(config.parameter_banks))``
+    requantize : ``In(REQUANTIZE_LAYOUT)``
+    control : ``In(lane_control_layout(config))``
+    result : ``Out(signed(8))``
+    """
+
+    step: data.View
+    window: data.View
+    write_taps: Signal
+    taps: data.View
+    write_parameters: Signal
+    bank: Signal
+    requantize: data.View
+    control: data.View
+    result: Signal
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "step": In(step_layout(config)),
+                "window": In(data.ArrayLayout(signed(8), config.window_rows)),
+                "write_taps": In(1),
+                "taps": In(taps_layout(config)),
+                "write_parameters": In(1),
+                "bank": In(range(config.parameter_banks)),
+                "requantize": In(REQUANTIZE_LAYOUT),
+                "control": In(lane_control_layout(config)),
+                "result": Out(signed(8)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.weights = weights = WeightBuffer(self.config)
+        m.submodules.dot_product = dot_product = DotProduct(self.config)
+        m.submodules.sums = sums = PartialSums(self.config, len(dot_product.sum))
+        m.submodules.parameters = parameters = ParameterMemory(self.config)
+        m.submodules.requantize = requantize = RequantizePipeline()
+        self._operands(m, dot_product)
+        m.d.comb += [
+            weights.write.eq(self.write_taps),
+            weights.swap.eq(self.step.swap),
+            weights.taps.eq(self.taps),
+            dot_product.weights.eq(weights.active),
+            sums.read_slot.eq(self.control.read_slot),
+            sums.clear.eq(self.control.clear),
+            sums.write.eq(self.control.write),
+            sums.write_slot.eq(self.control.write_slot),
+            sums.dot.eq(dot_product.sum),
+            sums.carry.eq(dot_product.carry),
+            parameters.write.eq(self.write_parameters),
+            parameters.bank.eq(self.bank),
+            parameters.requantize.eq(self.requantize),
+            parameters.banks.eq(self.control.banks),
+            requantize.acc.eq(sums.acc),
+            self.result.eq(requantize.result),
+        ]
+        for name, _ in REQUANTIZE_LAYOUT:
+            m.d.comb += getattr(requantize, name).eq(parameters.parameters[name])
+        return m
+
+    def _operands(self, m: Module, dot_product: DotProduct) -> None:
+        """Register the dot product's operands: the vector, or the window moved by one."""
+        operands = Signal(data.ArrayLayout(signed(8), self.config.width), reset_less=True)
+        m.d.comb += dot_product.operands.eq(operands)
+        with m.If(self.step.valid):
+            for d in range(self.config.width):
+                younger = self._younger(operands, d)
+                m.d.sync += operands[d].eq(Mux(self.step.depthwise, younger, self.step.bytes[d]))
+
+    def _younger(self, operands: data.View, d: int) -> Value:
+        """Return what a move of the window brings to tap ``d``."""
+        segment, column = divmod(d, self.config.window_columns)
+        enters = column == 0 and segment < self.config.window_rows
+        return self.window[segment] if enters else operands[d - 1]

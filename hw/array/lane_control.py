@@ -1,0 +1,107 @@
+"""What all lanes are told about their sums, each signal in the cycle in which it is needed."""
+
+from amaranth.hdl import Module, Signal, Value, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.array import dot_product
+from eightfold.hw.array.issue_words import sum_layout
+from eightfold.hw.array.parameters import bank_layout
+from eightfold.hw.array.partial_sums import PartialSums
+from eightfold.hw.blocks.delay import delay
+from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
+
+
+def dot_cycle(config: AcceleratorConfig) -> int:
+    """Return the cycle of a lane's dot product, counted from its ``step``."""
+    return 1 + dot_product.latency(config)
+
+
+def result_cycle(config: AcceleratorConfig) -> int:
+    """Return the cycle of a lane's result, counted from its ``step``."""
+    return dot_cycle(config) + 1 + RequantizePipeline.LATENCY
+
+
+def lane_control_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return the signals that all lanes share behind their operands."""
+    slot = range(config.psum_depth)
+    return data.StructLayout(
+        {
+            "read_slot": slot,
+            "clear": unsigned(1),
+            "write": unsigned(1),
+            "write_slot": slot,
+            "banks": bank_layout(config),
+        }
+    )
+
+
+class LaneControl(wiring.Component):
+    """Delay what the front end says about a vector's sums, once for all lanes.
+
+    Timing
+    ------
+    ``sum`` comes `AHEAD` cycles before the ``step`` of the same vector reaches the lanes. With
+    cycles counted from that: `dot_cycle` is when a lane adds, and `result_cycle` when its result is
+    there, together with ``valid``. ``retire`` passes in the same cycle.
+
+    Parameters
+    ----------
+    config
+        All of its sizes.
+
+    Members
+    -------
+    sum : ``In(sum_layout(config))``
+    bank : ``In(range(config.parameter_banks))``
+        One cycle after the ``sum`` of the same vector.
+    lanes : ``Out(lane_control_layout(config))``
+    valid, retire : ``Out(1)``
+    """
+
+    AHEAD = 2
+    """Registers that a step passes between the front end and a lane: the lines, the group."""
+
+    sum: data.View
+    bank: Signal
+    lanes: data.View
+    valid: Signal
+    retire: Signal
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "sum": In(sum_layout(config)),
+                "bank": In(range(config.parameter_banks)),
+                "lanes": Out(lane_control_layout(config)),
+                "valid": Out(1),
+                "retire": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        dot, result = dot_cycle(self.config), result_cycle(self.config)
+        acc = dot + 1
+
+        def at(cycle: int, value: Value, name: str, since: int = -self.AHEAD) -> Value:
+            return delay(m, value, cycle - since, name)
+
+        read = dot - PartialSums.READ_AHEAD
+        m.d.comb += [
+            self.lanes.read_slot.eq(read_slot := at(read, self.sum.slot, "read_slot")),
+            self.lanes.write_slot.eq(at(acc, read_slot, "write_slot", since=read)),
+            self.lanes.clear.eq(at(dot, self.sum.first, "clear")),
+            self.lanes.write.eq(at(acc, self.sum.store, "write")),
+            self.valid.eq(at(result, self.sum.send, "valid")),
+            self.retire.eq(at(result, self.sum.retire, "retire")),
+        ]
+        bank, since = self.bank, 1 - self.AHEAD
+        # A field is read one cycle before it is used.
+        for name, cycle in sorted(RequantizePipeline.FIELD_CYCLE.items(), key=lambda item: item[1]):
+            bank = at(acc + cycle - 1, bank, f"{name}_bank", since)
+            since = acc + cycle - 1
+            m.d.comb += self.lanes.banks[name].eq(bank)
+        return m

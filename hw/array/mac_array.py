@@ -1,0 +1,199 @@
+"""The MAC array: streams of weights, parameters and activations in, int8 results out."""
+
+from amaranth.hdl import Cat, Module, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.array.depthwise_lines import DepthwiseLines, older_layout
+from eightfold.hw.array.issue import Issue
+from eightfold.hw.array.issue_words import REASON_LAYOUT, step_layout
+from eightfold.hw.array.lane import Lane
+from eightfold.hw.array.lane_control import LaneControl, lane_control_layout, result_cycle
+from eightfold.hw.array.parameters import ParameterLoader, parameter_write_layout
+from eightfold.hw.array.weights import WeightLoader, weight_write_layout
+from eightfold.hw.blocks.credit import CreditQueue
+from eightfold.hw.blocks.delay import delay
+from eightfold.isa.streams import activation_layout, parameter_layout, result_layout, weight_layout
+
+GROUP = 4
+"""Lanes that share one register of every broadcast."""
+
+
+def latency(config: AcceleratorConfig) -> int:
+    """Return the cycles from an activation vector to its result if nothing holds it."""
+    # Three registers of the front end, those on the way to a lane, the lane, the queue.
+    return 3 + LaneControl.AHEAD + result_cycle(config) + CreditQueue.LATENCY
+
+
+class LaneGroup(wiring.Component):
+    """Up to `GROUP` lanes behind one register, which cuts the way from the front end.
+
+    Timing
+    ------
+    The lanes' cycle 0 is one cycle after the inputs ``step``, ``older``, ``weights`` and
+    ``parameters``, of which a lane sees only its own. ``control`` goes straight to the lanes.
+
+    Parameters
+    ----------
+    config
+        All of its sizes.
+    first
+        Number of the first lane.
+
+    Members
+    -------
+    step : ``In(step_layout(config))``
+    older : ``In(older_layout(config))``
+    weights : ``In(weight_write_layout(config))``
+    parameters : ``In(parameter_write_layout(config))``
+    control : ``In(lane_control_layout(config))``
+    results : ``Out(8 * lanes)``
+    """
+
+    step: data.View
+    older: data.View
+    weights: data.View
+    parameters: data.View
+    control: data.View
+    results: Signal
+
+    def __init__(self, config: AcceleratorConfig, first: int) -> None:
+        self.config, self.first = config, first
+        self.lanes = range(first, min(first + GROUP, config.lanes))
+        super().__init__(
+            {
+                "step": In(step_layout(config)),
+                "older": In(older_layout(config)),
+                "weights": In(weight_write_layout(config)),
+                "parameters": In(parameter_write_layout(config)),
+                "control": In(lane_control_layout(config)),
+                "results": Out(unsigned(8 * len(self.lanes))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        step = step_layout(self.config)(delay(m, self.step, 1, "step"))
+        weights = weight_write_layout(self.config)(delay(m, self.weights, 1, "weights"))
+        parameters = parameter_write_layout(self.config)(delay(m, self.parameters, 1, "parameters"))
+        lanes = []
+        for index in self.lanes:
+            m.submodules[f"lane{index}"] = lane = Lane(self.config)
+            lanes.append(lane)
+            if index < self.config.width:  # the others have no byte: their windows stay 0
+                m.d.comb += lane.window[0].eq(step.bytes[index])
+                for row in range(1, self.config.window_rows):
+                    byte = delay(m, self.older[row - 1][index], 1, f"row{row}_{index}_")
+                    m.d.comb += lane.window[row].eq(byte)
+            m.d.comb += [
+                lane.step.eq(step),
+                lane.write_taps.eq(weights.lanes[index]),
+                lane.taps.eq(weights.taps),
+                lane.write_parameters.eq(parameters.lanes[index]),
+                lane.bank.eq(parameters.bank),
+                lane.requantize.eq(parameters.requantize),
+                lane.control.eq(self.control),
+            ]
+        m.d.comb += self.results.eq(Cat(lane.result for lane in lanes))
+        return m
+
+
+class MacArray(wiring.Component):
+    """Multiply, accumulate and requantize, ``lanes * width`` products per cycle.
+
+    Weights stand still in the lanes, activation vectors pass, partial sums wait in each lane's RAM.
+    `eightfold.sim.machine.beats.results` states what comes out for any three streams of words;
+    `eightfold.isa` defines the words.
+
+    Timing
+    ------
+    One activation vector per cycle, `latency` cycles from a vector to its result, one result vector
+    per vector with ``fire`` and ``last``, in order. A vector waits
+
+    - with ``next_weights``, for a full weight buffer: loading it takes a cycle per word, while the
+      one before is in use, so a pass of a single vector takes exactly ``lanes`` cycles,
+    - with ``next_parameters``, for a parameter bank; a bank is free again when the vector that
+      advanced past it has left the pipeline,
+    - without ``first``, until its partial sum is `PartialSums.REVISIT` cycles old,
+    - with ``last``, for a place in the result queue of ``output_depth`` vectors.
+
+    ``line`` of a depthwise vector is `eightfold.isa.MIN_LINE` to ``line_depth``, as 0.
+
+    Any stream may stall at any time.
+
+    Parameters
+    ----------
+    config
+        All of its sizes.
+
+    Members
+    -------
+    weights : ``In(stream.Signature(weight_layout(config)))``
+    parameters : ``In(stream.Signature(parameter_layout()))``
+    activations : ``In(stream.Signature(activation_layout(config)))``
+    results : ``Out(stream.Signature(result_layout(config)))``
+    reason : ``Out(REASON_LAYOUT)``
+        Of the front end, see `Issue`.
+    """
+
+    weights: stream.Interface
+    parameters: stream.Interface
+    activations: stream.Interface
+    results: stream.Interface
+    reason: data.View
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "weights": In(stream.Signature(weight_layout(config))),
+                "parameters": In(stream.Signature(parameter_layout())),
+                "activations": In(stream.Signature(activation_layout(config))),
+                "results": Out(stream.Signature(result_layout(config))),
+                "reason": Out(REASON_LAYOUT),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.issue = issue = Issue(self.config)
+        m.submodules.lines = lines = DepthwiseLines(self.config)
+        m.submodules.weight_loader = weights = WeightLoader(self.config)
+        m.submodules.parameter_loader = parameters = ParameterLoader(self.config)
+        m.submodules.control = control = LaneControl(self.config)
+        queue = CreditQueue(result_layout(self.config), self.config.output_depth)
+        m.submodules.queue = queue
+        connect(m, flipped(self.activations), issue.activations)
+        connect(m, flipped(self.weights), weights.words)
+        connect(m, flipped(self.parameters), parameters.words)
+        connect(m, queue.o, flipped(self.results))
+        m.d.comb += [
+            issue.weights.eq(weights.supply),
+            issue.parameters.eq(parameters.supply),
+            issue.credit.one.eq(queue.available),
+            issue.credit.two.eq(queue.several),
+            weights.take.eq(issue.swap),
+            parameters.take.eq(issue.take),
+            queue.take.eq(issue.spend),
+            control.sum.eq(issue.sum),
+            control.bank.eq(issue.bank),
+            parameters.retire.eq(control.retire),
+            lines.i.eq(issue.step),
+            lines.line.eq(issue.line),
+            self.reason.eq(issue.reason),
+            queue.push.eq(control.valid),
+        ]
+        results = []
+        for number, first in enumerate(range(0, self.config.lanes, GROUP)):
+            m.submodules[f"group{number}"] = group = LaneGroup(self.config, first)
+            results.append(group.results)
+            m.d.comb += [
+                group.step.eq(lines.o),
+                group.older.eq(lines.older),
+                group.weights.eq(weights.write),
+                group.parameters.eq(parameters.write),
+                group.control.eq(control.lanes),
+            ]
+        m.d.comb += queue.push_data.eq(Cat(results))
+        return m

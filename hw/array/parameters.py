@@ -1,0 +1,170 @@
+"""Requantization parameters: the banks of a lane, and the loader that fills those of all lanes."""
+
+from amaranth.hdl import Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.array.issue_words import SUPPLY_LAYOUT
+from eightfold.isa import REQUANTIZE_LAYOUT
+from eightfold.isa.streams import parameter_layout
+
+
+def bank_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return a bank number for each field of `REQUANTIZE_LAYOUT`."""
+    banks = range(config.parameter_banks)
+    return data.StructLayout({name: banks for name, _ in REQUANTIZE_LAYOUT})
+
+
+def parameter_write_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return a write to one bank of the lanes with a set bit in ``lanes``."""
+    return data.StructLayout(
+        {
+            "lanes": unsigned(config.lanes),
+            "bank": range(config.parameter_banks),
+            "requantize": REQUANTIZE_LAYOUT,
+        }
+    )
+
+
+class ParameterMemory(wiring.Component):
+    """Hold one lane's parameters: a small memory per field, each read when its field is needed.
+
+    Timing
+    ------
+    ``parameters[f]`` is that of ``banks[f]`` one cycle before. A write in cycle ``n`` is read with
+    ``banks`` of cycle ``n + 1`` and later.
+
+    Parameters
+    ----------
+    config
+        ``parameter_banks``.
+
+    Members
+    -------
+    write : ``In(1)``
+    bank : ``In(range(config.parameter_banks))``
+    requantize : ``In(REQUANTIZE_LAYOUT)``
+    banks : ``In(bank_layout(config))``
+    parameters : ``Out(REQUANTIZE_LAYOUT)``
+    """
+
+    write: Signal
+    bank: Signal
+    requantize: data.View
+    banks: data.View
+    parameters: data.View
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "write": In(1),
+                "bank": In(range(config.parameter_banks)),
+                "requantize": In(REQUANTIZE_LAYOUT),
+                "banks": In(bank_layout(config)),
+                "parameters": Out(REQUANTIZE_LAYOUT),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for name, field in REQUANTIZE_LAYOUT:
+            depth = self.config.parameter_banks
+            memory = Memory(shape=unsigned(field.width), depth=depth, init=[])
+            m.submodules[name] = memory
+            write, read = memory.write_port(), memory.read_port(domain="comb")
+            m.d.comb += [
+                write.addr.eq(self.bank),
+                write.data.eq(self.requantize[name]),
+                write.en.eq(self.write),
+                read.addr.eq(self.banks[name]),
+            ]
+            field_register = Signal(field.width, name=f"{name}_register", reset_less=True)
+            m.d.sync += field_register.eq(read.data)
+            m.d.comb += self.parameters[name].eq(field_register)
+        return m
+
+
+class ParameterLoader(wiring.Component):
+    """Fill the banks in a ring from the parameter stream, one lane per word, lane 0 first.
+
+    A bank is complete with its word marked ``last``, or lane ``lanes - 1``. It becomes ready,
+    is taken (``take``), in use, and free again when ``retire`` tells that the next one took over
+    everywhere. Of the ``parameter_banks`` banks one is always in use: the last one, all zero, until
+    the first is taken.
+
+    Timing
+    ------
+    A word per cycle; stalls while no bank is free. ``supply`` follows the last word by one cycle;
+    ``write`` comes from a register, one cycle after the word.
+
+    Parameters
+    ----------
+    config
+        ``lanes`` and ``parameter_banks``.
+
+    Members
+    -------
+    words : ``In(stream.Signature(parameter_layout()))``
+    supply : ``Out(SUPPLY_LAYOUT)``
+        Of complete banks that wait; from registers, without one that is completed in this cycle.
+    take : ``In(1)``
+        Only while a bank waits.
+    retire : ``In(1)``
+        Once for each ``take``, in order, later.
+    write : ``Out(parameter_write_layout(config))``
+    """
+
+    words: stream.Interface
+    supply: data.View
+    take: Signal
+    retire: Signal
+    write: data.View
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "words": In(stream.Signature(parameter_layout())),
+                "supply": Out(SUPPLY_LAYOUT),
+                "take": In(1),
+                "retire": In(1),
+                "write": Out(parameter_write_layout(config)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        banks = self.config.parameter_banks
+        lane, bank = Signal(range(self.config.lanes)), Signal(range(banks))
+        accept, done = Signal(), Signal()
+        free = self._count(m, "free", banks - 1, self.retire, done)
+        complete = self._count(m, "complete", 0, done, self.take)
+        m.d.comb += [
+            self.words.ready.eq(free.one),
+            self.supply.eq(complete),
+            accept.eq(self.words.valid & self.words.ready),
+            done.eq(accept & (self.words.payload.last | (lane == self.config.lanes - 1))),
+        ]
+        m.d.sync += [
+            self.write.lanes.eq(accept << lane),
+            self.write.bank.eq(bank),
+            self.write.requantize.eq(self.words.payload.requantize),
+        ]
+        with m.If(accept):
+            m.d.sync += lane.eq(Mux(done, 0, lane + 1))
+        with m.If(done):
+            m.d.sync += bank.eq(bank + 1)
+        return m
+
+    def _count(self, m: Module, name: str, init: int, up: Signal, down: Signal) -> data.View:
+        """Count banks, and return from registers if there are any, and several."""
+        count = Signal(range(self.config.parameter_banks), init=init, name=name)
+        there = Signal(SUPPLY_LAYOUT, init={"one": init > 0, "two": init > 1}, name=f"there_{name}")
+        with m.If(up & ~down):
+            m.d.sync += [count.eq(count + 1), there.one.eq(1), there.two.eq(there.one)]
+        with m.Elif(down & ~up):
+            m.d.sync += [count.eq(count - 1), there.one.eq(there.two), there.two.eq(count > 2)]
+        return there

@@ -1,0 +1,230 @@
+"""Command words wait at their engine, and become commands that have their tokens."""
+
+from itertools import pairwise
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.fifo import SyncFIFO
+from amaranth.lib.wiring import In, Out
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.credit import CreditQueue
+from eightfold.hw.control.tokens import MASK
+from eightfold.hw.ports import command_layout
+from eightfold.isa import END, Command
+
+
+class CommandAssembler(wiring.Component):
+    """Queue the 32-bit words of some opcodes' commands, and put them together.
+
+    Timing
+    ------
+    One word per cycle. A command is on ``o`` 3 cycles after its last word was accepted, if it was
+    not stalled; the words of the next one are taken from the queue after ``o`` has transferred.
+    All outputs come from registers.
+
+    Parameters
+    ----------
+    config
+        ``command_queue``: words that wait, besides those of the command on ``o``.
+    commands
+        What the words are: whole commands of these, of at least 2 words each.
+
+    Members
+    -------
+    words : ``In(stream.Signature(32))``
+    o : ``Out(stream.Signature(command_layout(*commands)))``
+        Behind a command's last word is what it was.
+    """
+
+    words: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, config: AcceleratorConfig, *commands: Command) -> None:
+        self.config, self.commands = config, commands
+        super().__init__(
+            {
+                "words": In(stream.Signature(unsigned(32))),
+                "o": Out(stream.Signature(command_layout(*commands))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.queue = queue = CreditQueue(unsigned(32), self.config.command_queue)
+        push, move, complete = self.words.valid & self.words.ready, Signal(), Signal()
+        m.d.comb += [
+            self.words.ready.eq(queue.available),
+            queue.take.eq(push),
+            queue.push.eq(push),
+            queue.push_data.eq(self.words.payload),
+            queue.o.ready.eq(~complete),
+            move.eq(queue.o.valid & queue.o.ready),
+            self.o.valid.eq(complete),
+        ]
+        place, ends = self._count(m, move, queue.o.payload)
+        m.d.comb += Value.cast(self.o.payload).eq(self._assemble(m, move, place, queue.o.payload))
+        with m.If(complete & self.o.ready):
+            m.d.sync += complete.eq(0)
+        with m.If(move):
+            m.d.sync += complete.eq(ends)
+        return m
+
+    def _count(self, m: Module, move: Value, word: Value) -> tuple[Signal, Value]:
+        """Return a word's place in its command, and whether it is the last one's."""
+        place = Signal(range(max(command.words for command in self.commands)))
+        last = Signal.like(place, init=self.commands[0].words - 1)
+        ends = place == last
+        with m.If(move):
+            m.d.sync += place.eq(Mux(ends, 0, place + 1))
+            with m.If(place == 0), m.Switch(word[:8]):
+                for command in self.commands[1:]:
+                    with m.Case(command.opcode.value):
+                        m.d.sync += last.eq(command.words - 1)
+                with m.Default():
+                    m.d.sync += last.eq(self.commands[0].words - 1)
+        return place, ends
+
+    def _assemble(self, m: Module, move: Value, place: Signal, word: Value) -> Value:
+        """Return the words so far. They move down as they come, so that none needs an address.
+
+        Where the shorter of two commands ends, the words of the longer one go on in a part of
+        their own, so that all begin at the same place.
+        """
+        ends = sorted({command.words for command in self.commands})
+        parts = []
+        for begin, end in pairwise([0, *ends]):
+            part = Signal(32 * (end - begin), name=f"words{begin}", reset_less=True)
+            with m.If(move & (place >= begin) & (place < end)):
+                m.d.sync += part.eq(Cat(part[32:], word))
+            parts.append(part)
+        return Cat(parts)
+
+
+class CommandQueue(wiring.Component):
+    """Give an engine its commands, each when it has its tokens, and give tokens when it is done.
+
+    Timing
+    ------
+    As `CommandAssembler`, and a command is on ``engine`` one cycle after its ``grant``, so that
+    the next one is put together while the engine works. ``give`` and ``index`` belong to the cycle
+    of ``done``; they and ``idle`` depend on registers and ``done`` only.
+
+    Parameters
+    ----------
+    config
+        ``command_queue``.
+    commands
+        Those that the engine executes.
+
+    Members
+    -------
+    words : ``In(stream.Signature(32))``
+    last : ``In(1)``
+        With a word: it completes a command.
+    engine : ``Out(stream.Signature(command_layout(*commands)))``
+    done : ``In(1)``
+        The engine's oldest command is done.
+    wait, request, grant
+        Towards `eightfold.hw.control.tokens.Tokens`.
+    give : ``Out(MASK)``
+        Tokens of the command that is done; 0 in other cycles.
+    index : ``Out(16)``
+        Of the oldest command that is not done.
+    busy : ``Out(1)``
+        There is a command that has its tokens and is not done.
+    waiting : ``Out(1)``
+        There is none, and the next one waits for tokens.
+    idle : ``Out(1)``
+        Every command of which a word was accepted is done. From a register, 1 cycle later.
+    """
+
+    FLIGHT = 4
+    """Commands that have their tokens and are not done; further ones wait."""
+
+    words: stream.Interface
+    last: Signal
+    engine: stream.Interface
+    done: Signal
+    wait: Signal
+    request: Signal
+    grant: Signal
+    give: Signal
+    index: Signal
+    busy: Signal
+    waiting: Signal
+    idle: Signal
+
+    def __init__(self, config: AcceleratorConfig, *commands: Command) -> None:
+        self.config, self.commands = config, commands
+        super().__init__(
+            {
+                "words": In(stream.Signature(unsigned(32))),
+                "last": In(1),
+                "engine": Out(stream.Signature(command_layout(*commands))),
+                "done": In(1),
+                "wait": Out(MASK),
+                "request": Out(1),
+                "grant": In(1),
+                "give": Out(MASK),
+                "index": Out(16),
+                "busy": Out(1),
+                "waiting": Out(1),
+                "idle": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.assembler = assembler = CommandAssembler(self.config, *self.commands)
+        wiring.connect(m, wiring.flipped(self.words), assembler.words)
+        following, offered, room = assembler.o.payload, Signal(), self._flight(m, assembler)
+        m.d.comb += [
+            self.wait.eq(self._header(assembler).wait),
+            self.request.eq(assembler.o.valid & ~offered & room),
+            self.waiting.eq(assembler.o.valid & ~offered & ~self.busy & ~self.grant),
+            self.engine.valid.eq(offered),
+            Value.cast(self.engine.payload).eq(Value.cast(following)),
+            assembler.o.ready.eq(offered & self.engine.ready),
+        ]
+        with m.If(self.grant):
+            m.d.sync += offered.eq(1)
+        with m.Elif(self.engine.ready):
+            m.d.sync += offered.eq(0)
+        self._count(m)
+        return m
+
+    def _flight(self, m: Module, assembler: CommandAssembler) -> Value:
+        """Remember what is left to do for commands that have started; return if one more may."""
+        shape = data.StructLayout({"signal": MASK, "index": unsigned(16)})
+        m.submodules.flight = flight = SyncFIFO(width=shape.size, depth=self.FLIGHT)
+        oldest, new = data.View(shape, flight.r_data), data.View(shape, flight.w_data)
+        header = self._header(assembler)
+        m.d.comb += [
+            flight.w_en.eq(self.grant),
+            new.signal.eq(header.signal),
+            new.index.eq(header.index),
+            flight.r_en.eq(self.done),
+            self.busy.eq(flight.r_rdy),
+            self.index.eq(oldest.index),
+            self.give.eq(Mux(self.done, oldest.signal, 0)),
+        ]
+        return flight.w_rdy
+
+    def _header(self, assembler: CommandAssembler) -> data.View:
+        """Return the first word of the command that was put together, which is as END's."""
+        return data.View(END.layout, Value.cast(assembler.o.payload)[: END.layout.size])
+
+    def _count(self, m: Module) -> None:
+        """Count the commands from the cycle after their last word to their end."""
+        unfinished = Signal(range(self.config.command_queue + self.FLIGHT + 2))
+        more, idle, partial = Signal(), Signal(init=1), Signal()
+        accepted = self.words.valid & self.words.ready
+        m.d.comb += self.idle.eq(idle & ~partial & ~more)
+        m.d.sync += more.eq(accepted & self.last)  # counted a cycle later, for the clock's sake
+        with m.If(accepted):
+            m.d.sync += partial.eq(~self.last)
+        with m.If(more & ~self.done):
+            m.d.sync += [unfinished.eq(unfinished + 1), idle.eq(0)]
+        with m.Elif(self.done & ~more):
+            m.d.sync += [unfinished.eq(unfinished - 1), idle.eq(unfinished == 1)]

@@ -1,0 +1,257 @@
+"""Everything in the accelerator but memory ports, scratchpad and engines."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, ResetInserter, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.control.counters import Counters
+from eightfold.hw.control.registers import Registers
+from eightfold.hw.control.run_control import FAULT_LAYOUT, SEQUENCER, FaultCollector, RunControl
+from eightfold.hw.control.run_control import PARAMETERS as PARAMETERS_NUMBER
+from eightfold.hw.control.run_control import WEIGHTS as WEIGHTS_NUMBER
+from eightfold.hw.control.sequencer import FAULTS, Sequencer
+from eightfold.hw.control.watchdog import Watchdog
+from eightfold.hw.memory.axi import axi4_lite_members, connect_flat
+from eightfold.hw.ports import TRACE_LAYOUT, engine_port, memory_read, region_layout
+from eightfold.isa import (
+    COUNTERS,
+    GATHER,
+    MATRIX,
+    MOVE,
+    PARAMETERS,
+    VECTOR,
+    WEIGHTS,
+    Engine,
+    ErrorCode,
+)
+
+READ_CLIENTS = ("commands", "parameters", "weights", "mover")
+"""The clients of the memory's read channel, in their order."""
+
+INNER_EVENTS = ("CYCLES", "MOVER_BUSY", "MOVER_WAIT", "MATRIX_WAIT", "VECTOR_BUSY", "VECTOR_WAIT")
+"""Counters whose events are known here."""
+
+EVENT_LAYOUT = data.StructLayout({name: 1 for name, _ in COUNTERS if name not in INNER_EVENTS})
+"""Events of the other counters."""
+
+MEMORY_LAYOUT = data.StructLayout(
+    {
+        "idle": 1,  # both ports; with stop, they may be reset
+        "read_error": 1,
+        "read_client": range(len(READ_CLIENTS)),  # whose beat had the error
+        "write_error": 1,
+    }
+)
+"""What the memory ports tell."""
+
+
+class Control(wiring.Component):
+    """Registers, sequencer, errors, watchdog and counters.
+
+    Timing
+    ------
+    See `Registers`, `Sequencer` and `RunControl`. An error stops memory 4 cycles after its cause.
+
+    Parameters
+    ----------
+    config
+        All of its sizes.
+
+    Members
+    -------
+    s_axi_...
+        `eightfold.hw.memory.axi.axi4_lite_members`.
+    interrupt : ``Out(1)``
+        Level: there was a done or an error, and it is enabled.
+    memory : ``Out(memory_read(config))``
+        Of the command stream.
+    mover, matrix, vector : flipped `eightfold.hw.ports.engine_port`
+    weights, parameters, weights_fault, parameters_fault
+        As in `Sequencer`.
+    model, arena : ``Out(region_layout())``
+    status : ``In(MEMORY_LAYOUT)``
+        Of the memory ports.
+    stop, reset : ``Out(1)``
+        To the memory ports; to them and everything else.
+    events : ``In(EVENT_LAYOUT)``
+    moving : ``In(1)``
+        Something in the engines or on the memory ports has moved on.
+    monitor : ``Out(TRACE_LAYOUT)``
+    """
+
+    interrupt: Signal
+    memory: wiring.PureInterface
+    mover: Any
+    matrix: Any
+    vector: Any
+    weights: stream.Interface
+    parameters: stream.Interface
+    weights_fault: Signal
+    parameters_fault: Signal
+    model: data.View
+    arena: data.View
+    status: data.View
+    stop: Signal
+    reset: Signal
+    events: data.View
+    moving: Signal
+    monitor: data.View
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        super().__init__(
+            axi4_lite_members()
+            | {
+                "interrupt": Out(1),
+                "memory": Out(memory_read(config)),
+                "mover": In(engine_port(MOVE, GATHER)),
+                "matrix": In(engine_port(MATRIX)),
+                "vector": In(engine_port(VECTOR)),
+                "weights": Out(stream.Signature(WEIGHTS.layout)),
+                "parameters": Out(stream.Signature(PARAMETERS.layout)),
+                "weights_fault": In(1),
+                "parameters_fault": In(1),
+                "model": Out(region_layout()),
+                "arena": Out(region_layout()),
+                "status": In(MEMORY_LAYOUT),
+                "stop": Out(1),
+                "reset": Out(1),
+                "events": In(EVENT_LAYOUT),
+                "moving": In(1),
+                "monitor": Out(TRACE_LAYOUT),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.registers = registers = Registers(self.config)
+        m.submodules.run_control = control = RunControl()
+        sequencer = Sequencer(self.config)
+        m.submodules.sequencer = ResetInserter(control.reset)(sequencer)
+        connect_flat(m, self, "", registers)
+        acts, settings = registers.acts, registers.settings
+        m.d.comb += [
+            control.start.eq(acts.CONTROL.start),
+            control.soft_reset.eq(acts.CONTROL.soft_reset),
+            control.clear_interrupt.eq(acts.INTERRUPT_CLEAR.value),
+            control.interrupt_enable.eq(settings.INTERRUPT_ENABLE.value),
+            control.finished.eq(sequencer.finished),
+            control.memory_idle.eq(self.status.idle),
+            self.interrupt.eq(control.interrupt),
+            self.stop.eq(control.stop),
+            self.reset.eq(control.reset),
+            self.model.base.eq(settings.MODEL_BASE.value),
+            self.model.size.eq(settings.MODEL_SIZE.value),
+            self.arena.base.eq(settings.ARENA_BASE.value),
+            self.arena.size.eq(settings.ARENA_SIZE.value),
+        ]
+        self._sequencer(m, sequencer, control, settings)
+        expired = self._watchdog(m, sequencer, control, settings)
+        self._faults(m, sequencer, control, self._misaligned(m, control, settings), expired)
+        counters = self._counters(m, sequencer, control)
+        m.d.comb += [
+            registers.values.STATUS.eq(control.status),
+            registers.values.ERROR.eq(control.error),
+            *(
+                Value.cast(registers.values[name]).eq(counters.values[number])
+                for number, (name, _) in enumerate(COUNTERS)
+            ),
+        ]
+        return m
+
+    def _sequencer(
+        self, m: Module, sequencer: Sequencer, control: RunControl, settings: data.View
+    ) -> None:
+        for name in ("mover", "matrix", "vector", "memory", "weights", "parameters"):
+            connect(m, getattr(sequencer, name), flipped(getattr(self, name)))
+        m.d.comb += [
+            sequencer.start.eq(control.begin),
+            sequencer.address.eq(settings.COMMAND_ADDRESS.value),
+            sequencer.length.eq(settings.COMMAND_LENGTH.value),
+            sequencer.weights_fault.eq(self.weights_fault),
+            sequencer.parameters_fault.eq(self.parameters_fault),
+        ]
+
+    def _misaligned(self, m: Module, control: RunControl, settings: data.View) -> Signal:
+        """Return whether a run has begun with an address that no burst may start at."""
+        misaligned = Signal()
+        names = ("COMMAND_ADDRESS", "MODEL_BASE", "ARENA_BASE")
+        low = [settings[name].value % self.config.port for name in names]
+        m.d.sync += misaligned.eq(control.begin & Cat(low).any())
+        return misaligned
+
+    def _watchdog(
+        self, m: Module, sequencer: Sequencer, control: RunControl, settings: data.View
+    ) -> Signal:
+        m.submodules.watchdog = watchdog = Watchdog()
+        m.d.comb += [
+            watchdog.limit.eq(settings.TIMEOUT.value),
+            watchdog.enable.eq(control.running),
+            watchdog.progress.eq(sequencer.moving | self.moving),
+        ]
+        return watchdog.expired
+
+    def _faults(
+        self,
+        m: Module,
+        sequencer: Sequencer,
+        control: RunControl,
+        misaligned: Signal,
+        expired: Signal,
+    ) -> None:
+        """Put together all that can go wrong; what the sequencer reports comes first."""
+        mover, clients = Engine.MOVER.value, self.status.read_client
+        reader = Signal(FAULT_LAYOUT)
+        readers = (
+            (SEQUENCER, sequencer.number),
+            (PARAMETERS_NUMBER, sequencer.parameters_index),
+            (WEIGHTS_NUMBER, sequencer.weights_index),
+            (mover, sequencer.index[mover]),
+        )
+        with m.Switch(clients):
+            for number, (engine, index) in enumerate(readers):
+                with m.Case(number):
+                    m.d.comb += [reader.error.engine.eq(engine), reader.error.index.eq(index)]
+        sources = (
+            (misaligned, ErrorCode.ADDRESS, SEQUENCER, 0),
+            (self.status.read_error, ErrorCode.AXI_READ, reader.error.engine, reader.error.index),
+            (self.status.write_error, ErrorCode.AXI_WRITE, mover, sequencer.index[mover]),
+            (expired, ErrorCode.TIMEOUT, SEQUENCER, sequencer.number),
+        )
+        m.submodules.collector = collector = FaultCollector(FAULTS + len(sources))
+        m.d.comb += control.fault.eq(collector.o)
+        for number in range(FAULTS):
+            m.d.comb += collector.faults[number].eq(sequencer.faults[number])
+        for number, (valid, code, engine, index) in enumerate(sources, start=FAULTS):
+            fault = collector.faults[number]
+            m.d.comb += [
+                fault.valid.eq(valid),
+                fault.error.code.eq(code),
+                fault.error.engine.eq(engine),
+                fault.error.index.eq(index),
+            ]
+
+    def _counters(self, m: Module, sequencer: Sequencer, control: RunControl) -> Counters:
+        m.submodules.counters = counters = Counters()
+        mover, matrix, vector = (engine.value for engine in Engine)
+        inner: dict[str, Value] = {
+            "CYCLES": control.running,
+            "MOVER_BUSY": sequencer.busy[mover],
+            "MOVER_WAIT": sequencer.waiting[mover],
+            "MATRIX_WAIT": sequencer.waiting[matrix],
+            "VECTOR_BUSY": sequencer.busy[vector],
+            "VECTOR_WAIT": sequencer.waiting[vector],
+        }
+        m.d.comb += [
+            counters.clear.eq(control.begin),
+            counters.running.eq(control.running),
+            counters.events.eq(
+                Cat(inner[name] if name in inner else self.events[name] for name, _ in COUNTERS)
+            ),
+            self.monitor.count.eq(counters.count),
+        ]
+        m.d.sync += [self.monitor.done.eq(sequencer.done), self.monitor.index.eq(sequencer.index)]
+        return counters

@@ -1,0 +1,118 @@
+"""Requantization parameters: channels from the words of memory."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.skid import Skid
+from eightfold.isa.streams import parameter_layout
+
+RECORD = 16
+"""Bytes of a record, and what its address is a multiple of."""
+
+BIAS = 4
+"""Bytes of a bias."""
+
+RUN_LAYOUT = data.StructLayout(
+    {
+        "channels": unsigned(24),  # minus 1
+        "single": unsigned(1),  # channels is 0
+        "shared": unsigned(1),
+    }
+)
+"""The channels of a PARAMETERS command."""
+
+
+def unit_bytes(config: AcceleratorConfig) -> int:
+    """Return the bytes that are processed at once: those of the port, at most a record."""
+    return min(RECORD, config.port)
+
+
+class ParameterRecords(wiring.Component):
+    """Join records from units of memory, or put the biases in units into a shared record.
+
+    Timing
+    ------
+    A unit per cycle of a record, a channel per cycle of those with a shared record; runs follow
+    each other without a pause. A channel is on ``o`` in the cycle after its last unit was offered.
+
+    Parameters
+    ----------
+    config
+        ``lanes`` and ``port``.
+
+    Members
+    -------
+    runs : ``In(stream.Signature(RUN_LAYOUT))``
+    units : ``In(stream.Signature(unsigned(8 * unit_bytes(config))))``
+        Of each run: records, or with ``shared`` a record and int32 biases; starts with a new unit.
+    drop : ``Out(1)``
+        The unit is the run's last.
+    o : ``Out(stream.Signature(parameter_layout()))``
+        ``last`` is set at the end of a run, and at every ``lanes``-th channel of it.
+    """
+
+    runs: stream.Interface
+    units: stream.Interface
+    drop: Signal
+    o: stream.Interface
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config, self.bytes = config, unit_bytes(config)
+        super().__init__(
+            {
+                "runs": In(stream.Signature(RUN_LAYOUT)),
+                "units": In(stream.Signature(unsigned(8 * self.bytes))),
+                "drop": Out(1),
+                "o": Out(stream.Signature(parameter_layout())),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.output = output = Skid(parameter_layout())
+        connect(m, output.o, flipped(self.o))
+        run, active = Signal(RUN_LAYOUT, reset_less=True), Signal()
+        lane, leaves = Signal(range(self.config.lanes)), Signal()
+        last = run.single | (lane == self.config.lanes - 1)
+        m.d.comb += [
+            leaves.eq(output.i.valid & output.i.ready),
+            output.i.payload.last.eq(last),
+            self.drop.eq(leaves & run.single),
+            self.runs.ready.eq(~active | self.drop),
+        ]
+        with m.If(leaves):
+            m.d.sync += lane.eq(Mux(last, 0, lane + 1))
+        with m.If(self.runs.ready):
+            m.d.sync += [active.eq(self.runs.valid), run.eq(self.runs.payload)]
+        with m.Elif(leaves):
+            m.d.sync += [
+                run.channels.eq(run.channels - 1),
+                run.single.eq(run.channels == 1),
+            ]
+        self._assemble(m, run, active, output)
+        return m
+
+    def _assemble(self, m: Module, run: data.View, active: Signal, output: Skid) -> None:
+        """Give a channel to ``output`` for each record, or for each bias after the shared one."""
+        unit, parts, places = self.units.payload, RECORD // self.bytes, self.bytes // BIAS
+        # A record's parts move down until the first is lowest; a shared record then stays.
+        record = Signal(8 * RECORD, reset_less=True)
+        joined = Cat(record, unit)[8 * self.bytes :]
+        part, place, biases = Signal(range(parts)), Signal(range(places)), Signal()
+        complete, used = part == parts - 1, place == places - 1
+        is_channel, takes = biases | (complete & ~run.shared), Signal()
+        bias = Cat(unit.word_select(place, 8 * BIAS), record[8 * BIAS :])
+        m.d.comb += [
+            Value.cast(output.i.payload.requantize).eq(Mux(biases, bias, joined)),
+            output.i.valid.eq(self.units.valid & active & is_channel),
+            takes.eq(active & (output.i.ready | ~is_channel)),
+            self.units.ready.eq(takes & (~biases | used | run.single)),
+        ]
+        with m.If(self.units.valid & takes):
+            with m.If(biases):
+                m.d.sync += place.eq(Mux(used | run.single, 0, place + 1))
+            with m.Else():
+                m.d.sync += [record.eq(joined), part.eq(Mux(complete, 0, part + 1))]
+            m.d.sync += biases.eq((biases | (complete & run.shared)) & ~self.drop)

@@ -1,0 +1,136 @@
+"""A run of memory as a stream, fetched ahead."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, Value, ValueLike, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.credit import CreditQueue
+from eightfold.hw.ports import BURST, memory_read
+from eightfold.isa import ADDRESS_BITS
+
+
+def run_layout() -> data.StructLayout:
+    """Return a run of memory: port-aligned byte address, beats."""
+    return data.StructLayout({"address": unsigned(ADDRESS_BITS), "beats": unsigned(32)})
+
+
+class LinearFetch(wiring.Component):
+    """Read runs of beats, one after the other, as far ahead as a queue of ``depth`` beats allows.
+
+    A request is for as many beats as there are up to the next multiple of
+    `eightfold.hw.ports.BURST` beats, and waits until the queue has room for them all. A run of no
+    beats asks for nothing.
+
+    Timing
+    ------
+    A beat per cycle, if a request's first beat comes within ``depth - 24`` cycles of it. A burst
+    is requested every 3 cycles at most. A request comes 3 cycles after its run, and the request of
+    the next run 4 cycles after the last one of the run before; a beat is on ``o`` 3 cycles after
+    memory's ``valid``.
+
+    Parameters
+    ----------
+    config
+        ``port``.
+    depth
+        Beats that are requested or wait, a power of two, at least ``2 * BURST``.
+
+    Members
+    -------
+    runs : ``In(stream.Signature(run_layout()))``
+    memory : ``Out(memory_read(config))``
+    o : ``Out(stream.Signature(unsigned(8 * config.port)))``
+        The beats of all runs in order; ``ready`` is combinational up to the queue's RAM.
+
+    Raises
+    ------
+    ValueError
+        If ``depth`` is not such a number.
+    """
+
+    runs: stream.Interface
+    memory: Any
+    o: stream.Interface
+
+    def __init__(self, config: AcceleratorConfig, depth: int) -> None:
+        if depth < 2 * BURST or depth & (depth - 1):
+            raise ValueError(f"depth must be a power of two of at least {2 * BURST}, not {depth}")
+        self.config, self.depth = config, depth
+        super().__init__(
+            {
+                "runs": In(stream.Signature(run_layout())),
+                "memory": Out(memory_read(config)),
+                "o": Out(stream.Signature(unsigned(8 * config.port))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        word = unsigned(8 * self.config.port)
+        m.submodules.queue = queue = CreditQueue(word, self.depth)
+        m.d.comb += [
+            queue.take.eq(self.memory.valid),
+            queue.push.eq(self.memory.valid),
+            queue.push_data.eq(self.memory.data),
+            queue.o.ready.eq(self.o.ready | ~self.o.valid),
+        ]
+        # A RAM block is slow from clock to output; a register takes up its words.
+        beat = Signal(word, reset_less=True)
+        m.d.comb += self.o.payload.eq(beat)
+        with m.If(queue.o.ready):
+            m.d.sync += [beat.eq(queue.o.payload), self.o.valid.eq(queue.o.valid)]
+        self._request(m, queue.o.valid & queue.o.ready)
+        return m
+
+    def _request(self, m: Module, leaves: Value) -> None:
+        """Cut runs into bursts: measure one, wait for room, reserve that, and ask."""
+        request, run = self.memory.request, self.runs.payload
+        room, left_queue = Signal(range(self.depth + 1), init=self.depth), Signal()
+        beat, left = Signal(ADDRESS_BITS - self._shift), Signal(32)
+        burst, final, reserve = Signal(range(BURST + 1)), Signal(), Signal()
+        m.d.comb += [
+            request.payload.address.eq(beat << self._shift),
+            request.payload.beats.eq(burst),
+        ]
+        # Nothing is subtracted in the cycle of a comparison, or when memory says so: its ready
+        # comes from the other side of an arbiter.
+        m.d.sync += [left_queue.eq(leaves), room.eq(room + left_queue - Mux(reserve, burst, 0))]
+        with m.FSM():
+            with m.State("WAIT"):
+                m.d.comb += self.runs.ready.eq(1)
+                m.d.sync += [beat.eq(run.address[self._shift :]), left.eq(run.beats)]
+                with m.If(self.runs.valid & (run.beats != 0)):
+                    m.next = "MEASURE"
+            with m.State("MEASURE"):
+                boundary = self._boundary(beat)
+                m.d.sync += [
+                    final.eq(left <= boundary),
+                    burst.eq(Mux(left <= boundary, left, boundary)),
+                ]
+                m.next = "FIT"
+            with m.State("FIT"), m.If(self._fits(room, burst)):
+                m.next = "RESERVE"
+            for state in ("RESERVE", "ASK"):
+                with m.State(state):
+                    m.d.comb += [request.valid.eq(1), reserve.eq(state == "RESERVE")]
+                    with m.If(request.ready):
+                        m.d.sync += [beat.eq(beat + burst), left.eq(left - burst)]
+                        m.next = "MEASURE"
+                        with m.If(final):
+                            m.next = "WAIT"
+                    with m.Else():
+                        m.next = "ASK"
+
+    def _boundary(self, beat: ValueLike) -> Value:
+        """Return the beats up to the next multiple of ``BURST``."""
+        return BURST - (Value.cast(beat) % BURST)
+
+    def _fits(self, room: Value, burst: Value) -> Value:
+        return room >= burst
+
+    @property
+    def _shift(self) -> int:
+        return self.config.port.bit_length() - 1

@@ -1,0 +1,142 @@
+"""Reads of several clients from the AXI4 memory port."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.fifo import SyncFIFO
+from amaranth.lib.wiring import In, Out
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.skid import Skid
+from eightfold.hw.memory.axi import OKAY, address_layout, axi_read, drive_address_constants
+from eightfold.hw.ports import burst_layout, memory_read
+
+
+class MemoryReader(wiring.Component):
+    """Share AXI4's read channels among clients, round robin, a burst at a time.
+
+    All bursts have ID 0, so their beats come in order; a queue of client numbers tells whose they
+    are. ``rready`` is always 1: a client asks only for what it has room for.
+
+    Timing
+    ------
+    A request per cycle and a beat per cycle. ``arvalid`` follows a request by one cycle if nothing
+    is before it, the client's ``valid`` follows ``rvalid`` by one cycle; all outputs but
+    ``request.ready`` come from registers, and that depends on the clients' ``request.valid``
+    alone. Requests wait while ``outstanding`` bursts are unanswered, or while ``stop``.
+
+    Parameters
+    ----------
+    config
+        ``port``.
+    clients
+        Number of clients, at least 1.
+    outstanding
+        Bursts that may be requested and not yet answered.
+
+    Members
+    -------
+    clients : ``In(memory_read(config)).array(clients)``
+    axi : ``Out(axi_read(config))``
+    stop : ``In(1)``
+        No request is taken. Those that were taken, two of which may still wait for ``arready``, are
+        completed, because AXI4 knows no way back, and their beats are delivered.
+    idle : ``Out(1)``
+        Everything taken is answered and delivered: with ``stop``, clients may be reset.
+    error : ``Out(1)``
+        For one cycle, together with the beat: memory has answered it with an error.
+    error_client : ``Out(range(max(2, clients)))``
+        Whose beat that was.
+
+    Raises
+    ------
+    ValueError
+        If ``clients`` or ``outstanding`` is less than 1.
+    """
+
+    clients: list[Any]
+    axi: Any
+    stop: Signal
+    idle: Signal
+    error: Signal
+    error_client: Signal
+
+    def __init__(self, config: AcceleratorConfig, clients: int = 4, outstanding: int = 64) -> None:
+        if clients < 1 or outstanding < 1:
+            raise ValueError(f"needs clients and bursts, not {clients} and {outstanding}")
+        self.config, self.count, self.outstanding = config, clients, outstanding
+        super().__init__(
+            {
+                "clients": In(memory_read(config)).array(clients),
+                "axi": Out(axi_read(config)),
+                "stop": In(1),
+                "idle": Out(1),
+                "error": Out(1),
+                "error_client": Out(range(max(2, clients))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.addresses = addresses = Skid(address_layout())
+        m.submodules.route = route = SyncFIFO(width=self.count, depth=self.outstanding)
+        self._arbitrate(m, addresses, route)
+        self._deliver(m, route)
+        drive_address_constants(m, self.axi, "ar", self.config.port)
+        m.d.comb += [
+            self.axi.arvalid.eq(addresses.o.valid),
+            addresses.o.ready.eq(self.axi.arready),
+            self.axi.araddr.eq(addresses.o.payload.address),
+            self.axi.arlen.eq(addresses.o.payload.length),
+        ]
+        return m
+
+    def _arbitrate(self, m: Module, addresses: Skid, route: SyncFIFO) -> None:
+        """Take a request into the address register, and its client's number into the queue."""
+        asking, above, grant = (Signal(self.count, name=n) for n in ("asking", "above", "grant"))
+        room, take, chosen = Signal(), Signal(), Signal(burst_layout())
+        # Clients above the one served last go first; x & -x is the lowest bit that is set.
+        candidates = Mux((asking & above).any(), asking & above, asking)
+        m.d.comb += [
+            asking.eq(Cat(client.request.valid for client in self.clients)),
+            grant.eq(candidates & -candidates),
+            room.eq(addresses.i.ready & route.w_rdy & self._may_take()),
+            take.eq(asking.any() & room),
+            addresses.i.valid.eq(take),
+            addresses.i.payload.address.eq(chosen.address),
+            addresses.i.payload.length.eq(chosen.beats - 1),
+            route.w_en.eq(take),
+            route.w_data.eq(grant),
+        ]
+        for number, client in enumerate(self.clients):
+            m.d.comb += client.request.ready.eq(grant[number] & room)
+            with m.If(grant[number]):
+                m.d.comb += chosen.eq(client.request.payload)
+        with m.If(take):
+            m.d.sync += above.eq(~(grant | (grant - 1)))
+
+    def _deliver(self, m: Module, route: SyncFIFO) -> None:
+        """Register the beat, and give it to the client of the oldest burst."""
+        axi, beat = self.axi, Signal(8 * self.config.port, reset_less=True)
+        valid = Signal(self.count)
+        m.d.comb += [
+            axi.rready.eq(1),
+            route.r_en.eq(axi.rvalid & axi.rlast),
+            self.idle.eq(~route.r_rdy & ~valid.any()),
+        ]
+        m.d.sync += [
+            beat.eq(axi.rdata),
+            valid.eq(Mux(axi.rvalid, route.r_data, 0)),
+            self.error.eq(axi.rvalid & self._failed()),
+        ]
+        for number, client in enumerate(self.clients):
+            m.d.comb += [client.valid.eq(valid[number]), client.data.eq(beat)]
+            with m.If(route.r_data[number]):
+                m.d.sync += self.error_client.eq(number)
+
+    def _may_take(self) -> ValueLike:
+        return ~self.stop
+
+    def _failed(self) -> Value:
+        return self.axi.rresp != OKAY

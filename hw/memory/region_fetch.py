@@ -1,0 +1,104 @@
+"""Parts of a region of memory as a stream, checked against the region's end."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Signal, Value, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.memory.linear_fetch import LinearFetch
+from eightfold.hw.ports import memory_read, region_layout
+from eightfold.isa import ADDRESS_BITS
+
+
+def part_layout(bits: int) -> data.StructLayout:
+    """Return a part of a region: byte offset, and bytes as a number of ``bits``."""
+    return data.StructLayout({"address": unsigned(ADDRESS_BITS), "bytes": unsigned(bits)})
+
+
+class RegionFetch(wiring.Component):
+    """Fetch ``bytes`` bytes from ``region.base + address``, rounded up to whole beats.
+
+    A part that is not aligned, or has ``address + bytes > region.size``, is refused.
+
+    Timing
+    ------
+    A part is judged in 2 cycles and leaves ``parts`` in the third, if the run before it is
+    requested to its end; beats as in `LinearFetch`.
+
+    Parameters
+    ----------
+    config
+        ``port``.
+    depth
+        Beats that are fetched ahead, see `LinearFetch`.
+    bits
+        Width of ``bytes``, at least 32.
+    alignment
+        What ``address`` must be a multiple of, a power of two, at least ``port``.
+
+    Members
+    -------
+    parts : ``In(stream.Signature(part_layout(bits)))``
+        Taken when judged.
+    region : ``In(region_layout())``
+    fault : ``Out(1)``
+        Together with the transfer of a part: it is refused.
+    memory : ``Out(memory_read(config))``
+    o : ``Out(stream.Signature(unsigned(8 * config.port)))``
+    """
+
+    parts: stream.Interface
+    region: data.View
+    fault: Signal
+    memory: Any
+    o: stream.Interface
+
+    def __init__(self, config: AcceleratorConfig, depth: int, bits: int, alignment: int) -> None:
+        self.config, self.depth, self.bits, self.alignment = config, depth, bits, alignment
+        super().__init__(
+            {
+                "parts": In(stream.Signature(part_layout(bits))),
+                "region": In(region_layout()),
+                "fault": Out(1),
+                "memory": Out(memory_read(config)),
+                "o": Out(stream.Signature(unsigned(8 * config.port))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.fetch = fetch = LinearFetch(self.config, self.depth)
+        connect(m, fetch.memory, flipped(self.memory))
+        connect(m, fetch.o, flipped(self.o))
+        part, port = self.parts.payload, self.config.port
+        end, beats = Signal(self.bits + 1), Signal(32, reset_less=True)
+        start, misplaced = Signal(ADDRESS_BITS, reset_less=True), Signal()
+        m.d.comb += [fetch.runs.payload.address.eq(start), fetch.runs.payload.beats.eq(beats)]
+        with m.FSM():
+            with m.State("ADD"):
+                m.d.sync += [
+                    end.eq(part.address + part.bytes),
+                    start.eq(self.region.base + part.address),
+                    # Of a part that is not refused, whose bytes are less than 2^32.
+                    beats.eq((part.bytes[:32] + (port - 1)) // port),
+                ]
+                with m.If(self.parts.valid):
+                    m.next = "COMPARE"
+            with m.State("COMPARE"):
+                unaligned = (part.address % self.alignment) != 0
+                m.d.sync += misplaced.eq(unaligned | self._leaves(end))
+                m.next = "TAKE"
+            with m.State("TAKE"):
+                m.d.comb += [
+                    self.fault.eq(misplaced),
+                    fetch.runs.valid.eq(~misplaced),
+                    self.parts.ready.eq(misplaced | fetch.runs.ready),
+                ]
+                with m.If(self.parts.ready):
+                    m.next = "ADD"
+        return m
+
+    def _leaves(self, end: Value) -> Value:
+        return end > self.region.size

@@ -1,0 +1,173 @@
+"""The scratchpad: a vector of bytes at any byte address, read and written once per cycle."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.delay import delay
+from eightfold.hw.ports import (
+    local_address,
+    scratchpad_read,
+    scratchpad_write,
+    scratchpad_write_layout,
+)
+
+
+class Scratchpad(wiring.Component):
+    """Hold ``scratchpad`` bytes in ``vector`` byte-wide RAMs, the columns.
+
+    Column ``j`` has the bytes with ``address % vector == j``. The ``vector`` bytes from address
+    ``a`` on lie in row ``a // vector`` of the columns ``j >= a % vector``, and in the next row,
+    wrapping, of the others; a rotation by ``a % vector`` puts them in order.
+
+    Timing
+    ------
+    One read and one write per cycle; of several requests the one with the lowest index is granted,
+    ``ready`` is the grant. A read's bytes come `READ_LATENCY` cycles after its request's transfer.
+    It sees every write that was transferred in an earlier cycle and none of a later one; what it
+    gives for bytes that are written in its own cycle is undefined.
+
+    Parameters
+    ----------
+    config
+        ``scratchpad`` and the sizes that make ``vector``.
+    readers, writers
+        Number of ports, at least 1.
+
+    Members
+    -------
+    readers : array of flipped `eightfold.hw.ports.scratchpad_read`
+    writers : array of flipped `eightfold.hw.ports.scratchpad_write`
+
+    Raises
+    ------
+    ValueError
+        If there is no reader or no writer.
+    """
+
+    READ_LATENCY = 7
+    """Cycles from a request's transfer to its bytes.
+
+    The grant, the two rows, and the columns' addresses have a register each, as have the RAM's
+    read, its output, and the two steps of the rotation. A write's bytes are rotated while a
+    read's address is worked out, so both meet the RAM equally long after their transfers.
+    """
+
+    readers: Sequence[Any]
+    writers: Sequence[Any]
+
+    def __init__(self, config: AcceleratorConfig, readers: int = 4, writers: int = 3) -> None:
+        if readers < 1 or writers < 1:
+            raise ValueError(f"readers and writers must be at least 1, not {readers}, {writers}")
+        self.config = config
+        super().__init__(
+            {
+                "readers": In(scratchpad_read(config)).array(readers),
+                "writers": In(scratchpad_write(config)).array(writers),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        write_rows, mask, word = self._write(m)
+        read_rows, offset = self._read(m)
+        columns = [
+            self._column(m, j, read_rows[j], write_rows[j], mask[j], word.word_select(j, 8))
+            for j in range(self.config.vector)
+        ]
+        rotated = self._rotate(m, Cat(columns), offset, 8, "bytes")
+        for reader in self.readers:
+            m.d.comb += Value.cast(reader.data).eq(rotated)
+        return m
+
+    def _grant(self, m: Module, requests: Sequence[Any]) -> list[Value]:
+        """Return who transfers, and make the first that asks ready."""
+        free: Value = Value.cast(1)
+        transfers = []
+        for request in requests:
+            m.d.comb += request.ready.eq(free)
+            transfers.append(request.valid & free)
+            free = free & ~request.valid
+        return transfers
+
+    def _write(self, m: Module) -> tuple[Sequence[Value], Value, Value]:
+        """Return each column's row, the columns' write enables and their bytes."""
+        granted = Signal(scratchpad_write_layout(self.config), reset_less=True)
+        mask = Signal(self.config.vector)
+        transfers = self._grant(m, self.writers)
+        m.d.sync += mask.eq(0)
+        for writer, transfer in zip(reversed(self.writers), reversed(transfers), strict=True):
+            with m.If(writer.valid):  # the last assignment is the one with the lowest index
+                m.d.sync += granted.eq(writer.payload)
+            with m.If(transfer):
+                m.d.sync += mask.eq(writer.payload.mask)
+        # From byte i to column i + offset: a rotation the other way.
+        rows, offset = self._rows(m, granted.address, "write")
+        back = (-offset)[: len(offset)]
+        word = self._rotate(m, Value.cast(granted.data), back, 8, "word")
+        return rows, self._rotate(m, mask, back, 1, "mask"), word
+
+    def _read(self, m: Module) -> tuple[Sequence[Value], Value]:
+        """Return each column's row, and the rotation in the cycle in which their bytes are out."""
+        address = Signal(local_address(self.config), name="read_address", reset_less=True)
+        transfers = self._grant(m, [reader.request for reader in self.readers])
+        for reader in reversed(self.readers):
+            with m.If(reader.request.valid):
+                m.d.sync += address.eq(reader.request.payload)
+        answers = delay(m, Cat(transfers), self.READ_LATENCY, "answers")
+        for number, reader in enumerate(self.readers):
+            m.d.comb += reader.valid.eq(answers[number])
+        rows, offset = self._rows(m, address, "read")
+        return rows, delay(m, offset, self.READ_LATENCY - 3, "read_offset")
+
+    def _rows(self, m: Module, address: Signal, name: str) -> tuple[Sequence[Value], Value]:
+        """Return, two cycles after the address, each column's row; and the offset at once."""
+        bits = (self.config.vector - 1).bit_length()
+        row, offset = address[bits:], address[:bits]
+        rows = [Signal(len(row), name=f"{name}_row{i}", reset_less=True) for i in range(2)]
+        m.d.sync += [rows[0].eq(row), rows[1].eq(row + 1)]
+        before = delay(m, offset, 1, f"{name}_from")
+        columns = []
+        for j in range(self.config.vector):
+            column = Signal(len(row), name=f"{name}_column{j}", reset_less=True)
+            m.d.sync += column.eq(Mux(j < before, rows[1], rows[0]))
+            columns.append(column)
+        return columns, offset
+
+    def _rotate(self, m: Module, word: Value, amount: Value, size: int, name: str) -> Value:
+        """Return, two cycles later, the word whose element i is element ``i + amount``."""
+        split = len(amount) // 2
+        for step, bits in enumerate((amount[:split], delay(m, amount[split:], 1, f"{name}_by"))):
+            unit = size << (split if step else 0)
+            turned = Signal(len(word), name=f"{name}{step}")
+            m.d.sync += turned.eq(
+                Array(word.rotate_right(unit * i) for i in range(1 << len(bits)))[bits]
+            )
+            word = turned
+        return word
+
+    def _column(
+        self, m: Module, j: int, read_row: Value, write_row: Value, enable: Value, byte: Value
+    ) -> Value:
+        """Add one RAM, and return what it has read, in the second cycle after the row."""
+        depth = self.config.scratchpad // self.config.vector
+        m.submodules[f"column{j}"] = ram = Memory(shape=8, depth=depth, init=[])
+        write, read = ram.write_port(), ram.read_port(domain="comb")
+        output, stored = (Signal(8, name=f"{n}{j}", reset_less=True) for n in ("output", "stored"))
+        m.d.comb += [
+            write.addr.eq(write_row),
+            write.data.eq(byte),
+            write.en.eq(enable),
+            read.addr.eq(read_row),
+        ]
+        # Synthesis merges this register into the RAM's port. The condition shows that no byte is
+        # read while it is written, for which tools would otherwise add a bypass.
+        with m.If(~enable | (read_row != write_row)):
+            m.d.sync += output.eq(read.data)
+        m.d.sync += stored.eq(output)
+        return stored

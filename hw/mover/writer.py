@@ -1,0 +1,198 @@
+"""The mover's last part: units and their bytes to scratchpad, memory and tables."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.mover.runs import TABLE_BYTES
+from eightfold.hw.mover.units import unit_layout
+from eightfold.hw.ports import memory_write, scratchpad_write, vector_layout
+from eightfold.isa import ErrorCode
+
+_WORD = 4
+"""Bytes of a table's entry."""
+
+_MOST_OPEN = 48
+"""Write requests without an answer, about."""
+
+
+def table_entry_layout(config: AcceleratorConfig) -> data.StructLayout:
+    """Return entry ``index % 256`` of the vector engine's table ``index // 256``."""
+    return data.StructLayout(
+        {"index": range(TABLE_BYTES // _WORD * config.tables), "value": signed(32)}
+    )
+
+
+class Writer(wiring.Component):
+    """Write units in order, and say when those of a command have been written.
+
+    Timing
+    ------
+    One unit per cycle, or one entry of a table, from a register behind the queues' outputs.
+    ``done`` comes one cycle after the last write, in memory after the answer to it. The next
+    command's units are written meanwhile, except its last one.
+
+    Parameters
+    ----------
+    config
+        Sizes of scratchpad, tables and port.
+
+    Members
+    -------
+    units : ``In(stream.Signature(unit_layout(config)))``
+    from_memory, from_scratchpad : ``In(stream.Signature(...))``
+        The units' bytes.
+    scratchpad : ``Out(scratchpad_write(config))``
+    beats : ``Out``, the ``beats`` of `eightfold.hw.ports.memory_write`
+    answered : ``In(1)``
+    tables : ``Out(stream.Signature(table_entry_layout(config)))``
+    done, fault, code
+        As in `eightfold.hw.ports.engine_port`.
+    """
+
+    units: stream.Interface
+    from_memory: stream.Interface
+    from_scratchpad: stream.Interface
+    scratchpad: stream.Interface
+    beats: stream.Interface
+    answered: Signal
+    tables: stream.Interface
+    done: Signal
+    fault: Signal
+    code: Signal
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "units": In(stream.Signature(unit_layout(config))),
+                "from_memory": In(stream.Signature(unsigned(8 * config.port))),
+                "from_scratchpad": In(stream.Signature(vector_layout(config))),
+                "scratchpad": Out(scratchpad_write(config)),
+                "beats": Out(memory_write(config).members["beats"].signature),
+                "answered": In(1),
+                "tables": Out(stream.Signature(table_entry_layout(config))),
+                "done": Out(1),
+                "fault": Out(1),
+                "code": Out(ErrorCode),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        layout = data.StructLayout(
+            {"unit": unit_layout(self.config), "mask": self.config.vector}
+            | {"data": vector_layout(self.config)}
+        )
+        held, valid = Signal(layout, reset_less=True), Signal()
+        active, written, load, crowded = Signal(), Signal(), Signal(), Signal()
+        unit, spaces = self.units.payload, self.units.payload.spaces
+        from_scratchpad = ~(spaces.from_memory | spaces.from_fill | unit.fault)
+        m.d.comb += [
+            load.eq(
+                (~valid | written)
+                & self.units.valid
+                & (~spaces.from_memory | self.from_memory.valid)
+                & (~from_scratchpad | self.from_scratchpad.valid)
+                & ~(spaces.to_memory & crowded)
+            ),
+            self.units.ready.eq(load),
+            self.from_memory.ready.eq(load & spaces.from_memory),
+            self.from_scratchpad.ready.eq(load & from_scratchpad),
+        ]
+        with m.If(load | written):
+            m.d.sync += valid.eq(load)
+        with m.If(load):
+            m.d.sync += held.eq(self._join())
+        m.d.comb += written.eq(self._write(m, held, active, load))
+        self._complete(m, held, valid, active, written, crowded)
+        return m
+
+    def _join(self) -> Value:
+        """Return a unit, which of its bytes count, and its bytes."""
+        unit, size = self.units.payload, 8 * self.config.vector
+        mask = Cat((j >= unit.first) & (j <= unit.end) for j in range(self.config.vector))
+        beat = Value.cast(self.from_memory.payload)
+        word = Mux(
+            unit.spaces.from_memory,
+            beat,
+            Mux(
+                unit.spaces.from_fill,
+                Value.cast(unit.fill).replicate(self.config.vector),
+                Value.cast(self.from_scratchpad.payload),
+            ),
+        )
+        return Cat(Value.cast(unit), mask, word[:size])
+
+    def _write(self, m: Module, held: data.View, active: Value, load: Value) -> Value:
+        """Drive the outputs; return whether the unit is written with this cycle."""
+        unit, word = held.unit, Value.cast(held.data)
+        entry = Signal(table_entry_layout(self.config)["index"].shape, reset_less=True)
+        at = Signal(range(max(2, self.config.vector // _WORD)), reset_less=True)
+        new = self.units.payload
+        with m.If(load):
+            m.d.sync += [entry.eq((new.local + new.first) >> 2), at.eq(new.first >> 2)]
+        with m.Elif(self.tables.valid & self.tables.ready):
+            m.d.sync += [entry.eq(entry + 1), at.eq(at + 1)]
+        to_memory, to_tables = unit.spaces.to_memory, unit.spaces.to_tables
+        m.d.comb += [
+            self.scratchpad.valid.eq(active & ~(to_memory | to_tables)),
+            self.scratchpad.payload.address.eq(unit.local),
+            self.scratchpad.payload.mask.eq(held.mask),
+            self.scratchpad.payload.data.eq(held.data),
+            self.beats.valid.eq(active & to_memory),
+            self.beats.payload.data.eq(word[: 8 * self.config.port]),
+            self.beats.payload.strobe.eq(held.mask[: self.config.port]),
+            self.tables.valid.eq(active & to_tables),
+            self.tables.payload.index.eq(entry),
+            self.tables.payload.value.eq(word.word_select(at, 8 * _WORD)),
+        ]
+        return active & Mux(
+            to_memory,
+            self.beats.ready,
+            Mux(
+                to_tables,
+                self.tables.ready & (at == unit.end >> 2),
+                self.scratchpad.ready,
+            ),
+        )
+
+    def _complete(
+        self,
+        m: Module,
+        held: data.View,
+        valid: Value,
+        active: Signal,
+        written: Value,
+        crowded: Signal,
+    ) -> None:
+        """Count the answers that a command waits for."""
+        open_, owed = (Signal(range(64), name=name) for name in ("open", "owed"))
+        pending, stopped, opened = Signal(), Signal(), Signal()
+        after = Signal.like(open_)
+        unit = held.unit
+        m.d.comb += [
+            active.eq(valid & ~unit.fault & self._may_write(unit.last, pending)),
+            opened.eq(written & unit.spaces.to_memory & unit.opens),
+            after.eq(open_ + opened - self.answered),
+            self.done.eq(pending & (owed == 0)),
+            self.fault.eq(valid & unit.fault & ~pending & ~stopped),
+            self.code.eq(Mux(unit.index, ErrorCode.INDEX, ErrorCode.ADDRESS)),
+        ]
+        m.d.sync += [open_.eq(after), crowded.eq(open_ >= _MOST_OPEN)]
+        with m.If(written & unit.last):
+            m.d.sync += [pending.eq(1), owed.eq(self._owes(after))]
+        with m.Else():
+            with m.If(self.done):
+                m.d.sync += pending.eq(0)
+            with m.If(self.answered & (owed != 0)):
+                m.d.sync += owed.eq(owed - 1)
+        with m.If(self.fault):
+            m.d.sync += stopped.eq(1)
+
+    def _may_write(self, last: Value, pending: Value) -> Value:
+        return ~(last & pending)
+
+    def _owes(self, requests: Value) -> Value:
+        return requests

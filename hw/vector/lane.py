@@ -1,0 +1,227 @@
+"""A lane of the vector engine: two lookups, an operation, a reduction, a requantizer."""
+
+from typing import ClassVar
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline, register
+from eightfold.hw.vector.table import VectorTable
+from eightfold.hw.vector.words import beats, operation_layout, table_write_layout
+from eightfold.isa import REQUANTIZE_LAYOUT, Combine
+
+PRODUCT_BITS = 22
+"""Bits of operand b that are multiplied."""
+
+SPLIT = 17
+"""Those that fit the wide side of a DSP block's multiplier, with a sign of their own."""
+
+
+class VectorLane(wiring.Component):
+    """Compute ``requantize(reduce(combine(table_a[a], table_b[b])))`` of one element per cycle.
+
+    Timing
+    ------
+    One element per cycle, no stalls, no enables. For the element whose bytes are presented in
+    cycle ``n``: ``byte`` in ``n + BYTE_CYCLE``, ``operand_b`` in ``n + OPERAND_CYCLE``, ``result``
+    in ``n + LATENCY``; ``accumulate`` and ``restart`` belong to cycle ``n + REDUCE_CYCLE``,
+    ``index`` to the one before. ``operation``, ``maximum`` and ``requantize`` hold still while
+    elements are on their way.
+
+    Parameters
+    ----------
+    config
+        ``vector``, ``vector_lanes`` and ``tables``.
+    takes_rows
+        Whether the results of rows are requantized here.
+
+    Members
+    -------
+    a, b : ``In(signed(8))``
+    outside : ``In(1)``
+        Operand a is ``operation.fill`` instead.
+    accumulate : ``In(1)``
+        There is an element.
+    restart : ``In(1)``
+        It is the first one of its window.
+    index : ``In(range(beats(config)))``
+        Number of the element's accumulator.
+    operation : ``In(operation_layout(config))``
+    maximum : ``In(signed(8))``
+        What is subtracted from a if ``operation.relative``.
+    common : ``In(signed(32))``
+        Operand b if ``operation.common``, in cycle `OPERAND_CYCLE` - 1.
+    row_result : ``In(signed(32))``
+        Goes to the requantizer instead of the reduced value if ``operation.single`` and
+        ``takes_rows``.
+    requantize : ``In(REQUANTIZE_LAYOUT)``
+    write : ``In(table_write_layout(config))``
+        Load of the tables.
+    byte : ``Out(signed(8))``
+        Operand a, or the fill byte.
+    operand_b : ``Out(signed(32))``
+        What was looked up for b.
+    result : ``Out(signed(8))``
+    """
+
+    BYTE_CYCLE: ClassVar[int] = 1
+    LOOKUP_CYCLE: ClassVar[int] = 2
+    OPERAND_CYCLE: ClassVar[int] = LOOKUP_CYCLE + VectorTable.LATENCY + 1
+    REDUCE_CYCLE: ClassVar[int] = OPERAND_CYCLE + 3
+    LATENCY: ClassVar[int] = REDUCE_CYCLE + 1 + RequantizePipeline.LATENCY
+
+    a: Signal
+    b: Signal
+    outside: Signal
+    accumulate: Signal
+    restart: Signal
+    index: Signal
+    operation: data.View
+    maximum: Signal
+    common: Signal
+    row_result: Signal
+    requantize: data.View
+    write: data.View
+    byte: Signal
+    operand_b: Signal
+    result: Signal
+
+    def __init__(self, config: AcceleratorConfig, takes_rows: bool = False) -> None:
+        self.config, self.takes_rows = config, takes_rows
+        super().__init__(
+            {
+                "a": In(signed(8)),
+                "b": In(signed(8)),
+                "outside": In(1),
+                "accumulate": In(1),
+                "restart": In(1),
+                "index": In(range(beats(config))),
+                "operation": In(operation_layout(config)),
+                "maximum": In(signed(8)),
+                "common": In(signed(32)),
+                "row_result": In(signed(32)),
+                "requantize": In(REQUANTIZE_LAYOUT),
+                "write": In(table_write_layout(config)),
+                "byte": Out(signed(8)),
+                "operand_b": Out(signed(32)),
+                "result": Out(signed(8)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        operation = self.operation
+        m.d.sync += self.byte.eq(Mux(self.outside, operation.fill, self.a))
+        second = register(m, "second", self.b)
+        relative = operation.relative
+        index_a = (self.byte - Mux(relative, self.maximum, 0))[:8].as_signed()
+        looked_up = {
+            "a": register(m, "index_a", index_a),
+            "b": register(m, "index_b", Mux(operation.rows, index_a, second)),
+        }
+        a, b = (self._lookup(m, name, byte) for name, byte in looked_up.items())
+        a = register(m, "operand_a", a)
+        b = register(m, "operand_b", Mux(operation.common, self.common, b))
+        m.d.comb += self.operand_b.eq(b)
+        reduced = self._reduce(m, self._combine(m, a, b))
+        m.submodules.requantizer = requantizer = RequantizePipeline()
+        acc = Mux(operation.single, self.row_result, reduced) if self.takes_rows else reduced
+        m.d.comb += [requantizer.acc.eq(acc), self.result.eq(requantizer.result)]
+        for name in requantizer.FIELD_CYCLE:
+            field = Value.cast(getattr(requantizer, name))
+            m.d.comb += field.eq(Value.cast(self.requantize[name]))
+        return m
+
+    def _lookup(self, m: Module, name: str, byte: Signal) -> Value:
+        """Cycles 2 and 3: lookup, or the byte itself; return it in cycle 4."""
+        m.submodules[f"table_{name}"] = table = VectorTable(self.config)
+        m.d.comb += [
+            table.write.eq(self.write),
+            table.number.eq(self.operation[f"table_{name}"]),
+            table.byte.eq(byte),
+        ]
+        plain = register(m, f"plain_{name}", byte, table.LATENCY)
+        return Mux(self.operation[f"lookup_{name}"], table.entry, plain)
+
+    def _combine(self, m: Module, a: Signal, b: Signal) -> Value:
+        """Cycles 5 to 7: one addition or subtraction, and the product; return it in cycle 7."""
+        combine = self.operation.combine
+        adds = combine == Combine.ADD
+        # a - b, which also compares, is a + ~b + 1.
+        total = register(m, "total", self.add(a, Mux(adds, b, ~b), ~adds))
+        product = self._product(m, a, b)
+        a, b = register(m, "a_delayed", a), register(m, "b_delayed", b)
+        is_sum = adds | (combine == Combine.SUBTRACT)
+        equal, differ = combine == Combine.EQUAL, combine == Combine.NOT_EQUAL
+        truth = (total == 0) ^ differ
+        larger = Mux(self.takes_b(combine, total[-1]), b, a)
+        choice = Mux(equal | differ, truth, Mux(is_sum, total[:32].as_signed(), larger))
+        chosen = register(m, "chosen", choice[:32].as_signed())
+        rectified = (combine == Combine.RECTIFY) & a[-1]
+        multiplies = register(m, "multiplies", (combine == Combine.MULTIPLY) | rectified)
+        return Mux(multiplies, product, chosen)
+
+    def _product(self, m: Module, a: Signal, b: Signal) -> Value:
+        """Cycles 5 to 7: the product of a's low 16 bits and b's low 22, in cycle 7."""
+        factor, low, high = a[:16].as_signed(), b[:SPLIT], b[SPLIT:PRODUCT_BITS].as_signed()
+        # Two registers behind a product: the way out of a DSP block takes a cycle of its own.
+        part = register(m, "product", factor * Cat(low, C(0, 1)).as_signed(), 2)
+        rest = register(m, "rest", factor * high, 2)
+        return Cat(part[:SPLIT], (part[SPLIT:32] + rest)[: 32 - SPLIT]).as_signed()
+
+    def add(self, a: Value, b: Value, carry: Value) -> Value:
+        """Return a + b + carry, 33 bits: signed, so that the highest is the sign."""
+        return (Cat(C(1, 1), a, a[-1]) + Cat(carry, b, b[-1]))[1:34].as_signed()
+
+    def takes_b(self, combine: Value, less: Value) -> Value:
+        """Return whether the larger or smaller operand is b; ``less``: a < b."""
+        is_maximum, is_minimum = combine == Combine.MAXIMUM, combine == Combine.MINIMUM
+        return (is_maximum & less) | (is_minimum & ~less)
+
+    def _reduce(self, m: Module, value: Value) -> Signal:
+        """Cycle 8: extend the window's sum or maximum, in one of as many registers as beats.
+
+        What is known of the value, its complement for a comparison, comes from cycle 7: a sum goes
+        round through one adder and one choice.
+        """
+        compares, minimum = ~self.operation.sum, self.operation.minimum
+        addend = register(m, "addend", Mux(compares, ~value, value))
+        value = register(m, "value", value)
+        after, reduced = Signal(signed(32)), Signal(signed(32), reset_less=True)
+        m.d.sync += reduced.eq(after)
+        before = self._accumulators(m, after, reduced)
+        # In a comparison the total is the difference: negative if the value is larger.
+        total = self.add(before, addend, compares)
+        replaces = self.restart | (compares & (total[-1] ^ minimum))
+        kept = Mux(compares, before, total[:32].as_signed())
+        m.d.comb += after.eq(Mux(replaces, value, kept))
+        return reduced
+
+    def _accumulators(self, m: Module, after: Signal, reduced: Signal) -> Signal:
+        """Add the registers that ``after`` goes into, and return what is there before.
+
+        The RAM is written the cycle after, and read the cycle before: in between, an element of the
+        same accumulator gets what is on its way, ``after`` or ``reduced``.
+        """
+        before = Signal(signed(32), reset_less=True)
+        if beats(self.config) == 1:
+            with m.If(self.accumulate):
+                m.d.sync += before.eq(after)
+            return before
+        m.submodules.accumulators = ram = Memory(
+            shape=signed(32), depth=beats(self.config), init=[]
+        )
+        write, read = ram.write_port(), ram.read_port(domain="comb")
+        index = register(m, "index", self.index)
+        m.d.sync += [write.addr.eq(index), write.en.eq(self.accumulate)]
+        m.d.comb += [read.addr.eq(self.index), write.data.eq(reduced)]
+        with m.If(self.accumulate & (self.index == index)):
+            m.d.sync += before.eq(after)
+        with m.Elif(write.en & (self.index == write.addr)):
+            m.d.sync += before.eq(reduced)
+        with m.Else():
+            m.d.sync += before.eq(read.data)
+        return before

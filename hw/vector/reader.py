@@ -1,0 +1,85 @@
+"""The reads of a VECTOR command: requests ahead of the lanes, as far as there is room."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.credit import CreditQueue
+from eightfold.hw.ports import scratchpad_read, vector_layout
+from eightfold.hw.vector.words import chunk_layout, read_layout
+
+
+class VectorReader(wiring.Component):
+    """Read the operands of each chunk, first b if there is one, then a.
+
+    Timing
+    ------
+    One request per cycle while fewer than `DEPTH` answers are on their way or wait.
+    ``reads.ready`` follows ``scratchpad.request.ready`` combinationally.
+
+    Parameters
+    ----------
+    config
+        ``vector`` and ``scratchpad``.
+
+    Members
+    -------
+    two : ``In(1)``
+        Whether b is read; does not change while there are reads.
+    reads : ``In(stream.Signature(read_layout(config)))``
+    scratchpad : ``Out(scratchpad_read(config))``
+    words : ``Out(stream.Signature(vector_layout(config)))``
+        Operands in the order of the requests.
+    chunks : ``Out(stream.Signature(chunk_layout(config)))``
+        One for each chunk. Must be taken with the chunk's last word or before.
+    """
+
+    DEPTH = 16
+    """Vectors that are on their way or wait: more than the way takes."""
+
+    two: Signal
+    reads: stream.Interface
+    scratchpad: Any
+    words: stream.Interface
+    chunks: stream.Interface
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "two": In(1),
+                "reads": In(stream.Signature(read_layout(config))),
+                "scratchpad": Out(scratchpad_read(config)),
+                "words": Out(stream.Signature(vector_layout(config))),
+                "chunks": Out(stream.Signature(chunk_layout(config))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.words = words = CreditQueue(vector_layout(self.config), self.DEPTH)
+        m.submodules.chunks = chunks = CreditQueue(chunk_layout(self.config), self.DEPTH)
+        connect(m, words.o, flipped(self.words))
+        connect(m, chunks.o, flipped(self.chunks))
+        read, request = self.reads.payload, self.scratchpad.request
+        has_b, asks_b, transfer = Signal(), Signal(), Signal()
+        m.d.comb += [
+            asks_b.eq(self.two & ~has_b),
+            request.valid.eq(self.reads.valid & words.available),
+            request.payload.eq(Mux(asks_b, read.b, read.a)),
+            transfer.eq(request.valid & request.ready),
+            self.reads.ready.eq(words.available & request.ready & ~asks_b),
+            words.take.eq(transfer),
+            words.push.eq(self.scratchpad.valid),
+            words.push_data.eq(self.scratchpad.data),
+            # A chunk waits no longer than its words, so there is room for it.
+            chunks.take.eq(transfer & ~asks_b),
+            chunks.push.eq(transfer & ~asks_b),
+            chunks.push_data.eq(read.chunk),
+        ]
+        with m.If(transfer):
+            m.d.sync += has_b.eq(asks_b)
+        return m

@@ -1,0 +1,203 @@
+"""What operators on rows find out: extremes, sums, and functions of a sum."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.delay import delay
+from eightfold.hw.blocks.requantize_pipeline import register
+from eightfold.hw.vector.lane import VectorLane
+from eightfold.hw.vector.row_function import RowFunction
+from eightfold.hw.vector.words import Phase, beat_layout, operation_layout
+from eightfold.isa import REQUANTIZE_LAYOUT, Row
+
+LOWEST = -128
+
+NUMBER_BITS = 16
+"""Of an element's number in its row."""
+
+
+class RowUnit(wiring.Component):
+    """Find a row's extreme in one pass, and the sum of its table_b entries in another.
+
+    An extreme is the largest byte, or with ``operation.least`` the smallest, and the number of the
+    first element that has it. What the next pass needs of a sum is `RowFunction` of it.
+
+    Timing
+    ------
+    Takes `vector_lanes` elements per cycle, rows without a gap. ``result`` of a row comes
+    `extreme_cycle` or `sum_cycle` cycles after its last beat, and stays for a cycle at least.
+    ``known`` comes `extreme_cycle` cycles after the last beat of the first pass, and after that of
+    the second when `RowFunction` is done. ``maximum`` holds until the next row's beats arrive,
+    what ``replace`` sets until its ``function``.
+
+    Parameters
+    ----------
+    config
+        ``vector_lanes``.
+
+    Members
+    -------
+    beat : ``In(beat_layout(config))``
+        A beat as it enters the lanes; cycle 0.
+    operation : ``In(operation_layout(config))``
+    row : ``In(Row)``
+        What becomes of a sum.
+    again : ``In(1)``
+        1 for one cycle: the function of the sum before is needed; with ``operation`` and ``row``.
+    bytes : ``In(ArrayLayout(signed(8), vector_lanes))``
+        The beat's elements, in cycle `VectorLane.BYTE_CYCLE`.
+    entries : ``In(ArrayLayout(signed(32), vector_lanes))``
+        Their table_b entries, in cycle `VectorLane.OPERAND_CYCLE`.
+    maximum : ``Out(signed(8))``
+        The extreme byte of the row.
+    result : ``Out(signed(32))``
+        Of a row that has one result: what is requantized.
+    requantize : ``In(REQUANTIZE_LAYOUT)``
+        The command's.
+    replaced : ``Out(REQUANTIZE_LAYOUT)``
+        With what the row's function sets.
+    known : ``Out(1)``
+        1 for one cycle: what the pass was for is there.
+    summed : ``Out(1)``
+        The same, of the row's function.
+    """
+
+    beat: data.View
+    operation: data.View
+    row: Any
+    again: Signal
+    bytes: Any
+    entries: Any
+    maximum: Signal
+    result: Signal
+    requantize: data.View
+    replaced: data.View
+    known: Signal
+    summed: Signal
+
+    REPLACED: ClassVar[dict[Row, tuple[str, ...]]] = {
+        Row.RECIPROCAL: ("multiplier", "right"),
+        Row.LOGARITHM: ("bias",),
+        Row.INVERSE_ROOT: ("multiplier", "left", "right"),
+    }
+    """The requantizer's fields that a function sets."""
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        lanes = config.vector_lanes
+        self.levels = lanes.bit_length() - 1
+        self.extreme_cycle = VectorLane.BYTE_CYCLE + self.levels + 2
+        self.sum_cycle = VectorLane.OPERAND_CYCLE + self.levels + 2
+        super().__init__(
+            {
+                "beat": In(beat_layout(config)),
+                "operation": In(operation_layout(config)),
+                "row": In(Row),
+                "again": In(1),
+                "bytes": In(data.ArrayLayout(signed(8), lanes)),
+                "entries": In(data.ArrayLayout(signed(32), lanes)),
+                "maximum": Out(signed(8)),
+                "result": Out(signed(32)),
+                "requantize": In(REQUANTIZE_LAYOUT),
+                "replaced": Out(REQUANTIZE_LAYOUT),
+                "known": Out(1),
+                "summed": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        mask = Signal(self.config.vector_lanes)
+        last_lane = Value.cast(self.beat.last_lane)
+        m.d.comb += [mask[i].eq(last_lane >= i) for i in range(self.config.vector_lanes)]
+        extreme, number, found = self._extreme(m, mask)
+        total, complete = self._sum(m, mask)
+        m.submodules.function = function = RowFunction()
+        m.d.comb += [
+            self.maximum.eq(extreme),
+            self.result.eq(Mux(self.operation.single_sum, total, Cat(number, extreme).as_signed())),
+            function.start.eq((complete & ~self.operation.single) | self.again),
+            function.function.eq(self.row),
+            function.x.eq(total),
+            self.summed.eq(function.done),
+            self.known.eq(found | function.done),
+            Value.cast(self.replaced).eq(Value.cast(self.requantize)),
+        ]
+        for kind, names in self.REPLACED.items():
+            with m.If(self.row == kind):
+                m.d.comb += [self.replaced[n].eq(getattr(function, n)) for n in names]
+        return m
+
+    def _extreme(self, m: Module, mask: Value) -> tuple[Value, Value, Value]:
+        """Return the extreme byte, its element's number, and 1 when they are complete."""
+        least = self.operation.least
+        # The smallest byte is the complement of the largest complement.
+        elements = [Value.cast(byte)[:8] ^ least.replicate(8) for byte in self.bytes]
+        cycle = VectorLane.BYTE_CYCLE
+        mask = delay(m, mask, cycle, "extreme_mask")
+        neutral = C(LOWEST, signed(8))
+        values: list[tuple[Value, Value]] = [
+            (register(m, "byte", Mux(mask[i], byte.as_signed(), neutral).as_signed()), C(0, 0))
+            for i, byte in enumerate(elements)
+        ]
+        while len(values) > 1:
+            pairs = zip(values[::2], values[1::2], strict=True)
+            values = [self._larger(m, x, y) for x, y in pairs]
+        (value, lane), cycle = values[0], cycle + 1 + self.levels
+        valid, begin, end = self._beats(m, "extreme", Phase.EXTREME, cycle)
+        best, beat = Signal(signed(8), reset_less=True), Signal(NUMBER_BITS, reset_less=True)
+        where = Signal(NUMBER_BITS, reset_less=True)
+        with m.If(valid):
+            m.d.sync += beat.eq(Mux(begin, 1, beat + 1))
+            with m.If(begin | (best < value)):
+                m.d.sync += [best.eq(value), where.eq(Cat(lane, Mux(begin, 0, beat)))]
+        return (best[:8] ^ least.replicate(8)).as_signed(), where, end
+
+    def _larger(
+        self, m: Module, x: tuple[Value, Value], y: tuple[Value, Value]
+    ) -> tuple[Value, Value]:
+        """Return the larger of two values, the first if they are equal, and its lane."""
+        takes_y = self.less(x[0], y[0])
+        lane = Cat(Mux(takes_y, y[1], x[1]), takes_y)
+        return register(m, "byte", Mux(takes_y, y[0], x[0]).as_signed()), register(m, "lane", lane)
+
+    def less(self, x: Value, y: Value) -> Value:
+        """Return whether the first of two signed numbers is smaller."""
+        return x < y
+
+    def _sum(self, m: Module, mask: Value) -> tuple[Signal, Value]:
+        """Return the sum of the row's entries, wrapped, and 1 when it is complete."""
+        cycle = VectorLane.OPERAND_CYCLE
+        mask = delay(m, mask, cycle, "sum_mask")
+        values: Sequence[Value] = [
+            register(m, "entry", Mux(mask[i], entry, C(0, signed(32))).as_signed())
+            for i, entry in enumerate(self.entries)
+        ]
+        while len(values) > 1:
+            pairs = zip(values[::2], values[1::2], strict=True)
+            values = [register(m, "entry", wrapping_sum(x, y)) for x, y in pairs]
+        valid, begin, end = self._beats(m, "sum", Phase.SUM, cycle + 1 + self.levels)
+        total = Signal(signed(32), reset_less=True)
+        with m.If(valid):
+            m.d.sync += total.eq(Mux(begin, values[0], wrapping_sum(total, values[0])))
+        return total, end
+
+    def _beats(self, m: Module, name: str, phase: Phase, cycle: int) -> tuple[Value, Value, Value]:
+        """Return whether a beat of the phase is there ``cycle`` cycles after it entered the lanes,
+        whether it is its row's first one, and, a cycle later, whether it was the last one."""
+        mine = self.beat.valid & (self.beat.phase == phase)
+        return (
+            delay(m, mine, cycle, f"{name}_valid"),
+            delay(m, self.beat.begin & ~self.operation.resume, cycle, f"{name}_begin"),
+            delay(m, mine & self.beat.end, cycle + 1, f"{name}_end"),
+        )
+
+
+def wrapping_sum(x: Value, y: Value) -> Value:
+    """Return the sum, wrapped to the width of the operands."""
+    return (x + y)[: len(x)].as_signed()

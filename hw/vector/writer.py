@@ -1,0 +1,139 @@
+"""The writes of a VECTOR command: beats of results into chunks, chunks into the scratchpad."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.credit import CreditQueue
+from eightfold.hw.blocks.skid import Bypass
+from eightfold.hw.ports import scratchpad_write, scratchpad_write_layout, vector_layout
+from eightfold.hw.vector.words import beats, result_layout
+
+
+class VectorWriter(wiring.Component):
+    """Collect the results of each chunk, and write them once.
+
+    A chunk that lies partly outside of the scratchpad is not written.
+
+    Timing
+    ------
+    One chunk per cycle. ``done`` comes two cycles after the last write's transfer, after any
+    ``fault`` of the same command. Chunks of `beats` beats follow each other without a gap if their
+    results come up to ``latency`` cycles after they were reserved and no write stalls.
+
+    Parameters
+    ----------
+    config
+        ``vector``, ``vector_lanes`` and ``scratchpad``.
+    latency
+        Cycles from ``reserve`` to the chunk's first result.
+
+    Members
+    -------
+    available : ``Out(1)``
+        There is a place.
+    reserve : ``In(1)``
+        Takes it; only while ``available``.
+    result : ``In(result_layout(config))``
+        What it is for.
+    results : ``In(8 * vector_lanes)``
+        One beat of results.
+    emit : ``In(1)``
+        There is one.
+    index : ``In(range(beats(config)))``
+        Its number within the chunk.
+    close : ``In(1)``
+        It is the chunk's last.
+    scratchpad : ``Out(scratchpad_write(config))``
+    done, fault : ``Out(1)``
+        As in `eightfold.hw.ports.engine_port`.
+    """
+
+    SPARE = 4
+    """Chunks that can wait for stalled writes without the lanes noticing."""
+
+    available: Signal
+    reserve: Signal
+    result: data.View
+    results: Signal
+    emit: Signal
+    index: Signal
+    close: Signal
+    scratchpad: Any
+    done: Signal
+    fault: Signal
+
+    def __init__(self, config: AcceleratorConfig, latency: int) -> None:
+        self.config = config
+        way = latency + beats(config) + CreditQueue.LATENCY + 1
+        self.depth = max(16, -(-way // beats(config)) + self.SPARE)
+        super().__init__(
+            {
+                "available": Out(1),
+                "reserve": In(1),
+                "result": In(result_layout(config)),
+                "results": In(8 * config.vector_lanes),
+                "emit": In(1),
+                "index": In(range(beats(config))),
+                "close": In(1),
+                "scratchpad": Out(scratchpad_write(config)),
+                "done": Out(1),
+                "fault": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.words = words = CreditQueue(vector_layout(self.config), self.depth)
+        places = CreditQueue(result_layout(self.config), self.depth)
+        m.submodules.places = places
+        m.d.comb += [
+            # Both queues move together, but a place is there before its word.
+            self.available.eq(self._room(words)),
+            words.take.eq(places.push),
+            places.take.eq(places.push),
+            words.push_data.eq(self._collect(m)),
+        ]
+        # Registers: ``reserve`` comes late, from the reader and the chunks.
+        m.d.sync += [
+            places.push.eq(self.reserve),
+            places.push_data.eq(self.result),
+            words.push.eq(self.emit & self.close),
+        ]
+        # The scratchpad's ``ready`` comes late, from other engines.
+        m.submodules.bypass = bypass = Bypass(scratchpad_write_layout(self.config))
+        connect(m, bypass.o, flipped(self.scratchpad))
+        written, both, moves, done = places.o.payload, Signal(), Signal(), Signal()
+        last = Value.cast(written.last_element)
+        m.d.comb += [
+            both.eq(words.o.valid & places.o.valid),
+            bypass.i.valid.eq(both & ~written.fault),
+            bypass.i.payload.address.eq(written.address),
+            bypass.i.payload.mask.eq(Cat(last >= i for i in range(self.config.vector))),
+            bypass.i.payload.data.eq(words.o.payload),
+            moves.eq(both & (bypass.i.ready | written.fault)),
+            words.o.ready.eq(moves),
+            places.o.ready.eq(moves),
+        ]
+        m.d.sync += [
+            self.fault.eq(moves & written.fault),
+            done.eq((moves & written.done) | (done & bypass.full)),
+            self.done.eq(done & ~bypass.full),
+        ]
+        return m
+
+    def _room(self, words: CreditQueue) -> Value:
+        """Return whether there is a place besides the one that was reserved a cycle ago."""
+        return words.several
+
+    def _collect(self, m: Module) -> Signal:
+        """Add the chunk's register; a beat is in it one cycle after it came."""
+        bits = 8 * self.config.vector_lanes
+        chunk = Signal(8 * self.config.vector, name="collected", reset_less=True)
+        for beat in range(beats(self.config)):
+            with m.If(self.index == beat):
+                m.d.sync += chunk.word_select(beat, bits).eq(self.results)
+        return chunk

@@ -1,0 +1,66 @@
+"""In-order, exact comparison of the words that leave a design with the words expected."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from cocotb.triggers import Event, RisingEdge
+from cocotb_bus.scoreboard import Scoreboard
+
+from eightfold.sim.bench.stream import StreamSink
+from eightfold.sim.bench.support import seed
+
+
+class StreamScoreboard(Scoreboard):
+    """Compares every word of every sink at once when it arrives, in order.
+
+    Examples
+    --------
+    >>> scoreboard = StreamScoreboard(dut)
+    >>> scoreboard.expect(StreamSink(dut, "o", stall=0.3), expected)
+    >>> await scoreboard.finish()
+    """
+
+    def __init__(self, dut: Any) -> None:
+        super().__init__(dut)
+        self._queues: list[_Expected] = []
+
+    def expect(self, sink: StreamSink, words: Sequence[int]) -> None:
+        """Expect exactly ``words`` from ``sink``, in order; once per sink."""
+        queue = _Expected(sink.name, [int(word) for word in words])
+        self._queues.append(queue)
+        self.add_interface(sink, queue.words, compare_fn=queue.check)
+
+    async def finish(self, surplus_cycles: int = 32) -> None:
+        """Wait for all expected words, and a little longer to see that no others follow."""
+        for queue in self._queues:
+            await queue.complete.wait()
+        edge = RisingEdge(self.dut.clk)
+        for _ in range(surplus_cycles):
+            await edge
+
+
+class _Expected:
+    """The words expected from one sink, and how many of them have come."""
+
+    def __init__(self, name: str, words: list[int]) -> None:
+        self.name = name
+        self.words = words
+        self.count = 0
+        self.complete = Event()
+        if not words:
+            self.complete.set()
+
+    def check(self, word: int) -> None:
+        index = self.count
+        if index >= len(self.words):
+            raise AssertionError(
+                f"{self.name}: a word too many after {len(self.words)}: got {word}; seed {seed()}"
+            )
+        if word != self.words[index]:
+            raise AssertionError(
+                f"{self.name}: word {index} of {len(self.words)} differs: got {word}, "
+                f"expected {self.words[index]}; seed {seed()}"
+            )
+        self.count = index + 1
+        if self.count == len(self.words):
+            self.complete.set()

@@ -1,0 +1,221 @@
+"""Drivers and monitors for ready/valid streams, and a watchdog over all of them.
+
+A stream ``name`` has the ports ``name__valid``, ``name__ready`` and ``name__payload``. Both ends
+work at the rising edge: right after ``RisingEdge`` a read gives the value from before the edge, in
+Verilator as in Icarus, which is what the hardware samples; a write takes effect after the edge.
+Each end knows what it drives itself, so a cycle costs it one read, or two where a word arrives.
+"""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from cocotb.triggers import RisingEdge, Timer
+from cocotb_bus.drivers import BusDriver
+from cocotb_bus.monitors import BusMonitor
+
+from eightfold.sim.bench.support import stall_rng
+
+SIGNALS = ["valid", "ready", "payload"]
+CLOCK_NS = 10
+
+
+class StreamRuleViolation(AssertionError):  # noqa: N818 - reads as what happened
+    """A stream broke one of the rules that hold for every ready/valid stream."""
+
+
+class StreamSource(BusDriver):
+    """Sends lists of words into a stream of the design.
+
+    Queue a list with ``source.append(words)``, or wait until it is sent with
+    ``await source.send(words)``. Nothing is sent while ``rst`` is high.
+
+    Parameters
+    ----------
+    dut
+        The top module; its clock is ``clk``.
+    name
+        The stream's name.
+    idle
+        Probability, 0 to below 1, of pausing for a cycle before a word.
+    rng
+        Random numbers for the pauses; by default of the run's seed and the stream's name.
+
+    Attributes
+    ----------
+    transfers
+        Words that the design has accepted.
+    """
+
+    _signals = SIGNALS
+    bus: Any
+    clock: Any
+
+    def __init__(
+        self, dut: Any, name: str, *, idle: float = 0.0, rng: random.Random | None = None
+    ) -> None:
+        super().__init__(dut, name, dut.clk, bus_separator="__", case_insensitive=False)
+        self.transfers = 0
+        self.idle = idle
+        self._rng = rng or stall_rng(name)
+        self._reset = dut.rst
+        self._valid = False
+        self.bus.valid.value = 0
+        self.bus.payload.value = 0
+
+    async def _driver_send(
+        self, transaction: Sequence[int], sync: bool = True, **kwargs: Any
+    ) -> None:
+        edge = RisingEdge(self.clock)
+        if sync and not self._valid:
+            await edge
+            while str(self._reset.value) != "0":
+                await edge
+        ready, payload, idle = self.bus.ready, self.bus.payload, self.idle
+        for word in transaction:
+            while idle and self._rng.random() < idle:
+                self._set_valid(False)
+                await edge
+            payload.value = word
+            self._set_valid(True)
+            await edge
+            while not _bit(ready):
+                await edge
+            self.transfers += 1
+        if not self._sendQ:
+            self._set_valid(False)
+
+    def _set_valid(self, valid: bool) -> None:
+        if valid != self._valid:
+            self._valid = valid
+            self.bus.valid.value = int(valid)
+
+    @property
+    def state(self) -> str:
+        """The stream's signals in words, for the watchdog."""
+        return _state(self)
+
+
+class StreamSink(BusMonitor):
+    """Takes words out of a stream of the design, and checks the rules of streams.
+
+    A word that is offered but not taken must stay: ``valid`` never drops before ``ready``, and the
+    payload does not move. Words go to the callbacks (see `eightfold.sim.bench.scoreboard`), or are
+    kept in ``sink.words``.
+
+    Parameters
+    ----------
+    dut, name, rng
+        As for `StreamSource`.
+    stall
+        Probability, 0 to below 1, of not being ready in a cycle.
+    signed
+        Whether words are two's complement; otherwise a word is the payload's plain bits.
+
+    Attributes
+    ----------
+    transfers
+        Words taken.
+    """
+
+    _signals = SIGNALS
+    bus: Any
+    clock: Any
+
+    def __init__(
+        self,
+        dut: Any,
+        name: str,
+        *,
+        stall: float = 0.0,
+        rng: random.Random | None = None,
+        signed: bool = False,
+    ) -> None:
+        super().__init__(dut, name, dut.clk, bus_separator="__", case_insensitive=False)
+        self.transfers = 0
+        self.stall = stall
+        self.signed = signed
+        self._one_bit = len(self.bus.payload) == 1
+        self._rng = rng or stall_rng(name)
+        self.bus.ready.value = 0
+
+    @property
+    def words(self) -> list[int]:
+        """Words taken so far, if nobody else listens."""
+        return list(self._recvQ)
+
+    async def _monitor_recv(self) -> None:
+        edge = RisingEdge(self.clock)
+        reset, valid, payload, ready = (
+            self.entity.rst,
+            self.bus.valid,
+            self.bus.payload,
+            self.bus.ready,
+        )
+        await edge
+        while str(reset.value) != "0":
+            await edge
+        is_ready, held = False, None
+        while True:
+            take = not self.stall or self._rng.random() >= self.stall
+            if take != is_ready:
+                is_ready = take
+                ready.value = int(take)
+            await edge
+            if _bit(valid):
+                word = self._word(payload)
+                if held is not None and word != held:
+                    raise StreamRuleViolation(
+                        f"{self.name}: payload moved while stalled, after word "
+                        f"{self.transfers}: {held:#x} became {word:#x}"
+                    )
+                held = None if is_ready else word
+                if is_ready:
+                    self.transfers += 1
+                    self._recv(word)
+            elif held is not None:
+                raise StreamRuleViolation(
+                    f"{self.name}: valid dropped before ready, after word {self.transfers}"
+                )
+
+    def _word(self, payload: Any) -> int:
+        value = payload.value
+        if self._one_bit:
+            return -int(value) if self.signed else int(value)
+        return value.to_signed() if self.signed else value.to_unsigned()
+
+    @property
+    def state(self) -> str:
+        """The stream's signals in words, for the watchdog."""
+        return _state(self)
+
+
+async def watchdog(
+    streams: Sequence[StreamSource | StreamSink], cycles: int = 2000, period_ns: int = CLOCK_NS
+) -> None:
+    """Fail the test when no stream has moved for ``cycles`` clock cycles, naming each one's state.
+
+    Run it with ``cocotb.start_soon(watchdog([...]))``; it costs nothing per cycle.
+
+    Raises
+    ------
+    TimeoutError
+        Within twice that time after the last transfer.
+    """
+    before = None
+    while True:
+        now = [stream.transfers for stream in streams]
+        if now == before:
+            states = "; ".join(stream.state for stream in streams)
+            raise TimeoutError(f"no transfer on any stream for {cycles} cycles: {states}")
+        before = now
+        await Timer(cycles * period_ns, unit="ns")
+
+
+def _bit(handle: Any) -> bool:
+    return bool(handle.value)
+
+
+def _state(stream: StreamSource | StreamSink) -> str:
+    valid, ready = stream.bus.valid.value, stream.bus.ready.value
+    return f"{stream.name} valid={valid} ready={ready} after {stream.transfers} words"

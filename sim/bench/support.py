@@ -1,0 +1,77 @@
+"""What every bench needs: its parameters, its random numbers, the clock, and a way to report."""
+
+import json
+import os
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cocotb.clock import Clock
+from cocotb.triggers import RisingEdge
+
+from eightfold.sim.simulator.job import ENVIRONMENT
+
+
+@cache
+def _job() -> dict[str, Any]:
+    return json.loads(Path(os.environ[ENVIRONMENT]).read_text(encoding="utf-8"))
+
+
+def parameters() -> dict[str, Any]:
+    """Return the parameters that the runner was given."""
+    return _job()["parameters"]
+
+
+def seed() -> int:
+    """Return the run's seed."""
+    return _job()["seed"]
+
+
+def rng(stream: int = 0) -> np.random.Generator:
+    """Return numpy's generator number ``stream`` of this seed, for test data."""
+    return np.random.default_rng([seed(), stream])
+
+
+def stall_rng(name: str) -> random.Random:
+    """Return a generator for one stream's pauses: quick to ask once per cycle."""
+    return random.Random(f"{seed()}/{name}")
+
+
+def report(result: dict[str, Any]) -> None:
+    """Hand a JSON-able result back to the runner, as ``BenchResult.report``.
+
+    Calls add up; a key given twice keeps its last value.
+    """
+    path = Path(_job()["report"])
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    path.write_text(json.dumps(known | result), encoding="utf-8")
+
+
+def progress(done: int, total: int, text: str = "") -> None:
+    """Tell the runner how far the bench is; cheap enough for a few calls per second."""
+    line = json.dumps({"done": done, "total": total, "text": text})
+    with Path(_job()["progress"]).open("a", encoding="utf-8") as file:
+        file.write(line + "\n")
+
+
+async def start_clock_and_reset(dut: Any, cycles: int = 2) -> None:
+    """Start ``clk`` at 100 MHz, hold ``rst`` for some cycles, and return just after an edge.
+
+    The clock is made inside the simulator: it costs no Python per edge. Drive the inputs, or make
+    the streams' drivers, before or after; a driver holds valid and ready low until it has work.
+    """
+    Clock(dut.clk, 10, unit="ns", impl="gpi").start(start_high=False)
+    dut.rst.value = 1
+    for _ in range(cycles):
+        await RisingEdge(dut.clk)
+    dut.rst.value = 0
+    await RisingEdge(dut.clk)
+
+
+async def clock_cycles(dut: Any, cycles: int) -> None:
+    """Wait for a number of rising edges."""
+    edge = RisingEdge(dut.clk)
+    for _ in range(cycles):
+        await edge

@@ -1,0 +1,183 @@
+"""The runs of a job on the accelerator, whatever the memory is; `eightfold.sim.simulator.system`
+writes the job.
+
+Parameters: ``folder`` with ``program.npz`` (words, model) and ``run_<i>.npz`` (arena contents by
+offset, and words and model if they differ); ``arena_bytes``; ``port``; ``limit`` in cycles;
+``timeout``; ``latency``; ``stall`` by channel; ``runs``, what `eightfold.sim.simulator.system.Run`
+says besides its arrays.
+"""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from cocotb.triggers import RisingEdge, Timer
+from cocotb.utils import get_sim_time
+from numpy.typing import NDArray
+
+from eightfold.sim.bench.registers import Registers
+from eightfold.sim.bench.stream import CLOCK_NS
+from eightfold.sim.bench.support import clock_cycles, parameters, progress, report, rng
+from eightfold.sim.simulator.memory_image import MemoryImage, Region
+
+SETTLE = 8
+"""Cycles after a run in which the monitor ends its report."""
+
+
+class Memory(Protocol):
+    """The memory at the accelerator's port; offsets count from its begin."""
+
+    async def load(self, parts: Mapping[int, bytes]) -> None:
+        """Set bytes by offset, whole beats."""
+        ...
+
+    async def dump(self, size: int) -> NDArray[np.uint8]:
+        """Return the first ``size`` bytes."""
+        ...
+
+    def guard(self, arena: Region, read_error: Region, write_error: Region) -> None:
+        """Say where bytes may be written, and which accesses are answered with an error."""
+        ...
+
+    def check(self) -> None:
+        """Raise AssertionError if the accelerator broke a rule of its port."""
+        ...
+
+    def events(self) -> NDArray[np.int64]:
+        """Return what the monitor saw since the last call, if there is one: see
+        `eightfold.sim.simulator.system`."""
+        ...
+
+
+class SystemJob:
+    """The job, and the memory's contents as they should be.
+
+    Attributes
+    ----------
+    image
+        Where commands, model and arena are, and all contents but the arena's after a run.
+    """
+
+    def __init__(self) -> None:
+        self.job = parameters()
+        self.folder = Path(self.job["folder"])
+        with np.load(self.folder / "program.npz", allow_pickle=False) as program:
+            words, model = program["words"], program["model"].tobytes()
+        self._arrays = [self._load(index) for index in range(len(self.job["runs"]))]
+        self._streams = [arrays.pop("words", words) for arrays in self._arrays]
+        self._models = [
+            arrays.pop("model").tobytes() if "model" in arrays else model for arrays in self._arrays
+        ]
+        sizes = {
+            "commands": 4 * max(len(stream) for stream in self._streams),
+            "model": max(len(contents) for contents in self._models),
+            "arena": self.job["arena_bytes"],
+        }
+        self.image = MemoryImage(rng(1), sizes)
+
+    async def execute(self, dut: Any, registers: Registers, memory: Memory) -> None:
+        """Execute all runs; write ``result_<i>.npz`` with the arena, and report the outcomes."""
+        begun, outcomes = time.monotonic(), []
+        for index, run in enumerate(self.job["runs"]):
+            progress(index, len(self.job["runs"]), f"run {index}")
+            outcomes.append(await self._run(dut, registers, memory, index, run))
+        report(
+            {
+                "runs": outcomes,
+                "cycles": int(get_sim_time("ns")) // CLOCK_NS,
+                "seconds": time.monotonic() - begun,
+            }
+        )
+
+    async def _run(
+        self, dut: Any, registers: Registers, memory: Memory, index: int, run: dict[str, Any]
+    ) -> dict[str, Any]:
+        values = self._prepare(index, run)
+        arena = self.image.regions["arena"]
+        memory.guard(
+            Region(arena.start, arena.start + values["ARENA_SIZE"]),
+            self._error(run["read_error"]),
+            self._error(run["write_error"]),
+        )
+        await memory.load(self._parts(index))
+        await registers.start(values)
+        if run["reset_after"] is None:
+            await registers.interrupt(self.job["limit"])
+            outcome = await registers.outcome()
+            await registers.acknowledge()
+        else:
+            if run["reset_after"]:
+                await Timer(run["reset_after"] * CLOCK_NS, unit="ns")
+            await RisingEdge(dut.clk)
+            outcome = await registers.outcome()
+        if outcome.status["error"] or run["reset_after"] is not None:
+            await registers.soft_reset()
+        await clock_cycles(dut, SETTLE)
+        found = await memory.dump(len(self.image.contents))
+        self._check_elsewhere(index, found)
+        memory.check()
+        events = memory.events()
+        if outcome.status["done"] and len(events):
+            totals = dict(zip(outcome.counters, events[-1, 2:].tolist(), strict=True))
+            assert totals == outcome.counters, f"traced {totals}, counted {outcome.counters}"
+        result = self.folder / f"result_{index}.npz"
+        np.savez(result, allow_pickle=False, arena=found[arena.part], events=events)
+        return outcome.as_dict()
+
+    def _load(self, index: int) -> dict[str, NDArray]:
+        with np.load(self.folder / f"run_{index}.npz", allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+
+    def _prepare(self, index: int, run: dict[str, Any]) -> dict[str, int]:
+        """Put a run's contents into the image; return the registers' values."""
+        words = self._streams[index].astype("<u4")
+        arena = rng(2 + index).integers(0, 256, self.job["arena_bytes"], dtype=np.uint8)
+        self.image.place("commands", words.tobytes())
+        self.image.place("model", self._models[index])
+        self.image.place("arena", arena.tobytes())
+        for offset, contents in self._arrays[index].items():
+            self.image.place("arena", contents.tobytes(), int(offset))
+        sizes = {name: part.stop - part.start for name, part in self.image.regions.items()}
+        return {
+            "COMMAND_ADDRESS": self.image.address("commands"),
+            "COMMAND_LENGTH": 4 * len(words),
+            "MODEL_BASE": self.image.address("model"),
+            "MODEL_SIZE": len(self._models[index]),
+            "ARENA_BASE": self.image.address("arena"),
+            "ARENA_SIZE": sizes["arena"],
+            "TIMEOUT": self.job["timeout"],
+        } | run["registers"]
+
+    def _error(self, error: list[Any] | None) -> Region:
+        """Return where errors are answered, from a region's name and the offsets in it."""
+        if error is None:
+            return Region(0, 0)
+        name, start, stop = error
+        first = self.image.regions[name].start
+        return Region(first + start, first + stop)
+
+    def _parts(self, index: int) -> dict[int, bytes]:
+        """Return what to load: all, or each region that a run changes with the beats around."""
+        if index == 0:
+            return {0: self.image.contents.tobytes()}
+        names = ["commands", "arena"]
+        if self._models[index] != self._models[index - 1]:
+            names.append("model")
+        port, parts = self.job["port"], {}
+        for name in names:
+            region = self.image.regions[name]
+            stop = -(-region.stop // port) * port
+            parts[region.start] = self.image.contents[region.start : stop].tobytes()
+        return {start: contents for start, contents in parts.items() if contents}
+
+    def _check_elsewhere(self, index: int, found: NDArray[np.uint8]) -> None:
+        changed = self.image.changed_outside("arena", found)
+        if changed.size:
+            first = int(changed[0])
+            places = {name: (r.start, r.stop) for name, r in self.image.regions.items()}
+            raise AssertionError(
+                f"run {index}: {changed.size} bytes changed outside of the arena, the first at "
+                f"{first}: {found[first]}, was {self.image.contents[first]}; regions {places}"
+            )

@@ -1,0 +1,181 @@
+"""What benches of the vector engine need: a scratchpad that stalls at random, and the model."""
+
+from collections import deque
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.triggers import RisingEdge
+from numpy.typing import NDArray
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.vector.words import table_load_layout
+from eightfold.isa import VECTOR
+from eightfold.isa.packing import pack
+from eightfold.sim.bench.stream import StreamSource
+from eightfold.sim.bench.support import parameters, rng, stall_rng, start_clock_and_reset
+from eightfold.sim.machine.vector import run_vector
+from eightfold.sim.machine.vector_rows import RowState
+from eightfold.sim.stimuli.vector import Fields
+
+ENTRIES = 256
+
+
+class VectorBench:
+    """The engine, a stub of the scratchpad, and what the scratchpad should hold.
+
+    The stub answers a read with what was there in the cycle of its request. Bytes that are written
+    in that same cycle are random: nobody may use them.
+
+    Attributes
+    ----------
+    memory, expected
+        The scratchpad as it is, and as it should be after the commands expected so far.
+    tables
+        What the engine's tables hold.
+    done
+        Cycle of each command's ``done``.
+    taken
+        Cycle of each command's transfer.
+    faults
+        Number of commands complete at each ``fault``.
+    """
+
+    def __init__(self, dut: Any, stall: float = 0.0, idle: float = 0.0) -> None:
+        self.dut, self.stall = dut, stall
+        self.config = AcceleratorConfig(**parameters()["config"])
+        self.rng = rng(7)
+        size = self.config.scratchpad
+        self.memory = self.rng.integers(-128, 128, size, dtype=np.int8)
+        # Where values are few, operands are equal, and extremes occur more than once.
+        self.memory[size // 4 : size // 2] = self.rng.integers(-2, 2, size // 4)
+        self.expected = self.memory.copy()
+        self.row = RowState()
+        self.states: list[NDArray[np.int8]] = []
+        self.tables = np.zeros((self.config.tables, ENTRIES), dtype=np.int32)
+        self.commands = StreamSource(dut, "engine__command", idle=idle)
+        self.loads = StreamSource(dut, "tables")
+        self.done: list[int] = []
+        self.taken: list[int] = []
+        self.faults: list[int] = []
+        self._sent: list[Fields] = []
+        self._moves = 0
+        self._stalls = stall_rng("scratchpad")
+        self._answers: deque[int | None] = deque([None] * (parameters()["latency"] - 1))
+
+    async def start(self) -> None:
+        """Reset, and start the scratchpad."""
+        for name in ("request__ready", "valid", "data"):
+            getattr(self.dut, f"scratch_read__{name}").value = 0
+        self.dut.scratch_write__ready.value = 0
+        await start_clock_and_reset(self.dut)
+        cocotb.start_soon(self._run())
+
+    async def load(self, tables: NDArray[np.int32], first: int = 0) -> None:
+        """Load whole tables, from number ``first`` on."""
+        self.tables[first : first + len(tables)] = tables
+        index = ENTRIES * first + np.arange(tables.size)
+        words = pack(table_load_layout(self.config), {"index": index, "value": tables.reshape(-1)})
+        await self.loads.send(words)
+
+    def expect(self, fields: Fields) -> None:
+        """Run a command through the model, and queue it."""
+        run_vector(self.config, fields, self.expected, self.tables, self.row)
+        self.states.append(self.expected.copy())
+        self.send(fields)
+
+    def send(self, fields: Fields) -> None:
+        """Queue a command."""
+        self._sent.append(fields)
+        self.commands.append([int.from_bytes(VECTOR.encode(**fields).tobytes(), "little")])
+
+    async def finish(self, timeout: int = 1000) -> None:
+        """Wait until all commands are done, and a little longer; ``timeout`` without a transfer."""
+        edge, waited, before = RisingEdge(self.dut.clk), 0, 0
+        while len(self.done) < len(self._sent):
+            await edge
+            waited = waited + 1 if self._moves == before else 0
+            before = self._moves
+            number = len(self.done)
+            assert waited < timeout, f"command {number} is not done: {self._sent[number]}"
+        for _ in range(60):
+            await edge
+        assert len(self.done) == len(self._sent), "done without a command"
+        assert len(self.taken) == len(self._sent)
+        np.testing.assert_array_equal(self.memory, self.expected)
+
+    @property
+    def cycles(self) -> list[int]:
+        """From each command's transfer to its ``done``."""
+        return [done - taken for taken, done in zip(self.taken, self.done, strict=True)]
+
+    async def _run(self) -> None:
+        dut, edge, cycle, transfers = self.dut, RisingEdge(self.dut.clk), 0, 0
+        held = None
+        grants = [0, 0]
+        while True:
+            for i, ready in enumerate((dut.scratch_read__request__ready, dut.scratch_write__ready)):
+                grant = int(not self.stall or self._stalls.random() >= self.stall)
+                if grant != grants[i]:
+                    grants[i] = ready.value = grant
+            await edge
+            cycle += 1
+            if self.commands.transfers > transfers:
+                transfers = self.commands.transfers
+                self.taken.append(cycle - 1)  # this loop may see it only after the next edge
+            data = None
+            if grants[0] and int(dut.scratch_read__request__valid.value):
+                data = self._read(int(dut.scratch_read__request__payload.value))
+            if int(dut.scratch_write__valid.value):
+                word = int(dut.scratch_write__payload.value)
+                assert held is None or word == held, "payload moved while stalled"
+                held = None if grants[1] else word
+                self._moves += grants[1]
+                if grants[1]:
+                    data = self._write(word, data)
+            else:
+                assert held is None, "valid dropped before ready"
+            self._answer(data)
+            self._moves += data is not None
+            self._events(cycle)
+
+    def _events(self, cycle: int) -> None:
+        if int(self.dut.engine__fault.value):
+            self.faults.append(len(self.done))
+        if int(self.dut.engine__done.value):
+            number = len(self.done)
+            self.done.append(cycle)
+            assert number < len(self._sent), "done without a command"
+            if number < len(self.states):
+                np.testing.assert_array_equal(
+                    self.memory, self.states[number], f"after command {number} {self._sent[number]}"
+                )
+
+    def _read(self, address: int) -> dict[int, int]:
+        places = (address + np.arange(self.config.vector)) % self.config.scratchpad
+        return dict(zip(places.tolist(), self.memory[places].tolist(), strict=True))
+
+    def _write(self, word: int, data: dict[int, int] | None) -> dict[int, int] | None:
+        """Write; return what a read of the same cycle gives."""
+        bits, vector = self.config.scratchpad.bit_length() - 1, self.config.vector
+        address, mask = word & (self.config.scratchpad - 1), word >> bits & ((1 << vector) - 1)
+        values = (word >> (bits + vector)).to_bytes(vector, "little")
+        assert mask, "a write of nothing"
+        for i in range(vector):
+            if mask >> i & 1:
+                assert address + i < self.config.scratchpad, "a write around the end"
+                self.memory[address + i] = np.uint8(values[i]).astype(np.int8)
+                if data and address + i in data:
+                    data[address + i] = int(self.rng.integers(-128, 128))
+        return data
+
+    def _answer(self, data: dict[int, int] | None) -> None:
+        self._answers.append(
+            None
+            if data is None
+            else int.from_bytes(np.array(list(data.values()), dtype=np.int8).tobytes(), "little")
+        )
+        answer = self._answers.popleft()
+        self.dut.scratch_read__valid.value = int(answer is not None)
+        if answer is not None:
+            self.dut.scratch_read__data.value = answer

@@ -1,0 +1,5 @@
+"""The accelerator in numpy: runs a command stream and proves its tokens.
+
+`machine` is the whole, `matrix`, `vector` and `beats` are its engines. Imports golden and the
+ground; benches and tests import it.
+"""

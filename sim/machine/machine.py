@@ -1,0 +1,154 @@
+"""The whole accelerator in numpy: what a command stream does to memory, without time."""
+
+from collections import deque
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import definition as isa
+from eightfold.isa.decode import CommandError, Decoded, read_stream
+from eightfold.sim.machine.accesses import TABLE_BYTES, check_addresses
+from eightfold.sim.machine.constants import parameter_banks, weight_buffers
+from eightfold.sim.machine.legal import check_legal
+from eightfold.sim.machine.matrix import run_matrix
+from eightfold.sim.machine.move import run_gather, run_move
+from eightfold.sim.machine.queues import taken
+from eightfold.sim.machine.tokens import check_tokens
+from eightfold.sim.machine.vector import run_vector
+from eightfold.sim.machine.vector_rows import RowState
+
+__all__ = ["Machine", "MachineError", "check_tokens"]
+
+MachineError = CommandError
+"""What stopped the machine: ``code`` and ``index``, as in register ERROR, and why."""
+
+Region = tuple[int, int]
+"""Address of the first byte in memory, and bytes."""
+
+_ILLEGAL = isa.ErrorCode.ILLEGAL_COMMAND
+
+
+class Machine:
+    """An accelerator at the level of its commands.
+
+    It does one command after the other in the order of the stream; that the tokens make the
+    hardware do the same is for `check_tokens` to show.
+
+    Parameters
+    ----------
+    config
+        Sizes of the accelerator.
+    memory
+        uint8, shape (bytes,). The machine changes the arena in place, and nothing else.
+    model, arena
+        The regions, each as address and bytes: registers MODEL_BASE and MODEL_SIZE, and
+        ARENA_BASE and ARENA_SIZE.
+    seed
+        Of what scratchpad, tables, partial sums and the weights of unused lanes hold at first.
+
+    Attributes
+    ----------
+    scratchpad : int8, shape (config.scratchpad,)
+    tables : int32, shape (config.tables, 256)
+    """
+
+    def __init__(
+        self,
+        config: AcceleratorConfig,
+        memory: NDArray[np.uint8],
+        model: Region,
+        arena: Region,
+        seed: int = 0,
+    ) -> None:
+        self.config = config
+        self.spaces = {
+            space: memory[base : base + size]
+            for space, (base, size) in ((isa.Space.MODEL, model), (isa.Space.ARENA, arena))
+        }
+        for name, (_, size), found in zip(
+            ("model", "arena"), (model, arena), self.spaces.values(), strict=True
+        ):
+            if len(found) != size:
+                raise ValueError(f"{name} is not within the {len(memory)} bytes of memory")
+        self.rng = np.random.default_rng(seed)
+        scratchpad = self.rng.integers(0, 256, config.scratchpad, dtype=np.uint8)
+        tables = self.rng.integers(0, 256, TABLE_BYTES * config.tables, dtype=np.uint8)
+        self.spaces |= {isa.Space.SCRATCHPAD: scratchpad, isa.Space.TABLES: tables}
+        self.scratchpad = scratchpad.view(np.int8)
+        self.tables = tables.view("<i4").reshape(config.tables, 256)
+        self.sums = self.rng.integers(
+            -(2**31), 2**31, (config.psum_depth, config.lanes), dtype=np.int32
+        )
+        self.row = RowState()
+        self.weights: deque[NDArray[np.int8]] = deque()
+        self.parameters: deque[Mapping[str, NDArray[np.int64]]] = deque()
+
+    def run(self, words: NDArray[np.uint32]) -> None:
+        """Run a stream from BEGIN to END.
+
+        Parameters
+        ----------
+        words
+            uint32, shape (words,).
+
+        Raises
+        ------
+        MachineError
+            VERSION and ILLEGAL_COMMAND as `eightfold.isa.decode.read_stream` and
+            `eightfold.sim.machine.legal.check_legal` say; ILLEGAL_COMMAND at END if weight buffers
+            or parameter banks are left. ADDRESS if a command leaves the regions, the scratchpad or
+            the tables. INDEX if a GATHER finds one outside of [0, limit). TIMEOUT if a MATRIX needs
+            more weight buffers or parameter banks than commands before it have made. Some of these
+            the hardware does not notice: what a command reads outside of the scratchpad, and what
+            is left at END.
+        """
+        commands = read_stream(self.config, words)
+        for command in commands:
+            check_legal(self.config, command)
+            self._run(command)
+        self._check_empty(commands[-1])
+
+    def _run(self, command: Decoded) -> None:
+        sizes = {space: len(contents) for space, contents in self.spaces.items()}
+        check_addresses(self.config, command, sizes)
+        model, fields = self.spaces[isa.Space.MODEL], command.fields
+        if command.opcode == isa.Opcode.WEIGHTS:
+            self.weights.extend(weight_buffers(self.config, command, model, self.rng))
+        elif command.opcode == isa.Opcode.PARAMETERS:
+            self.parameters.extend(parameter_banks(self.config, command, model, self.rng))
+        elif command.opcode == isa.Opcode.MOVE:
+            run_move(fields, self.spaces)
+        elif command.opcode == isa.Opcode.GATHER:
+            run_gather(command, self.spaces)
+        elif command.opcode == isa.Opcode.MATRIX:
+            self._run_matrix(command)
+        elif command.opcode == isa.Opcode.VECTOR:
+            try:
+                run_vector(self.config, fields, self.scratchpad, self.tables, self.row)
+            except ValueError as error:
+                raise MachineError(_ILLEGAL, command.number, str(error)) from error
+
+    def _run_matrix(self, command: Decoded) -> None:
+        need = taken(command)
+        queues = {isa.Opcode.WEIGHTS: self.weights, isa.Opcode.PARAMETERS: self.parameters}
+        for kind, queue in queues.items():
+            if need[kind] > len(queue):
+                text = f"takes {need[kind]} of {kind.name}, there are {len(queue)}"
+                raise MachineError(isa.ErrorCode.TIMEOUT, command.number, text)
+        weights = [self.weights.popleft() for _ in range(need[isa.Opcode.WEIGHTS])]
+        banks = [self.parameters.popleft() for _ in range(need[isa.Opcode.PARAMETERS])]
+        try:
+            run_matrix(
+                self.config, command.fields, self.scratchpad, iter(weights), iter(banks), self.sums
+            )
+        except ValueError as error:
+            raise MachineError(_ILLEGAL, command.number, str(error)) from error
+
+    def _check_empty(self, end: Decoded) -> None:
+        left = {"weight buffers": len(self.weights), "parameter banks": len(self.parameters)}
+        for name, count in left.items():
+            if count:
+                text = f"{count} {name} are left"
+                raise MachineError(_ILLEGAL, end.number, text)

@@ -1,0 +1,163 @@
+"""The queues of sequencer and engines without time: which commands can start, and which hang."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import definition as isa
+from eightfold.isa.decode import Decoded
+from eightfold.isa.listing import line
+
+
+class OrderError(Exception):
+    """Tokens are missing, or a command waits for ever."""
+
+
+@dataclass
+class _Unit:
+    """What the sequencer sends commands to: a queue, and what it needs from others."""
+
+    queue: deque[Decoded] = field(default_factory=deque)
+    words: int = 0
+    left: int = -1
+    """Buffers or banks that the first command still has to make or take; -1: not started."""
+
+
+class Queues:
+    """All queues of the machine, without time: whatever can happen does."""
+
+    def __init__(self, config: AcceleratorConfig, commands: list[Decoded]) -> None:
+        self.config, self.commands = config, commands
+        self.units = {_executor(opcode): _Unit() for opcode in isa.COMMANDS}
+        self.tokens: dict[tuple[isa.Engine, isa.Engine], int] = {}
+        buffer = config.lanes * config.weight_word
+        # What waits, and what may.
+        self.room = {
+            isa.Opcode.WEIGHTS: max(1, config.weight_buffer // buffer),
+            isa.Opcode.PARAMETERS: config.parameter_banks - 1,
+        }
+        self.stored = dict.fromkeys(self.room, 0)
+        self.need = dict.fromkeys(self.room, 0)
+        self.started: list[Decoded] = []
+
+    def run(self) -> list[Decoded]:
+        """Return the engines' commands in an order in which they can start."""
+        following = 1
+        moved = True
+        while moved:
+            moved = False
+            while following < len(self.commands) and self._dispatch(self.commands[following]):
+                following, moved = following + 1, True
+            for unit in self.units.values():
+                while unit.queue and self._step(unit):
+                    moved = True
+        if following < len(self.commands):
+            raise OrderError(self._stuck(self.commands[following]))
+        self._check_empty()
+        return self.started
+
+    def _dispatch(self, command: Decoded) -> bool:
+        if command.opcode == isa.Opcode.END:
+            return not any(unit.queue for unit in self.units.values())
+        unit, words = self.units[_executor(command.opcode)], isa.COMMANDS[command.opcode].words
+        if unit.words + words > self.config.command_queue:
+            return False
+        unit.queue.append(command)
+        unit.words += words
+        return True
+
+    def _step(self, unit: _Unit) -> bool:
+        """Let a unit's first command do what it can; return whether it did anything."""
+        command = unit.queue[0]
+        opcode = command.opcode
+        if opcode in self.room:
+            return self._fetch(opcode, unit, command)
+        engine = isa.ENGINES[opcode]
+        if unit.left < 0:
+            if any(not self.tokens.get((other, engine)) for other in command.wait):
+                return False
+            for other in command.wait:
+                self.tokens[other, engine] -= 1
+            unit.left, unit.words = 0, unit.words - isa.COMMANDS[opcode].words
+            self.started.append(command)
+            if opcode == isa.Opcode.MATRIX:
+                self.need = taken(command)
+        took = opcode == isa.Opcode.MATRIX and self._take()
+        if opcode == isa.Opcode.MATRIX and any(self.need.values()):
+            return took
+        for other in command.signal:
+            self.tokens[engine, other] = self.tokens.get((engine, other), 0) + 1
+        unit.queue.popleft()
+        unit.left = -1
+        return True
+
+    def _fetch(self, opcode: isa.Opcode, unit: _Unit, command: Decoded) -> bool:
+        if unit.left < 0:
+            unit.left, unit.words = (
+                made(self.config, command),
+                unit.words - isa.COMMANDS[opcode].words,
+            )
+        count = min(unit.left, self.room[opcode] - self.stored[opcode])
+        unit.left, self.stored[opcode] = unit.left - count, self.stored[opcode] + count
+        if unit.left:
+            return count > 0
+        unit.queue.popleft()
+        unit.left = -1
+        return True
+
+    def _take(self) -> bool:
+        took = False
+        for kind, need in self.need.items():
+            count = min(need, self.stored[kind])
+            self.need[kind], self.stored[kind] = need - count, self.stored[kind] - count
+            took |= count > 0
+        return took
+
+    def _stuck(self, following: Decoded) -> str:
+        reasons = []
+        for unit in self.units.values():
+            if not unit.queue:
+                continue
+            command = unit.queue[0]
+            if command.opcode in self.room:
+                reasons.append(f"{line(command)}\n  waits until MATRIX takes what was fetched")
+            elif unit.left < 0:
+                engine = isa.ENGINES[command.opcode]
+                missing = [e.name for e in command.wait if not self.tokens.get((e, engine))]
+                reasons.append(f"{line(command)}\n  waits for a token of {', '.join(missing)}")
+            else:
+                missing = [f"{count} of {kind.name}" for kind, count in self.need.items() if count]
+                reasons.append(f"{line(command)}\n  waits for {', '.join(missing)}")
+        queue = "" if following.opcode == isa.Opcode.END else "\n  has no place in its queue"
+        return "\n".join(["for ever:", *reasons, f"{line(following)}{queue}"])
+
+    def _check_empty(self) -> None:
+        left = [
+            f"{count} tokens of {giver.name} for {taker.name}"
+            for (giver, taker), count in self.tokens.items()
+            if count
+        ]
+        left += [f"{count} of {kind.name}" for kind, count in self.stored.items() if count]
+        if left:
+            raise OrderError(f"left at END: {', '.join(left)}")
+
+
+def _executor(opcode: isa.Opcode) -> isa.Engine | isa.Opcode:
+    """Return whose queue a command goes to: its engine's, or the one of its own fetcher."""
+    return isa.ENGINES.get(opcode, opcode)
+
+
+def made(config: AcceleratorConfig, command: Decoded) -> int:
+    """Return how many buffers a WEIGHTS, or banks a PARAMETERS, makes."""
+    if command.opcode == isa.Opcode.WEIGHTS:
+        return command.fields["full"] + command.fields["partial"]
+    return -(-command.fields["channels"] // config.lanes)
+
+
+def taken(command: Decoded) -> dict[isa.Opcode, int]:
+    """Return how many weight buffers and parameter banks a MATRIX takes."""
+    f = command.fields
+    return {
+        isa.Opcode.WEIGHTS: f["groups"] * f["ky"] * f["kx"] * f["kc"],
+        isa.Opcode.PARAMETERS: f["groups"] * f["last"],
+    }

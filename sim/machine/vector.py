@@ -1,0 +1,219 @@
+"""What a VECTOR command does to the scratchpad, in numpy."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.config import AcceleratorConfig
+from eightfold.golden.fixed_point import Integers, wrap32
+from eightfold.golden.requantize import requantize
+from eightfold.isa import (
+    LOCAL_BITS,
+    REQUANTIZE_LAYOUT,
+    ROW_RESULTS,
+    Combine,
+    Operand,
+    Reduce,
+    Row,
+)
+from eightfold.sim.machine.vector_rows import RowState, reduced_rows, scaled_rows
+
+LOOPS = 3
+"""Loops i0, i1, i2 over runs."""
+
+PRODUCT_BITS = (16, 22)
+"""Bits of the operands that are multiplied."""
+
+_REQUANTIZE = tuple(name for name, _ in REQUANTIZE_LAYOUT)
+
+
+class VectorFault(ValueError):  # noqa: N818 - reads as what happened
+    """A VECTOR command writes outside of the scratchpad."""
+
+
+def run_vector(
+    config: AcceleratorConfig,
+    command_fields: Mapping[str, int],
+    scratchpad: NDArray[np.int8],
+    tables: NDArray[np.int32],
+    state: RowState | None = None,
+) -> None:
+    """Execute one VECTOR command; `eightfold.isa.VECTOR` states what it means.
+
+    Everything is read before anything is written: a command whose runs overlap what it still reads
+    is not legal, except in place, where a run's target is its own source. Sums of addresses and of
+    row and column numbers wrap at ``LOCAL_BITS`` bits, addresses of reads around the scratchpad's
+    end. Window positions and the numbers of a row's elements wrap at 16 bits.
+
+    Parameters
+    ----------
+    config
+        ``scratchpad`` and ``tables``.
+    command_fields
+        Fields as for `eightfold.isa.Command.encode`, ``requantize.bias`` and so on; fields that are
+        missing are 0, others than those of the command are ignored.
+    scratchpad
+        int8, shape (config.scratchpad,); changed in place.
+    tables
+        int32, shape (config.tables, 256).
+    state
+        What the commands before have found of their last row; changed in place.
+
+    Raises
+    ------
+    VectorFault
+        If it writes outside of the scratchpad; nothing is written then.
+    ValueError
+        As `eightfold.sim.machine.vector_rows.scaled_rows`.
+    """
+    zeros = dict.fromkeys(("combine", "reduce", "row", "operand_b"), 0)
+    field = zeros | {k: int(v) for k, v in command_fields.items()}
+    row = Row(field["row"])
+    scaling: Mapping[str, Integers] = {}
+    if row == Row.NONE:
+        values = _reduced(field, scratchpad, tables)
+    else:
+        # Of a row, all positions of the window: shape (i2, i1, i0, position, run).
+        a = np.stack(_positions(field, lambda w1, w0: _operand_a(field, scratchpad, w1, w0)), -2)
+        state = state or RowState()
+        if row in ROW_RESULTS:
+            values = reduced_rows(row, field, a, tables, state)
+        else:
+            values, scaling = scaled_rows(row, field, a, tables, state)
+    parameters = {name: field.get(f"requantize.{name}", 0) for name in _REQUANTIZE}
+    target = _local(operand_addresses(field, "target", "target_step"))[..., : values.shape[-1]]
+    if target.min() < 0 or target.max() >= config.scratchpad:
+        raise VectorFault(
+            f"writes to {target.min()}..{target.max()}, outside of {config.scratchpad} bytes"
+        )
+    scratchpad[target] = requantize(values, **parameters | dict(scaling))
+
+
+def operand_addresses(
+    field: Mapping[str, int], base: str, step: str, repeated: bool = False
+) -> Integers:
+    """Return the address of every element of an operand or of the target, without a window.
+
+    ``base + i2 * step2 + i1 * step1 + i0 * step0 + e``, int64, shape (i2, i1, i0, run), or 1
+    instead of the run if it is ``repeated``; ``base`` and ``step`` are names of fields, the latter
+    without its number.
+    """
+    counts = [np.arange(field[f"count{i}"], dtype=np.int64) for i in range(LOOPS)]
+    steps = [field.get(f"{step}{i}", 0) for i in range(LOOPS)]
+    i0, i1, i2 = (count * size for count, size in zip(counts, steps, strict=True))
+    run = np.arange(1 if repeated else field["run"], dtype=np.int64)
+    return field.get(base, 0) + i2[:, None, None, None] + i1[:, None, None] + i0[:, None] + run
+
+
+def _positions(field: Mapping[str, int], value) -> list[Integers]:
+    """Return ``value(w1, w0)`` of every position of the window, in order."""
+    return [value(w1, w0) for w1 in range(field["window1"]) for w0 in range(field["window0"])]
+
+
+def _reduced(
+    field: Mapping[str, int], scratchpad: NDArray[np.int8], tables: NDArray[np.int32]
+) -> Integers:
+    """Return the reduction over the window, int32."""
+    combine, reduce = Combine(field["combine"]), Reduce(field["reduce"])
+
+    def value(w1: int, w0: int) -> Integers:
+        a = _looked_up(field, "a", _operand_a(field, scratchpad, w1, w0), tables)
+        if combine == Combine.A:
+            return a
+        return _combined(combine, a, _operand_b(field, scratchpad, tables, w1, w0))
+
+    values = _positions(field, value)
+    match reduce:
+        case Reduce.SUM:
+            return wrap32(np.sum(values, axis=0))
+        case Reduce.MAXIMUM:
+            return np.max(values, axis=0)
+        case Reduce.MINIMUM:
+            return np.min(values, axis=0)
+        case _:
+            return values[-1]
+
+
+def _operand_a(
+    field: Mapping[str, int], scratchpad: NDArray[np.int8], w1: int, w0: int
+) -> Integers:
+    """Return operand a at a position of the window, with its padding, as bytes in int64."""
+    offset = w1 * field.get("a_window1", 0) + w0 * field.get("a_window0", 0)
+    repeated = bool(field.get("repeat_a", 0))
+    a = _read(scratchpad, operand_addresses(field, "source_a", "a_step", repeated) + offset)
+    rows = _inside(field, "row", field["count1"], w1)[:, None, None]
+    columns = _inside(field, "column", field["count0"], w0)[:, None]
+    a = np.where(rows & columns, a, field.get("fill", 0))
+    return np.broadcast_to(a, (*a.shape[:-1], field["run"]))
+
+
+def _operand_b(
+    field: Mapping[str, int],
+    scratchpad: NDArray[np.int8],
+    tables: NDArray[np.int32],
+    w1: int,
+    w0: int,
+) -> Integers:
+    """Return operand b at a position of the window, looked up."""
+    kind = Operand(field["operand_b"])
+    if kind == Operand.POSITION:
+        return np.asarray((w1 * field["window0"] + w0) & 0xFFFF, dtype=np.int64)
+    offset = w1 * field.get("b_window1", 0) + w0 * field.get("b_window0", 0)
+    repeated = kind != Operand.BYTES
+    address = operand_addresses(field, "source_b", "b_step", repeated) + offset
+    if kind != Operand.WORD:
+        return _looked_up(field, "b", _read(scratchpad, address), tables)
+    word = _read(scratchpad, address + np.arange(4)).astype(np.uint8)
+    return word.view("<i4").astype(np.int64)
+
+
+def _inside(field: Mapping[str, int], axis: str, count: int, window: int) -> NDArray[np.bool_]:
+    """Return which of the loop's row or column numbers exist."""
+    numbers = np.arange(count, dtype=np.int64) * field.get(f"{axis}_step", 0)
+    numbers = _local(numbers + field.get(f"{axis}0", 0) + window * field.get(f"{axis}_window", 0))
+    return (numbers >= 0) & (numbers < field.get(f"{axis}s", 0))
+
+
+def _looked_up(
+    field: Mapping[str, int], operand: str, values: Integers, tables: NDArray[np.int32]
+) -> Integers:
+    if not field.get(f"lookup_{operand}", 0):
+        return values
+    return tables[field.get(f"table_{operand}", 0)][values & 255].astype(np.int64)
+
+
+def _combined(combine: Combine, a: Integers, b: Integers) -> Integers:
+    """Return the combination, int32."""
+    product = wrap32(_signed(a, PRODUCT_BITS[0]) * _signed(b, PRODUCT_BITS[1]))
+    match combine:
+        case Combine.ADD:
+            return wrap32(a + b)
+        case Combine.SUBTRACT:
+            return wrap32(a - b)
+        case Combine.MULTIPLY:
+            return product
+        case Combine.MAXIMUM:
+            return np.maximum(a, b)
+        case Combine.MINIMUM:
+            return np.minimum(a, b)
+        case Combine.EQUAL:
+            return (a == b).astype(np.int64)
+        case Combine.NOT_EQUAL:
+            return (a != b).astype(np.int64)
+        case _:
+            return np.where(a >= 0, a, product)
+
+
+def _read(scratchpad: NDArray[np.int8], address: Integers) -> Integers:
+    return scratchpad[address % len(scratchpad)].astype(np.int64)
+
+
+def _signed(value: Integers | int, bits: int) -> Integers:
+    """Return the low bits as two's complement."""
+    half = 1 << (bits - 1)
+    return ((np.asarray(value, dtype=np.int64) + half) & (2 * half - 1)) - half
+
+
+def _local(value: Integers) -> Integers:
+    return _signed(value, LOCAL_BITS)

@@ -1,0 +1,241 @@
+"""Simulation models: a component's Verilog, compiled by one of the simulators, built once."""
+
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from amaranth.lib import wiring
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.units import UNITS
+from eightfold.rtl import verilog
+from eightfold.sim.simulator.cache import cached, content_key
+from eightfold.sim.simulator.simulators import make_runner
+from eightfold.sim.simulator.toolchain import (
+    OPTIMISATION,
+    Simulator,
+    check_simulator,
+    simulator_version,
+)
+
+RECIPE = 2
+"""Part of every key: count up when the way models are built changes."""
+
+TIMESCALE = ("1ns", "1ns")
+
+BUILD_ARGS: dict[Simulator, tuple[str, ...]] = {
+    # --no-public-flat-rw takes back what cocotb's runner asks for: with every signal public,
+    # nothing can be optimised; only the ports are (see `_ports_file`). Warnings are the business
+    # of the lint test.
+    "verilator": ("--no-public-flat-rw", "-Wno-fatal", "-Wno-lint", "-O3", "--x-assign", "fast"),
+    "icarus": (),
+}
+
+
+class BuildFailed(RuntimeError):  # noqa: N818 - reads as what happened
+    """A simulator did not accept a design; the message ends with its own words."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A compiled design, ready to run any number of benches.
+
+    Attributes
+    ----------
+    directory
+        Where the simulator's files are.
+    top
+        The top module's name.
+    simulator
+        ``verilator`` or ``icarus``.
+    waves
+        Whether it can record a value change dump.
+    """
+
+    directory: Path
+    top: str
+    simulator: Simulator
+    waves: bool
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit of `eightfold.hw.units` at a configuration: a component whose build is found
+    unelaborated.
+
+    Elaborating a large unit takes longer than simulating it. The key of this one's Verilog is a
+    hash of the sources in ``hw`` instead of the netlist's.
+    """
+
+    name: str
+    config: AcceleratorConfig
+
+    def __call__(self) -> wiring.Component:
+        """Return the component."""
+        return UNITS[self.name](self.config)
+
+
+@dataclass(frozen=True)
+class Verilog:
+    """Hand-written modules, which may instantiate units.
+
+    Attributes
+    ----------
+    top
+        The top module's name; its header ends with the first ``);``.
+    sources
+        Files with the modules.
+    parameters
+        Names and values of the top module's parameters; others keep their defaults.
+    units
+        Units that are instantiated, each as ``eightfold_`` and its name.
+    """
+
+    top: str
+    sources: tuple[Path, ...]
+    parameters: tuple[tuple[str, int], ...] = ()
+    units: tuple[Unit, ...] = ()
+
+
+Design = wiring.Component | Callable[[], wiring.Component] | Verilog
+"""What can be simulated: a component, a function that makes one, such as a `Unit`, or Verilog."""
+
+
+def build_model(
+    component: Design,
+    simulator: Simulator,
+    *,
+    name: str | None = None,
+    waves: bool = False,
+) -> Model:
+    """Compile a component for a simulator, or find it compiled.
+
+    Parameters
+    ----------
+    component
+        The component, or a function that makes it, such as a `Unit`; or Verilog.
+    simulator
+        ``verilator`` or ``icarus``.
+    name
+        Top module's name, unless it is Verilog; by default ``eightfold_`` and the unit's name, or
+        the class's name in snake case.
+    waves
+        Build in the recording of waves; slower even when nothing is recorded.
+
+    Raises
+    ------
+    InputError
+        If a program is missing.
+    BuildFailed
+        If the simulator rejects the design.
+    """
+    check_simulator(simulator)
+    design = component if isinstance(component, Verilog) else _generated(component, name)
+    sources = (*(unit_source(unit) for unit in design.units), *design.sources)
+    texts = {source.name: source.read_text("utf-8") for source in sources}
+    key = content_key(
+        RECIPE,
+        *texts.values(),
+        design.parameters,
+        simulator_version(simulator),
+        BUILD_ARGS[simulator],
+        OPTIMISATION,
+        waves,
+    )
+
+    def make(folder: Path) -> None:
+        for file, text in texts.items():
+            (folder / file).write_text(text, encoding="utf-8")
+        _compile(folder, texts, design.top, design.parameters, simulator, waves)
+
+    return Model(cached(simulator, f"{design.top}-{key}", make), design.top, simulator, waves)
+
+
+def _generated(
+    component: wiring.Component | Callable[[], wiring.Component], name: str | None
+) -> Verilog:
+    if isinstance(component, Unit):
+        top = name or _unit_top(component)
+        return Verilog(top, (unit_source(component, top),))
+    if not isinstance(component, wiring.Component):
+        component = component()
+    top = name or _snake_case(type(component).__name__)
+    return Verilog(top, (_component_source(component, top),))
+
+
+def _unit_top(unit: Unit) -> str:
+    return f"eightfold_{unit.name}"
+
+
+def _snake_case(name: str) -> str:
+    return "eightfold_" + re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def unit_source(unit: Unit, top: str | None = None) -> Path:
+    """Return the file with a unit's Verilog; nothing is elaborated if the sources are known.
+
+    ``top`` is the module's name, by default ``eightfold_`` and the unit's.
+    """
+    top = top or _unit_top(unit)
+    key = content_key(verilog.unit_recipe(unit.name, unit.config))
+
+    def make(folder: Path) -> None:
+        shutil.copy(_component_source(unit(), top), folder)
+
+    return cached("unit", f"{top}-{key}", make) / f"{top}.v"
+
+
+def _component_source(component: wiring.Component, top: str) -> Path:
+    """Return the file with a component's Verilog; Yosys runs only if the netlist is new."""
+    netlist = verilog.to_rtlil(component, top)
+    key = content_key(netlist, verilog.recipe())
+
+    def make(folder: Path) -> None:
+        (folder / f"{top}.v").write_text(verilog.from_rtlil(netlist), encoding="utf-8")
+
+    return cached("verilog", f"{top}-{key}", make) / f"{top}.v"
+
+
+def _compile(
+    folder: Path,
+    texts: Mapping[str, str],
+    top: str,
+    parameters: Sequence[tuple[str, int]],
+    simulator: Simulator,
+    waves: bool,
+) -> None:
+    sources = [folder / file for file in texts]
+    if simulator == "verilator":
+        sources.insert(0, _ports_file(folder, "\n".join(texts.values()), top))
+    log = folder / "build.log"
+    runner = make_runner(simulator, waves)
+    try:
+        runner.build(
+            sources=sources,
+            hdl_toplevel=top,
+            parameters=dict(parameters),
+            build_dir=folder,
+            build_args=BUILD_ARGS[simulator],
+            timescale=TIMESCALE,
+            waves=waves,
+            log_file=log,
+            always=True,
+        )
+    except RuntimeError as error:
+        words = log.read_text("utf-8", "replace")[-2000:] if log.exists() else ""
+        raise BuildFailed(f"{simulator} cannot build {top}: {error}\n{words}") from None
+
+
+def _ports_file(folder: Path, text: str, top: str) -> Path:
+    """Write the Verilator configuration that lets benches see the top module's ports."""
+    header = re.search(
+        rf"^module {re.escape(top)}\s*(?:#\s*\(.*?\)\s*)?\((.*?)\);", text, re.MULTILINE | re.DOTALL
+    )
+    assert header is not None, f"no module {top} in its own Verilog"
+    ports = [re.findall(r"\w+", port.partition("=")[0])[-1] for port in header[1].split(",")]
+    lines = [f'public_flat_rw -module "{top}" -var "{port}"' for port in ports]
+    path = folder / "ports.vlt"
+    path.write_text("\n".join(["`verilator_config", *lines, ""]), encoding="utf-8")
+    return path

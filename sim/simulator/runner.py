@@ -1,0 +1,124 @@
+"""Run cocotb benches on Verilator or Icarus, in a process of their own, with a clear verdict."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from eightfold.errors import InputError
+from eightfold.sim.simulator.build import Design, Model, Unit, Verilog, build_model
+from eightfold.sim.simulator.simulation import BenchFailed, BenchResult, Progress, Simulation
+from eightfold.sim.simulator.toolchain import Simulator, icarus_available
+
+__all__ = [
+    "BenchFailed",
+    "BenchResult",
+    "Progress",
+    "Simulation",
+    "Unit",
+    "Verilog",
+    "build_model",
+    "icarus_available",
+    "run_bench",
+    "run_model",
+    "start_simulation",
+]
+
+
+def run_bench(
+    component: Design,
+    bench: str,
+    simulator: Simulator,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    trace: Path | None = None,
+    testcase: str | Sequence[str] | None = None,
+    name: str | None = None,
+    python_path: Sequence[Path] = (),
+    on_progress: Callable[[Progress], None] | None = None,
+) -> BenchResult:
+    """Build a component if needed, and run a bench against it.
+
+    Parameters
+    ----------
+    component
+        The component, or a function that makes it; best a `Unit`, which a second run finds built
+        without elaborating it. Or hand-written Verilog.
+    bench
+        Module with the cocotb tests, such as ``eightfold.sim.benches.requantizer``.
+    simulator
+        ``verilator`` or ``icarus``.
+    parameters
+        JSON-able values for the bench; it reads them with `eightfold.sim.bench.support.parameters`.
+    seed
+        Of all the bench's random choices.
+    trace
+        Where to write waves, a ``.vcd`` file; by default none are recorded.
+    testcase
+        Run only these cocotb tests of the module.
+    name
+        Top module's name, see `eightfold.sim.simulator.build.build_model`.
+    python_path
+        Further folders to import from.
+    on_progress
+        Called in this thread with the bench's latest progress, at most ten times a second.
+
+    Raises
+    ------
+    BenchFailed
+        If a test failed, or the simulation ended before its tests did.
+    InputError
+        If a program is missing, or the trace file's name does not end in ``.vcd``.
+    """
+    if trace is not None and trace.suffix != ".vcd":
+        raise InputError(f"trace {trace}: waves are value change dumps; name a .vcd file")
+    model = build_model(component, simulator, name=name, waves=trace is not None)
+    return run_model(
+        model,
+        bench,
+        parameters=parameters,
+        seed=seed,
+        trace=trace,
+        testcase=testcase,
+        python_path=python_path,
+        on_progress=on_progress,
+    )
+
+
+def run_model(
+    model: Model,
+    bench: str,
+    *,
+    on_progress: Callable[[Progress], None] | None = None,
+    **options: Any,
+) -> BenchResult:
+    """Run a bench against a compiled model; ``options`` as in `run_bench`."""
+    simulation = start_simulation(model, bench, **options)
+    try:
+        return simulation.wait(on_progress)
+    finally:
+        simulation.stop()
+
+
+def start_simulation(
+    model: Model,
+    bench: str,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    trace: Path | None = None,
+    testcase: str | Sequence[str] | None = None,
+    python_path: Sequence[Path] = (),
+) -> Simulation:
+    """Start a bench in the background; parameters as in `run_bench`."""
+    if trace is not None and not model.waves:
+        raise ValueError(f"trace {trace}: the model was built without waves")
+    return Simulation(
+        model,
+        bench,
+        dict(parameters or {}),
+        seed,
+        trace.absolute() if trace else None,
+        testcase,
+        tuple(python_path),
+    )

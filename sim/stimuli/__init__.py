@@ -1,0 +1,1 @@
+"""Random and directed inputs of the benches: commands, beats, requantizations."""

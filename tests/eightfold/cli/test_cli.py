@@ -1,0 +1,185 @@
+"""The command line: what it prints, what it writes, and its exit status."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from eightfold import synth
+from eightfold.cli.main import commands
+from eightfold.files import IMPORT_ROOT
+from eightfold.model.builder import ModelBuilder
+from eightfold.program import one_line_errors
+
+DIGITS = IMPORT_ROOT / "examples" / "digits"
+MODEL = str(DIGITS / "digits.tflite")
+
+
+def call(*arguments: object, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    """Run ``eightfold`` with arguments; return status, standard output and standard error."""
+    with pytest.raises(SystemExit) as ended:
+        one_line_errors(commands, [str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code, captured.out, captured.err
+
+
+def test_run_compares_and_says_what_was_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = call("run", MODEL, "--compare", capsys=capsys)
+    assert status == 0
+    assert err == ""
+    assert "DEPTHWISE_CONV_2D" in out
+    assert out.endswith(
+        "18 operators in golden; every tensor equals LiteRT's reference kernels bit for bit\n"
+    )
+
+
+def test_run_takes_inputs_and_writes_outputs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report, output = tmp_path / "report.json", tmp_path / "deep" / "out.npz"
+    arguments = ["--input", DIGITS / "sample.npz", "--json", report, "--output", output]
+    status, _, _ = call("run", MODEL, *arguments, "--all-tensors", capsys=capsys)
+    assert status == 0
+    data = json.loads(report.read_text())
+    expected = {"model", "config", "backend", "reference", "macs", "cycles", "utilisation",
+                "mismatches", "seconds", "operators"}  # fmt: skip
+    assert set(data) == expected
+    assert data["cycles"] is None
+    assert data["mismatches"] is None
+    assert {"index", "name", "macs", "cycles", "utilisation", "mismatches", "where"} <= set(
+        data["operators"][0]
+    )
+    with np.load(output) as archive, np.load(DIGITS / "sample.npz") as sample:
+        np.testing.assert_array_equal(archive["tensor_0"], sample["tensor_0"])
+        assert len(archive.files) > 18
+
+
+def test_seeds_draw_different_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    drawn = []
+    for seed in ("0", "0", "1"):
+        path = tmp_path / "out.npz"
+        call("run", MODEL, "--seed", seed, "--output", path, "--all-tensors", capsys=capsys)
+        with np.load(path) as archive:
+            drawn.append(archive["tensor_0"])
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    assert (drawn[0] != drawn[2]).any()
+
+
+def test_json_goes_to_standard_output_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = call("run", MODEL, "--json", "-", capsys=capsys)
+    assert status == 0
+    assert json.loads(out)["backend"] == "golden"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "missing.tflite"], "missing.tflite"),
+        (["run", MODEL, "--input", "missing.npz"], "--input missing.npz: cannot be read"),
+        (["run", MODEL, "--input", MODEL], "cannot be read as .npz"),
+        (["run", MODEL, "--config", "huge"], "no such preset"),
+        (["run", MODEL, "--backend", "fpga"], "'fpga' is not one of"),
+        (["run", MODEL, "--seed", "x"], "not a valid integer"),
+        (["run", MODEL, "--output", "/dev/null/out.npz"], "cannot be written"),
+        (["run", MODEL, "--compare", "--reference", "tflm"], "use it with reference litert"),
+        (["verilog", "--unit", "gpu"], "no such unit; use one of requantizer"),
+        (["simulate"], "No such command 'simulate'"),
+        (["run"], "Missing argument 'MODEL'"),
+    ],
+    ids=lambda value: " ".join(Path(v).name for v in value) if isinstance(value, list) else "",
+)
+def test_bad_input_is_one_line_and_exit_status_2(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = call(*arguments, capsys=capsys)
+    assert status == 2
+    assert out == ""
+    assert err.startswith("eightfold: ")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_a_truncated_model_is_one_line_and_exit_status_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cut.tflite"
+    path.write_bytes(Path(MODEL).read_bytes()[:5000])
+    status, out, err = call("run", path, capsys=capsys)
+    assert status == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "cut.tflite" in err
+
+
+def test_misnamed_inputs_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "in.npz"
+    np.savez(path, image=np.zeros((1, 8, 8, 1), dtype=np.int8))
+    status, _, err = call("run", MODEL, "--input", path, capsys=capsys)
+    assert status == 2
+    assert "array 'image' is not named tensor_<index>" in err
+
+
+def test_a_comparison_that_fails_ends_with_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from eightfold.execute import run_operator
+
+    def wrong(graph, operator, values, reference="litert"):
+        outputs = run_operator(graph, operator, values, reference)
+        return [tensor ^ 1 for tensor in outputs] if operator.index == 0 else outputs
+
+    monkeypatch.setattr("eightfold.execute.graphs.run_operator", wrong)
+    status, out, _ = call("run", MODEL, "--compare", capsys=capsys)
+    assert status == 1
+    assert "elements differ from LiteRT: first at operator 0 CONV_2D" in out
+
+
+def test_check_finds_nothing_in_a_conforming_model(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = call("check", MODEL, capsys=capsys)
+    assert status == 0
+    assert out.endswith("digits.tflite: 18 operators conform to the spec\n")
+    assert call("check", MODEL, "--json", capsys=capsys)[0] == 0
+
+
+def test_check_names_what_violates_the_spec(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    builder = ModelBuilder()
+    x = builder.input((1, 4), scale=0.5)
+    y = builder.tensor((1, 4), scale=0.0078125, zero_point=-128, name="gate")
+    builder.operator("LOGISTIC", [x], [y])
+    builder.output(y)
+    path = tmp_path / "wrong.tflite"
+    path.write_bytes(builder.build())
+    status, out, _ = call("check", path, capsys=capsys)
+    assert status == 1
+    assert out.startswith("violation: operator 0 LOGISTIC, tensor 1 'gate': ")
+    assert out.count("\n") == 1
+    assert "0.0078125" in out
+    status, out, _ = call("check", path, "--json", capsys=capsys)
+    assert status == 1
+    assert json.loads(out)["violations"] == 1
+
+
+def test_help_lists_the_commands() -> None:
+    shown = CliRunner().invoke(commands, ["--help"]).output
+    for command in ("run", "check", "verilog", "synth"):
+        assert command in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "seeds"),
+    [((), [1, 2, 3]), (("--seeds", 2), [1, 2]), (("--seed", 7, "--seed", 1, "--seed", 7), [7, 1])],
+    ids=["default", "count", "chosen"],
+)
+def test_synth_takes_a_number_of_seeds_or_the_seeds(
+    monkeypatch: pytest.MonkeyPatch, arguments: tuple[str | int, ...], seeds: list[int]
+) -> None:
+    taken: list[int] = []
+    monkeypatch.setattr(synth, "main_jobs", lambda *_, **options: taken.extend(options["seeds"]))
+    result = CliRunner().invoke(commands, ["synth", *map(str, arguments)])
+    assert result.exit_code == 0
+    assert taken == seeds

@@ -1,0 +1,76 @@
+"""``eightfold compile``, ``estimate`` and ``header``: files, listing, messages, exit status."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eightfold.config import PRESETS
+from eightfold.isa.decode import read_stream
+from tests.eightfold.cli.test_cli import MODEL, call
+from tests.support.models.operators import random_case
+
+
+def test_compile_writes_what_a_host_loads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "new" / "digits"
+    status, out, err = call("compile", MODEL, "-o", folder, "--config", "small", capsys=capsys)
+    assert (status, err) == (0, "")
+    assert "commands for 18 of 18 operators" in out
+    words = np.fromfile(folder / "commands.bin", dtype="<u4")
+    commands = read_stream(PRESETS["small"], words)
+    layout = json.loads((folder / "layout.json").read_text())
+    assert layout["command_bytes"] == 4 * len(words)
+    assert layout["model_bytes"] == len((folder / "model.bin").read_bytes())
+    assert [(entry["tensor"], entry["dtype"]) for entry in layout["inputs"]] == [(0, "int8")]
+    lines = (folder / "listing.txt").read_text().splitlines()
+    assert len([line for line in lines if not line.startswith("#")]) == len(commands)
+    assert "# operator 17 SOFTMAX" in lines
+    assert any("MATRIX" in line and "depthwise=1" in line for line in lines)
+
+
+def unsupported() -> tuple[bytes, str]:
+    """Return a model of one operator that golden computes and the accelerator does not."""
+    return random_case("DEQUANTIZE", np.random.default_rng(0))[0], "DEQUANTIZE"
+
+
+def test_compile_names_what_it_cannot_compute(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content, name = unsupported()
+    model = tmp_path / "model.tflite"
+    model.write_bytes(content)
+    status, out, err = call("compile", model, "-o", tmp_path / "out", capsys=capsys)
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    assert f"operator 0 {name}" in err
+    assert "--fallback golden" in err
+    assert not (tmp_path / "out").exists()
+    arguments = ("compile", model, "-o", tmp_path / "out", "--fallback", "golden")
+    status, out, _ = call(*arguments, capsys=capsys)
+    assert status == 0
+    assert f"golden: operator 0 {name}" in out
+
+
+def test_estimate_prints_cycles_per_operator(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = call("estimate", MODEL, "--json", capsys=capsys)
+    report = json.loads(out)
+    assert status == 0
+    assert report["cycles"] == sum(operator["cycles"] for operator in report["operators"])
+    assert {operator["where"] for operator in report["operators"]} == {"hardware"}
+    status, out, _ = call("estimate", MODEL, "--config", "nano", capsys=capsys)
+    assert status == 0
+    assert "DEPTHWISE_CONV_2D" in out
+
+
+def test_header_goes_to_a_file_or_standard_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, printed, _ = call("header", capsys=capsys)
+    path = tmp_path / "include" / "eightfold.h"
+    status, out, _ = call("header", "-o", path, capsys=capsys)
+    assert (status, out) == (0, f"{path}\n")
+    assert path.read_text() == printed
+    assert "EIGHTFOLD_OPCODE_MATRIX" in printed

@@ -1,0 +1,228 @@
+"""Command streams compute what golden computes, whatever the tiling, on the machine model."""
+
+import numpy as np
+import pytest
+
+from eightfold.compiler import HARDWARE, compile_network
+from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.errors import InputError
+from eightfold.isa import definition as isa
+from eightfold.isa.decode import read_stream
+from eightfold.isa.listing import line
+from eightfold.model import Graph, load_model
+from eightfold.model.builder import ModelBuilder
+from eightfold.model.macs import count_macs
+from eightfold.sim.machine.accesses import accesses
+from tests.support.models.operators import random_case
+from tests.support.networks.machine_run import expect_golden
+from tests.support.networks.random import network_rng, random_network
+
+TIGHT = {
+    "8x8": AcceleratorConfig(
+        lanes=8, width=8, port=8, scratchpad=4096, psum_depth=16, line_depth=16, vector_lanes=4
+    ),
+    "4x4": PRESETS["nano"].replace(scratchpad=4096, psum_depth=16),
+    "6x5": AcceleratorConfig(
+        lanes=6, width=5, port=4, scratchpad=4096, psum_depth=32, line_depth=32, vector_lanes=2
+    ),
+    "2x9": AcceleratorConfig(
+        lanes=2, width=9, port=4, scratchpad=4096, psum_depth=64, line_depth=64, vector_lanes=1
+    ),
+    "base": PRESETS["base"],
+}
+"""Configurations in which little fits, and one in which all does."""
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("config", TIGHT)
+@pytest.mark.parametrize("operator", sorted(HARDWARE))
+def test_a_random_operator_equals_golden(operator: str, config: str, seed: int) -> None:
+    model, inputs = random_case(operator, np.random.default_rng(seed))
+    graph = load_model(model)
+    try:
+        expect_golden(graph, inputs, TIGHT[config])
+    except InputError as error:
+        reasons = ("not int8", "not constant")
+        if not any(reason in str(error) for reason in reasons):
+            raise
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("config", TIGHT)
+def test_a_random_network_equals_golden(config: str, seed: int) -> None:
+    model, inputs = random_network(network_rng(seed), operators=HARDWARE)
+    expect_golden(load_model(model), inputs, TIGHT[config], keep=seed % 2 == 0)
+
+
+def convolution(
+    shape: tuple[int, ...], weights: np.ndarray, options: dict, depthwise: bool = False
+) -> Graph:
+    """Return a graph of one convolution; VALID, so that the output shape is easily found."""
+    builder = ModelBuilder()
+    x = builder.input(shape, scale=0.5, zero_point=-7)
+    channels = weights.shape[3] if depthwise else weights.shape[0]
+    w = builder.constant(weights, scale=[0.01] * channels, zero_point=0, axis=3 if depthwise else 0)
+    bias = builder.constant(np.arange(channels, dtype=np.int32), scale=[0.005] * channels, axis=0)
+    strides = {"stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
+    chosen = {**strides, "padding": "VALID", "fused_activation_function": "NONE", **options}
+    sizes = [
+        (shape[1 + axis] - (weights.shape[1 + axis] - 1) * chosen[f"dilation_{name}_factor"] - 1)
+        // chosen[f"stride_{name}"]
+        + 1
+        for axis, name in enumerate("hw")
+    ]
+    y = builder.tensor((shape[0], *sizes, channels), scale=0.3, zero_point=4)
+    name = "DEPTHWISE_CONV_2D" if depthwise else "CONV_2D"
+    if depthwise:
+        chosen["depth_multiplier"] = channels // shape[3]
+    builder.operator(name, [x, w, bias], [y], chosen)
+    builder.output(y)
+    return load_model(builder.build())
+
+
+def random_input(shape: tuple[int, ...], seed: int = 0) -> dict[int, np.ndarray]:
+    return {0: np.random.default_rng(seed).integers(-128, 128, shape, dtype=np.int8)}
+
+
+KERNELS = [
+    ((16, 16), {}),
+    ((15, 1), {"stride_h": 2}),
+    ((1, 15), {"stride_w": 3}),
+    ((3, 3), {"dilation_h_factor": 2, "dilation_w_factor": 3}),
+    ((3, 3), {"stride_h": 2, "stride_w": 2}),
+    ((2, 5), {"stride_h": 4, "dilation_w_factor": 2}),
+    ((1, 1), {"stride_w": 2}),
+]
+
+
+@pytest.mark.parametrize("config", TIGHT)
+@pytest.mark.parametrize("multiplier", [1, 2])
+@pytest.mark.parametrize(("kernel", "options"), KERNELS, ids=str)
+def test_a_wide_depthwise_window_is_split(
+    kernel: tuple[int, int], options: dict, multiplier: int, config: str
+) -> None:
+    weights = np.random.default_rng(0).integers(-127, 128, (1, *kernel, 6), dtype=np.int8)
+    shape = (2, 19, 18, 6 // multiplier)
+    graph = convolution(shape, weights, options, depthwise=True)
+    expect_golden(graph, random_input(shape), TIGHT[config])
+
+
+@pytest.mark.parametrize("config", TIGHT)
+@pytest.mark.parametrize(("kernel", "options"), KERNELS, ids=str)
+def test_a_wide_dense_window_is_split(kernel: tuple[int, int], options: dict, config: str) -> None:
+    weights = np.random.default_rng(0).integers(-127, 128, (5, *kernel, 3), dtype=np.int8)
+    graph = convolution((2, 19, 18, 3), weights, options)
+    expect_golden(graph, random_input((2, 19, 18, 3)), TIGHT[config])
+
+
+def test_groups_are_convolved_apart() -> None:
+    weights = np.random.default_rng(0).integers(-127, 128, (6, 3, 2, 4), dtype=np.int8)
+    graph = convolution((1, 7, 6, 8), weights, {})
+    expect_golden(graph, random_input((1, 7, 6, 8)), TIGHT["4x4"])
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1, 9000), (1, 3, 2, 5000)], ids=str)
+def test_a_window_larger_than_the_scratchpad_is_summed_in_slices(shape: tuple[int, ...]) -> None:
+    weights = np.random.default_rng(1).integers(-127, 128, (9, 1, 1, shape[3]), dtype=np.int8)
+    graph = convolution(shape, weights, {})
+    expect_golden(graph, random_input(shape), TIGHT["8x8"])
+
+
+def test_a_tensor_larger_than_the_scratchpad_stays_in_memory() -> None:
+    weights = np.random.default_rng(2).integers(-127, 128, (1, 3, 3, 24), dtype=np.int8)
+    graph = convolution((1, 30, 40, 24), weights, {}, depthwise=True)
+    expect_golden(graph, random_input((1, 30, 40, 24)), TIGHT["8x8"])
+
+
+def matrix_commands(graph: Graph, config: str) -> list[dict]:
+    """Return the fields of all MATRIX commands of a network."""
+    (segment,) = compile_network(graph, PRESETS[config]).segments
+    assert segment.compiled is not None
+    issued = segment.compiled.issued
+    return [dict(i.fields) for i in issued if i.command.opcode == isa.Opcode.MATRIX]
+
+
+def test_depthwise_takes_little_more_than_a_vector_per_output() -> None:
+    weights = np.ones((1, 3, 3, 16), dtype=np.int8)
+    (fields,) = matrix_commands(convolution((1, 42, 42, 16), weights, {}, True), "base")
+    assert fields["y"] * fields["x"] <= 1.11 * 40 * 40
+
+
+def test_few_output_channels_share_a_pass_with_their_neighbours() -> None:
+    weights = np.ones((4, 3, 3, 1), dtype=np.int8)
+    shape = (1, 10, 18, 1)
+    (fields,) = matrix_commands(convolution(shape, weights, {}), "base")
+    assert fields["x"] == 4
+    expect_golden(convolution(shape, weights, {}), random_input(shape), PRESETS["base"])
+
+
+def expect_covered(graph: Graph, config: AcceleratorConfig) -> None:
+    """Check that every command says all bytes that it reads and writes: tokens rely on it."""
+    (segment,) = compile_network(graph, config).segments
+    assert segment.compiled is not None
+    commands = read_stream(config, segment.compiled.words)
+    for issued, command in zip(segment.compiled.issued, commands, strict=True):
+        touched = accesses(config, command)
+        for sets, said in ((touched.reads, issued.reads), (touched.writes, issued.writes)):
+            for space, offsets in sets.items():
+                if space == isa.Space.MODEL or not offsets.size:
+                    continue
+                spans = [interval for interval in said if interval.space == space]
+                inside = [(offsets >= span.start) & (offsets < span.stop) for span in spans]
+                assert np.any(inside, axis=0).all(), line(command)
+
+
+@pytest.mark.parametrize("config", ["4x4", "2x9", "base"])
+@pytest.mark.parametrize("operator", sorted(HARDWARE))
+def test_commands_say_what_they_touch(operator: str, config: str) -> None:
+    for seed in range(6):
+        graph = load_model(random_case(operator, np.random.default_rng(seed))[0])
+        try:
+            expect_covered(graph, TIGHT[config])
+        except InputError:
+            continue  # refused, as above
+
+
+@pytest.mark.parametrize("config", TIGHT)
+def test_a_group_of_channels_reads_no_others_behind_the_last_pixel(config: str) -> None:
+    weights = np.ones((1, 3, 3, 10), dtype=np.int8)
+    expect_covered(convolution((2, 7, 6, 5), weights, {}, depthwise=True), TIGHT[config])
+
+
+def test_the_last_patch_is_read_to_the_end_of_its_vectors() -> None:
+    graph = convolution((1, 20, 12, 1), np.ones((16, 7, 3, 1), dtype=np.int8), {})
+    (fields,) = matrix_commands(graph, "base")
+    assert (fields["ky"], fields["kc"]) == (1, 2), "im2col does not pay"
+    expect_covered(graph, PRESETS["base"])
+
+
+def test_weights_that_are_not_constant_are_refused_with_the_tensor() -> None:
+    builder = ModelBuilder()
+    x = builder.input((1, 4), scale=0.5)
+    w = builder.input((2, 4), scale=0.1)
+    y = builder.tensor((1, 2), scale=0.3)
+    options = {"fused_activation_function": "NONE", "keep_num_dims": False}
+    builder.operator("FULLY_CONNECTED", [x, w, -1], [y], options)
+    builder.output(y)
+    graph = load_model(builder.build())
+    with pytest.raises(InputError, match=r"FULLY_CONNECTED: tensor 1 .* is not constant"):
+        compile_network(graph, AcceleratorConfig())
+    network = compile_network(graph, AcceleratorConfig(), fallback=True)
+    assert [segment.compiled for segment in network.segments] == [None]
+    assert "is not constant" in network.reasons[0]
+
+
+def test_all_unsupported_operators_are_listed() -> None:
+    builder = ModelBuilder()
+    x = builder.input((1, 4), scale=0.5)
+    for name in ("SIN", "COS"):
+        assert name not in HARDWARE
+    del builder, x
+    model, _ = random_case("MEAN", np.random.default_rng(0))
+    assert load_model(model).operators[0].name == "MEAN"
+
+
+def test_macs_count_padding_taps_too() -> None:
+    weights = np.ones((6, 3, 2, 4), dtype=np.int8)
+    graph = convolution((1, 7, 6, 8), weights, {})
+    assert count_macs(graph, graph.operators[0]) == 5 * 5 * 6 * 3 * 2 * 4

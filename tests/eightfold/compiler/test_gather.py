@@ -1,0 +1,95 @@
+"""Emitter.gather: what it emits takes the right slices, in an order that its tokens hold."""
+
+import numpy as np
+import pytest
+
+from eightfold.compiler.emit.emitter import Emitter, Interval
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import Space
+from eightfold.isa import definition as isa
+from eightfold.sim.machine.machine import Machine, check_tokens
+from tests.support.hardware.gather_program import (
+    DTYPES,
+    SPACES,
+    GatherProgram,
+    new_program,
+    random_tensor,
+)
+
+CONFIG = AcceleratorConfig(lanes=4, width=4, port=4, scratchpad=8192, vector_lanes=2)
+
+
+def run(program: GatherProgram) -> None:
+    """Run a program on the machine model, and compare."""
+    program.emitter.end()
+    model = bytes(program.emitter.image)
+    memory = np.zeros(len(model) + program.arena, np.uint8)
+    memory[: len(model)] = list(model)
+    arena = memory[len(model) :]
+    for offset, content in program.inputs.items():
+        arena[offset : offset + len(content)] = list(content)
+    check_tokens(CONFIG, program.words())
+    Machine(CONFIG, memory, (0, len(model)), (len(model), len(arena))).run(program.words())
+    program.check(arena)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_slices_are_those_that_numpy_takes(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    program = new_program(CONFIG)
+    for _ in range(3):
+        batches, outer, inner = rng.choice([1, 1, 2, 3, 5], 3).tolist()
+        limit, count = int(rng.integers(1, 20)), int(rng.integers(1, 9))
+        dtype = DTYPES[rng.integers(len(DTYPES))]
+        indices = rng.integers(0, limit, (batches, count)).astype(dtype)
+        indices.flat[rng.integers(indices.size)] = limit - 1
+        x = random_tensor(rng, batches, outer, limit, inner)
+        program.take(x, indices, SPACES[rng.integers(len(SPACES))])
+    run(program)
+
+
+def gather(emitter: Emitter, run: int, loops: list[tuple[int, int, int, int]]) -> None:
+    emitter.gather(
+        (Space.ARENA, 1000), (Space.SCRATCHPAD, 50), run, loops,
+        indices=700, index_bytes=4, limit=10, step=20,
+    )  # fmt: skip
+
+
+def test_all_that_may_be_chosen_is_read() -> None:
+    emitter = Emitter(CONFIG)
+    gather(emitter, 5, [(2, -100, 40, 12), (3, 0, 5, 4)])
+    (issued,) = emitter.issued
+    assert issued.reads == (
+        Interval(Space.SCRATCHPAD, 700, 700 + 12 + 8 + 4),
+        Interval(Space.ARENA, 1000 - 100, 1000 + 9 * 20 + 5),
+    )
+    assert issued.writes == (Interval(Space.SCRATCHPAD, 50, 50 + 40 + 10 + 5),)
+    assert issued.engine == isa.Engine.MOVER
+
+
+def test_constants_need_no_order_but_their_indices_do() -> None:
+    emitter = Emitter(CONFIG)
+    emitter.gather((Space.MODEL, 0), (Space.ARENA, 0), 4, indices=8, index_bytes=2, limit=3, step=4)
+    assert emitter.issued[0].reads == (Interval(Space.SCRATCHPAD, 8, 10),)
+
+
+def test_loops_that_continue_a_run_become_part_of_it_if_the_index_stays() -> None:
+    emitter = Emitter(CONFIG)
+    gather(emitter, 5, [(3, 0, 60, 4), (1, 7, 7, 7), (4, 15, 15, 0), (3, 5, 5, 0)])
+    gather(emitter, 5, [(3, 5, 5, 4)])
+    first, second = (issued.fields for issued in emitter.issued)
+    assert (first["run"], first["count0"], first["index_stride0"]) == (60, 3, 4)
+    assert first["count1"] == first["count2"] == 1
+    assert (second["run"], second["count0"]) == (5, 3)
+
+
+def test_more_than_three_loops_become_several_commands() -> None:
+    emitter = Emitter(CONFIG)
+    gather(emitter, 1, [(2, 1, 40, 100), (3, 2, 9, 20), (2, 3, 4, 8), (2, 4, 2, 4)])
+    assert len(emitter.issued) == 2
+    first, second = (issued.fields for issued in emitter.issued)
+    changed = {name for name in first if first[name] != second[name]}
+    assert changed == {"source", "target", "indices"}
+    assert (second["source"], second["target"], second["indices"]) == (1001, 90, 800)
+    gather(emitter, 1, [(1 << 16, 0, 0, 0)])
+    assert len(emitter.issued) == 2 + (1 << 16)

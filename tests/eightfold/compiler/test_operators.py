@@ -1,0 +1,126 @@
+"""Random models of each operator, compiled, compute what golden computes.
+
+Operands that say how to move bytes are constants here. Besides configurations in which all fits,
+one has a small scratchpad, and one keeps every tensor in memory: each step works in parts, through
+a room of a few hundred bytes.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from eightfold.compiler import HARDWARE, compile_network, network
+from eightfold.compiler.emit.memory import Layout
+from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.errors import InputError
+from eightfold.model import load_model
+from tests.support.models import operators as random_models
+from tests.support.models.operators import case_rng, random_case
+from tests.support.models.tensors import Case
+from tests.support.models.wide import widened
+from tests.support.networks.machine_run import expect_golden
+
+COPIES = (
+    "CONCATENATION",
+    "EXPAND_DIMS",
+    "PACK",
+    "RESHAPE",
+    "SLICE",
+    "SPLIT",
+    "SQUEEZE",
+    "STRIDED_SLICE",
+    "TRANSPOSE",
+    "UNPACK",
+)
+"""Operators that copy int32 and int64 too."""
+
+OPERATORS = tuple(sorted(HARDWARE & set(random_models.OPERATORS)))
+
+TINY = PRESETS["nano"].replace(scratchpad=4096)
+CONFIGS = {"nano": PRESETS["nano"], "small": PRESETS["small"], "tiny": TINY, "in memory": TINY}
+ROOM = 384
+MOST_BYTES = 16_000
+"""Of a model's tensors in configurations with many small parts."""
+
+pytestmark = pytest.mark.usefixtures("constant_operands")
+
+CASES = 40
+CHUNK = 20
+
+
+def chunks(operators: tuple[str, ...], cases: int = CASES) -> list:
+    """Return (operator, seeds)."""
+    return [
+        pytest.param(operator, range(start, start + CHUNK), id=f"{operator}-{start}..{start + 19}")
+        for operator in operators
+        for start in range(0, cases, CHUNK)
+    ]
+
+
+@pytest.fixture
+def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave all tensors in the arena; a step that asks for more than `ROOM` gets it all."""
+
+    def plan(tensors, together, rooms: Mapping[int, int], *rest) -> Layout:
+        return Layout(
+            tensors={},
+            room={
+                step: (64, ROOM) if size < TINY.scratchpad else (0, size)
+                for step, size in rooms.items()
+            },
+        )
+
+    monkeypatch.setattr(network, "plan", plan)
+
+
+@pytest.fixture(params=CONFIGS)
+def config(request: pytest.FixtureRequest) -> AcceleratorConfig:
+    if request.param == "in memory":
+        request.getfixturevalue("in_memory")
+    return CONFIGS[request.param]
+
+
+def expect_all_golden(
+    operator: str, config: AcceleratorConfig, seeds: range, dtype: type[np.signedinteger] | None
+) -> int:
+    """Compare the models of all seeds, float32 refused; return how many there were."""
+    compared = 0
+    for seed in seeds:
+        try:
+            compared += expect_one(random_case(operator, case_rng(operator, seed)), config, dtype)
+        except Exception as error:
+            error.add_note(f"{operator}, seed {seed}")
+            raise
+    return compared
+
+
+def expect_one(case: Case, config: AcceleratorConfig, dtype: type[np.signedinteger] | None) -> bool:
+    if dtype is not None:
+        case = widened(case, dtype, np.random.default_rng(0))
+    graph = load_model(case[0])
+    if any(tensor.dtype == np.float32 for tensor in graph.tensors):
+        with pytest.raises(InputError, match="float32"):
+            compile_network(graph, config)
+        return True
+    sizes = [int(np.prod(tensor.shape)) * tensor.dtype.itemsize for tensor in graph.tensors]
+    if config.scratchpad == TINY.scratchpad and sum(sizes) > MOST_BYTES:
+        return False
+    expect_golden(graph, case[1], config)
+    return True
+
+
+@pytest.mark.parametrize(("operator", "seeds"), chunks(OPERATORS))
+def test_equals_golden(operator: str, seeds: range, config: AcceleratorConfig) -> None:
+    compared = expect_all_golden(operator, config, seeds, None)
+    assert compared >= len(seeds) // 4
+    if config.scratchpad != TINY.scratchpad:
+        assert compared == len(seeds)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize(("operator", "seeds"), chunks(COPIES))
+def test_wider_integers_equal_golden(
+    operator: str, seeds: range, dtype: type[np.signedinteger], config: AcceleratorConfig
+) -> None:
+    assert expect_all_golden(operator, config, seeds, dtype) >= len(seeds) // 2

@@ -1,0 +1,279 @@
+"""Operators of several steps and several results, results of other types, few commands."""
+
+import numpy as np
+import pytest
+
+from eightfold.compiler import Compiled, compile_network
+from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.estimate.estimate import estimate_network
+from eightfold.execute import run_graph, run_operator
+from eightfold.isa import definition as isa
+from eightfold.model import Graph, load_model
+from eightfold.model.builder import ModelBuilder
+from eightfold.model.macs import count_macs
+from tests.support.models.operators import case_rng, random_case
+from tests.support.models.single import moved, one_operator, transposed
+from tests.support.networks.machine_run import expect_golden, random_values, run_compiled
+
+NANO = PRESETS["nano"]
+TINY = NANO.replace(scratchpad=4096)
+
+
+def only_stream(graph: Graph, config: AcceleratorConfig = NANO, keep: bool = False) -> Compiled:
+    (segment,) = compile_network(graph, config, keep=keep).segments
+    assert segment.compiled is not None
+    return segment.compiled
+
+
+def moves(graph: Graph) -> list[dict[str, int]]:
+    """Return the MOVE commands within the scratchpad, without those to and from memory."""
+    scratchpad, fill = isa.Space.SCRATCHPAD.value, isa.Space.FILL.value
+    return [
+        dict(issued.fields)
+        for issued in only_stream(graph).issued
+        if issued.command.opcode == isa.Opcode.MOVE
+        and issued.fields["target_space"] == scratchpad
+        and issued.fields["source_space"] in (scratchpad, fill)
+    ]
+
+
+def branching_network(scale: float = 0.1) -> Graph:
+    """Return SPLIT, TRANSPOSE_CONV of one part, PRELU, and LESS of both, and SHAPE."""
+    rng = np.random.default_rng(7)
+    builder = ModelBuilder()
+    x = builder.input((1, 5, 4, 6), scale=scale, zero_point=3)
+    axis = builder.constant(np.array(3, np.int32))
+    parts = [builder.tensor((1, 5, 4, 3), scale=scale, zero_point=3) for _ in range(2)]
+    builder.operator("SPLIT", [axis, x], parts, {"num_splits": 2})
+    weights = builder.constant(rng.integers(-127, 128, (3, 3, 3, 3), np.int8), scale=0.02)
+    shape = builder.constant(np.array([1, 10, 8, 3], np.int32))
+    larger = builder.tensor((1, 10, 8, 3), scale=0.2, zero_point=-5)
+    options = {"padding": "SAME", "stride_h": 2, "stride_w": 2}
+    builder.operator("TRANSPOSE_CONV", [shape, weights, parts[0]], [larger], options)
+    alpha = builder.constant(rng.integers(-128, 128, (3,), np.int8), scale=0.01, zero_point=9)
+    rectified = builder.tensor((1, 10, 8, 3), scale=0.15, zero_point=-20)
+    builder.operator("PRELU", [larger, alpha], [rectified])
+    less = builder.tensor((1, 10, 8, 3), dtype=np.bool_)
+    builder.operator("LESS", [larger, rectified], [less])
+    sizes = builder.tensor((4,), dtype=np.int64)
+    builder.operator("SHAPE", [rectified], [sizes], {"out_type": "INT64"})
+    for output in (less, sizes, parts[1]):
+        builder.output(output)
+    return load_model(builder.build())
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("config", [NANO, TINY, PRESETS["small"]], ids=["nano", "tiny", "small"])
+def test_a_network_of_several_steps_and_results(config: AcceleratorConfig, keep: bool) -> None:
+    graph = branching_network()
+    expect_golden(graph, random_values(graph), config, keep=keep)
+
+
+def test_steps_count_for_their_operator() -> None:
+    graph = branching_network()
+    network = compile_network(graph, NANO)
+    stream = only_stream(graph)
+    indices = {operator.index for operator in graph.operators}
+    assert {issued.operator for issued in stream.issued} == indices
+    assert set(estimate_network(network)) == set(stream.searched) == indices
+    # TRANSPOSE_CONV spreads its input out, PRELU is one command.
+    kinds = [(issued.operator, issued.command.opcode) for issued in stream.issued]
+    assert kinds.count((1, isa.Opcode.MATRIX)) == 1
+    assert kinds.count((2, isa.Opcode.VECTOR)) == 1
+
+
+def test_macs_of_a_transposed_convolution_are_those_of_its_inputs() -> None:
+    graph = branching_network()
+    assert count_macs(graph, graph.operators[1]) == 5 * 4 * 3 * 3 * 3 * 3
+
+
+def test_segments_hand_on_integers() -> None:
+    builder = ModelBuilder()
+    x, begin = builder.input((3, 4), dtype=np.int64), builder.input((2,), dtype=np.int32)
+    turned, part, twice = (
+        builder.tensor(shape, dtype=np.int64) for shape in ((4, 3), (2, 3), (2, 2, 3))
+    )
+    order, size = (builder.constant(np.array(v, np.int32)) for v in ([1, 0], [2, 3]))
+    builder.operator("TRANSPOSE", [x, order], [turned])
+    builder.operator("SLICE", [turned, begin, size], [part])  # in golden: begin is computed
+    builder.operator("PACK", [part, part], [twice], {"values_count": 2, "axis": 0})
+    builder.output(twice)
+    graph = load_model(builder.build())
+    values = {**random_values(graph), begin: np.array([1, 0], np.int32)}
+    expected = run_graph(graph, values)
+    segments = compile_network(graph, NANO, fallback=True).segments
+    assert [segment.compiled is None for segment in segments] == [False, True, False]
+    for segment in segments:
+        if segment.compiled is None:
+            for operator in segment.operators:
+                values[operator.outputs[0]] = run_operator(graph, operator, values)[0]
+        else:
+            values |= run_compiled(segment.compiled, graph, values)
+    np.testing.assert_array_equal(values[twice], expected[twice], strict=True)
+
+
+def test_a_constant_under_another_shape_is_written() -> None:
+    builder = ModelBuilder()
+    constant = builder.constant(np.arange(6, dtype=np.int8), scale=0.5)
+    x = builder.input((2, 3), scale=0.5)
+    y, z = (builder.tensor((2, 3), scale=0.5) for _ in range(2))
+    builder.operator("RESHAPE", [constant], [y], {"new_shape": [2, 3]})
+    builder.operator("MAXIMUM", [x, y], [z])
+    for output in (y, z):
+        builder.output(output)
+    graph = load_model(builder.build())
+    expect_golden(graph, random_values(graph), NANO)
+    expect_golden(graph, random_values(graph), TINY, keep=False)
+
+
+def test_a_constant_that_is_only_copied_is_not_loaded_before() -> None:
+    builder = ModelBuilder()
+    constant = builder.constant(np.arange(12, dtype=np.int8).reshape(2, 6), scale=0.5)
+    x = builder.input((2, 3), scale=0.5)
+    y = builder.tensor((2, 9), scale=0.5)
+    builder.operator("CONCATENATION", [x, constant], [y], {"axis": 1})
+    builder.output(y)
+    graph = load_model(builder.build())
+    expect_golden(graph, random_values(graph), NANO)
+    model = isa.Space.MODEL.value
+    sources = [i.fields.get("source_space") for i in only_stream(graph).issued]
+    assert sources.count(model) == 1
+    assert len(moves(graph)) == 1
+
+
+@pytest.mark.parametrize("config", [NANO, TINY], ids=["nano", "tiny"])
+@pytest.mark.parametrize("name", ["ADD", "SUB", "MUL", "MAXIMUM", "LESS", "PRELU"])
+def test_broadcasting_to_rank_8(name: str, config: AcceleratorConfig) -> None:
+    shapes = [(2, 3, 2, 2, 1, 3, 2, 2), (3, 1, 2, 1, 3, 1, 2)]
+    if name != "PRELU":  # whose slopes alone are broadcast
+        shapes[0] = (2, 1, 2, 1, 1, 3, 2, 2)
+    full = tuple(np.broadcast_shapes(*shapes))
+    dtype = np.bool_ if name == "LESS" else np.int8
+    model = one_operator(name, shapes, full, scales=(0.5, 0.25, 0.75), dtype=dtype)
+    graph = load_model(model)
+    expect_golden(graph, random_values(graph), config)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_prelu_as_tflite_micro_has_it(seed: int) -> None:
+    model, inputs = random_case("PRELU", case_rng("PRELU", seed))
+    expect_golden(load_model(model), inputs, NANO, reference="tflm")
+
+
+def test_a_prelu_whose_multiplier_leaves_results_out_is_two_commands() -> None:
+    model = one_operator("PRELU", [(2, 6), (2, 6)], (2, 6), scales=(0.5, 0.5, 0.03))
+    graph = load_model(model)
+    stream = only_stream(graph)
+    assert [issued.command.opcode for issued in stream.issued].count(isa.Opcode.VECTOR) == 2
+    expect_golden(graph, random_values(graph), NANO)
+
+
+def resized(factor: int) -> bytes:
+    size = [4 * factor, 5 * factor]
+    return moved("RESIZE_NEAREST_NEIGHBOR", (1, 4, 5, 3), (1, *size, 3), size)
+
+
+FOUR = (2, 4, 6, 8)
+
+
+@pytest.mark.parametrize(
+    ("model", "commands"),
+    [
+        (moved("TRANSPOSE", FOUR, (2, 6, 8, 4), [0, 2, 3, 1]), 1),
+        (moved("SLICE", FOUR, (1, 2, 3, 4), [1, 1, 1, 1], [1, 2, 3, 4]), 1),
+        (moved("PAD", FOUR, (2, 6, 8, 8), [[0, 0], [1, 1], [1, 1], [0, 0]]), 3),
+        (moved("SPACE_TO_DEPTH", FOUR, (2, 2, 3, 32), options={"block_size": 2}), 1),
+        (moved("DEPTH_TO_SPACE", FOUR, (2, 8, 12, 2), options={"block_size": 2}), 1),
+        (moved("SPACE_TO_BATCH_ND", FOUR, (8, 3, 4, 8), [2, 2], [[1, 1], [1, 1]]), 3),
+        (moved("BATCH_TO_SPACE_ND", (8, 4, 6, 8), (2, 6, 10, 8), [2, 2], [[1, 1], [1, 1]]), 2),
+        (resized(2), 1),
+        (resized(3), 1),
+        (one_operator("PACK", [(5, 7)] * 3, (5, 3, 7), options={"values_count": 3, "axis": 1}), 3),
+        (one_operator("PACK", [(5, 7)], (1, 5, 7), options={"values_count": 1}), 0),
+        (moved("TRANSPOSE", (1, 4, 1, 8), (4, 1, 1, 8), [1, 0, 2, 3]), 0),
+        (one_operator("PADV2", [(9, 9), ()], (24, 9),
+                      constants=(np.array([[10, 5], [0, 0]], np.int32),), order=(0, 2, 1)), 5),
+    ],
+)  # fmt: skip
+def test_movement_takes_few_commands(model: bytes, commands: int) -> None:
+    graph = load_model(model)
+    expect_golden(graph, random_values(graph), NANO)
+    assert len(moves(graph)) == commands
+
+
+def test_rows_before_columns_where_a_resize_has_odd_ratios() -> None:
+    size = [23, 31]
+    graph = load_model(moved("RESIZE_NEAREST_NEIGHBOR", (1, 13, 11, 3), (1, *size, 3), size))
+    for config in (NANO, TINY):
+        expect_golden(graph, random_values(graph), config)
+    assert len(moves(graph)) < 25
+
+
+def max_pool(
+    kernel: tuple[int, int], stride: int, padding: str, shape: tuple[int, ...] = (2, 9, 12, 8)
+) -> Graph:
+    """Return a MAX_POOL_2D with a fused activation."""
+    sizes = [
+        -(-n // stride) if padding == "SAME" else (n - k) // stride + 1
+        for n, k in zip(shape[1:3], kernel, strict=True)
+    ]
+    options = {
+        "filter_height": kernel[0],
+        "filter_width": kernel[1],
+        "stride_h": stride,
+        "stride_w": stride,
+        "padding": padding,
+        "fused_activation_function": "RELU6",
+    }
+    model = one_operator(
+        "MAX_POOL_2D",
+        [shape],
+        (shape[0], *sizes, shape[3]),
+        scales=(0.1, 0.1),
+        zero_points=(-9, -9),
+        options=options,
+    )
+    return load_model(model)
+
+
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+@pytest.mark.parametrize(
+    ("kernel", "stride", "config", "commands"),
+    [
+        ((3, 3), 1, NANO, 4),  # a command per image and axis
+        ((5, 4), 2, PRESETS["base"], 4),
+        ((2, 7), 1, PRESETS["base"], 4),
+        ((3, 3), 1, TINY, 2),  # no room between
+        ((2, 2), 2, PRESETS["base"], 2),  # windows that do not overlap
+        ((1, 7), 1, PRESETS["base"], 2),
+    ],
+)
+def test_pools_of_windows_that_overlap_go_along_one_axis_at_a_time(
+    kernel: tuple[int, int], stride: int, padding: str, config: AcceleratorConfig, commands: int
+) -> None:
+    graph = max_pool(kernel, stride, padding)
+    expect_golden(graph, random_values(graph), config)
+    opcodes = [issued.command.opcode for issued in only_stream(graph, config).issued]
+    assert opcodes.count(isa.Opcode.VECTOR) == commands
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (1, 3), (4, 2)])
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+@pytest.mark.parametrize("rim", [0, 2])
+def test_a_transposed_convolution_with_a_rim(
+    strides: tuple[int, int], padding: str, rim: int
+) -> None:
+    rng = np.random.default_rng(5)
+    kernel, source = (2, 5), (2, 3, 4, 2)
+    sizes = [
+        (n - 1) * s + (k if padding == "VALID" else 1) + min(rim, s - 1)
+        for n, s, k in zip(source[1:3], strides, kernel, strict=True)
+    ]
+    weights = rng.integers(-128, 128, (9, *kernel, 2)).astype(np.int8)
+    model = transposed(
+        (2, *sizes, 9), source=source, weights=(weights, 0.05, 3, 0),
+        padding=padding, stride_h=strides[0], stride_w=strides[1],
+    )  # fmt: skip
+    graph = load_model(model)
+    for config in (NANO, TINY, PRESETS["base"]):
+        expect_golden(graph, random_values(graph), config)

@@ -1,0 +1,243 @@
+"""The documents' figures: tables from made-up runs, and runs that must not become figures."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eightfold.documents.cycle_chart import chart
+from eightfold.documents.cycle_tables import (
+    MATRIX_REASONS,
+    NETWORKS,
+    TARGETS,
+    Measurement,
+    Network,
+    mac_limit,
+    markdown,
+    operator_table,
+    operator_tables,
+    overview_table,
+    problems,
+    summary_table,
+)
+from eightfold.documents.figures import ROOT, networks_of, write_documents
+from eightfold.errors import InputError
+from eightfold.isa import COUNTERS
+from eightfold.report import OperatorReport, RunResult
+
+KWS, AD = NETWORKS[0], NETWORKS[3]
+
+
+def operator(index: int, macs: int, cycles: int | None, **counters: int) -> OperatorReport:
+    return OperatorReport(
+        index=index,
+        name="CONV_2D" if macs else "ADD",
+        shape=(1, 4, 4, 8),
+        macs=macs,
+        where="golden" if cycles is None else "hardware",
+        cycles=cycles,
+        counters=counters,
+    )
+
+
+def run(operators: list[OperatorReport], config: str = "base", **fields: Any) -> RunResult:
+    outputs = fields.pop("outputs", {7: np.arange(3, dtype=np.int8)})
+    return RunResult(
+        model="made-up.tflite",
+        config=config,
+        backend="verilator",
+        reference="litert",
+        tensors=outputs,
+        outputs=outputs,
+        operators=operators,
+        macs_per_cycle=256,
+        **fields,
+    )
+
+
+def two_operators(config: str = "base") -> RunResult:
+    return run(
+        [
+            operator(
+                0,
+                2561,
+                30,
+                MATRIX_ISSUE=14,
+                MATRIX_WEIGHTS=3,
+                MATRIX_OPERANDS=2,
+                MATRIX_DRAIN=4,
+                MATRIX_WAIT=5,
+                READ_BEATS=20,
+            ),
+            operator(1, 0, 10, VECTOR_BUSY=9, WRITE_BEATS=6),
+        ],
+        config,
+    )
+
+
+def cells(table: str) -> list[list[str]]:
+    """Return the cells of a Markdown table, its alignments left out."""
+    lines = table.splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[:1] + lines[2:]]
+
+
+def test_limit_rounds_up() -> None:
+    assert [mac_limit(macs, 256) for macs in (0, 1, 256, 257)] == [0, 1, 1, 2]
+
+
+def test_columns_of_text_are_left_and_of_numbers_right() -> None:
+    assert markdown(("a", "b", "c"), [("x", "1", "2")], text=1) == (
+        "| a | b | c |\n|---|--:|--:|\n| x | 1 | 2 |\n"
+    )
+
+
+def test_every_cycle_of_an_operator_has_one_reason() -> None:
+    head, convolution, addition, total, shares = cells(operator_table(two_operators()))
+    rows = [dict(zip(head, row, strict=True)) for row in (convolution, addition, total, shares)]
+    reasons = [title for title, _ in MATRIX_REASONS] + ["none"]
+    for row, cycles in zip(rows, (30, 10, 40), strict=False):
+        assert sum(int(row[title]) for title in reasons) == cycles == int(row["cycles"])
+    assert rows[0]["none"] == "2" and rows[1]["none"] == "10"
+    assert rows[0]["MACs"] == "2,561" and rows[0]["limit"] == "11"
+    assert rows[0]["utilisation"] == "36.7 %" and rows[1]["utilisation"] == "-"
+    assert rows[1]["vector"] == "9" and rows[2]["beats read"] == "20"
+    assert rows[2]["utilisation"] == "27.5 %" == rows[3]["limit"]
+    assert rows[3]["issue"] == "35.0 %"
+
+
+def test_reasons_that_overlap_at_a_border_leave_none_below_zero() -> None:
+    made_up = run([operator(0, 256, 10, MATRIX_ISSUE=9, MATRIX_WAIT=2)])
+    head, row, *_ = cells(operator_table(made_up))
+    assert dict(zip(head, row, strict=True))["none"] == "0"
+
+
+def test_an_operator_without_cycles_has_no_utilisation() -> None:
+    head, row, *_ = cells(operator_table(run([operator(0, 256, 0), operator(1, 0, 5)])))
+    assert dict(zip(head, row, strict=True))["utilisation"] == "-"
+
+
+def test_reasons_are_counters_of_the_accelerator() -> None:
+    names = {name for name, _ in COUNTERS}
+    assert {counter for _, counter in MATRIX_REASONS} <= names
+
+
+def test_summary_has_the_requirement_where_there_is_one() -> None:
+    measured = [
+        Measurement(KWS, two_operators()),
+        Measurement(KWS, two_operators("small")),
+        Measurement(Network("mine", "mine", "mine.tflite"), two_operators()),
+    ]
+    head, *rows = cells(summary_table(measured))
+    found = [dict(zip(head, row, strict=True)) for row in rows]
+    assert [row["Required"] for row in found] == ["≤ 16,000", "≤ 58,000", ""]
+    assert [row["Aim"] for row in found] == ["12,500", "", ""]
+    assert found[0]["Cycles"] == "40" and found[0]["Limit"] == "11"
+    assert found[0]["Beats read"] == "20"
+
+
+def test_overview_has_a_column_per_network_and_gaps_where_nothing_was_measured() -> None:
+    measured = [
+        Measurement(KWS, two_operators()),
+        Measurement(AD, two_operators()),
+        Measurement(KWS, two_operators("small")),
+    ]
+    head, *rows = cells(overview_table(measured))
+    assert head == ["", "KWS", "AD"]
+    by_title = {row[0]: row[1:] for row in rows}
+    assert by_title["MACs"] == ["2,561", "2,561"]
+    assert by_title["**`base`**, 256 MACs per cycle: cycles"] == ["**40**", "**40**"]
+    assert by_title["**`small`**, 256 MACs per cycle: cycles"] == ["**40**", ""]
+    assert [row[1:] for row in rows if row[0] == "required"] == [
+        ["≤ 16,000", "≤ 18,000"],
+        ["≤ 58,000", ""],
+    ]
+    assert [row[1:] for row in rows if row[0] == "aim"] == [["12,500", "17,000"]]
+
+
+def test_every_network_has_a_requirement_at_base_and_small() -> None:
+    labels = [network.label for network in NETWORKS]
+    assert set(TARGETS) == {(config, label) for config in ("base", "small") for label in labels}
+    assert all(target.aim is None or target.aim < target.most for target in TARGETS.values())
+
+
+def test_runs_that_are_equal_to_litert_have_no_problem() -> None:
+    assert (
+        problems(run([operator(0, 256, 9, MATRIX_ISSUE=1)], compared=True), two_operators()) == []
+    )
+
+
+def mismatching() -> RunResult:
+    result = run([operator(0, 1, 2)], compared=True)
+    result.operators[0].mismatches = 3
+    return result
+
+
+@pytest.mark.parametrize(
+    ("compared", "plain", "message"),
+    [
+        (run([operator(0, 1, 2)]), two_operators(), "nothing was compared"),
+        (mismatching(), two_operators(), "3 elements differ"),
+        (run([operator(0, 1, None)], compared=True), two_operators(), "in golden: 0 CONV_2D"),
+        (run([operator(0, 1, 2)], compared=True), run([operator(4, 0, None)]), "golden: 4 ADD"),
+        (
+            run([operator(0, 1, 2)], compared=True),
+            run([operator(0, 1, 2)], outputs={7: np.zeros(3, np.int8)}),
+            "outputs are not those",
+        ),
+    ],
+)
+def test_runs_that_must_not_become_figures(
+    compared: RunResult, plain: RunResult, message: str
+) -> None:
+    assert any(message in problem for problem in problems(compared, plain))
+
+
+def test_a_folder_gives_the_known_networks_in_their_order(tmp_path: Path) -> None:
+    for name in ("ad01_int8", "kws_ref_model", "another"):
+        (tmp_path / f"{name}.tflite").touch()
+    assert [network.label for network, _ in networks_of(tmp_path)] == ["KWS", "AD"]
+
+
+def test_a_folder_without_known_networks_gives_all_models(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no .tflite files"):
+        networks_of(tmp_path)
+    for name in ("b", "a"):
+        (tmp_path / f"{name}.tflite").touch()
+    assert [(n.label, path.name) for n, path in networks_of(tmp_path)] == [
+        ("a", "a.tflite"),
+        ("b", "b.tflite"),
+    ]
+
+
+def test_documents_of_the_project_have_the_places_for_the_figures(tmp_path: Path) -> None:
+    for name in ("README.md", "docs/cycles.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
+    measured = [Measurement(KWS, two_operators())]
+    write_documents(measured, tmp_path, "<svg/>\n")
+    assert overview_table(measured) in (tmp_path / "README.md").read_text(encoding="utf-8")
+    document = (tmp_path / "docs" / "cycles.md").read_text(encoding="utf-8")
+    assert summary_table(measured) in document and operator_tables(measured) in document
+    assert (tmp_path / "docs" / "images" / "cycles.svg").read_text() == "<svg/>\n"
+    write_documents(measured, tmp_path, None)
+    assert (tmp_path / "docs" / "cycles.md").read_text(encoding="utf-8") == document
+
+
+def test_a_document_without_markers_is_one_clear_line(tmp_path: Path) -> None:
+    measured = [Measurement(KWS, two_operators())]
+    with pytest.raises(InputError, match="need a file to go to"):
+        write_documents(measured, tmp_path, None)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "cycles.md").write_text("# Cycles\n")
+    with pytest.raises(InputError, match="markers"):
+        write_documents(measured, tmp_path, None)
+
+
+def test_chart_is_the_same_each_time_and_has_every_operator() -> None:
+    pytest.importorskip("matplotlib", reason="the chart's package is in the extra docs")
+    measured = [Measurement(KWS, two_operators()), Measurement(AD, two_operators())]
+    drawn = chart(measured)
+    assert drawn == chart(measured)
+    assert "<dc:date>" not in drawn
+    assert drawn.count("0 CONV_2D") >= 2 and "KWS on base: 40 cycles" in drawn

@@ -1,0 +1,301 @@
+"""The estimate of cycles: what each command must cost, and whose constants it uses."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from eightfold.compiler import Compiled, compile_network
+from eightfold.compiler.emit.emitter import Emitter, Interval
+from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.estimate import timing
+from eightfold.estimate.estimate import estimate_commands, estimate_network, estimate_operators
+from eightfold.files import IMPORT_ROOT
+from eightfold.hw.array.mac_array import latency
+from eightfold.isa import Engine, Space
+from eightfold.isa import definition as isa
+from eightfold.model import load_model
+from tests.support.networks.random import network_rng, random_network
+
+DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
+
+CONFIGS = {
+    **PRESETS,
+    "6x5": AcceleratorConfig(
+        lanes=6, width=5, port=4, scratchpad=4096, psum_depth=32, line_depth=32, vector_lanes=2
+    ),
+    "9x4": AcceleratorConfig(
+        lanes=9, width=4, port=32, scratchpad=8192, weight_buffer=1024, vector_lanes=1
+    ),
+}
+"""Words narrower than the port, as wide, and wider."""
+
+
+def end_of(emitter: Emitter) -> int:
+    """Return the end of a stream."""
+    emitter.end()
+    return estimate_commands(compiled(emitter))[1]
+
+
+def compiled(emitter: Emitter) -> Compiled:
+    return Compiled(
+        config=emitter.config,
+        issued=tuple(emitter.issued),
+        model=bytes(emitter.image),
+        arena=1 << 16,
+        inputs={},
+        outputs={},
+        operators=tuple(sorted({command.operator for command in emitter.issued})),
+        searched={},
+    )
+
+
+def begun(config: str) -> Emitter:
+    emitter = Emitter(CONFIGS[config])
+    emitter.begin()
+    return emitter
+
+
+def local(start: int, stop: int) -> Interval:
+    return Interval(Space.SCRATCHPAD, start, stop)
+
+
+def emit_dense(
+    emitter: Emitter,
+    *,
+    vectors: int,
+    groups: int = 1,
+    passes: int = 1,
+    lanes: int | None = None,
+    reads: int = 0,
+    writes: int = 1024,
+) -> None:
+    """Emit a dense layer; all groups have as many lanes as the last one."""
+    config = emitter.config
+    lanes = lanes or config.lanes
+    rng = np.random.default_rng(0)
+    shape = (lanes, config.width)
+    emitter.weights(rng.integers(-128, 128, shape, dtype=np.int8) for _ in range(groups * passes))
+    channels = {name: np.zeros(groups * lanes, dtype=int) for name in ("bias", "left", "right")}
+    channels |= dict.fromkeys(("rounding", "zero_point", "low", "single"), channels["left"])
+    channels |= {"multiplier": channels["left"] + (1 << 30), "high": channels["left"] + 127}
+    emitter.parameters(channels)
+    fields = dict.fromkeys(("ky", "kx", "y", "fire_y_step", "fire_x_step", "first", "last"), 1)
+    fields |= {"groups": groups, "kc": passes, "x": vectors, "last_lanes": lanes}
+    emitter.matrix(fields, local(reads, reads + 512), local(writes, writes + 512))
+
+
+def emit_vector(emitter: Emitter, run: int, rows: int = 1, **fields: int) -> None:
+    ones = dict.fromkeys(("count1", "count2", "window0", "window1"), 1)
+    fields = ones | {"run": run, "count0": rows, "rows": 1, "columns": 1} | fields
+    emitter.vector(fields, [local(0, 2048)], local(2048, 4096))
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_a_pass_takes_a_cycle_for_each_vector(config: str) -> None:
+    ends = []
+    for passes, vectors in ((2, 200), (3, 200), (2, 207)):
+        emitter = begun(config)
+        emit_dense(emitter, vectors=vectors, passes=passes)
+        ends.append(end_of(emitter))
+    assert ends[1] - ends[0] == 200
+    assert ends[2] - ends[0] == 14
+
+
+@pytest.mark.parametrize("lanes", [8, 3])
+def test_a_pass_of_one_vector_takes_a_cycle_for_each_word_of_the_next_buffer(lanes: int) -> None:
+    ends = []
+    for passes in (100, 140):
+        emitter = begun("small")
+        emit_dense(emitter, vectors=1, passes=passes, lanes=lanes)
+        ends.append(end_of(emitter))
+    # Sums of one position are at least REVISIT cycles apart.
+    assert ends[1] - ends[0] == 40 * max(lanes, timing.REVISIT)
+
+
+def test_weights_come_at_the_rate_of_the_port() -> None:
+    """Words of 8 bytes through a port of 4, more than are fetched ahead."""
+    ends = []
+    for passes in (200, 300):
+        emitter = begun("6x5")
+        emit_dense(emitter, vectors=1, passes=passes)
+        ends.append(end_of(emitter))
+    assert ends[1] - ends[0] == pytest.approx(100 * 6 * 2, rel=0.01)
+
+
+@pytest.mark.parametrize("config", PRESETS)
+def test_a_layer_waits_for_the_last_result_of_the_one_it_reads(config: str) -> None:
+    done = {}
+    for source in (1024, 0):  # what the first layer writes, and something else
+        emitter = begun(config)
+        emit_dense(emitter, vectors=300)
+        emit_dense(emitter, vectors=300, reads=source, writes=2048)
+        emitter.end()
+        cycles = estimate_commands(compiled(emitter))[0]
+        done[source] = cycles[6] - cycles[3]
+    # What was read ahead hides the walk's pause.
+    assert 300 <= done[0] <= 300 + timing.MATRIX_WALK
+    # Reads, the array, the write, done, tokens and the walk, see `eightfold.hw.matrix.engine`.
+    fill = timing.MATRIX_WALK + timing.MATRIX_LOCATE + timing.MATRIX_READ
+    assert done[1024] == 300 + fill - 1 + latency(CONFIGS[config]) + 3
+
+
+@pytest.mark.parametrize("config", PRESETS)
+def test_the_mover_takes_a_cycle_for_each_beat_and_each_short_run(config: str) -> None:
+    port = CONFIGS[config].port
+    ends = []
+    for runs, run in ((1, 64 * port), (1, 192 * port), (64, 2), (192, 2)):
+        emitter = begun(config)
+        emitter.move((Space.ARENA, 0), (Space.SCRATCHPAD, 0), run, [(runs, port, 3)])
+        ends.append(end_of(emitter))
+    assert ends[1] - ends[0] == 128
+    assert ends[3] - ends[2] == pytest.approx(128, rel=0.05)
+
+
+@pytest.mark.parametrize("config", PRESETS)
+def test_tables_take_a_cycle_for_each_entry(config: str) -> None:
+    ends = []
+    for size in (256, 1024):
+        emitter = begun(config)
+        emitter.move((Space.MODEL, 0), (Space.TABLES, 0), size)
+        ends.append(end_of(emitter))
+    assert ends[1] - ends[0] == 768 // timing.TABLE_ENTRY
+
+
+def test_what_goes_to_memory_is_done_when_it_is_answered() -> None:
+    ends = []
+    for target in (Space.SCRATCHPAD, Space.ARENA):
+        emitter = begun("small")
+        emitter.move((Space.SCRATCHPAD, 0), (target, 0), 8)
+        ends.append(end_of(emitter))
+    assert ends[1] - ends[0] > timing.MEMORY
+
+
+@pytest.mark.parametrize(
+    ("fields", "cycles"),
+    [
+        ({}, 1000 / 4),
+        ({"combine": isa.Combine.ADD.value}, 1000 / 4),
+        ({"combine": isa.Combine.ADD.value, "run": 8, "count0": 3, "count1": 7}, 21 * 2),
+        ({"combine": isa.Combine.ADD.value, "run": 1, "count0": 3, "count1": 7}, 21 * 2),
+        ({"run": 9, "count0": 3, "count1": 7}, 21 * 3),
+        ({"reduce": isa.Reduce.SUM.value, "window0": 3, "window1": 2}, 6 * 1000 / 4),
+    ],
+)
+def test_a_vector_command_takes_a_cycle_for_each_step_of_its_lanes(
+    fields: dict[str, int], cycles: float
+) -> None:
+    """Preset small: 4 lanes, chunks of 8 bytes, a read per cycle and operand."""
+    ends = []
+    for repeats in (1, 3):
+        emitter = begun("small")
+        run = fields.get("run", 1000)
+        emit_vector(emitter, **{**fields, "run": run, "count2": repeats})
+        ends.append(end_of(emitter))
+    assert (ends[1] - ends[0]) / 2 == pytest.approx(cycles, abs=1)
+
+
+def test_a_row_of_softmax_takes_three_passes_and_a_reciprocal() -> None:
+    ends = []
+    for rows in (1, 2):
+        emitter = begun("small")
+        emit_vector(emitter, 40, rows, row=isa.Row.RECIPROCAL.value, relative=1)
+        ends.append(end_of(emitter))
+    least = 3 * 10 + timing.ROW_FUNCTIONS[isa.Row.RECIPROCAL]
+    assert least < ends[1] - ends[0] < least + 40
+
+
+def test_results_wait_for_the_mover_at_the_scratchpad() -> None:
+    """A layer whose results are as many as its vectors, beside FILL, which writes every cycle."""
+    done = []
+    for moved in (8, 8000):
+        emitter = begun("small")
+        emitter.move((Space.FILL, 0), (Space.SCRATCHPAD, 8192), moved)
+        emit_dense(emitter, vectors=1000)
+        emitter.end()
+        done.append(estimate_commands(compiled(emitter))[0])
+    filled = done[1][1] - done[0][1]
+    assert filled == 999
+    depth = CONFIGS["small"].output_depth
+    assert filled - 2 * depth < done[1][4] - done[0][4] < filled
+
+
+def test_vectors_wait_when_the_results_fill_their_queue() -> None:
+    emitter = begun("small")
+    emitter.move((Space.FILL, 0), (Space.SCRATCHPAD, 8192), 8 * 2400)
+    emit_dense(emitter, vectors=1000, groups=2, passes=2)
+    # All but a queue of the first group's results come behind the mover's end, then the second's.
+    assert end_of(emitter) > 2400 + 1000 - CONFIGS["small"].output_depth + 2000
+
+
+def test_weights_and_moves_share_the_port() -> None:
+    emitter = begun("small")
+    emitter.move((Space.ARENA, 0), (Space.SCRATCHPAD, 8192), 8 * 2000)
+    emit_dense(emitter, vectors=1, passes=250)
+    assert end_of(emitter) > 2000 + 250 * 8
+
+
+def test_weights_are_fetched_ahead_as_far_as_their_buffer_allows() -> None:
+    emitter = begun("small")
+    emit_dense(emitter, vectors=64, passes=250)
+    emitter.move((Space.ARENA, 0), (Space.SCRATCHPAD, 8192), 8 * 100)
+    emitter.end()
+    moved = estimate_commands(compiled(emitter))[0][4]
+    beats = CONFIGS["small"].weight_buffer // 8
+    assert beats < moved < beats + 100 + 400  # and what was needed meanwhile, and the commands
+
+
+def test_commands_wait_behind_those_of_a_full_queue() -> None:
+    emitter = begun("small")
+    for _ in range(12):
+        emitter.move((Space.FILL, 0), (Space.SCRATCHPAD, 8192), 8 * 500)
+    emit_dense(emitter, vectors=10)
+    emitter.end()
+    done = estimate_commands(compiled(emitter))[0]
+    # A queue of four commands, one that is put together, and three that the mover holds, at most.
+    assert done[15] > done[12 - 4 - 1 - 3]
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_every_operator_of_the_accelerator_has_cycles_that_add_up_to_the_end(config: str) -> None:
+    network = compile_network(load_model(DIGITS), CONFIGS[config], fallback=True)
+    cycles = estimate_network(network)
+    streams = [segment.compiled for segment in network.segments if segment.compiled]
+    assert sorted(cycles) == sorted(index for stream in streams for index in stream.operators)
+    assert set(cycles) & set(network.reasons) == set()
+    assert sum(cycles.values()) == sum(estimate_commands(stream)[1] for stream in streams)
+    assert min(cycles.values()) >= 0
+
+
+def floor(stream: Compiled) -> int:
+    """Return cycles that a stream cannot go below: of the MAC array, or of the port."""
+    vectors = beats = 0
+    for command in stream.issued:
+        f = command.fields
+        if command.engine == Engine.MATRIX:
+            passes = f["groups"] * f["ky"] * f["kx"] * f["kc"]
+            vectors += passes * (f.get("lead", 0) + f["y"] * f["x"])
+        if command.command is isa.WEIGHTS:
+            words = f["full"] * stream.config.lanes + f["partial"] * f["partial_lanes"]
+            beats += words * stream.config.weight_word // stream.config.port
+    return max(vectors, beats)
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("seed", range(5))
+def test_no_network_is_faster_than_its_vectors_and_its_weights(seed: int, config: str) -> None:
+    graph = load_model(random_network(network_rng(seed))[0])
+    network = compile_network(graph, CONFIGS[config], fallback=True)
+    for stream in (segment.compiled for segment in network.segments if segment.compiled):
+        assert sum(estimate_operators(stream).values()) >= floor(stream)
+
+
+def test_operators_without_commands_take_no_time() -> None:
+    emitter = begun("small")
+    emit_dense(emitter, vectors=100)
+    emitter.end()
+    stream = compiled(emitter)
+    renamed = replace(stream, operators=(0, 1))
+    total = estimate_commands(stream)[1]
+    # The last operator of a stream has the time from its last command to the end.
+    assert estimate_operators(renamed) == {0: total - timing.END, 1: timing.END}

@@ -1,0 +1,279 @@
+"""Every unsound file is refused in one line that says what, where and what to do instead."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import flatbuffers
+import numpy as np
+import pytest
+from ai_edge_litert import schema_py_generated as generated
+
+from eightfold.errors import InputError
+from eightfold.model import load_model, require_int8
+from eightfold.model.builder import ModelBuilder
+from eightfold.model.schema import TENSOR_TYPES
+from tests.support.models.mlperf_tiny import mlperf_tiny
+
+
+def _model() -> bytes:
+    """Tensors: 0 input, 1 weights, 2 bias, 3 convolved, 4 output."""
+    b = ModelBuilder()
+    x = b.input((1, 4, 4, 2), scale=0.5)
+    w = b.constant(np.ones((3, 1, 1, 2), np.int8), scale=[0.5, 0.25, 1.0])
+    c = b.constant(np.zeros(3, np.int32), scale=[0.25, 0.125, 0.5])
+    y = b.tensor((1, 4, 4, 3), scale=0.5)
+    b.operator("CONV_2D", [x, w, c], [y], {"stride_w": 1, "stride_h": 1})
+    z = b.tensor((1, 4, 4, 3), scale=0.25)
+    b.operator("RELU", [y], [z])
+    b.output(z)
+    return b.build()
+
+
+def _edited(edit: Callable[[Any], object]) -> bytes:
+    model = generated.ModelT.InitFromPackedBuf(_model())
+    edit(model)
+    builder = flatbuffers.Builder()
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def _tensor(index: int, **fields: Any) -> Callable[[Any], object]:
+    return lambda model: vars(model.subgraphs[0].tensors[index]).update(fields)
+
+
+def _quantization(index: int, **fields: Any) -> Callable[[Any], object]:
+    return lambda model: vars(model.subgraphs[0].tensors[index].quantization).update(fields)
+
+
+def _operator(index: int, **fields: Any) -> Callable[[Any], object]:
+    return lambda model: vars(model.subgraphs[0].operators[index]).update(fields)
+
+
+def _subgraph(**fields: Any) -> Callable[[Any], object]:
+    return lambda model: vars(model.subgraphs[0]).update(fields)
+
+
+def _swap_operators(model: Any) -> None:
+    model.subgraphs[0].operators.reverse()
+
+
+def _two_custom_operators(model: Any) -> None:
+    model.operatorCodes = [
+        generated.OperatorCodeT(deprecatedBuiltinCode=32, builtinCode=32, customCode=code)
+        for code in ("Detect\nor", "Other")
+    ]
+
+
+def _unknown_operators(model: Any) -> None:
+    model.operatorCodes[0].builtinCode = 4711
+    model.operatorCodes[1].builtinCode = 51
+
+
+def _while_operator(model: Any) -> None:
+    model.operatorCodes[1].builtinCode = 119
+
+
+def _wrong_options(model: Any) -> None:
+    model.subgraphs[0].operators[0].builtinOptions = generated.Pool2DOptionsT()
+    model.subgraphs[0].operators[0].builtinOptionsType = 5
+
+
+def _unknown_padding(model: Any) -> None:
+    model.subgraphs[0].operators[0].builtinOptions.padding = 9
+
+
+def _external_buffer(model: Any) -> None:
+    model.buffers[1].offset, model.buffers[1].size = 4096, 6
+
+
+def _ints(*values: int) -> np.ndarray:
+    return np.array(values, np.int32)
+
+
+_UNSOUND = [
+    ("negative dimension", _tensor(0, shape=_ints(1, -4, 4, 2)), "tensor 0 .*fixed and at least 1"),
+    ("dynamic batch", _tensor(0, shape=_ints(-1, 4, 4, 2)), "tensor 0 .*fixed and at least 1"),
+    ("zero dimension", _tensor(3, shape=_ints(1, 0, 4, 3)), "tensor 3 .*fixed and at least 1"),
+    ("rank 33", _tensor(3, shape=np.ones(33, np.int32)), "33 dimensions; the limit is 32"),
+    ("2 GiB", _tensor(3, shape=_ints(2, 2**30)), "tensor 3 .*2147483648 bytes; the limit"),
+    ("huge product", _tensor(3, shape=np.full(32, 2**31 - 1, np.int32)), "tensor 3 .*the limit"),
+    ("data too long", _tensor(1, shape=_ints(3, 1, 1, 1), quantization=None), "takes 3 .* has 6"),
+    ("data too short", _tensor(2, shape=_ints(4), quantization=None), "takes 16 .* has 12"),
+    ("buffer index", _tensor(1, buffer=3), "tensor 1 .*buffer 3 of 3"),
+    ("external buffer", _external_buffer, "tensor 1 .*outside the flatbuffer"),
+    ("external buffer id", _tensor(1, externalBuffer=1), "tensor 1 .*outside the flatbuffer"),
+    ("int4", _tensor(1, type=TENSOR_TYPES["INT4"]), "tensor 1 .*element type INT4; use one of"),
+    ("strange type", _tensor(1, type=99), "tensor 1 .*element type code 99"),
+    ("sparse", _tensor(1, sparsity=generated.SparsityParametersT()), "tensor 1 .*is sparse"),
+    ("variable", _tensor(3, isVariable=True), "tensor 3 .*keeps state"),
+    (
+        "zero scale",
+        _quantization(3, scale=np.array([0], np.float32)),
+        "tensor 3 .*scale 0.0; .*above 0",
+    ),
+    ("negative scale", _quantization(3, scale=np.array([-1], np.float32)), "tensor 3 .*scale -1.0"),
+    (
+        "infinite scale",
+        _quantization(3, scale=np.array([np.inf], np.float32)),
+        "tensor 3 .*scale inf",
+    ),
+    (
+        "NaN scale",
+        _quantization(1, scale=np.array([1, np.nan, 1], np.float32)),
+        "tensor 1 .*scale nan",
+    ),
+    (
+        "scale count",
+        _quantization(1, scale=np.array([1, 1], np.float32)),
+        "tensor 1 .*2 scales for shape",
+    ),
+    (
+        "point count",
+        _quantization(1, zeroPoint=np.array([0], np.int64)),
+        "3 scales and 1 zero points",
+    ),
+    (
+        "zero point",
+        _quantization(3, zeroPoint=np.array([128], np.int64)),
+        "zero point 128; int8 holds -128",
+    ),
+    ("axis", _quantization(1, quantizedDimension=4), "along dimension 4 of 4"),
+    ("negative axis", _quantization(3, quantizedDimension=-1), "along dimension -1 of 4"),
+    ("details", _quantization(3, detailsType=1), "tensor 3 .*custom quantization"),
+    ("input index", _operator(0, inputs=_ints(0, 1, 5)), "operator 0 CONV_2D names tensor 5"),
+    ("input below -1", _operator(0, inputs=_ints(0, 1, -2)), "names tensor -2 among its inputs"),
+    ("output index", _operator(1, outputs=_ints(-1)), "operator 1 RELU names tensor -1"),
+    ("operator code", _operator(1, opcodeIndex=2), "operator 1 refers to operator code 2 of 2"),
+    ("graph input", _subgraph(inputs=_ints(5)), "the graph names tensor 5 among its inputs"),
+    ("graph output", _subgraph(outputs=_ints(-1)), "the graph names tensor -1 among its outputs"),
+    ("never produced", _subgraph(operators=[]), "output tensor 4 .*never produced"),
+    ("output twice", _subgraph(outputs=_ints(4, 4)), "outputs name a tensor twice"),
+    ("input twice", _subgraph(inputs=_ints(0, 0)), "inputs name a tensor twice"),
+    ("constant input", _subgraph(inputs=_ints(0, 1)), "tensor 1 .*both a constant and an input"),
+    ("wrong order", _swap_operators, "operator 0 RELU reads tensor 3 .*no earlier operator"),
+    ("cycle", _operator(0, inputs=_ints(4, 1, 2)), "operator 0 CONV_2D reads tensor 4"),
+    ("own output", _operator(1, inputs=_ints(4)), "operator 1 RELU reads tensor 4"),
+    ("produced twice", _operator(1, outputs=_ints(3)), "RELU produces tensor 3 .*already produced"),
+    ("writes constant", _operator(1, outputs=_ints(2)), "RELU produces tensor 2 .*a constant"),
+    (
+        "custom operators",
+        _two_custom_operators,
+        r"custom 'Detect\\nor' \(operator 0\), custom 'Other' \(operator 1\); replace",
+    ),
+    (
+        "unknown operators",
+        _unknown_operators,
+        r"code 4711 \(operator 0\), DELEGATE \(operator 1\); replace",
+    ),
+    ("control flow", _while_operator, "operator 1 WHILE runs another subgraph"),
+    ("wrong options", _wrong_options, "operator 0 CONV_2D: its options are Pool2DOptions instead"),
+    ("padding", _unknown_padding, "operator 0 CONV_2D: padding has the unknown code 9"),
+    ("no subgraph", lambda model: vars(model).update(subgraphs=[]), "no subgraph"),
+    ("version", lambda model: vars(model).update(version=2), "schema version 2 instead of 3"),
+]
+
+
+def test_the_model_that_the_cases_edit_is_sound() -> None:
+    graph = load_model(_edited(lambda model: None))
+    assert [operator.name for operator in graph.operators] == ["CONV_2D", "RELU"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"), [case[1:] for case in _UNSOUND], ids=[case[0] for case in _UNSOUND]
+)
+def test_refuses_and_says_where(edit: Callable[[Any], object], message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        load_model(_edited(edit))
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "empty; name a .tflite file"),
+        (b"TFL", "not a .tflite file"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(64), "not a .tflite file: bytes 4 to 7 are"),
+        (b"\x00\x00\x00\x10TFL3", "damaged or truncated"),
+        (_model()[:100], "damaged or truncated"),
+    ],
+    ids=["empty", "three bytes", "picture", "header only", "truncated"],
+)
+def test_refuses_other_files_and_names_them(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "network.tflite"
+    path.write_bytes(content)
+    for source in (path, str(path)):
+        with pytest.raises(InputError, match=message) as caught:
+            load_model(source)
+        assert str(caught.value).startswith(f"{path}: ")
+        assert len(str(caught.value).splitlines()) == 1
+    with pytest.raises(InputError, match=message):
+        load_model(content)
+
+
+@pytest.mark.parametrize("name", ["missing.tflite", "", "a\nb", "nul\0.tflite", "x" * 5000])
+def test_refuses_what_cannot_be_opened(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"name a .*\.tflite file") as caught:
+        load_model(f"{tmp_path}/{name}")  # the empty name is the folder itself
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_refuses_a_structure_without_end() -> None:
+    long = "x" * (2**21 + 1)
+    with pytest.raises(InputError, match="more tables and elements than any network"):
+        load_model(_edited(lambda model: vars(model).update(description=long)))
+
+
+def test_reads_a_resizable_batch_as_written() -> None:
+    edit = _tensor(0, shapeSignature=_ints(-1, 4, 4, 2))
+    assert load_model(_edited(edit)).tensors[0].shape == (1, 4, 4, 2)
+
+
+def test_reads_subgraph_0_of_several_that_nothing_runs() -> None:
+    def double(model: Any) -> None:
+        model.subgraphs *= 2
+
+    assert len(load_model(_edited(double)).operators) == 2
+
+
+def test_missing_options_have_the_schemas_defaults() -> None:
+    edit = _operator(0, builtinOptions=None, builtinOptionsType=0)
+    options = load_model(_edited(edit)).operators[0].options
+    assert (options["padding"], options["stride_w"], options["dilation_w_factor"]) == ("SAME", 0, 1)
+
+
+def test_codes_in_the_old_field_alone_are_read() -> None:
+    def old(model: Any) -> None:
+        for code in model.operatorCodes:
+            code.builtinCode = 0
+
+    assert [o.name for o in load_model(_edited(old)).operators] == ["CONV_2D", "RELU"]
+
+
+def test_a_missing_zero_point_is_zero() -> None:
+    quantization = load_model(_edited(_quantization(1, zeroPoint=None))).tensors[1].quantization
+    assert quantization is not None
+    np.testing.assert_array_equal(quantization.zero_point, np.zeros(3, np.int64), strict=True)
+
+
+def test_arrays_are_read_only() -> None:
+    tensor = load_model(_model()).tensors[1]
+    assert tensor.data is not None
+    assert tensor.quantization is not None
+    arrays = (tensor.data, tensor.quantization.scale, tensor.quantization.zero_point)
+    assert not any(array.flags.writeable for array in arrays)
+
+
+@pytest.mark.parametrize(
+    ("name", "operators", "tensors"),
+    [
+        ("ad01_int8", 10, 31),
+        ("kws_ref_model", 13, 35),
+        ("pretrainedResnet_quant", 16, 38),
+        ("vww_96_int8", 31, 89),
+    ],
+)
+def test_reads_published_models(name: str, operators: int, tensors: int) -> None:
+    graph = load_model(mlperf_tiny(name))
+    assert (len(graph.operators), len(graph.tensors)) == (operators, tensors)
+    require_int8(graph)

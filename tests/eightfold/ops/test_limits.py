@@ -1,0 +1,125 @@
+"""The limits of `eightfold.ops.describe`: a model beyond each is refused."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+
+from eightfold.compiler import compile_network
+from eightfold.config import PRESETS
+from eightfold.errors import InputError
+from eightfold.isa import ErrorCode
+from eightfold.model import Graph, load_model
+from eightfold.model.builder import ModelBuilder
+from eightfold.ops.describe import LIMITS
+from eightfold.ops.probe import refused_activations
+from eightfold.sim.machine.machine import MachineError
+from tests.support.models.single import convolution, moved, one_operator
+from tests.support.networks.machine_run import run_compiled
+
+NANO = PRESETS["nano"]
+INDEX = {"dtype": np.int32, "options": {"output_type": "INT32"}}
+
+
+def _long_axis(name: str) -> bytes:
+    return moved(name, (1 << 16, 2), (2,), 0, **INDEX)
+
+
+def _two_axes(name: str) -> bytes:
+    return moved(name, (3, 2), (), [0, 1], **INDEX)
+
+
+def _rank_3(name: str) -> bytes:
+    if "POOL" in name:
+        window = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
+        options = window | {"filter_height": 1, "filter_width": 1}
+        return one_operator(name, [(2, 2, 3)], (2, 2, 3), options=options)
+    axis, filters = (0, (2, 1, 1, 3)) if name == "CONV_2D" else (3, (1, 1, 1, 3))
+    weights = (np.ones(filters, np.int8), 0.5, 0, axis)
+    bias = (np.zeros(filters[axis], np.int32), 0.25, 0, 0)
+    return one_operator(
+        name,
+        [(2, 2, 3)],
+        (2, 2, filters[0] if axis == 0 else 3),
+        constants=(weights, bias),
+        options={"padding": "VALID", "stride_h": 1, "stride_w": 1},
+    )
+
+
+def _rescaled(name: str) -> bytes:
+    return moved(name, (3, 2), (3,), [1], scales=(0.5, 0.25), options={"keep_dims": False})
+
+
+def _resized() -> bytes:
+    options = {"align_corners": True, "half_pixel_centers": True}
+    return moved("RESIZE_BILINEAR", (1, 2, 2, 1), (1, 3, 3, 1), [3, 3], options=options)
+
+
+BEYOND: dict[str, list[tuple[Callable[[], bytes], str]]] = {
+    **{
+        name: [
+            (partial(_long_axis, name), "an axis of 65536 elements is longer than 65535"),
+            (partial(_two_axes, name), "one axis is needed|one integer"),
+        ]
+        for name in ("ARG_MAX", "ARG_MIN")
+    },
+    **{
+        name: [(partial(_rank_3, name), "rank 3, not 4|must have rank 4")]
+        for name in ("DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D")
+    },
+    "CONV_2D": [
+        (partial(_rank_3, "CONV_2D"), "rank 3, not 4|must have rank 4"),
+        (partial(convolution, bias=None), "needs a bias"),
+    ],
+    "PRELU": [
+        (partial(one_operator, "PRELU", [(1, 3), (2, 3)], (2, 3)), "does not have the shape")
+    ],
+    **{
+        name: [(partial(_rescaled, name), "same scale and zero point")]
+        for name in ("REDUCE_MAX", "REDUCE_MIN")
+    },
+    "RESIZE_BILINEAR": [(_resized, "exclude each other")],
+}
+
+
+def graph_of(make: Callable[[], bytes]) -> Graph:
+    return load_model(make())
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_what_is_beyond_a_limit_is_refused(name: str) -> None:
+    for make, message in BEYOND[name]:
+        with pytest.raises(InputError, match=f"{name}: .*({message})"):
+            compile_network(graph_of(make), NANO)
+
+
+def test_every_limit_has_a_model_beyond_it() -> None:
+    assert set(BEYOND) | {"GATHER"} == set(LIMITS)
+
+
+def test_an_axis_at_the_limit_is_computed() -> None:
+    model = moved("ARG_MAX", (65535, 1), (1,), 0, **INDEX)
+    compile_network(load_model(model), NANO)
+
+
+@pytest.mark.parametrize("index", [-1, 3])
+def test_a_computed_index_outside_of_the_axis_is_an_error_of_the_run(index: int) -> None:
+    builder = ModelBuilder()
+    x, indices = builder.input((3, 2), scale=0.5), builder.input((2,), dtype=np.int32)
+    y = builder.tensor((2, 2), scale=0.5)
+    builder.operator("GATHER", [x, indices], [y], {"axis": 0})
+    builder.output(y)
+    graph = load_model(builder.build())
+    (segment,) = compile_network(graph, NANO).segments
+    assert segment.compiled is not None
+    values = {x: np.zeros((3, 2), np.int8), indices: np.array([0, index], np.int32)}
+    with pytest.raises(MachineError) as stopped:
+        run_compiled(segment.compiled, graph, values)
+    assert stopped.value.code == ErrorCode.INDEX
+
+
+def test_fused_activations_that_are_refused_are_found() -> None:
+    every = ("RELU", "RELU_N1_TO_1", "RELU6")
+    assert refused_activations("ADD") == refused_activations("SLICE") == ()
+    assert refused_activations("L2_NORMALIZATION") == refused_activations("CONCATENATION") == every

@@ -1,0 +1,101 @@
+"""The reference kernels run in a child, which may die without harm."""
+
+import numpy as np
+import pytest
+
+from eightfold.model.builder import ModelBuilder
+from eightfold.reference.oracle import Oracle, OracleAborted, OracleRejected
+
+_LOGITS = np.arange(8, dtype=np.int8)[None]
+
+
+def _softmax(length: int, output_scale: float = 1 / 256) -> bytes:
+    b = ModelBuilder()
+    x = b.input((1, length), scale=0.1)
+    y = b.tensor((1, length), scale=output_scale, zero_point=-128)
+    b.operator("SOFTMAX", [x], [y], {"beta": 1.0})
+    b.output(y)
+    return b.build()
+
+
+def test_returns_every_tensor_of_a_convolution() -> None:
+    b = ModelBuilder()
+    x = b.input((1, 3, 3, 1), scale=0.5, zero_point=2)
+    weights = np.array([[[[1]]], [[[-2]]]], np.int8)
+    w = b.constant(weights, scale=[1.0, 0.5])
+    bias = np.array([4, -6], np.int32)
+    c = b.constant(bias, scale=[0.5, 0.25])
+    y = b.tensor((1, 3, 3, 2), scale=0.5, zero_point=-1)
+    b.operator("CONV_2D", [x, w, c], [y], {"padding": "VALID", "stride_w": 1, "stride_h": 1})
+    z = b.tensor((1, 18), scale=0.5, zero_point=-1)
+    b.operator("RESHAPE", [y], [z], {"new_shape": [1, 18]})
+    b.output(z)
+    image = np.array([-128, -127, 0, 1, 2, 3, 4, 126, 127], np.int8).reshape(1, 3, 3, 1)
+    with Oracle() as oracle:
+        tensors = oracle.run(b.build(), {x: image})
+    assert sorted(tensors) == [x, w, c, y, z]
+    # Real multipliers are 1 and 1/2: exact, so the expectation is the definition itself.
+    sums = (image.astype(int) - 2) * weights.reshape(2) + bias
+    expected = np.clip(np.stack([sums[..., 0], sums[..., 1] // 2], -1) - 1, -128, 127)
+    np.testing.assert_array_equal(tensors[y], expected.astype(np.int8), strict=True)
+    np.testing.assert_array_equal(tensors[z], tensors[y].reshape(1, 18), strict=True)
+    np.testing.assert_array_equal(tensors[w], weights, strict=True)
+    np.testing.assert_array_equal(tensors[c], bias, strict=True)
+    np.testing.assert_array_equal(tensors[x], image, strict=True)
+
+
+def test_known_softmax_and_reuse_of_one_model_with_other_inputs() -> None:
+    with Oracle() as oracle:
+        model = _softmax(4)
+        for logits, expected in (
+            ([10, 20, 30, -128], [-105, -65, 42, -128]),
+            ([0, 0, 0, 0], [-64, -64, -64, -64]),
+        ):
+            result = oracle.run(model, {0: np.array([logits], np.int8)})
+            np.testing.assert_array_equal(result[1], np.array([expected], np.int8), strict=True)
+
+
+def test_aborting_kernel_is_reported_and_the_next_run_works() -> None:
+    with Oracle() as oracle:
+        for _ in range(2):
+            # 600 equal logits overflow the kernel's sum of exponentials: a failed check.
+            with pytest.raises(OracleAborted, match=r"^the reference kernels ended with SIGABRT"):
+                oracle.run(_softmax(600), {0: np.zeros((1, 600), np.int8)})
+            assert oracle.run(_softmax(8), {0: _LOGITS})[1].shape == (1, 8)
+
+
+@pytest.mark.parametrize(
+    ("model", "inputs", "message"),
+    [
+        (_softmax(8, 1 / 128), {0: _LOGITS}, "scale not near"),
+        (_softmax(8), {0: _LOGITS[:, :7]}, "Dimension mismatch"),
+        (_softmax(8), {0: _LOGITS.astype(np.int16)}, "type INT16"),
+        (_softmax(8), {5: _LOGITS}, "."),
+        (b"no model at all", {}, "."),
+        (b"", {}, "."),
+    ],
+    ids=["output scale", "shape", "dtype", "tensor index", "bytes", "empty"],
+)
+def test_rejects_and_then_runs(model: bytes, inputs: dict[int, np.ndarray], message: str) -> None:
+    with Oracle() as oracle:
+        for _ in range(2):
+            with pytest.raises(OracleRejected, match=message) as caught:
+                oracle.run(model, inputs)
+            assert len(str(caught.value).splitlines()) == 1
+        assert oracle.run(_softmax(8), {0: _LOGITS})[1].shape == (1, 8)
+
+
+def test_kills_a_child_that_exceeds_the_timeout() -> None:
+    # No child imports its modules within a millisecond.
+    with Oracle(timeout=0.001) as oracle, pytest.raises(OracleAborted, match="longer than 0.001 s"):
+        oracle.run(_softmax(8), {0: _LOGITS})
+
+
+def test_child_ends_when_the_connection_does() -> None:
+    with Oracle() as oracle:
+        oracle.run(_softmax(8), {0: _LOGITS})
+        child, channel = oracle._child, oracle._channel
+        assert child is not None
+        assert channel is not None
+        channel.close()  # what the end of the parent process does, too
+        assert child.wait(timeout=60) == 0

@@ -1,0 +1,139 @@
+"""The generated Verilog: deterministic, clean, portable, readable."""
+
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.errors import InputError
+from eightfold.hw.array.partial_sums import PartialSums
+from eightfold.hw.units import UNITS
+from eightfold.rtl.verilog import generate as generate_component
+from eightfold.rtl.verilog import run_yosys, unit_verilog
+from eightfold.sim.simulator.lint import WAIVERS, lint
+
+PROGRAM = """
+import sys
+from eightfold.config import PRESETS
+from eightfold.rtl.verilog import unit_verilog
+sys.stdout.write(unit_verilog(sys.argv[1], PRESETS[sys.argv[2]]))
+"""
+NO_BYPASS = "  (* no_rw_check = 32'd1 *)\n"
+EVERY = [
+    pytest.param(
+        unit, preset, marks=[] if preset == "nano" and unit != "accelerator" else [pytest.mark.slow]
+    )
+    for preset in ("nano", "small", "base")
+    for unit in UNITS
+]
+LARGE = pytest.param("mac_array", "large", marks=pytest.mark.slow)
+
+
+def generate(unit, preset, hash_seed):
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM, unit, preset],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+    ).stdout
+
+
+@cache
+def text_of(unit, preset):
+    return generate(unit, preset, "1")
+
+
+@pytest.fixture
+def source(unit, preset, tmp_path):
+    path = tmp_path / f"{unit}.v"
+    path.write_text(text_of(unit, preset))
+    return path
+
+
+@pytest.mark.parametrize(("unit", "preset"), EVERY)
+def test_is_the_same_in_every_process(unit, preset):
+    assert generate(unit, preset, "2") == text_of(unit, preset)
+
+
+@pytest.mark.parametrize(("unit", "preset"), [*EVERY, LARGE])
+def test_passes_lint(source):
+    assert lint(source) == []
+
+
+@pytest.mark.icarus
+@pytest.mark.parametrize(("unit", "preset"), [*EVERY, LARGE])
+def test_reads_in_icarus_as_verilog_2001(source):
+    command = ["iverilog", "-g2001", "-Wall", "-Wno-timescale", "-t", "null", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(("unit", "preset"), [*EVERY, LARGE])
+def test_reads_in_yosys(source, unit):
+    script = f"read_verilog {source.name}; hierarchy -check -top eightfold_{unit}; proc"
+    assert run_yosys(f"{script}; check -assert", source.parent) == ""
+
+
+@pytest.mark.parametrize(("unit", "preset"), EVERY)
+def test_is_portable_and_readable(unit, preset):
+    text = text_of(unit, preset)
+    assert text.startswith(f"// eightfold_{unit}: ")
+    assert f"lanes = {PRESETS[preset].lanes}, " in text.split("\n")[1]
+    modules = re.findall(r"^module (\w+) \($", text, re.MULTILINE)
+    assert modules[0] == f"eightfold_{unit}"
+    assert all(name.startswith(f"eightfold_{unit}") for name in modules)
+    assert len(modules) == len(set(modules)) == text.count("endmodule")
+    text = text.replace(NO_BYPASS, "")
+    for ugly in ("always @*", "\\", "'hx", "'bx", "/*", "(*", str(Path.cwd()), "Yosys"):
+        assert ugly not in text
+
+
+def test_equal_modules_are_written_once():
+    modules = re.findall(r"^module (\w+)", text_of("mac_array", "nano"), re.MULTILINE)
+    assert [name for name in modules if name.endswith("_dot_product")] == [
+        "eightfold_mac_array_group_lane_dot_product"
+    ]
+
+
+def test_memories_stay_memories():
+    text = text_of("lane", "nano")
+    depth = PRESETS["nano"].psum_depth
+    assert re.search(rf"^  reg \[31:0\] \w+ \[{depth - 1}:0\];$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("attributes", "flip_flops"), [(NO_BYPASS, 64), ("", 139)])
+def test_partial_sums_have_no_bypass_because_of_the_attribute(attributes, flip_flops, tmp_path):
+    config = AcceleratorConfig(psum_depth=512)
+    text = generate_component(PartialSums(config, 24), "sums")
+    assert NO_BYPASS in text
+    (tmp_path / "sums.v").write_text(text.replace(NO_BYPASS, attributes))
+    script = "read_verilog sums.v; synth_ecp5 -top sums -noflatten"
+    counts = f"select -assert-count 1 t:DP16KD; select -assert-count {flip_flops} t:TRELLIS_FF"
+    assert run_yosys(f"{script}; {counts}", tmp_path) == ""
+
+
+def test_ports_are_the_components_members():
+    header = text_of("requantizer", "nano").partition("(\n")[2].partition("\n);")[0]
+    ports = [line.strip(" ,").rpartition(" ")[2] for line in header.split("\n")]
+    streams = [f"{name}__{part}" for name in "io" for part in ("payload", "ready", "valid")]
+    assert ports == ["clk", "rst", *streams]
+
+
+def test_every_lint_waiver_is_needed(tmp_path):
+    found = set()
+    for unit in UNITS:
+        path = tmp_path / f"{unit}.v"
+        path.write_text(text_of(unit, "nano"))
+        found |= {match[1] for line in lint(path, ()) if (match := re.match(r"%\w+-(\w+)", line))}
+    assert found - {"fatal"} == set(WAIVERS)
+
+
+def test_unknown_unit_is_one_clear_line():
+    with pytest.raises(InputError, match="unit gpu: no such unit; use one of requantizer, table"):
+        unit_verilog("gpu", PRESETS["nano"])

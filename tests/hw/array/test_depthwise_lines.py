@@ -1,0 +1,92 @@
+"""The lines: each depthwise vector comes with those of the rows before, whatever the pauses."""
+
+import numpy as np
+import pytest
+from amaranth.sim import Simulator
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.array.depthwise_lines import DepthwiseLines
+from eightfold.isa import MIN_LINE
+
+DEPTH = 16
+
+
+def older_of(width, vectors, line, idle, dense, seed):
+    """Return what comes with each depthwise vector; others, and pauses, come at random."""
+    dut = DepthwiseLines(AcceleratorConfig(width=width, line_depth=DEPTH))
+    rng, got = np.random.default_rng(seed), []
+
+    async def bench(ctx):
+        waiting, place, kind = list(vectors), 0, "pause"
+        while waiting or kind != "pause":
+            if kind == "depthwise":
+                assert ctx.get(dut.o.depthwise)
+                assert ctx.get(dut.o.bytes[0]) == vectors[len(got)][0]
+                got.append([[ctx.get(byte) for byte in vector] for vector in dut.older])
+            kind = "pause"
+            if waiting and rng.random() >= idle:
+                kind = "dense" if rng.random() < dense else "depthwise"
+            push = kind == "depthwise"
+            ctx.set(dut.i.valid, kind != "pause")
+            ctx.set(dut.i.depthwise, push)
+            vector = waiting.pop(0) if push else rng.integers(-128, 128, width)
+            for d, byte in enumerate(vector):
+                ctx.set(dut.i.bytes[d], int(byte))
+            ctx.set(dut.line.push, push)
+            ctx.set(dut.line.write, place)
+            ctx.set(dut.line.read, (place - line) % DEPTH)
+            place = (place + push) % DEPTH
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return np.array(got)
+
+
+@pytest.mark.parametrize("seed", [0])
+@pytest.mark.parametrize(("idle", "dense"), [(0, 0), (0.3, 0.3)])
+@pytest.mark.parametrize("line", [MIN_LINE, 4, 7, DEPTH - 1, DEPTH])
+@pytest.mark.parametrize(("width", "lines"), [(2, 1), (3, 2)])
+def test_older_vectors_are_one_and_two_lines_back(width, lines, line, idle, dense, seed):
+    rng = np.random.default_rng([seed, line, width])
+    vectors = rng.integers(-128, 128, (3 * DEPTH + 9, width))
+    got = older_of(width, vectors, line, idle, dense, seed)
+    assert got.shape == (len(vectors), lines, width)
+    for number in range(lines):
+        back = (number + 1) * line
+        np.testing.assert_array_equal(got[back:, number], vectors[:-back])
+
+
+def test_line_may_change_from_one_vector_to_the_next():
+    # What comes with each of the first 2 * DEPTH vectors depends on the line of that vector only,
+    # for the second row also on the line of the vector one line back.
+    width, lines = 2, [3, 16, 5, 9, 4]
+    rng = np.random.default_rng(0)
+    vectors = rng.integers(-128, 128, (3 * DEPTH, width))
+    dut = DepthwiseLines(AcceleratorConfig(width=3, line_depth=DEPTH))
+    first, second = [], []
+
+    async def bench(ctx):
+        for index, vector in enumerate(vectors):
+            line = lines[index % len(lines)]
+            ctx.set(dut.i.valid, 1)
+            ctx.set(dut.i.depthwise, 1)
+            ctx.set(dut.line.push, 1)
+            ctx.set(dut.line.write, index % DEPTH)
+            ctx.set(dut.line.read, (index - line) % DEPTH)
+            ctx.set(dut.i.bytes[1], int(vector[1]))
+            await ctx.tick()
+            if index >= DEPTH:
+                assert ctx.get(dut.older[0][1]) == vectors[index - line][1]
+            first.append(ctx.get(dut.older[0][1]))
+            if index >= 2 * DEPTH:
+                assert ctx.get(dut.older[1][1]) == first[index - line]
+            second.append(ctx.get(dut.older[1][1]))
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert len(set(second[2 * DEPTH :])) > 4

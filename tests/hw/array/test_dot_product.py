@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+from amaranth.hdl import Module
+from amaranth.sim import Simulator
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.array import dot_product
+from eightfold.hw.array.dot_product import DotProduct
+from eightfold.hw.array.multiplier import WeightEncoder
+
+
+def dot_products(config, operands, weights, latency):
+    """Return the sums, one row of operands and weights per cycle."""
+    m = Module()
+    m.submodules.dut = dut = DotProduct(config)
+    encoders = [WeightEncoder(config.multiplier) for _ in range(config.width)]
+    for d, encoder in enumerate(encoders):
+        m.submodules[f"encoder{d}"] = encoder
+        m.d.comb += dut.weights[d].eq(encoder.weight)
+    got = []
+
+    async def bench(ctx):
+        for cycle in range(len(operands) + latency):
+            row = min(cycle, len(operands) - 1)
+            for d in range(config.width):
+                ctx.set(dut.operands[d], int(operands[row, d]))
+                ctx.set(encoders[d].byte, int(weights[row, d]))
+            if cycle >= latency:
+                got.append(ctx.get(dut.sum) + ctx.get(dut.carry))
+            await ctx.tick()
+
+    simulator = Simulator(m)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return got
+
+
+WIDTHS = [(2, 3), (3, 4), (5, 5), (8, 5), (16, 6)]
+WIDTHS += [pytest.param(64, 8, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("style", ["infer", "rows"])
+@pytest.mark.parametrize(("width", "latency"), WIDTHS)
+@pytest.mark.parametrize("seed", [0])
+def test_sum_is_exact_at_the_same_latency_for_both_styles(style, width, latency, seed):
+    config = AcceleratorConfig(lanes=1, width=width, multiplier=style)
+    rng = np.random.default_rng(seed)
+    operands = rng.integers(-128, 128, (60, width))
+    weights = rng.integers(-128, 128, (60, width))
+    extremes = [(a, b) for a in (-128, -1, 0, 127) for b in (-128, -1, 0, 127)]
+    for row, (a, b) in enumerate(extremes):
+        operands[row], weights[row] = a, b
+    assert dot_product.latency(config) == latency
+    got = dot_products(config, operands, weights, latency)
+    np.testing.assert_array_equal(got, (operands * weights).sum(axis=1))

@@ -1,0 +1,110 @@
+"""The front end: a vector goes when it may, not before, and not later."""
+
+import random
+
+import pytest
+from amaranth.sim import Simulator
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.array.issue import Issue
+from eightfold.hw.array.partial_sums import PartialSums
+
+CONFIG = AcceleratorConfig(width=2, psum_depth=16, parameter_banks=4)
+STORE = {"fire": 1, "first": 1}
+ADD = {"fire": 1}
+
+
+def issue_cycles(vectors, **grants):
+    """Return when each vector is issued; ``grants`` are inputs that come in the given cycle."""
+    dut = Issue(CONFIG)
+    cycles = []
+
+    async def bench(ctx):
+        for name in ("weights", "parameters", "credit"):
+            ctx.set(getattr(dut, name), {"one": name not in grants, "two": name not in grants})
+        waiting = list(vectors)
+        for cycle in range(400):
+            for name, at in grants.items():
+                ctx.set(getattr(dut, name).one, cycle >= at)
+            ctx.set(dut.activations.valid, bool(waiting))
+            if waiting:
+                ctx.set(dut.activations.payload, {"bytes": [0, 0], **waiting[0]})
+            if ctx.get(dut.activations.ready) and waiting:
+                waiting.pop(0)
+            if ctx.get(dut.step.valid):
+                cycles.append(cycle)
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert len(cycles) == len(vectors)
+    return cycles
+
+
+@pytest.mark.parametrize("between", [0, 1, 2, 3, 4])
+def test_sum_is_read_when_it_is_old_enough_and_no_later(between):
+    others = [{"slot": 8 + index, **STORE} for index in range(between)]
+    cycles = issue_cycles([{"slot": 5, **STORE}, *others, {"slot": 5, **ADD}])
+    assert cycles[-1] - cycles[0] == max(PartialSums.REVISIT, between + 1)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"slot": 6, **ADD},
+        {"slot": 5, **STORE},
+        {"slot": 5},
+        {"slot": 5, "depthwise": 1},
+    ],
+)
+def test_vectors_that_read_no_young_sum_do_not_wait(second):
+    first, following = issue_cycles([{"slot": 5, **STORE}, second])
+    assert following == first + 1
+
+
+def test_sum_that_was_sent_out_is_not_waited_for():
+    first, following = issue_cycles([{"slot": 5, "last": 1, **STORE}, {"slot": 5, **ADD}])
+    assert following == first + 1
+
+
+@pytest.mark.parametrize(
+    ("grant", "vector"),
+    [
+        ("weights", {"next_weights": 1}),
+        ("parameters", {"next_parameters": 1}),
+        ("credit", {"fire": 1, "last": 1}),
+    ],
+)
+def test_vector_waits_for_what_it_needs_only(grant, vector):
+    assert issue_cycles([vector], **{grant: 20}) == [22]
+    assert issue_cycles([{"depthwise": 1, "last": 1}], **{grant: 20}) == [3]
+
+
+@pytest.mark.parametrize(
+    ("grant", "vector"),
+    [
+        ("weights", {"next_weights": 1}),
+        ("parameters", {"next_parameters": 1}),
+        ("credit", {"fire": 1, "last": 1}),
+    ],
+)
+def test_second_vector_does_not_get_what_the_first_one_uses_up(grant, vector):
+    assert issue_cycles([vector, vector, {}], **{grant: 20}) == [22, 24, 25]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_vectors_go_as_early_as_their_sums_allow(seed):
+    rng = random.Random(seed)
+    vectors, expected, stored, latest = [], [], {}, 2
+    for index in range(60):
+        slot, kind = rng.randrange(3), rng.choice([STORE, ADD, {}, {**ADD, "last": 1}])
+        vectors.append({"slot": slot, **kind})
+        latest = max(latest + 1, index + 3)
+        if kind.get("fire") and not kind.get("first"):
+            latest = max(latest, stored.get(slot, -9) + PartialSums.REVISIT)
+        if kind.get("fire") and not kind.get("last"):
+            stored[slot] = latest
+        expected.append(latest)
+    assert issue_cycles(vectors) == expected

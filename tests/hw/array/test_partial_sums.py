@@ -1,0 +1,81 @@
+"""Partial sums: exact with wrap, readable after the stated distance."""
+
+import numpy as np
+import pytest
+from amaranth.sim import Simulator
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.array.partial_sums import PartialSums
+
+BITS = 24
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_adds_with_wrap_at_the_stated_distance(seed):
+    rng = np.random.default_rng(seed)
+    config = AcceleratorConfig(psum_depth=16)
+    dut = PartialSums(config, BITS)
+    count = 400
+    # Few slots, visited as often as allowed; large values, so that sums pass the int32 limits.
+    slots = [int(rng.integers(PartialSums.REVISIT)) for _ in range(count)]
+    for n in range(count):
+        while slots[n] in slots[max(0, n - PartialSums.REVISIT + 1) : n]:
+            slots[n] = (slots[n] + 1) % 16
+    limit = 1 << (BITS - 1)
+    dots = rng.choice([-limit, limit - 1, -1, 0], count)
+    carries, writes = rng.integers(0, 2, count), rng.random(count) < 0.9
+    clears = rng.random(count) < 0.002
+    clears[:16] = True
+    stored, expected = np.zeros(16, np.int64), []
+    for n in range(count):
+        total = (0 if clears[n] else stored[slots[n]]) + dots[n] + carries[n]
+        expected.append(int(np.int64(total).astype(np.int32)))
+        if writes[n]:
+            stored[slots[n]] = expected[-1]
+    got = []
+
+    async def bench(ctx):
+        for cycle in range(count + PartialSums.READ_AHEAD + 1):
+            ahead, now, after = cycle, cycle - PartialSums.READ_AHEAD, cycle - dut.READ_AHEAD - 1
+            if ahead < count:
+                ctx.set(dut.read_slot, slots[ahead])
+            if 0 <= now < count:
+                ctx.set(dut.dot, int(dots[now]))
+                ctx.set(dut.carry, int(carries[now]))
+                ctx.set(dut.clear, int(clears[now]))
+            if after >= 0:
+                got.append(ctx.get(dut.acc))
+                ctx.set(dut.write, int(writes[after]))
+                ctx.set(dut.write_slot, slots[after])
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("start", [2**31 - 1, -(2**31)])
+def test_sum_wraps_at_both_int32_limits(start):
+    dut = PartialSums(AcceleratorConfig(psum_depth=16), 32)
+    step = 1 if start > 0 else -1
+    seen = []
+
+    async def bench(ctx):
+        for clear, dot in ((1, start), (0, step)):
+            ctx.set(dut.clear, clear)
+            ctx.set(dut.dot, dot)
+            await ctx.tick()
+            ctx.set(dut.write, 1)
+            seen.append(ctx.get(dut.acc))
+            await ctx.tick()
+            ctx.set(dut.write, 0)
+            for _ in range(PartialSums.REVISIT - 2):
+                await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert seen == [start, -start - 1]

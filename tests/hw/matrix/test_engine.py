@@ -1,0 +1,121 @@
+"""The matrix engine: what its commands leave is what the model says, under any stalls."""
+
+import pytest
+from amaranth.hdl import Const, Module, Mux
+
+import eightfold.hw.array.mac_array
+import eightfold.hw.matrix.engine
+import eightfold.hw.matrix.results
+import eightfold.hw.matrix.walk
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.array.depthwise_lines import DepthwiseLines
+from eightfold.hw.blocks.skid import Bypass
+from eightfold.hw.matrix.engine import MatrixEngine
+from eightfold.hw.matrix.operands import MatrixOperands
+from eightfold.hw.matrix.walk import Firing
+from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
+
+BENCH = "eightfold.sim.benches.matrix_engine"
+
+needs_icarus = pytest.mark.skipif(not icarus_available(), reason="Icarus is not installed")
+
+
+def small_memories(lanes, width):
+    """Return a configuration whose slots, banks, lines and queues fill up and wrap around."""
+    return AcceleratorConfig(
+        lanes=lanes,
+        width=width,
+        port=4,
+        psum_depth=16,
+        parameter_banks=4,
+        output_depth=64 if width == 16 else 32,
+        line_depth=32,
+        scratchpad=8192,
+        weight_buffer=512,
+        vector_lanes=2,
+    )
+
+
+def run(config, simulator, seed, rounds, engine=MatrixEngine, testcase=None):
+    return run_bench(
+        lambda: engine(config),
+        BENCH,
+        simulator,
+        parameters={"config": config.as_dict(), "rounds": rounds},
+        seed=seed,
+        testcase=testcase,
+    )
+
+
+@pytest.mark.parametrize(
+    ("lanes", "width", "seed"),
+    [
+        (4, 4, 0),
+        pytest.param(6, 5, 1, marks=pytest.mark.slow),
+        pytest.param(8, 8, 2, marks=pytest.mark.slow),
+    ],
+)
+def test_commands_leave_what_the_model_does_on_verilator(lanes, width, seed):
+    run(small_memories(lanes, width), "verilator", seed, rounds=12)
+
+
+@needs_icarus
+@pytest.mark.parametrize(("lanes", "width", "seed"), [(6, 5, 10)])
+def test_commands_leave_what_the_model_does_on_icarus(lanes, width, seed):
+    run(small_memories(lanes, width), "icarus", seed, rounds=2)
+
+
+@pytest.mark.slow
+def test_keeps_its_pace_with_16_lanes():
+    config = small_memories(16, 16).replace(psum_depth=128, scratchpad=16384)
+    report = run(config, "verilator", 20, rounds=4).report
+    # Two commands of 2000 and 652 vectors; 4 cycles between them, 43 from the last read.
+    assert (report["dense"], report["depthwise"]) == (4047, 1351)
+
+
+class Unlimited(MatrixOperands):
+    def _clamp(self, value):
+        return Mux(value < 0, 0, value[: self.config.width.bit_length()])
+
+
+class EveryVectorFires(Firing):
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.fire.eq(1)
+        return m
+
+
+class MisplacedLines(DepthwiseLines):
+    def _ram(self, m, number, push, place, word):
+        return super()._ram(m, number, push, place, word.rotate_left(8 * number))
+
+
+class EndsWithoutItsReads(MatrixEngine):
+    def _done(self, m, finished, results):
+        m.d.comb += self.engine.done.eq(results.complete)
+
+
+class ForgetsWhatWaits(Bypass):
+    def _waits(self, full):
+        return Const(0)
+
+
+MUTANTS = [
+    (eightfold.hw.matrix.engine, MatrixOperands, Unlimited),
+    (eightfold.hw.matrix.walk, Firing, EveryVectorFires),
+    (eightfold.hw.array.mac_array, DepthwiseLines, MisplacedLines),
+    (eightfold.hw.matrix.engine, MatrixEngine, EndsWithoutItsReads),
+    (eightfold.hw.matrix.results, Bypass, ForgetsWhatWaits),
+]
+
+
+@needs_icarus
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "original", "mutant"), MUTANTS, ids=[m[2].__name__ for m in MUTANTS]
+)
+def test_the_bench_catches(module, original, mutant, monkeypatch):
+    monkeypatch.setattr(module, original.__name__, mutant)
+    engine = eightfold.hw.matrix.engine.MatrixEngine
+    with pytest.raises(BenchFailed, match="not equal|done before|no transfer"):
+        run(small_memories(4, 4), "icarus", 30, 3, engine, ["random_commands/stall=0.3"])

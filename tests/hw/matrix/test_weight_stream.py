@@ -1,0 +1,64 @@
+# amaranth: UnusedElaboratable=no
+"""WEIGHTS: every word of every buffer, fetched ahead, and nothing outside the model."""
+
+import pytest
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.gearbox import Gearbox
+from eightfold.hw.matrix.weight_stream import WeightCommands, WeightStream
+from eightfold.hw.memory.region_fetch import RegionFetch
+from eightfold.sim.simulator.runner import BenchFailed, run_bench
+
+BENCH = "eightfold.sim.benches.weight_stream"
+
+
+def run(lanes, width, port, simulator, seed):
+    config = AcceleratorConfig(
+        lanes=lanes, width=width, port=port, weight_buffer=max(512, 64 * port), vector_lanes=1
+    )
+    return run_bench(
+        lambda: WeightStream(config),
+        BENCH,
+        simulator,
+        parameters={"config": config.as_dict()},
+        seed=seed,
+    )
+
+
+@pytest.mark.parametrize(("lanes", "width", "port", "seed"), [(5, 3, 16, 0)])
+def test_streams_the_buffers_in_memory(lanes, width, port, seed, simulator):
+    run(lanes, width, port, simulator, seed)
+
+
+@pytest.mark.icarus
+@pytest.mark.parametrize(
+    ("lanes", "width", "port", "seed"),
+    [(4, 4, 4, 1), (3, 16, 4, 2), (8, 8, 32, 3), (1, 2, 64, 4)],
+)
+def test_streams_buffers_of_other_sizes(lanes, width, port, seed):
+    run(lanes, width, port, "icarus", seed)
+
+
+@pytest.mark.slow
+@pytest.mark.icarus
+@pytest.mark.parametrize(
+    ("lanes", "width", "port", "seed"), [(16, 16, 16, 5), (64, 64, 16, 6), (64, 2, 4, 7)]
+)
+def test_streams_large_buffers(lanes, width, port, seed):
+    run(lanes, width, port, "icarus", seed)
+
+
+@pytest.mark.icarus
+@pytest.mark.parametrize(
+    ("component", "method", "broken"),
+    [
+        (Gearbox, "_ends", lambda self, part, parts: part == parts - 1),
+        (RegionFetch, "_leaves", lambda self, end: end[:32] > self.region.size),
+        (WeightCommands, "_digit", lambda self, number, bits: bits[0].replicate(64) & number),
+    ],
+    ids=["keeps leftovers", "wraps at 4 GiB", "half a product"],
+)
+def test_bench_catches(component, method, broken, monkeypatch):
+    monkeypatch.setattr(component, method, broken)
+    with pytest.raises(BenchFailed, match="differs: got|assert|no transfer"):
+        run(3, 2, 16, "icarus", 8)

@@ -1,0 +1,83 @@
+# amaranth: UnusedElaboratable=no
+"""Scratchpad: any vector at any address, reads in order with writes, and every mutant is caught."""
+
+import pytest
+from amaranth.hdl import Module
+
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.delay import delay
+from eightfold.hw.memory.scratchpad import Scratchpad
+from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
+
+BENCH = "eightfold.sim.benches.scratchpad"
+NARROW = AcceleratorConfig(lanes=4, width=4, port=4, scratchpad=4096, vector_lanes=2)
+WIDE = AcceleratorConfig(lanes=5, width=16, port=8, scratchpad=8192, vector_lanes=2)
+
+needs_icarus = pytest.mark.skipif(not icarus_available(), reason="Icarus is not installed")
+
+
+def run_scratchpad(config, simulator, seed, ports=3, make=Scratchpad, cycles=400):
+    return run_bench(
+        lambda: make(config, ports, ports),
+        BENCH,
+        simulator,
+        parameters={
+            "vector": config.vector,
+            "scratchpad": config.scratchpad,
+            "ports": ports,
+            "cycles": cycles,
+        },
+        seed=seed,
+    )
+
+
+@pytest.mark.parametrize(("config", "ports", "seed"), [(NARROW, 1, 0), (WIDE, 3, 1)])
+def test_matches_a_byte_array_on_verilator(config, ports, seed):
+    run_scratchpad(config, "verilator", seed, ports)
+
+
+@needs_icarus
+@pytest.mark.parametrize(("config", "ports", "seed"), [(NARROW, 3, 2), (WIDE, 2, 3)])
+def test_matches_a_byte_array_on_icarus(config, ports, seed):
+    run_scratchpad(config, "icarus", seed, ports)
+
+
+class WritesLate(Scratchpad):
+    """Meets the RAM one cycle after the reads of the same cycle."""
+
+    def _write(self, m):
+        rows, mask, word = super()._write(m)
+        late = [delay(m, row, 1, f"late{j}") for j, row in enumerate(rows)]
+        return late, delay(m, mask, 1, "late_mask"), delay(m, word, 1, "late_word")
+
+
+class DoesNotWrap(Scratchpad):
+    """Takes every byte from the same row."""
+
+    def _rows(self, m, address, name):
+        columns, offset = super()._rows(m, address, name)
+        return [columns[-1]] * len(columns), offset
+
+
+class ForgetsTheMask(Scratchpad):
+    """Writes neighbours too."""
+
+    def _write(self, m: Module):
+        rows, mask, word = super()._write(m)
+        return rows, mask.any().replicate(len(mask)), word
+
+
+MUTANTS = (WritesLate, DoesNotWrap, ForgetsTheMask)
+
+
+@needs_icarus
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_bench_catches(mutant):
+    with pytest.raises(BenchFailed, match="Arrays are not equal"):
+        run_scratchpad(NARROW, "icarus", 4, make=mutant, cycles=100)
+
+
+@pytest.mark.parametrize(("readers", "writers"), [(0, 1), (1, 0)])
+def test_rejects_no_ports(readers, writers):
+    with pytest.raises(ValueError, match="readers and writers must be at least 1"):
+        Scratchpad(NARROW, readers, writers)

@@ -1,0 +1,384 @@
+"""The machine model: what commands do to memory, and which streams it refuses."""
+
+import re
+
+import numpy as np
+import pytest
+
+from eightfold.config import AcceleratorConfig
+from eightfold.golden.requantize import requantize
+from eightfold.isa import ErrorCode, Space
+from eightfold.isa import definition as isa
+from eightfold.isa.packing import pack
+from eightfold.sim.machine.machine import Machine, MachineError
+from tests.support.hardware.command_streams import Item, gather, matrix, move, stream, vector
+
+CONFIG = AcceleratorConfig(
+    lanes=4, width=3, port=4, scratchpad=4096, psum_depth=16, weight_buffer=512, vector_lanes=2
+)
+MODEL, ARENA = (64, 2048), (4096, 1024)
+
+
+def new_machine(seed: int = 0) -> Machine:
+    """Return a machine whose memory holds random bytes."""
+    memory = np.random.default_rng(seed).integers(0, 256, 8192, dtype=np.uint8)
+    return Machine(CONFIG, memory, MODEL, ARENA, seed)
+
+
+def random_move(rng: np.random.Generator) -> dict[str, int]:
+    """Return a legal MOVE that writes nothing that it reads."""
+    sources = (Space.MODEL, Space.ARENA, Space.SCRATCHPAD, Space.FILL)
+    target = Space(int(rng.choice([Space.ARENA.value, Space.SCRATCHPAD.value, Space.TABLES.value])))
+    memory = target == Space.ARENA
+    # Memory gets nothing from memory, tables no fill.
+    low, high = 2 if memory else 0, 3 if target == Space.TABLES else 4
+    source = sources[rng.integers(low, high)]
+    unit = 4 if target == Space.TABLES else 1
+    fields = {"source_space": source.value, "target_space": target.value}
+    fields |= {"fill": int(rng.integers(256)), "run": unit * int(rng.integers(1, 6))}
+    half = 512
+    for i in range(4):
+        fields[f"count{i}"] = int(rng.integers(1, 4))
+        for side in ("source", "target"):
+            fields[f"{side}_stride{i}"] = unit * int(rng.integers(-12, 13))
+    for side, low in (("source", 0), ("target", half)):
+        reach = [(fields[f"count{i}"] - 1) * fields[f"{side}_stride{i}"] for i in range(4)]
+        first = low - sum(min(0, end) for end in reach)
+        last = low + half - fields["run"] - sum(max(0, end) for end in reach)
+        fields[side] = int(rng.integers(first, last + 1)) // unit * unit
+        fields[side] += unit if fields[side] < first else 0
+    return fields
+
+
+def moved(machine: Machine, fields: dict[str, int]) -> dict[Space, np.ndarray]:
+    """Return the spaces after a MOVE, run by run."""
+    spaces = {space: contents.copy() for space, contents in machine.spaces.items()}
+    counts = [fields[f"count{i}"] for i in range(4)]
+    run = fields["run"]
+    for i3, i2, i1, i0 in np.ndindex(*reversed(counts)):
+        start = {
+            side: fields[side]
+            + sum(i * fields[f"{side}_stride{n}"] for n, i in enumerate((i0, i1, i2, i3)))
+            for side in ("source", "target")
+        }
+        source = Space(fields["source_space"])
+        part = (
+            np.full(run, fields["fill"])
+            if source == Space.FILL
+            else machine.spaces[source][start["source"] : start["source"] + run]
+        )
+        spaces[Space(fields["target_space"])][start["target"] : start["target"] + run] = part
+    return spaces
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_move_copies_run_by_run(seed: int) -> None:
+    fields = random_move(np.random.default_rng(seed))
+    machine = new_machine(seed)
+    expected = moved(machine, fields)
+    machine.run(stream(CONFIG, [(isa.MOVE, fields, "", "")]))
+    for space, contents in expected.items():
+        np.testing.assert_array_equal(machine.spaces[space], contents, err_msg=space.name)
+
+
+def random_gather(rng: np.random.Generator, machine: Machine) -> dict[str, int]:
+    """Return a legal GATHER, and put its indices behind what it copies."""
+    memory, local = (Space.MODEL, Space.ARENA), Space.SCRATCHPAD
+    source, target = [*((space, local) for space in (*memory, local)), (local, memory[1])][
+        rng.integers(4)
+    ]
+    fields = {"source_space": source.value, "target_space": target.value}
+    fields |= {"index_size": int(rng.integers(4)), "run": int(rng.integers(1, 9))}
+    fields |= {f"count{i}": int(rng.integers(1, 4)) for i in range(3)}
+    fields |= {"limit": int(rng.integers(1, 20)), "step": int(rng.integers(0, 12))}
+    fields |= {"source": 60, "target": 700, "indices": 2000}
+    for i in range(3):
+        fields |= {f"{side}_stride{i}": int(rng.integers(-9, 10)) for side in ("source", "target")}
+        fields[f"index_stride{i}"] = (-1, 4, 11)[i] << fields["index_size"]
+    stored = machine.spaces[local][2000 - 9 * 8 : 2000 + 40 * 8]
+    shape = f"<i{1 << fields['index_size']}"
+    stored[:] = (
+        rng.integers(0, fields["limit"], len(stored) >> fields["index_size"])
+        .astype(shape)
+        .view(np.uint8)
+    )
+    return fields
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_gather_copies_run_by_run(seed: int) -> None:
+    rng, machine = np.random.default_rng(seed), new_machine(seed)
+    f = random_gather(rng, machine)
+    expected = {space: contents.copy() for space, contents in machine.spaces.items()}
+    source, target = machine.spaces[Space(f["source_space"])], expected[Space(f["target_space"])]
+    for place in np.ndindex(f["count2"], f["count1"], f["count0"]):
+        at, start, end = (
+            f[base] + sum(i * f[f"{name}_stride{k}"] for k, i in enumerate(reversed(place)))
+            for base, name in (("indices", "index"), ("source", "source"), ("target", "target"))
+        )
+        index = machine.spaces[Space.SCRATCHPAD][at : at + (1 << f["index_size"])]
+        start += int.from_bytes(index.tobytes(), "little", signed=True) * f["step"]
+        target[end : end + f["run"]] = source[start : start + f["run"]]
+    machine.run(stream(CONFIG, [(isa.GATHER, f, "", "")]))
+    for space, contents in expected.items():
+        np.testing.assert_array_equal(machine.spaces[space], contents, err_msg=space.name)
+
+
+@pytest.mark.parametrize(
+    ("index", "changes", "code", "text"),
+    [
+        (4, {}, ErrorCode.INDEX, "run 1, index 4 at 508, limit 4"),
+        (-1, {}, ErrorCode.INDEX, "run 1, index -1 at 508"),
+        (1 << 40, {}, ErrorCode.INDEX, "run 1, index 1099511627776"),
+        (3 + (1 << 32), {}, ErrorCode.INDEX, "run 1, index 4294967299"),
+        (-(1 << 63), {"limit": (1 << 32) - 1}, ErrorCode.INDEX, "index -9223372036854775808"),
+        (5, {"step": 1000, "limit": 6}, ErrorCode.ADDRESS, "run 1, index 5"),
+        (1 << 31, {"step": 1 << 31, "limit": (1 << 32) - 1}, ErrorCode.ADDRESS, "run 1"),
+        (0, {"target": 4095}, ErrorCode.ADDRESS, "run 0"),
+        (4, {"source_stride0": -3000}, ErrorCode.INDEX, "run 1"),
+        (4, {"target_stride0": -3000}, ErrorCode.INDEX, "run 1"),
+        (0, {"indices": 4089}, ErrorCode.ADDRESS, "run 0, index"),
+        (0, {"index_stride0": -508}, ErrorCode.ADDRESS, "run 1, index"),
+    ],
+)
+def test_what_a_gather_must_not_choose(
+    index: int, changes: dict[str, int], code: ErrorCode, text: str
+) -> None:
+    """The second run's index; the first one is 0, and right unless the changes say otherwise."""
+    machine = new_machine()
+    fields = {"indices": 500, "index_size": 3, "count0": 2, "index_stride0": 8, "run": 2}
+    fields |= {"source": 0, "target": 3000, "target_stride0": 2, "limit": 4, "step": 2}
+    machine.scratchpad[500:516].view("<i8")[:] = 0, index
+    before = machine.scratchpad.copy()
+    with pytest.raises(MachineError, match=text) as refused:
+        machine.run(stream(CONFIG, [gather(**fields | changes)]))
+    assert (refused.value.code, refused.value.index) == (code, 1)
+    np.testing.assert_array_equal(machine.scratchpad, before)
+
+
+def test_only_the_arena_of_memory_changes() -> None:
+    memory = np.random.default_rng(0).integers(0, 256, 8192, dtype=np.uint8)
+    before = memory.copy()
+    machine = Machine(CONFIG, memory, MODEL, ARENA)
+    fill = {"source_space": Space.FILL.value, "target_space": Space.ARENA.value, "fill": 7}
+    machine.run(stream(CONFIG, [move(**fill, run=ARENA[1])]))
+    before[ARENA[0] : ARENA[0] + ARENA[1]] = 7
+    np.testing.assert_array_equal(memory, before)
+
+
+def test_a_region_outside_of_memory_is_refused() -> None:
+    with pytest.raises(ValueError, match="arena is not within the 8192 bytes"):
+        Machine(CONFIG, np.zeros(8192, np.uint8), MODEL, (8000, 200))
+
+
+def records(rng: np.random.Generator, channels: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return random parameters of the requantizer, and their 16-byte records."""
+    single = rng.integers(0, 2, channels)
+    fields = {
+        "bias": rng.integers(-(2**31), 2**31, channels),
+        "left": rng.integers(0, 31, channels),
+        "multiplier": rng.integers(0, 2**31, channels),
+        "single": single,
+        "right": np.where(single, rng.integers(0, 63, channels), rng.integers(0, 32, channels)),
+        "rounding": rng.integers(0, 7, channels),
+        "zero_point": rng.integers(-128, 128, channels),
+        "low": np.full(channels, -128),
+        "high": rng.integers(0, 128, channels),
+    }
+    words = pack(isa.REQUANTIZE_LAYOUT, fields)
+    stored = b"".join(word.to_bytes(16, "little") for word in words)
+    return fields, np.frombuffer(stored, np.uint8)
+
+
+@pytest.mark.parametrize("shared", [0, 1])
+@pytest.mark.parametrize("channels", [1, 4, 6, 9])
+def test_weights_and_parameters_reach_the_matrix_engine(channels: int, shared: int) -> None:
+    rng = np.random.default_rng(channels)
+    machine, lanes, k = new_machine(channels), CONFIG.lanes, 5
+    groups, chunks = -(-channels // lanes), -(-k // CONFIG.width)
+    last = channels - (groups - 1) * lanes
+    # Parameters at 0, weights at 1024 of the model region.
+    fields, stored = records(rng, channels)
+    if shared:
+        fields |= {n: np.repeat(v[:1], channels) for n, v in fields.items() if n != "bias"}
+        stored = np.concatenate([stored[:16], fields["bias"].astype("<i4").view(np.uint8)])
+    model = machine.spaces[Space.MODEL]
+    model[: len(stored)] = stored
+    kernel = rng.integers(-128, 128, (channels, k), dtype=np.int8)
+    taps = np.zeros((groups * lanes, chunks * CONFIG.width), np.int8)
+    taps[:channels, :k] = kernel
+    words = np.full((groups, chunks, lanes, CONFIG.weight_word), 99, np.int8)
+    split = taps.reshape(groups, lanes, chunks, CONFIG.width).transpose(0, 2, 1, 3)
+    words[..., : CONFIG.width] = split
+    full = groups - (last < lanes)
+    parts = [words[:full].ravel(), words[full:, :, :last].ravel()]
+    buffers = np.concatenate(parts).view(np.uint8)
+    model[1024 : 1024 + len(buffers)] = buffers
+    pixels = 7
+    inputs = rng.integers(-128, 128, (pixels, k), dtype=np.int8)
+    machine.scratchpad[100 : 100 + pixels * k] = inputs.ravel()
+    weights = {"address": 1024, "full": full * chunks, "partial": (groups - full) * chunks}
+    machine.run(
+        stream(
+            CONFIG,
+            [
+                (isa.WEIGHTS, weights | {"partial_lanes": last}, "", ""),
+                (isa.PARAMETERS, {"address": 0, "channels": channels, "shared": shared}, "", ""),
+                matrix(
+                    groups=groups, last_lanes=last, kc=chunks, y=pixels, base=100, y_step=k,
+                    columns=k, target=1000, target_group=lanes, target_y=channels,
+                ),
+            ],
+        )
+    )  # fmt: skip
+    acc = inputs.astype(np.int64) @ kernel.T.astype(np.int64)
+    expected = requantize(acc, **fields)
+    got = machine.scratchpad[1000 : 1000 + pixels * channels].reshape(pixels, channels)
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_vector_looks_up_tables_that_move_loaded() -> None:
+    machine = new_machine()
+    entries = np.arange(256, dtype="<i4")[::-1] - 128
+    machine.spaces[Space.MODEL][:1024] = entries.view(np.uint8)
+    load = {"source_space": Space.MODEL, "target_space": Space.TABLES, "target": 1024, "run": 1024}
+    unit = {"requantize__multiplier": 1 << 30, "requantize__left": 1}
+    values = machine.scratchpad[:50].copy()
+    machine.run(
+        stream(
+            CONFIG,
+            [
+                move("", "v", **load),
+                vector("o", lookup_a=1, table_a=1, run=50, target=200, **unit),
+            ],
+        )
+    )
+    expected = entries[values.view(np.uint8)].astype(np.int8)
+    np.testing.assert_array_equal(machine.scratchpad[200:250], expected)
+
+
+WEIGHTS = (isa.WEIGHTS, {"address": 0, "full": 1}, "", "")
+PARAMETERS = (isa.PARAMETERS, {"address": 2032, "channels": 1}, "", "")
+TO_TABLE = {"source_space": Space.MODEL, "target_space": Space.TABLES, "run": 4}
+
+
+@pytest.mark.parametrize(
+    ("items", "code", "text"),
+    [
+        ([move(source=4090, run=8)], ErrorCode.ADDRESS, "reads SCRATCHPAD byte 4097, of 4096"),
+        (
+            [move(count0=3, target=1, target_stride0=-1, run=1)],
+            ErrorCode.ADDRESS,
+            "writes SCRATCHPAD byte -1",
+        ),
+        (
+            [move(target_space=Space.ARENA, target=1023, run=2)],
+            ErrorCode.ADDRESS,
+            "ARENA byte 1024, of 1024",
+        ),
+        (
+            [move(source_space=Space.MODEL, source=2**32 - 1, run=1)],
+            ErrorCode.ADDRESS,
+            "reads MODEL byte 4294967295",
+        ),
+        (
+            [move(source_space=Space.MODEL, target_space=Space.ARENA, run=1)],
+            ErrorCode.ADDRESS,
+            "memory to memory",
+        ),
+        ([move(source_space=Space.TABLES, run=4)], ErrorCode.ADDRESS, "TABLES cannot be read"),
+        ([move(target_space=Space.MODEL, run=4)], ErrorCode.ADDRESS, "MODEL cannot be written"),
+        ([move(target_space=Space.FILL, run=4)], ErrorCode.ADDRESS, "FILL cannot be written"),
+        ([move(source_space=6, run=4)], ErrorCode.ADDRESS, "source_space 6"),
+        (
+            [move(**(TO_TABLE | {"source_space": Space.FILL}))],
+            ErrorCode.ADDRESS,
+            "FILL cannot go to TABLES",
+        ),
+        ([move(**TO_TABLE, target=2048)], ErrorCode.ADDRESS, "TABLES byte 2051, of 2048"),
+        ([move(**TO_TABLE, target=2)], ErrorCode.ADDRESS, "target must be a multiple of 4"),
+        ([move(**TO_TABLE, source=2)], ErrorCode.ADDRESS, "source must be a multiple of 4"),
+        ([move(**(TO_TABLE | {"run": 5}))], ErrorCode.ADDRESS, "run must be a multiple of 4"),
+        ([move(run=0)], ErrorCode.ILLEGAL_COMMAND, "run must be at least 1"),
+        ([move(run=1, count2=0)], ErrorCode.ILLEGAL_COMMAND, "count2 must be at least 1"),
+        (
+            [gather(source_space=Space.ARENA, target_space=Space.ARENA, run=1)],
+            ErrorCode.ADDRESS,
+            "memory to memory",
+        ),
+        ([gather(source_space=Space.FILL, run=1)], ErrorCode.ADDRESS, "FILL cannot be read"),
+        ([gather(target_space=Space.TABLES, run=4)], ErrorCode.ADDRESS, "TABLES cannot be written"),
+        ([gather(run=0)], ErrorCode.ILLEGAL_COMMAND, "run must be at least 1"),
+        ([gather(run=1, count1=0)], ErrorCode.ILLEGAL_COMMAND, "count1 must be at least 1"),
+        (
+            [(isa.WEIGHTS, {"address": 2, "full": 1}, "", "")],
+            ErrorCode.ADDRESS,
+            "address must be a multiple of 4",
+        ),
+        (
+            [(isa.WEIGHTS, {"address": 2048 - 16, "full": 2}, "", "")],
+            ErrorCode.ADDRESS,
+            "reads MODEL byte 2063, of 2048",
+        ),
+        (
+            [(isa.WEIGHTS, {"partial": 1, "partial_lanes": 5}, "", "")],
+            ErrorCode.ILLEGAL_COMMAND,
+            "partial_lanes must be in 1..4",
+        ),
+        (
+            [(isa.PARAMETERS, {"address": 8, "channels": 1}, "", "")],
+            ErrorCode.ADDRESS,
+            "address must be a multiple of 16",
+        ),
+        (
+            [(isa.PARAMETERS, {"address": 2032, "channels": 2}, "", "")],
+            ErrorCode.ADDRESS,
+            "reads MODEL byte 2063",
+        ),
+        ([matrix(columns=3)], ErrorCode.TIMEOUT, "takes 1 of WEIGHTS, there are 0"),
+        ([WEIGHTS, matrix(columns=3)], ErrorCode.TIMEOUT, "takes 1 of PARAMETERS, there are 0"),
+        ([matrix(columns=3, base=4094)], ErrorCode.ADDRESS, "reads SCRATCHPAD byte 4096"),
+        ([matrix(target=4096)], ErrorCode.ADDRESS, "writes SCRATCHPAD byte 4096"),
+        ([matrix(target=-1)], ErrorCode.ADDRESS, "writes SCRATCHPAD byte -1"),
+        ([matrix(last_lanes=5)], ErrorCode.ILLEGAL_COMMAND, "last_lanes must be in 1..4"),
+        (
+            [matrix(last_lanes=4, depthwise=1)],
+            ErrorCode.ILLEGAL_COMMAND,
+            "last_lanes must be in 1..3",
+        ),
+        ([matrix(line=2, depthwise=1)], ErrorCode.ILLEGAL_COMMAND, "line must be in 3..512"),
+        ([matrix(x=17, kx=2)], ErrorCode.ILLEGAL_COMMAND, "more than 16 positions"),
+        ([vector(source_a=-1)], ErrorCode.ADDRESS, "reads SCRATCHPAD byte -1"),
+        ([vector(target=4095, run=2)], ErrorCode.ADDRESS, "writes SCRATCHPAD byte 4096"),
+        ([vector(lookup_a=1, table_a=2)], ErrorCode.ADDRESS, "table_a must be in 0..1"),
+        ([vector(combine=9)], ErrorCode.ILLEGAL_COMMAND, "combine 9"),
+        ([vector(window1=0)], ErrorCode.ILLEGAL_COMMAND, "window1 must be at least 1"),
+        ([vector(requantize__low=1, requantize__high=0)], ErrorCode.ILLEGAL_COMMAND, "above"),
+        ([vector(requantize__right=40)], ErrorCode.ILLEGAL_COMMAND, "right must be in 0..31"),
+        ([move(run=1), WEIGHTS], ErrorCode.ILLEGAL_COMMAND, "1 weight buffers are left"),
+    ],
+    ids=lambda value: re.sub(r"\W+", "_", value) if isinstance(value, str) else None,
+)
+def test_what_the_machine_refuses(items: list[Item], code: ErrorCode, text: str) -> None:
+    with pytest.raises(MachineError, match=re.escape(text)) as refused:
+        new_machine().run(stream(CONFIG, items))
+    assert refused.value.code == code
+    assert refused.value.index == len(items) + (text.endswith("left"))
+
+
+def test_padding_is_not_read() -> None:
+    machine = new_machine()
+    padded = {"rows": 2, "row0": -1, "row_step": 1, "columns": 1, "column0": 0}
+    fields = {"count1": 4, "source_a": -10, "a_step1": 10, "target": 100, "target_step1": 1}
+    machine.scratchpad[[0, 10]] = 3, 5
+    unit = {"requantize__multiplier": 1 << 30, "requantize__left": 1}
+    machine.run(stream(CONFIG, [vector(**padded, **fields, **unit, fill=-9)]))
+    np.testing.assert_array_equal(machine.scratchpad[100:104], [-9, 3, 5, -9])
+
+
+def test_a_record_with_unused_bits_is_refused() -> None:
+    machine = new_machine()
+    machine.spaces[Space.MODEL][2032:] = 0
+    machine.spaces[Space.MODEL][-1] = 1
+    with pytest.raises(MachineError, match="highest bits"):
+        machine.run(stream(CONFIG, [PARAMETERS]))

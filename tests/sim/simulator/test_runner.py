@@ -1,0 +1,201 @@
+"""The runner: verdicts, caching, waves and processes, on both simulators."""
+
+from pathlib import Path
+
+import pytest
+
+import eightfold.sim.simulator.build
+import eightfold.sim.simulator.toolchain
+from eightfold.errors import InputError
+from eightfold.files import IMPORT_ROOT
+from eightfold.sim.simulator.runner import (
+    BenchFailed,
+    Progress,
+    build_model,
+    run_bench,
+    run_model,
+    start_simulation,
+)
+from tests.support.hardware.faulty_stage import Fault, FaultyStage
+
+BENCHES = IMPORT_ROOT / "support" / "hardware"
+
+
+def run(simulator, testcase="passes_words_on", bench="stage_bench", **options):
+    settings = {"fault": Fault.NONE.value, "idle": 0.3, "stall": 0.4, "words": 200}
+    settings |= options.pop("parameters", {})
+    return run_bench(
+        FaultyStage,
+        bench,
+        simulator,
+        parameters=settings,
+        testcase=testcase,
+        python_path=[BENCHES],
+        **options,
+    )
+
+
+@pytest.mark.parametrize(
+    ("idle", "stall", "seed"), [(0, 0, 0), (0.5, 0, 1), (0, 0.5, 2), (0.5, 0.5, 3)]
+)
+def test_passes_a_correct_stage(simulator, idle, stall, seed):
+    result = run(simulator, seed=seed, parameters={"idle": idle, "stall": stall})
+    assert result.tests == ("passes_words_on",)
+    assert (result.report["taken"], result.report["sent"]) == (208, 208)
+    assert result.report["seed"] == seed
+
+
+def test_reads_after_an_edge_are_from_before_it(simulator):
+    run(simulator, "reads_after_an_edge_are_from_before_it")
+
+
+def test_drivers_keep_up_with_a_word_per_cycle(simulator):
+    run(simulator, "a_word_per_cycle")
+
+
+@pytest.mark.parametrize("seed", [7])
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (Fault.MOVES_PAYLOAD, r"o: payload moved while stalled, after word \d+: "),
+        (Fault.DROPS_VALID, r"o: valid dropped before ready, after word \d+"),
+        (Fault.LOSES_WORD, r"o: word 5 of 208 differs: got 6, expected 5; seed 7"),
+        (Fault.CHANGES_WORD, r"o: word 5 of 208 differs: got 4, expected 5; seed 7"),
+        (Fault.REPEATS, r"o: word \d+ of 208 differs: got"),
+        (
+            Fault.HANGS,
+            r"no transfer on any stream for 500 cycles: "
+            r"i valid=1 ready=0 after 0 words; o valid=0 ready=[01] after 0 words",
+        ),
+    ],
+)
+def test_reports_a_fault(simulator, fault, message, seed):
+    with pytest.raises(BenchFailed, match=message) as failure:
+        run(simulator, seed=seed, parameters={"fault": fault.value})
+    text = str(failure.value)
+    assert f"stage_bench on {simulator}, seed 7: passes_words_on failed: " in text
+    log = Path(text.rpartition("log: ")[2])
+    assert "passes_words_on failed" in log.read_text()
+
+
+def test_reports_a_word_too_many(simulator):
+    with pytest.raises(BenchFailed, match="o: a word too many after 8: got 7; seed 0"):
+        run(simulator, parameters={"fault": Fault.REPEATS.value, "idle": 0, "words": 0})
+
+
+def test_reports_the_values_of_an_assertion(simulator):
+    with pytest.raises(BenchFailed, match=r"failed: assert 3 == 4\s.*where 3 = len"):
+        run(simulator, "expects_too_much")
+
+
+def test_reports_a_bench_that_cannot_be_loaded(simulator):
+    with pytest.raises(BenchFailed, match=r"the simulation ended early[\s\S]*no_such_bench"):
+        run(simulator, bench="no_such_bench")
+
+
+def test_reports_that_no_test_matches(simulator):
+    with pytest.raises(ValueError, match="no test was run"):
+        run(simulator, "no_such_test")
+
+
+def test_second_run_does_not_build(simulator, monkeypatch):
+    run(simulator)
+
+    def build_again(*arguments):
+        raise AssertionError("built again")
+
+    monkeypatch.setattr(eightfold.sim.simulator.build, "_compile", build_again)
+    monkeypatch.setattr(eightfold.sim.simulator.build.verilog, "from_rtlil", build_again)
+    run(simulator, seed=1)
+
+
+def test_another_design_is_built_again(monkeypatch, simulator):
+    built = []
+    monkeypatch.setattr(
+        eightfold.sim.simulator.build, "_compile", lambda *arguments: built.append(arguments[2])
+    )
+    monkeypatch.setattr(
+        eightfold.sim.simulator.build, "RECIPE", object.__hash__(built)
+    )  # a key nobody has used
+    build_model(FaultyStage, simulator)
+    assert built == ["eightfold_faulty_stage"]
+
+
+def test_waves_are_written_only_on_request(simulator, tmp_path, monkeypatch):
+    monkeypatch.setenv("WAVES", "1")  # cocotb's own switch must not matter
+    monkeypatch.chdir(tmp_path)
+    run(simulator)
+    assert not list(tmp_path.rglob("*"))
+    run(simulator, trace=tmp_path / "folder" / "stage.vcd")
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert files == [tmp_path / "folder" / "stage.vcd"]
+    assert "$enddefinitions" in files[0].read_text()
+
+
+def test_rejects_a_trace_of_another_format(simulator):
+    with pytest.raises(InputError, match=r"trace waves\.fst: .* name a \.vcd file"):
+        run(simulator, trace=Path("waves.fst"))
+
+
+def test_progress_reaches_the_caller(simulator, tmp_path):
+    told = []
+
+    def on_progress(progress):
+        told.append(progress)
+        (tmp_path / str(progress.done)).touch()
+
+    run(simulator, "reports_progress", parameters={"seen": str(tmp_path)}, on_progress=on_progress)
+    assert told == [Progress(step, 3, f"step {step}") for step in range(3)]
+
+
+def test_simulations_at_once_do_not_meet(simulator):
+    model = build_model(FaultyStage, simulator)
+    settings = {"fault": 0, "idle": 0.3, "stall": 0.3, "words": 500}
+    simulations = [
+        start_simulation(
+            model,
+            "stage_bench",
+            parameters=settings,
+            seed=seed,
+            testcase="passes_words_on",
+            python_path=[BENCHES],
+        )
+        for seed in (1, 2)
+    ]
+    reports = [simulation.wait().report for simulation in simulations]
+    assert [report["seed"] for report in reports] == [1, 2]
+    assert reports[0]["folder"] != reports[1]["folder"]
+    assert not any(Path(report["folder"]).exists() for report in reports)
+
+
+def test_a_running_simulation_can_be_stopped(simulator):
+    model = build_model(FaultyStage, simulator)
+    with pytest.raises(KeyboardInterrupt):
+        run_model(
+            model,
+            "stage_bench",
+            testcase="never_ends",
+            python_path=[BENCHES],
+            on_progress=interrupt,
+        )
+
+
+def interrupt(progress):
+    raise KeyboardInterrupt
+
+
+def test_missing_icarus_is_one_clear_line(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(InputError, match="iverilog is not installed: apt-get install iverilog"):
+        run("icarus")
+
+
+def test_missing_compiler_is_one_clear_line(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(InputError, match=r"apt-get install perl make g\+\+$"):
+        run("verilator")
+
+
+def test_unknown_simulator_is_one_clear_line():
+    with pytest.raises(InputError, match="simulator modelsim: unknown; use one of verilator"):
+        run("modelsim")

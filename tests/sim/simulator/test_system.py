@@ -1,0 +1,106 @@
+# amaranth: UnusedElaboratable=no
+"""The simulated system around the accelerator: what it reports, and that its checks can fail."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import eightfold.sim.simulator.system
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import COUNTERS, Engine, ErrorCode
+from eightfold.rtl.verilog import generate
+from eightfold.sim.simulator.memory_image import SIZE
+from eightfold.sim.simulator.runner import BenchFailed, Verilog
+from eightfold.sim.simulator.system import CHANNELS, END, FOLDER, Run, run_system
+from tests.support.hardware.inverting_accelerator import INDEX, Fault, InvertingAccelerator
+
+CONFIG = AcceleratorConfig(lanes=4, width=4, port=8, scratchpad=4096, weight_buffer=512)
+PORT = CONFIG.port
+
+
+@cache
+def accelerator():
+    return generate(InvertingAccelerator(CONFIG), "eightfold_accelerator")
+
+
+@pytest.fixture
+def invert(simulator, monkeypatch, tmp_path):
+    """Run the accelerator that inverts a beat."""
+    source = tmp_path / "accelerator.v"
+    source.write_text(accelerator())
+    names = ("eightfold_system", "axi_memory", "trace_monitor")
+    sources = (*(FOLDER / f"{name}.v" for name in names), source)
+    design = Verilog("eightfold_system", sources, (("PORT", PORT), ("BYTES", SIZE)))
+    monkeypatch.setattr(eightfold.sim.simulator.system, "system_design", lambda config: design)
+    settings = {"words": np.zeros(0), "model": b"model", "arena_bytes": 99, "limit": 500}
+
+    def run(runs=None, **options):
+        return run_system(CONFIG, simulator, **settings, runs=runs or [Run()], **options)
+
+    return run
+
+
+@pytest.mark.parametrize(("seed", "stall"), [(0, 0.0), (1, 0.5), (2, {"w": 0.9, "r": 0.5})])
+def test_returns_what_each_run_left(invert, seed, stall):
+    values = np.random.default_rng(seed).integers(0, 256, (3, PORT), dtype=np.uint8)
+    runs = [Run(inputs={0: value, 60: b"input"}) for value in values]
+    result = invert(runs=runs, seed=seed, stall=stall)
+    for run, value in zip(result.runs, values, strict=True):
+        assert (run.done, run.error, len(run.arena)) == (True, ErrorCode.NONE, 99)
+        np.testing.assert_array_equal(run.tensor(PORT, (PORT,), np.uint8), ~value)
+        assert run.tensor(60, (5,), np.uint8).tobytes() == b"input"
+        names = ["CYCLES", "READ_BEATS", "WRITE_BEATS"]
+        assert [run.counters[name] for name in names[1:]] == [1, 1]
+        assert run.events[:, :2].tolist() == [[Engine.MOVER.value, INDEX], [END, 0]]
+        columns = [2 + [name for name, _ in COUNTERS].index(name) for name in names]
+        assert run.events[:, columns].tolist() == [[run.cycles - 1, 1, 1], [run.cycles, 1, 1]]
+        if not stall:
+            assert run.cycles == 45
+
+
+def test_runs_may_have_models_of_their_own(invert):
+    """Memory that is not what a run should find is found changed behind it."""
+    runs = [Run(), Run(model=b"another, and longer"), Run(model=b""), Run()]
+    assert all(run.done for run in invert(runs=runs).runs)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        ({"read_error": ("arena", 0, 1)}, ErrorCode.AXI_READ),
+        ({"write_error": ("arena", PORT, 2 * PORT)}, ErrorCode.AXI_WRITE),
+    ],
+)
+def test_answers_errors_and_goes_on_after_a_soft_reset(invert, error, code):
+    first, second = invert(runs=[Run(**error), Run()]).runs
+    assert (first.done, first.error, first.engine, first.index) == (False, code, 0, INDEX)
+    assert second.done
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (Fault.HANGS, "no interrupt in 500 cycles: .*'busy': 1"),
+        (Fault.WRITES_BEFORE, "run 0: 8 bytes changed outside of the arena, the first at"),
+        (Fault.MOVES_ADDRESS, "violations of AXI"),
+        (Fault.MISCOUNTS, "traced .*'READ_BEATS': 1, .* counted .*'READ_BEATS': 0"),
+        (Fault.KEEPS_INTERRUPT, "interrupt pending after its clear"),
+        (Fault.KEEPS_ERROR, "after a soft reset: {'code': 4"),
+    ],
+)
+def test_reports_a_fault(invert, fault, message):
+    error = ("arena", 0, 1) if fault is Fault.KEEPS_ERROR else None
+    run = Run(registers={"COMMAND_LENGTH": fault.value}, read_error=error)
+    with pytest.raises(BenchFailed, match=message):
+        invert([run] * 5, stall={"aw": 0.9})  # so that one of five addresses has to wait
+
+
+def test_counts_writes_outside_of_a_smaller_arena(invert):
+    with pytest.raises(BenchFailed, match="1 beats written outside of the arena"):
+        invert([Run(registers={"ARENA_SIZE": 2 * PORT - 1})])
+
+
+def test_rejects_an_unknown_channel(invert):
+    with pytest.raises(ValueError, match=f"no channel x; use {', '.join(CHANNELS)}"):
+        invert(stall={"x": 0.5})

@@ -1,0 +1,58 @@
+"""Every size of the configuration is swept: the digits run on each, equal to golden."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from eightfold.compiler import compile_network
+from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.execute import run_graph
+from eightfold.model import load_model
+from eightfold.session import random_inputs
+from eightfold.simulate import simulate_network
+from tests.eightfold.test_session import DIGITS
+
+NANO = PRESETS["nano"]
+SWEPT = {
+    "one-lane": NANO.replace(lanes=1, width=2, vector_lanes=1, psum_depth=16, line_depth=128),
+    "uneven": NANO.replace(
+        lanes=6, width=5, scratchpad=1 << 13, weight_buffer=512, output_depth=32, tables=4
+    ),
+    "wide-port": NANO.replace(
+        port=32, vector_lanes=8, weight_buffer=2048, parameter_banks=2, command_queue=128
+    ),
+    "wide-dot": NANO.replace(
+        lanes=3, width=17, port=8, psum_depth=64, parameter_banks=8, multiplier="rows"
+    ),
+    "many-lanes": NANO.replace(
+        lanes=20, width=4, port=16, vector_lanes=32, scratchpad=1 << 14, line_depth=16
+    ),
+    "deep": NANO.replace(
+        psum_depth=2048,
+        scratchpad=1 << 17,
+        line_depth=1024,
+        tables=8,
+        command_queue=256,
+        output_depth=128,
+        parameter_banks=64,
+    ),
+}
+"""Configurations that between them take every field to at least three values."""
+
+
+def test_every_field_is_swept() -> None:
+    for field in fields(AcceleratorConfig):
+        values = {getattr(config, field.name) for config in (*SWEPT.values(), NANO)}
+        assert len(values) >= (2 if field.name == "multiplier" else 3), field.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SWEPT)
+def test_the_digits_equal_golden_in_every_configuration(name: str) -> None:
+    graph = load_model(DIGITS)
+    inputs = random_inputs(graph, seed=len(name))
+    network = compile_network(graph, SWEPT[name], keep=True)
+    (run,) = simulate_network(graph, network, [inputs], simulator="verilator", stall=0.1)
+    for tensor, expected in run_graph(graph, inputs).items():
+        np.testing.assert_array_equal(run.tensors[tensor], expected, err_msg=f"tensor {tensor}")

@@ -1,0 +1,18 @@
+"""The MLPerf Tiny networks, which are not part of the project."""
+
+from pathlib import Path
+
+import pytest
+
+from eightfold.documents import cycle_tables
+from tests.support.models.beside import MODELS
+
+NETWORKS = [network.stem for network in cycle_tables.NETWORKS]
+
+
+def mlperf_tiny(name: str) -> Path:
+    """Return the path of a network's model; skip the test where it is not there."""
+    model = MODELS / f"{name}.tflite"
+    if not model.exists():
+        pytest.skip(f"no {model}: set EIGHTFOLD_MODELS_FOLDER")
+    return model

@@ -1,0 +1,93 @@
+"""Random int8 networks of several operators, and random inputs for them.
+
+Branches, residual sums, tensors that several operators read, several inputs and outputs of the
+graph, constants as operands. Scales, zero points and codes are drawn as for the models of one
+operator in `tests.support.models.operators`. Every network is one that the reference accepts.
+
+``python -m tests.support.networks.random DIRECTORY COUNT`` writes the first of them to files.
+"""
+
+import sys
+from collections.abc import Collection
+from pathlib import Path
+
+import numpy as np
+
+from eightfold.execute import SUPPORTED
+from tests.support.models.tensors import Case, Random, choose, random_shape
+from tests.support.networks import movement as network_movement
+from tests.support.networks import operators as network_operators
+from tests.support.networks.growing import GrowingNetwork, UnsuitableError
+
+EXTENSIONS = network_operators.EXTENSIONS | network_movement.EXTENSIONS
+"""How a network grows by each operator; to draw another operator, add its entry there."""
+
+DRAWN = frozenset(EXTENSIONS) & SUPPORTED
+"""Operators that networks are made of: those with an entry that golden computes."""
+
+
+def random_network(
+    rng: Random,
+    *,
+    operators: Collection[str] = DRAWN,
+    max_elements: int = 4096,
+    max_macs: int = 200_000,
+    lengths: tuple[int, int] = (5, 25),
+) -> Case:
+    """Return a model of several operators, and an int8 array for each of its inputs by index.
+
+    Parameters
+    ----------
+    rng
+        Source of every choice; the same state gives the same network.
+    operators
+        Names that may occur. Networks may stay shorter if few of them fit what there is.
+    max_elements
+        Most elements of any activation.
+    max_macs
+        Most multiply-accumulates of the network, padding taps included.
+    lengths
+        Fewest and most operators aimed at; a QUANTIZE that makes operands alike may add to it.
+
+    Raises
+    ------
+    KeyError
+        If an operator has no entry in `EXTENSIONS`.
+    """
+    extensions = {name: EXTENSIONS[name] for name in sorted(operators)}
+    network = GrowingNetwork(rng, frozenset(operators), max_elements, max_macs)
+    for _ in range(choose(rng, 1, 1, 2, 3)):
+        network.graph_input(_input_shape(rng, max_elements))
+    target = int(rng.integers(*lengths, endpoint=True))
+    for _ in range(20 * target):  # most attempts succeed; a few operators find nothing to work on
+        if network.length >= target:
+            break
+        try:
+            extensions[str(rng.choice(list(extensions)))](network)
+        except UnsuitableError:
+            continue
+    return network.finish_network()
+
+
+def network_rng(seed: int) -> Random:
+    """Return the generator of network ``seed``."""
+    return np.random.default_rng([0x8F01D, seed])
+
+
+def _input_shape(rng: Random, max_elements: int) -> list[int]:
+    if rng.integers(4) == 0:
+        shape = random_shape(rng, (1, 2, 3), 12)
+    else:
+        sizes = rng.integers(1, 12, 2, endpoint=True).tolist()
+        shape = [choose(rng, 1, 1, 2), *sizes, choose(rng, 1, 2, 3, 4, 8, 17)]
+    while np.prod(shape) > max_elements:
+        largest = int(np.argmax(shape))
+        shape[largest] //= 2
+    return shape
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for seed in range(int(sys.argv[2])):
+        (folder / f"network_{seed}.tflite").write_bytes(random_network(network_rng(seed))[0])
