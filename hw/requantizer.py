@@ -1,4 +1,7 @@
-"""The requantizer as a stream component."""
+"""The requantizer between streams: a product of its own, for designs that bring accumulators.
+
+The accelerator's lanes have the same `RequantizePipeline`, without streams.
+"""
 
 from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, stream, wiring

@@ -18,10 +18,8 @@ def _unit(module: str, name: str) -> Callable[[AcceleratorConfig], wiring.Compon
 
 UNITS: dict[str, Callable[[AcceleratorConfig], wiring.Component]] = {
     "requantizer": _unit("requantizer", "Requantizer"),
-    "table": _unit("table", "Table"),
     "lane": _unit("array.lane", "Lane"),
     "mac_array": _unit("array.mac_array", "MacArray"),
-    "datapath": _unit("datapath", "Datapath"),
     "scratchpad": _unit("memory.scratchpad", "Scratchpad"),
     "mover": _unit("mover.engine", "Mover"),
     "vector_engine": _unit("vector.engine", "VectorEngine"),

@@ -50,7 +50,3 @@ def activation_layout(config: AcceleratorConfig) -> data.StructLayout:
 def result_layout(config: AcceleratorConfig) -> data.ArrayLayout:
     """Return the word of the result stream: one int8 per lane."""
     return data.ArrayLayout(signed(8), config.lanes)
-
-
-TABLE_LOAD_LAYOUT = data.StructLayout({"index": unsigned(8), "value": signed(32)})
-"""One entry of a table: ``index`` is the looked-up byte read as unsigned (``q & 255``)."""

@@ -28,9 +28,9 @@ DEFAULT_JOBS = (
     Job("requantizer", "base", PRESETS["base"]),
     Job("lane", "base", PRESETS["base"]),
     Job("lane", "base-dsp", PRESETS["base"].replace(multiplier="infer")),
-    Job("datapath", "small", PRESETS["small"]),
+    Job("mac_array", "small", PRESETS["small"]),
 )
-"""The requantizer, one 16-wide lane with carry chains and with DSP blocks, a small datapath."""
+"""The requantizer, one 16-wide lane with carry chains and with DSP blocks, a small MAC array."""
 
 
 def main_jobs(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from amaranth.hdl import signed, unsigned
 from amaranth.lib import data
 
 from eightfold.config import PRESETS, AcceleratorConfig
@@ -9,6 +10,8 @@ from eightfold.golden.rounding import ROUNDINGS
 from eightfold.isa import definition as isa
 from eightfold.isa import streams
 from eightfold.isa.packing import pack
+
+ENTRY_LAYOUT = data.StructLayout({"index": unsigned(8), "value": signed(32)})
 
 
 def test_rounding_codes_are_those_of_golden() -> None:
@@ -61,7 +64,7 @@ def test_nested_fields_and_negative_numbers_read_back() -> None:
 )
 def test_what_does_not_fit_is_refused(change: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        pack(streams.TABLE_LOAD_LAYOUT, {"index": 0, "value": 0, **change})
+        pack(ENTRY_LAYOUT, {"index": 0, "value": 0, **change})
 
 
 def test_a_vector_of_the_wrong_length_is_refused() -> None:

@@ -135,5 +135,5 @@ def test_every_lint_waiver_is_needed(tmp_path):
 
 
 def test_unknown_unit_is_one_clear_line():
-    with pytest.raises(InputError, match="unit gpu: no such unit; use one of requantizer, table"):
+    with pytest.raises(InputError, match="unit gpu: no such unit; use one of requantizer, lane"):
         unit_verilog("gpu", PRESETS["nano"])

@@ -239,8 +239,8 @@ def test_jobs_follow_the_command_line(tmp_path: Path) -> None:
         ("lane", "base"),
         ("lane", "base-dsp"),
     ]
-    [job] = jobs.select_jobs(["table"], mine)
-    assert (job.unit, job.config_name, job.config.lanes) == ("table", "mine", 2)
+    [job] = jobs.select_jobs(["mover"], mine)
+    assert (job.unit, job.config_name, job.config.lanes) == ("mover", "mine", 2)
     with pytest.raises(InputError, match="no such preset"):
         jobs.select_jobs(["lane"], "tiny")
 
