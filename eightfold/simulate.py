@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from eightfold import isa
 from eightfold.compiler import Compiled, CompiledNetwork, Segment
 from eightfold.errors import HardwareError
 from eightfold.execute import run_operator
-from eightfold.isa import definition as isa
 from eightfold.model import Graph
 from eightfold.sim.simulator.runner import Progress
 from eightfold.sim.simulator.system import END, Run, RunResult, run_system

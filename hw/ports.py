@@ -5,6 +5,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, Signature
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.layouts import hdl
 from eightfold.isa import ADDRESS_BITS, COUNTERS, Command, Engine, ErrorCode
 
 BURST = 16
@@ -96,8 +97,8 @@ def memory_write(config: AcceleratorConfig) -> Signature:
 def command_layout(*commands: Command) -> data.Layout:
     """Return a command, or one of several by their names; the header's opcode says which."""
     if len(commands) == 1:
-        return commands[0].layout
-    return data.UnionLayout({c.opcode.name.lower(): c.layout for c in commands})
+        return hdl(commands[0].layout)
+    return data.UnionLayout({c.opcode.name.lower(): hdl(c.layout) for c in commands})
 
 
 def engine_port(*commands: Command) -> Signature:
@@ -114,7 +115,7 @@ def engine_port(*commands: Command) -> Signature:
             "command": In(stream.Signature(command_layout(*commands))),
             "done": Out(1),
             "fault": Out(1),
-            "code": Out(ErrorCode),
+            "code": Out(hdl(ErrorCode)),
         }
     )
 

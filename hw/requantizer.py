@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.credit import CreditQueue
+from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline, register
-from eightfold.isa import REQUANTIZE_LAYOUT
 
 REQUANTIZER_INPUT = data.StructLayout({"acc": signed(32), "parameters": REQUANTIZE_LAYOUT})
 """The word of the requantizer's input stream: an accumulator and its own parameters."""

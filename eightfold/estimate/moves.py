@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
+from eightfold import isa
 from eightfold.compiler.emit.emitter import Issued
 from eightfold.config import AcceleratorConfig
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
 from eightfold.estimate.memory import Memory
 from eightfold.isa import Space
-from eightfold.isa import definition as isa
 
 MEMORY = (Space.MODEL.value, Space.ARENA.value)
 

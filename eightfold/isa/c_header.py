@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator
 
-from amaranth.lib import enum
-
-from eightfold.isa import definition as isa
+from eightfold import isa
 from eightfold.isa.decode import Place, command_places, places
+from eightfold.isa.shapes import Enumeration
 
 PREFIX = "EIGHTFOLD"
 """Of every macro."""
 
-ENUMS: dict[str, type[enum.Enum]] = {
+ENUMS: dict[str, type[Enumeration]] = {
     "OPCODE": isa.Opcode,
     "ENGINE": isa.Engine,
     "SPACE": isa.Space,

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-from amaranth.hdl import Shape, ShapeLike
-from amaranth.lib import data
 from numpy.typing import NDArray
 
+from eightfold import isa
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import definition as isa
 from eightfold.isa.packing import leaves
+from eightfold.isa.shapes import FieldShape, Layout, number
 
 
 @dataclass(frozen=True)
@@ -20,21 +19,21 @@ class Place:
 
     name: str
     offset: int
-    shape: ShapeLike
+    shape: FieldShape
     text: str
 
     @cached_property
     def width(self) -> int:
         """Bits of the field."""
-        return Shape.cast(self.shape).width
+        return number(self.shape).width
 
     @cached_property
     def signed(self) -> bool:
         """Whether the field is a two's complement number."""
-        return Shape.cast(self.shape).signed
+        return number(self.shape).signed
 
 
-def places(layout: data.Layout, entries: tuple[isa.Entry, ...]) -> tuple[Place, ...]:
+def places(layout: Layout, entries: tuple[isa.Entry, ...]) -> tuple[Place, ...]:
     """Return the scalar fields of ``entries`` in ``layout``, structures taken apart.
 
     A part of a structure is called ``structure.part``, as `isa.Command.encode` takes it.

@@ -5,10 +5,9 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from amaranth.lib import enum
-
-from eightfold.isa import definition as isa
+from eightfold import isa
 from eightfold.isa.decode import Place, command_places, places
+from eightfold.isa.shapes import Enumeration
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "isa.md"
 """Where the document is."""
@@ -17,7 +16,7 @@ _INTRODUCTION = f"""\
 # Instruction set
 
 Version {isa.VERSION}. Written by `python -m eightfold.isa.document` (after `make setup` and
-`. .venv/bin/activate`) from `eightfold/isa/definition.py`; a test compares the two.
+`. .venv/bin/activate`) from `eightfold/isa/`; a test compares the two.
 `eightfold compile` makes streams and lists them, `sim/machine/machine.py` runs them in numpy.
 
 ## Streams
@@ -121,7 +120,7 @@ def isa_document() -> str:
     return "\n".join(parts)
 
 
-ENUMS: tuple[type[enum.Enum], ...] = (
+ENUMS: tuple[type[Enumeration], ...] = (
     isa.Space,
     isa.Combine,
     isa.Operand,
@@ -134,16 +133,8 @@ ENUMS: tuple[type[enum.Enum], ...] = (
 
 
 def comments(source: str) -> dict[str, str]:
-    """Return what Python source says behind ``name = 1,  # text`` or ``"name": shape,  # text``."""
-    found = re.findall(r'^\s*"?(\w+)"?(?: =|:) [^#\n]*?  # (.+)$', source, re.MULTILINE)
-    return dict(found)
-
-
-def requantize_texts() -> dict[str, str]:
-    """Return what the fields of a parameter record mean."""
-    _, _, source = inspect.getsource(isa).partition("REQUANTIZE_LAYOUT = ")
-    text = comments(source.partition("\n)\n")[0])
-    return {name: text.get(name, "") for name, _ in isa.REQUANTIZE_LAYOUT}
+    """Return what Python source says behind ``name = 1  # text``."""
+    return dict(re.findall(r"^\s*(\w+) = [^#\n]*?  # (.+)$", source, re.MULTILINE))
 
 
 def _command(opcode: isa.Opcode) -> Iterator[str]:
@@ -156,7 +147,7 @@ def _command(opcode: isa.Opcode) -> Iterator[str]:
 
 
 def _fields_table(fields: Iterable[Place]) -> str:
-    parts = requantize_texts()
+    parts = {entry.name: entry.text for entry in isa.REQUANTIZE}
     rows = [
         (
             str(place.offset // 32),
@@ -171,18 +162,16 @@ def _fields_table(fields: Iterable[Place]) -> str:
 
 
 def _record_rows() -> Iterator[tuple[str, ...]]:
-    text = requantize_texts()
-    for name, part in isa.REQUANTIZE_LAYOUT:
-        place = Place(name, part.offset, part.shape, text[name])
-        yield _bits(place.offset, place.width), f"`{name}`", _shape(place), place.text
+    for place in places(isa.REQUANTIZE_LAYOUT, isa.REQUANTIZE):
+        yield _bits(place.offset, place.width), f"`{place.name}`", _shape(place), place.text
 
 
-def _enum(members: type[enum.Enum]) -> Iterator[str]:
+def _enum(members: type[Enumeration]) -> Iterator[str]:
     yield f"### {members.__name__}\n\n{inspect.getdoc(members)}\n"
     yield _table(("value", "name", "meaning"), _values(members))
 
 
-def _values(members: type[enum.Enum]) -> Iterator[tuple[str, ...]]:
+def _values(members: type[Enumeration]) -> Iterator[tuple[str, ...]]:
     text = comments(inspect.getsource(members))
     for member in members:
         yield str(member.value), member.name, text.get(member.name, "")
@@ -212,7 +201,7 @@ def _counter_rows() -> Iterator[tuple[str, ...]]:
 
 
 def _shape(place: Place) -> str:
-    if isinstance(place.shape, type) and issubclass(place.shape, enum.Enum):
+    if isinstance(place.shape, type):
         return place.shape.__name__
     return f"{'s' if place.signed else 'u'}{place.width}"
 

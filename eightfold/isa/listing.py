@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
-from amaranth.lib import enum
 from numpy.typing import NDArray
 
-from eightfold.isa import definition as isa
+from eightfold import isa
 from eightfold.isa.decode import Decoded, command_places, decode
+from eightfold.isa.shapes import FieldShape
 from eightfold.isa.vector_fields import has_b, is_on_rows, reads_b
 
 _HEXADECIMAL = ("configuration", "memories")
@@ -107,9 +107,9 @@ def line(command: Decoded) -> str:
     return " ".join(parts).rstrip()
 
 
-def _value(shape: object, name: str, command: Decoded) -> str:
+def _value(shape: FieldShape, name: str, command: Decoded) -> str:
     value = command.fields[name]
-    if isinstance(shape, type) and issubclass(shape, enum.Enum):
+    if isinstance(shape, type):
         known = {member.value: member.name for member in shape}
         return known.get(value, str(value))
     return f"{value:#010x}" if name in _HEXADECIMAL else str(value)
@@ -125,7 +125,7 @@ def _hidden(command: Decoded) -> set[str]:
             hidden |= set(names)
     for place in command_places(command.opcode)[len(isa.HEADER) :]:
         usual = _DEFAULTS.get(place.name, 0)
-        is_enum = isinstance(place.shape, type) and issubclass(place.shape, enum.Enum)
+        is_enum = isinstance(place.shape, type)
         if fields[place.name] == usual and place.name not in loops and not is_enum:
             hidden.add(place.name)
     return hidden

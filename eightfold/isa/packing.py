@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-from amaranth.hdl import Shape, ShapeLike, signed
-from amaranth.lib import data
 from numpy.typing import ArrayLike
 
+from eightfold.isa.shapes import Array, FieldShape, Layout, Shape, number
 
-def pack(layout: data.Layout, fields: Mapping[str, ArrayLike]) -> list[int]:
+
+def pack(layout: Layout, fields: Mapping[str, ArrayLike]) -> list[int]:
     """Return the words that hold ``fields``, one per row.
 
     Parameters
@@ -34,23 +34,26 @@ def pack(layout: data.Layout, fields: Mapping[str, ArrayLike]) -> list[int]:
     return words.tolist()
 
 
-def leaves(layout: data.Layout) -> Iterator[tuple[str, tuple[int, ShapeLike]]]:
-    """Yield (dotted name, (offset, shape)) of every field that is not itself a struct."""
+def leaves(layout: Layout) -> Iterator[tuple[str, tuple[int, FieldShape]]]:
+    """Yield (dotted name, (offset, shape)) of every field that is not itself a layout."""
     for name, field in layout:
-        if isinstance(field.shape, data.StructLayout | data.FlexibleLayout):
+        if isinstance(field.shape, Layout):
             for part, (offset, shape) in leaves(field.shape):
                 yield f"{name}.{part}", (field.offset + offset, shape)
         else:
-            yield str(name), (field.offset, field.shape)
+            yield name, (field.offset, field.shape)
 
 
 Scalar = tuple[int, int, int]
 """Offset of a scalar field, its least and its greatest value."""
 
 
-def scalars(layout: data.Layout) -> dict[str, Scalar]:
+def scalars(layout: Layout) -> dict[str, Scalar]:
     """Return the fields of a layout of scalars, by the names that `pack` takes."""
-    return {name: (offset, *_range(Shape.cast(shape))) for name, (offset, shape) in leaves(layout)}
+    return {
+        name: (offset, number(shape).low, number(shape).high)
+        for name, (offset, shape) in leaves(layout)
+    }
 
 
 def pack_scalars(places: Mapping[str, Scalar], values: Mapping[str, int]) -> int:
@@ -72,29 +75,23 @@ def pack_scalars(places: Mapping[str, Scalar], values: Mapping[str, int]) -> int
     return word
 
 
-def _encode(name: str, values: np.ndarray, shape: ShapeLike, count: int) -> np.ndarray:
+def _encode(name: str, values: np.ndarray, shape: FieldShape, count: int) -> np.ndarray:
     """Return ``values`` as ``count`` unsigned integers of the field's width."""
-    if isinstance(shape, data.ArrayLayout):
+    if isinstance(shape, Array):
         if values.shape != (count, shape.length):
             raise ValueError(f"{name}: shape {values.shape} is not {(count, shape.length)}")
-        _check(name, values, signed(8))
+        _check(name, values, shape.element)
         rows = np.ascontiguousarray(values, dtype=np.int8)
         return np.array([int.from_bytes(row.tobytes(), "little") for row in rows], dtype=object)
-    bits = Shape.cast(shape)
+    bits = number(shape)
     _check(name, values, bits)
     integers = np.broadcast_to(values, (count,)).astype(object)
     return integers & ((1 << bits.width) - 1)
 
 
-def _range(bits: Shape) -> tuple[int, int]:
-    """Return the least and the greatest integer of a shape."""
-    low = -(1 << (bits.width - 1)) if bits.signed else 0
-    return low, low + (1 << bits.width) - 1
-
-
 def _check(name: str, values: np.ndarray, bits: Shape) -> None:
-    low, high = _range(bits)
-    if values.size and not (low <= int(values.min()) and int(values.max()) <= high):
+    if values.size and not (bits.low <= int(values.min()) and int(values.max()) <= bits.high):
         raise ValueError(
-            f"{name} must be in {low}..{high}, not {int(values.min())}..{int(values.max())}"
+            f"{name} must be in {bits.low}..{bits.high}, "
+            f"not {int(values.min())}..{int(values.max())}"
         )

@@ -16,7 +16,7 @@ from eightfold.hw.array.issue_words import (
     sum_layout,
 )
 from eightfold.hw.array.partial_sums import PartialSums
-from eightfold.isa.streams import activation_layout
+from eightfold.hw.blocks.layouts import activation_layout
 
 
 class Issue(wiring.Component):

@@ -4,6 +4,7 @@ from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from eightfold import isa
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.dot_product import DotProduct
 from eightfold.hw.array.issue_words import step_layout
@@ -11,8 +12,8 @@ from eightfold.hw.array.lane_control import lane_control_layout
 from eightfold.hw.array.parameters import ParameterMemory
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.array.weights import WeightBuffer, taps_layout
+from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
-from eightfold.isa import REQUANTIZE_LAYOUT
 
 
 class Lane(wiring.Component):
@@ -100,7 +101,7 @@ class Lane(wiring.Component):
             requantize.acc.eq(sums.acc),
             self.result.eq(requantize.result),
         ]
-        for name, _ in REQUANTIZE_LAYOUT:
+        for name, _ in isa.REQUANTIZE_LAYOUT:
             m.d.comb += getattr(requantize, name).eq(parameters.parameters[name])
         return m
 

@@ -14,7 +14,12 @@ from eightfold.hw.array.parameters import ParameterLoader, parameter_write_layou
 from eightfold.hw.array.weights import WeightLoader, weight_write_layout
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.delay import delay
-from eightfold.isa.streams import activation_layout, parameter_layout, result_layout, weight_layout
+from eightfold.hw.blocks.layouts import (
+    activation_layout,
+    parameter_layout,
+    result_layout,
+    weight_layout,
+)
 
 GROUP = 4
 """Lanes that share one register of every broadcast."""

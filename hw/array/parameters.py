@@ -5,16 +5,16 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from eightfold import isa
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.issue_words import SUPPLY_LAYOUT
-from eightfold.isa import REQUANTIZE_LAYOUT
-from eightfold.isa.streams import parameter_layout
+from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT, parameter_layout
 
 
 def bank_layout(config: AcceleratorConfig) -> data.StructLayout:
     """Return a bank number for each field of `REQUANTIZE_LAYOUT`."""
     banks = range(config.parameter_banks)
-    return data.StructLayout({name: banks for name, _ in REQUANTIZE_LAYOUT})
+    return data.StructLayout({name: banks for name, _ in isa.REQUANTIZE_LAYOUT})
 
 
 def parameter_write_layout(config: AcceleratorConfig) -> data.StructLayout:
@@ -70,7 +70,7 @@ class ParameterMemory(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        for name, field in REQUANTIZE_LAYOUT:
+        for name, field in isa.REQUANTIZE_LAYOUT:
             depth = self.config.parameter_banks
             memory = Memory(shape=unsigned(field.width), depth=depth, init=[])
             m.submodules[name] = memory

@@ -8,7 +8,7 @@ from eightfold.config import AcceleratorConfig
 from eightfold.hw.array import multiplier
 from eightfold.hw.array.issue_words import SUPPLY_LAYOUT
 from eightfold.hw.array.multiplier import WeightEncoder
-from eightfold.isa.streams import weight_layout
+from eightfold.hw.blocks.layouts import weight_layout
 
 
 def taps_layout(config: AcceleratorConfig) -> data.ArrayLayout:

@@ -4,10 +4,10 @@ from typing import ClassVar
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
-from amaranth.lib.enum import EnumView
 from amaranth.lib.wiring import In, Out
 
-from eightfold.isa import REQUANTIZE_LAYOUT, Rounding
+from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
+from eightfold.isa import Rounding
 
 SPLIT = 14
 """Operands of the 32x31 product are split here: the high part of the signed one fills the 18 bits
@@ -78,7 +78,7 @@ class RequantizePipeline(wiring.Component):
     multiplier: Signal
     single: Signal
     right: Signal
-    rounding: EnumView
+    rounding: Signal
     zero_point: Signal
     low: Signal
     high: Signal
@@ -99,7 +99,7 @@ class RequantizePipeline(wiring.Component):
         exact_pair = register(m, "exact_pair", ~single & (self.right == 0))
         edge = register(m, "edge", exact_pair & self.near_edge(product), 6)
         negative = register(m, "negative", negative, 3)
-        mode = self.rounding.as_value()
+        mode = self.rounding
         rounding = register(m, "rounding", self.decode_rounding(mode, negative))
         # Cycle 11: rounding. 12: zero point. 13: comparison. 14: selection.
         increment = register(m, "increment", self.round_up(rounding, word[1], word[0], sticky))

@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.control.command_rules import QUEUES, word_rules
 from eightfold.isa import COMMANDS, END, ErrorCode, Opcode
 
@@ -23,7 +24,9 @@ PLACED_LAYOUT = data.StructLayout(
 )
 """A word of the stream, and where it belongs."""
 
-ERROR_LAYOUT = data.StructLayout({"valid": unsigned(1), "code": ErrorCode, "index": unsigned(16)})
+ERROR_LAYOUT = data.StructLayout(
+    {"valid": unsigned(1), "code": hdl(ErrorCode), "index": unsigned(16)}
+)
 """What is wrong with the stream, and with which of its commands."""
 
 
@@ -197,7 +200,7 @@ class CommandDecoder(wiring.Component):
     ) -> tuple[Value, Signal]:
         """Return whether the word in ``checked`` is illegal, and whether BEGIN is the reason."""
         ruled, begin = self.ruled, self.ruled.command[OPCODES.index(Opcode.BEGIN)]
-        index = data.View(END.layout, ruled.word).index
+        index = data.View(hdl(END.layout), ruled.word).index
         broken = Signal(4, reset_less=True)  # registered apart: each is a wide comparison
         version = Signal(reset_less=True)
         with m.If(self.proceed):

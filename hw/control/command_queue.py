@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.credit import CreditQueue
+from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.control.tokens import MASK
 from eightfold.hw.ports import command_layout
 from eightfold.isa import END, Command
@@ -213,7 +214,7 @@ class CommandQueue(wiring.Component):
 
     def _header(self, assembler: CommandAssembler) -> data.View:
         """Return the first word of the command that was put together, which is as END's."""
-        return data.View(END.layout, Value.cast(assembler.o.payload)[: END.layout.size])
+        return data.View(hdl(END.layout), Value.cast(assembler.o.payload)[: END.layout.size])
 
     def _count(self, m: Module) -> None:
         """Count the commands from the cycle after their last word to their end."""

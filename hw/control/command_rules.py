@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Shape
-
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import COMMANDS, ENGINES, VERSION, Command, Engine, Opcode, configuration_words
 
@@ -27,7 +25,7 @@ def used_bits(command: Command) -> int:
     """Return the bits of a command that fields use, as ones."""
     used = 0
     for name, field in command.layout:
-        width = Shape.cast(field.shape).width
+        width = field.width
         if name in ("wait", "signal"):
             width = len(Engine) if command.opcode in ENGINES else 0
         used |= ((1 << width) - 1) << field.offset

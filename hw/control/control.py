@@ -7,6 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.control.counters import Counters
 from eightfold.hw.control.registers import Registers
 from eightfold.hw.control.run_control import FAULT_LAYOUT, SEQUENCER, FaultCollector, RunControl
@@ -110,8 +111,8 @@ class Control(wiring.Component):
                 "mover": In(engine_port(MOVE, GATHER)),
                 "matrix": In(engine_port(MATRIX)),
                 "vector": In(engine_port(VECTOR)),
-                "weights": Out(stream.Signature(WEIGHTS.layout)),
-                "parameters": Out(stream.Signature(PARAMETERS.layout)),
+                "weights": Out(stream.Signature(hdl(WEIGHTS.layout))),
+                "parameters": Out(stream.Signature(hdl(PARAMETERS.layout))),
                 "weights_fault": In(1),
                 "parameters_fault": In(1),
                 "model": Out(region_layout()),

@@ -5,6 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.memory.axi import OKAY, REGISTER_ADDRESS_BITS, axi4_lite_members
 from eightfold.isa import (
     IDENTIFICATION,
@@ -31,7 +32,7 @@ def register_layout(access: Access, config: AcceleratorConfig) -> data.StructLay
     """Return the registers with this access that are not constant, each by its name."""
     return data.StructLayout(
         {
-            register.name: register.layout
+            register.name: hdl(register.layout)
             for register in REGISTERS
             if register.access is access and register.name not in constants(config)
         }

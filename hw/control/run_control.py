@@ -4,10 +4,11 @@ from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from eightfold.hw.blocks.layouts import hdl
 from eightfold.isa import REGISTERS
 
 STATUS_LAYOUT, ERROR_LAYOUT = (
-    next(register.layout for register in REGISTERS if register.name == name)
+    next(hdl(register.layout) for register in REGISTERS if register.name == name)
     for name in ("STATUS", "ERROR")
 )
 

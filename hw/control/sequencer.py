@@ -7,6 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.control.command_decoder import CommandDecoder
 from eightfold.hw.control.command_fetch import CommandFetch
 from eightfold.hw.control.command_queue import CommandAssembler, CommandQueue
@@ -109,8 +110,8 @@ class Sequencer(wiring.Component):
                 "mover": In(engine_port(MOVE, GATHER)),
                 "matrix": In(engine_port(MATRIX)),
                 "vector": In(engine_port(VECTOR)),
-                "weights": Out(stream.Signature(WEIGHTS.layout)),
-                "parameters": Out(stream.Signature(PARAMETERS.layout)),
+                "weights": Out(stream.Signature(hdl(WEIGHTS.layout))),
+                "parameters": Out(stream.Signature(hdl(PARAMETERS.layout))),
                 "weights_fault": In(1),
                 "parameters_fault": In(1),
                 "faults": Out(data.ArrayLayout(FAULT_LAYOUT, FAULTS)),

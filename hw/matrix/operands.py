@@ -8,11 +8,11 @@ from amaranth.lib.wiring import In, Out, connect
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.credit import CreditQueue
+from eightfold.hw.blocks.layouts import activation_layout
 from eightfold.hw.blocks.skid import Skid
 from eightfold.hw.matrix.walk import control_layout, walk_layout
 from eightfold.hw.ports import local_address, scratchpad_read
 from eightfold.isa import LOCAL_BITS
-from eightfold.isa.streams import activation_layout
 
 
 def tail_layout(config: AcceleratorConfig) -> data.StructLayout:

@@ -5,8 +5,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.layouts import parameter_layout
 from eightfold.hw.blocks.skid import Skid
-from eightfold.isa.streams import parameter_layout
 
 RECORD = 16
 """Bytes of a record, and what its address is a multiple of."""

@@ -9,11 +9,11 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.gearbox import Gearbox
+from eightfold.hw.blocks.layouts import hdl, parameter_layout
 from eightfold.hw.matrix.parameter_records import BIAS, RECORD, RUN_LAYOUT, ParameterRecords
 from eightfold.hw.memory.region_fetch import RegionFetch
 from eightfold.hw.ports import memory_read, region_layout
 from eightfold.isa import PARAMETERS
-from eightfold.isa.streams import parameter_layout
 
 AHEAD = 8
 """Commands that are fetched ahead."""
@@ -62,7 +62,7 @@ class ParameterStream(wiring.Component):
         self.config = config
         super().__init__(
             {
-                "command": In(stream.Signature(PARAMETERS.layout)),
+                "command": In(stream.Signature(hdl(PARAMETERS.layout))),
                 "fault": Out(1),
                 "region": In(region_layout()),
                 "memory": Out(memory_read(config)),
@@ -93,7 +93,7 @@ class ParameterStream(wiring.Component):
 
     def _start(self, m: Module, fetch: RegionFetch, runs: SyncFIFO) -> None:
         """Fetch what a command needs, and note its channels if that is in range."""
-        new, command = self.command.payload, Signal(PARAMETERS.layout, reset_less=True)
+        new, command = self.command.payload, Signal(hdl(PARAMETERS.layout), reset_less=True)
         size, illegal, run = (
             Signal(32, reset_less=True),
             Signal(),

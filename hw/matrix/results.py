@@ -6,11 +6,11 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.credit import CreditQueue
+from eightfold.hw.blocks.layouts import hdl, result_layout
 from eightfold.hw.blocks.skid import Bypass, Stage
 from eightfold.hw.matrix.strides import Strides
 from eightfold.hw.ports import scratchpad_write, scratchpad_write_layout
 from eightfold.isa import LOCAL, MATRIX
-from eightfold.isa.streams import result_layout
 
 FIELDS = (
     *("groups", "last_lanes", "last", "depthwise", "y", "x"),
@@ -20,7 +20,7 @@ FIELDS = (
 """What of a command says where its results go."""
 
 TARGET_LAYOUT = data.StructLayout(
-    {entry.name: entry.shape for entry in MATRIX.fields if entry.name in FIELDS}
+    {name: hdl(field.shape) for name, field in MATRIX.layout if name in FIELDS}
 )
 
 
@@ -169,9 +169,9 @@ class MatrixResults(wiring.Component):
         self, m: Module, command: data.View, start: Value, take: Value, level: Value
     ) -> Signal:
         """Return the address of the current result; ``level``: which loop advances after it."""
-        positions = [Signal(LOCAL, name=f"address{k}", reset_less=True) for k in range(3)]
+        positions = [Signal(hdl(LOCAL), name=f"address{k}", reset_less=True) for k in range(3)]
         strides = [command.target_x, command.target_y, command.target_group]
-        total = Signal(LOCAL)
+        total = Signal(hdl(LOCAL))
         m.d.comb += total.eq(Array(positions)[level] + Array(strides)[level])
         for k, position in enumerate(positions):
             with m.If(start):

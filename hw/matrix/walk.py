@@ -5,11 +5,11 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.blocks.loops import Address, Loops, iteration_layout
 from eightfold.hw.blocks.skid import Skid
 from eightfold.hw.matrix.strides import Firing
-from eightfold.isa import LOCAL, LOCAL_BITS, MATRIX
-from eightfold.isa.streams import activation_layout
+from eightfold.isa import LOCAL, LOCAL_BITS, MATRIX, streams
 
 # What the loops keep: a row's address, a column in bytes, and the row's number.
 PASSES = {
@@ -30,7 +30,11 @@ VECTORS = {
 def control_layout(config: AcceleratorConfig) -> data.StructLayout:
     """Return all of an activation but its bytes."""
     return data.StructLayout(
-        {name: field.shape for name, field in activation_layout(config) if name != "bytes"}
+        {
+            name: hdl(field.shape)
+            for name, field in streams.activation_layout(config)
+            if name != "bytes"
+        }
     )
 
 
@@ -38,11 +42,11 @@ def walk_layout(config: AcceleratorConfig) -> data.StructLayout:
     """Return a vector to be read: where it is, what is inside of the tensor, what to do with it."""
     return data.StructLayout(
         {
-            "row": LOCAL,
-            "column": LOCAL,
-            "number": LOCAL,
+            "row": hdl(LOCAL),
+            "column": hdl(LOCAL),
+            "number": hdl(LOCAL),
             "rows": unsigned(16),  # of the tensor, as the number of a row
-            "columns": LOCAL,  # of the tensor, in bytes
+            "columns": hdl(LOCAL),  # of the tensor, in bytes
             "lead": unsigned(1),  # all of it is fill
             "fill": unsigned(8),
             "control": control_layout(config),
@@ -81,7 +85,7 @@ class MatrixWalk(wiring.Component):
         self.config = config
         super().__init__(
             {
-                "command": In(stream.Signature(MATRIX.layout)),
+                "command": In(stream.Signature(hdl(MATRIX.layout))),
                 "o": Out(stream.Signature(walk_layout(config))),
                 "busy": Out(1),
             }
@@ -89,7 +93,7 @@ class MatrixWalk(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        command = Signal(MATRIX.layout, reset_less=True)
+        command = Signal(hdl(MATRIX.layout), reset_less=True)
         fresh = Signal()
         m.submodules.passes = passes = Loops(4, PASSES)
         m.submodules.vectors = vectors = Loops(2, VECTORS)

@@ -9,11 +9,11 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.gearbox import Gearbox
+from eightfold.hw.blocks.layouts import hdl, weight_layout
 from eightfold.hw.blocks.skid import Skid
 from eightfold.hw.memory.region_fetch import RegionFetch, part_layout
 from eightfold.hw.ports import memory_read, region_layout
 from eightfold.isa import WEIGHTS
-from eightfold.isa.streams import weight_layout
 
 AHEAD = 16
 """Runs of equal buffers, at most two per command, that are fetched ahead."""
@@ -75,7 +75,7 @@ class WeightCommands(wiring.Component):
         self.config = config
         super().__init__(
             {
-                "command": In(stream.Signature(WEIGHTS.layout)),
+                "command": In(stream.Signature(hdl(WEIGHTS.layout))),
                 "parts": Out(stream.Signature(weight_part_layout(config))),
                 "refused": In(1),
                 "runs": Out(stream.Signature(run_layout(config))),
@@ -85,7 +85,7 @@ class WeightCommands(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        command = Signal(WEIGHTS.layout, reset_less=True)
+        command = Signal(hdl(WEIGHTS.layout), reset_less=True)
         words, illegal = Signal(40, reset_less=True), Signal()
         some_full, some_partial, lanes = Signal(), Signal(), command.partial_lanes
         m.d.comb += [
@@ -202,7 +202,7 @@ class WeightStream(wiring.Component):
         self.config = config
         super().__init__(
             {
-                "command": In(stream.Signature(WEIGHTS.layout)),
+                "command": In(stream.Signature(hdl(WEIGHTS.layout))),
                 "fault": Out(1),
                 "region": In(region_layout()),
                 "memory": Out(memory_read(config)),

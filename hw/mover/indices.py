@@ -10,6 +10,7 @@ from amaranth.utils import exact_log2
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.delay import delay
+from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.blocks.loops import Address, Loops
 from eightfold.hw.blocks.requantize_pipeline import register
 from eightfold.hw.memory.scratchpad import Scratchpad
@@ -100,7 +101,7 @@ class Indices(wiring.Component):
         self.config = config
         super().__init__(
             {
-                "command": In(stream.Signature(GATHER.layout)),
+                "command": In(stream.Signature(hdl(GATHER.layout))),
                 "read": Out(scratchpad_read(config)),
                 "offsets": Out(stream.Signature(offset_layout())),
             }

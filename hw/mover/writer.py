@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.layouts import constant, hdl
 from eightfold.hw.mover.runs import TABLE_BYTES
 from eightfold.hw.mover.units import unit_layout
 from eightfold.hw.ports import memory_write, scratchpad_write, vector_layout
@@ -75,7 +76,7 @@ class Writer(wiring.Component):
                 "tables": Out(stream.Signature(table_entry_layout(config))),
                 "done": Out(1),
                 "fault": Out(1),
-                "code": Out(ErrorCode),
+                "code": Out(hdl(ErrorCode)),
             }
         )
 
@@ -178,7 +179,7 @@ class Writer(wiring.Component):
             after.eq(open_ + opened - self.answered),
             self.done.eq(pending & (owed == 0)),
             self.fault.eq(valid & unit.fault & ~pending & ~stopped),
-            self.code.eq(Mux(unit.index, ErrorCode.INDEX, ErrorCode.ADDRESS)),
+            self.code.eq(Mux(unit.index, constant(ErrorCode.INDEX), constant(ErrorCode.ADDRESS))),
         ]
         m.d.sync += [open_.eq(after), crowded.eq(open_ >= _MOST_OPEN)]
         with m.If(written & unit.last):

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.delay import delay, delays
+from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.hw.ports import engine_port, scratchpad_read, scratchpad_write
 from eightfold.hw.vector.beats import VectorBeats
@@ -18,7 +19,6 @@ from eightfold.hw.vector.walk import VectorWalk
 from eightfold.hw.vector.words import operation_layout, table_load_layout, table_write_layout
 from eightfold.hw.vector.writer import VectorWriter
 from eightfold.isa import (
-    REQUANTIZE_LAYOUT,
     ROW_RESULTS,
     VECTOR,
     Combine,

@@ -8,10 +8,11 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline, register
 from eightfold.hw.vector.table import VectorTable
 from eightfold.hw.vector.words import beats, operation_layout, table_write_layout
-from eightfold.isa import REQUANTIZE_LAYOUT, Combine
+from eightfold.isa import Combine
 
 PRODUCT_BITS = 22
 """Bits of operand b that are multiplied."""

@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.vector.fixed_point_product import FixedPointProduct
 from eightfold.hw.vector.row_arithmetic import RowArithmetic
 from eightfold.hw.vector.row_program import (
@@ -76,7 +77,7 @@ class RowFunction(wiring.Component):
         super().__init__(
             {
                 "start": In(1),
-                "function": In(Row),
+                "function": In(hdl(Row)),
                 "x": In(unsigned(32)),
                 "done": Out(1),
                 "multiplier": Out(unsigned(31)),
@@ -94,7 +95,7 @@ class RowFunction(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.arithmetic = arithmetic = RowArithmetic()
-        function, exponent = Signal(Row, reset_less=True), Signal(EXPONENT, reset_less=True)
+        function, exponent = Signal(hdl(Row), reset_less=True), Signal(EXPONENT, reset_less=True)
         value = Signal(32, reset_less=True)
         loads, normalizes, runs = Signal(), Signal(), Signal()
         ready, ends = Signal(), Signal()

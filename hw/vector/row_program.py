@@ -25,6 +25,7 @@ from typing import NamedTuple
 from amaranth.hdl import signed, unsigned
 from amaranth.lib import data, enum
 
+from eightfold.hw.blocks.layouts import hdl
 from eightfold.isa import Row
 
 REGISTERS = ("x", "n", "e", "f", "z", "t", "q", "p", "s", "v", "d", "h", "m")
@@ -102,7 +103,7 @@ INSTRUCTION_LAYOUT = data.StructLayout(
         "subtract": 1,
         "left": range(4),
         "condition": Condition,
-        "end": Row,
+        "end": hdl(Row),
     }
 )
 """An `Instruction` as a word."""

@@ -9,11 +9,12 @@ from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.delay import delay
+from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT, hdl
 from eightfold.hw.blocks.requantize_pipeline import register
 from eightfold.hw.vector.lane import VectorLane
 from eightfold.hw.vector.row_function import RowFunction
 from eightfold.hw.vector.words import Phase, beat_layout, operation_layout
-from eightfold.isa import REQUANTIZE_LAYOUT, Row
+from eightfold.isa import Row
 
 LOWEST = -128
 
@@ -97,7 +98,7 @@ class RowUnit(wiring.Component):
             {
                 "beat": In(beat_layout(config)),
                 "operation": In(operation_layout(config)),
-                "row": In(Row),
+                "row": In(hdl(Row)),
                 "again": In(1),
                 "bytes": In(data.ArrayLayout(signed(8), lanes)),
                 "entries": In(data.ArrayLayout(signed(32), lanes)),

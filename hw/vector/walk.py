@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.credit import CreditQueue
+from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.blocks.loops import Address, Loops
 from eightfold.hw.ports import local_address
 from eightfold.hw.vector.words import Phase, read_layout
@@ -64,7 +65,7 @@ class VectorWalk(wiring.Component):
         self.bits = (config.vector - 1).bit_length()
         super().__init__(
             {
-                "command": In(stream.Signature(VECTOR.layout)),
+                "command": In(stream.Signature(hdl(VECTOR.layout))),
                 "enable": In(1),
                 "reads": Out(stream.Signature(read_layout(config))),
             }

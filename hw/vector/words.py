@@ -4,6 +4,7 @@ from amaranth.hdl import signed, unsigned
 from amaranth.lib import data, enum
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.ports import local_address
 from eightfold.isa import Combine
 
@@ -25,7 +26,7 @@ def operation_layout(config: AcceleratorConfig) -> data.StructLayout:
     """Return what the lanes do, the same for a whole command."""
     return data.StructLayout(
         {
-            "combine": Combine,
+            "combine": hdl(Combine),
             "two": unsigned(1),  # operand b is read
             "repeat_a": unsigned(1),  # operand a is the first byte that is read
             "repeat_b": unsigned(1),

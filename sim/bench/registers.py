@@ -6,7 +6,7 @@ from typing import Any
 
 from cocotb.triggers import First, RisingEdge, Timer
 
-from eightfold.isa import definition as isa
+from eightfold import isa
 from eightfold.sim.bench.axi_lite import RegisterBus
 from eightfold.sim.bench.stream import CLOCK_NS
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.vector.words import table_load_layout
 from eightfold.isa import VECTOR
-from eightfold.isa.packing import pack
 from eightfold.sim.bench.stream import StreamSource
 from eightfold.sim.bench.support import parameters, rng, stall_rng, start_clock_and_reset
+from eightfold.sim.bench.words import pack
 from eightfold.sim.machine.vector import run_vector
 from eightfold.sim.machine.vector_rows import RowState
 from eightfold.sim.stimuli.vector import Fields

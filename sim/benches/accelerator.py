@@ -8,7 +8,7 @@ import cocotb
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.isa import definition as isa
+from eightfold import isa
 from eightfold.sim.bench.axi_lite import AxiLite
 from eightfold.sim.bench.registers import Registers
 from eightfold.sim.bench.support import clock_cycles, parameters, seed, start_clock_and_reset

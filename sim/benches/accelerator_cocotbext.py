@@ -12,7 +12,7 @@ import numpy as np
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam, AxiResp
 from numpy.typing import NDArray
 
-from eightfold.isa import definition as isa
+from eightfold import isa
 from eightfold.sim.bench.registers import Registers
 from eightfold.sim.bench.support import parameters, stall_rng, start_clock_and_reset
 from eightfold.sim.bench.system_job import SystemJob

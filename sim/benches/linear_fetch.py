@@ -11,11 +11,11 @@ from cocotb.utils import get_sim_time
 
 from eightfold.hw.memory.linear_fetch import run_layout
 from eightfold.hw.ports import BURST
-from eightfold.isa.packing import pack
 from eightfold.sim.bench.memory_port import MemoryPort
 from eightfold.sim.bench.scoreboard import StreamScoreboard
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import clock_cycles, parameters, rng, start_clock_and_reset
+from eightfold.sim.bench.words import pack
 
 BEATS = 4096
 """Of memory."""

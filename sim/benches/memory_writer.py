@@ -13,7 +13,6 @@ from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiRamWrite, AxiWriteBus
 
 from eightfold.hw.ports import BURST, burst_layout
-from eightfold.isa.packing import pack
 from eightfold.sim.bench.axi_checker import AxiChecker
 from eightfold.sim.bench.axi_memory import AxiMemory
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSource, watchdog
@@ -25,6 +24,7 @@ from eightfold.sim.bench.support import (
     stall_rng,
     start_clock_and_reset,
 )
+from eightfold.sim.bench.words import pack
 
 BEATS = 512
 """Of memory."""

@@ -13,10 +13,10 @@ from amaranth.lib import data
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 
+from eightfold import isa
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.control.registers import constants, register_layout
 from eightfold.isa import Access
-from eightfold.isa import definition as isa
 from eightfold.sim.bench.axi_lite import AxiLite
 from eightfold.sim.bench.support import clock_cycles, parameters, stall_rng, start_clock_and_reset
 

@@ -13,10 +13,10 @@ import numpy as np
 from cocotb.utils import get_sim_time
 
 from eightfold.hw.requantizer import REQUANTIZER_INPUT, Requantizer
-from eightfold.isa.packing import pack
 from eightfold.sim.bench.scoreboard import StreamScoreboard
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import parameters, report, rng, start_clock_and_reset
+from eightfold.sim.bench.words import pack
 from eightfold.sim.stimuli.requantize import (
     Cases,
     corner_cases,

@@ -7,9 +7,9 @@ from typing import Any
 
 import cocotb
 
+from eightfold import isa
 from eightfold.hw.control.control import READ_CLIENTS
 from eightfold.hw.control.run_control import PARAMETERS, SEQUENCER, WEIGHTS
-from eightfold.isa import definition as isa
 from eightfold.isa.decode import CommandError, read_stream
 from eightfold.sim.bench.support import clock_cycles, report, rng
 from eightfold.sim.benches.sequencer_harness import LIMIT, NAMES, SequencerBench, check_order

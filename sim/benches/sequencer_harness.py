@@ -7,9 +7,9 @@ import cocotb
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold import isa
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.ports import TRACE_LAYOUT
-from eightfold.isa import definition as isa
 from eightfold.sim.bench.axi_lite import AxiLite
 from eightfold.sim.bench.registers import Registers
 from eightfold.sim.bench.support import clock_cycles, parameters, start_clock_and_reset

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from amaranth.lib import data
 from numpy.typing import NDArray
 
+from eightfold import isa
 from eightfold.config import AcceleratorConfig
 from eightfold.golden.requantize import requantize
-from eightfold.isa import definition as isa
 from eightfold.isa import streams
 from eightfold.isa.packing import pack
+from eightfold.isa.shapes import Layout
 
 Fields = Mapping[str, NDArray]
 """The fields of a stream's words, as `eightfold.isa.packing.pack` takes them, one row per word."""
@@ -27,7 +27,7 @@ class Program:
 
     def packed(self, config: AcceleratorConfig) -> dict[str, list[int]]:
         """Return the words of each stream as integers."""
-        layouts: dict[str, tuple[data.StructLayout, Fields]] = {
+        layouts: dict[str, tuple[Layout, Fields]] = {
             "weights": (streams.weight_layout(config), self.weights),
             "parameters": (streams.parameter_layout(), self.parameters),
             "activations": (streams.activation_layout(config), self.activations),

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 import numpy as np
-from amaranth.hdl import Shape
 from numpy.typing import NDArray
 
+from eightfold import isa
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import definition as isa
 from eightfold.isa.decode import CommandError, Decoded
+from eightfold.isa.shapes import number
 
 RECORD_BYTES = 16
 """Of a `isa.REQUANTIZE_LAYOUT` in memory."""
@@ -91,7 +91,7 @@ def _unpacked(command: Decoded, records: NDArray[np.uint8]) -> dict[str, NDArray
         elif place.offset + place.width > 64:
             values |= high << np.uint64(64 - place.offset)
         values = (values & np.uint64((1 << place.width) - 1)).astype(np.int64)
-        if Shape.cast(place.shape).signed:
+        if number(place.shape).signed:
             values -= (values >> (place.width - 1)) << place.width
         fields[name] = values
     return fields

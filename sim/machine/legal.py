@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+from eightfold import isa
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import definition as isa
 from eightfold.isa.decode import CommandError, Decoded, command_places
 from eightfold.isa.vector_fields import has_one_result, is_on_rows, resumes, used_tables
 from eightfold.sim.machine.accesses import firing, move_starts

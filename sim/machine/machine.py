@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold import isa
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import definition as isa
 from eightfold.isa.decode import CommandError, Decoded, read_stream
 from eightfold.sim.machine.accesses import TABLE_BYTES, check_addresses
 from eightfold.sim.machine.constants import parameter_banks, weight_buffers

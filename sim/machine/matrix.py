@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold import isa
 from eightfold.config import AcceleratorConfig
 from eightfold.golden.requantize import requantize
-from eightfold.isa import definition as isa
 
 Bank = Mapping[str, NDArray]
 """Requantization parameters of one group: the fields of `isa.REQUANTIZE_LAYOUT` by lane."""

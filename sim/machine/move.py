@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.isa import definition as isa
+from eightfold import isa
 from eightfold.isa.decode import CommandError, Decoded
 from eightfold.sim.machine.accesses import index_starts, move_starts
 

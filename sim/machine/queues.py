@@ -3,8 +3,8 @@
 from collections import deque
 from dataclasses import dataclass, field
 
+from eightfold import isa
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import definition as isa
 from eightfold.isa.decode import Decoded
 from eightfold.isa.listing import line
 

@@ -6,8 +6,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold import isa
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import definition as isa
 from eightfold.isa.decode import Decoded, read_stream
 from eightfold.isa.listing import line
 from eightfold.sim.machine.accesses import Accesses, accesses, overwritten

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold import isa
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import definition as isa
 from eightfold.sim.simulator.memory_image import SIZE
 from eightfold.sim.simulator.runner import Progress, Unit, Verilog, run_bench
 from eightfold.sim.simulator.toolchain import Simulator

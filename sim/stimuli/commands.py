@@ -4,11 +4,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-from amaranth.hdl import Shape
 from numpy.typing import NDArray
 
+from eightfold import isa
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import definition as isa
 from eightfold.isa.decode import command_places
 
 
@@ -96,7 +95,7 @@ def unused_bits(opcode: isa.Opcode) -> list[int]:
     """Return the bits that have to be 0 in every command of that opcode."""
     used = set()
     for place in command_places(opcode):
-        bits = Shape.cast(place.shape).width
+        bits = place.width
         if place.name in ("wait", "signal"):
             bits = len(isa.Engine) if opcode in isa.ENGINES else 0
         used |= set(range(place.offset, place.offset + bits))

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from eightfold import isa
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import REQUANTIZE_LAYOUT, Space
-from eightfold.isa import definition as isa
 from eightfold.isa.packing import pack
 from eightfold.sim.machine.machine import Machine, check_tokens
 from eightfold.sim.simulator.system import Run, run_system

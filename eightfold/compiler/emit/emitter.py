@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from eightfold import isa
 from eightfold.compiler.emit.image import ModelImage
 from eightfold.compiler.emit.loops import Loop, movable
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import Command, Engine, Space
-from eightfold.isa import definition as isa
 from eightfold.isa.packing import pack
 from eightfold.isa.vector_fields import used_tables
 

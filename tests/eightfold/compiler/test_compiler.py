@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from eightfold import isa
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.errors import InputError
-from eightfold.isa import definition as isa
 from eightfold.isa.decode import read_stream
 from eightfold.isa.listing import line
 from eightfold.model import Graph, load_model

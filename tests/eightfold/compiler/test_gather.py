@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from eightfold import isa
 from eightfold.compiler.emit.emitter import Emitter, Interval
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import Space
-from eightfold.isa import definition as isa
 from eightfold.sim.machine.machine import Machine, check_tokens
 from tests.support.hardware.gather_program import (
     DTYPES,

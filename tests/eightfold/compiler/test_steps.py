@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from eightfold import isa
 from eightfold.compiler import Compiled, compile_network
 from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.estimate.estimate import estimate_network
 from eightfold.execute import run_graph, run_operator
-from eightfold.isa import definition as isa
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.macs import count_macs

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from eightfold import isa
 from eightfold.compiler import Compiled, compile_network
 from eightfold.compiler.emit.emitter import Emitter, Interval
 from eightfold.config import PRESETS, AcceleratorConfig
@@ -13,7 +14,6 @@ from eightfold.estimate.estimate import estimate_commands, estimate_network, est
 from eightfold.files import IMPORT_ROOT
 from eightfold.hw.array.mac_array import latency
 from eightfold.isa import Engine, Space
-from eightfold.isa import definition as isa
 from eightfold.model import load_model
 from tests.support.networks.random import network_rng, random_network
 

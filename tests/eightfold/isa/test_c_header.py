@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eightfold.isa import definition as isa
+from eightfold import isa
 from eightfold.isa.c_header import ENUMS, c_header
 from eightfold.isa.decode import command_places
 from eightfold.isa.packing import pack

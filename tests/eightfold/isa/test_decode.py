@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from eightfold import isa
 from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.isa import ErrorCode, Opcode
-from eightfold.isa import definition as isa
 from eightfold.isa.decode import CommandError, command_places, decode, read_stream
 from tests.support.hardware.command_streams import bits, move, stream
 

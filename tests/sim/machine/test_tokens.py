@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
+from eightfold import isa
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import Space
-from eightfold.isa import definition as isa
 from eightfold.isa.decode import decode
 from eightfold.sim.machine.accesses import accesses
 from eightfold.sim.machine.machine import check_tokens

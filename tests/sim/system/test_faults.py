@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eightfold import isa
 from eightfold.hw.control.run_control import PARAMETERS, SEQUENCER, WEIGHTS
 from eightfold.isa import ErrorCode, Space
-from eightfold.isa import definition as isa
 from eightfold.sim.simulator.system import Run, run_system
 from tests.support.hardware.small_program import (
     ARENA_BYTES,

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold import isa
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import definition as isa
 
 Item = tuple[isa.Command, dict[str, int], str, str]
 """Command, fields, initials of the engines whose tokens it takes, and of those it gives one."""

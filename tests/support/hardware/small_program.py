@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold import isa
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import Space
-from eightfold.isa import definition as isa
 from eightfold.isa.packing import pack
 from eightfold.sim.machine.machine import Machine
 from eightfold.sim.stimuli.beats import requantize_fields

@@ -1,20 +1,19 @@
-"""The instruction set: commands and registers, each defined once.
+"""Commands, each defined once: opcode, purpose and fields.
 
 The RTL decodes these layouts, the compiler packs them, ``eightfold compile`` lists them, and
 docs/isa.md and the C header are generated from them. Everything is little-endian. A command is a
 whole number of 32-bit words; a field crosses a word only within a structure, VECTOR's requantizer.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from amaranth.hdl import Shape, ShapeLike, signed, unsigned
-from amaranth.lib import data, enum
 
-from eightfold.config import AcceleratorConfig
-from eightfold.isa.packing import Scalar, pack, pack_scalars, scalars
+from eightfold.isa.entries import Entry, aligned_layout
+from eightfold.isa.enumerations import Combine, Opcode, Operand, Reduce, Rounding, Row, Space
+from eightfold.isa.packing import Scalar, pack_scalars, scalars
+from eightfold.isa.shapes import Layout, signed, struct, unsigned
 
 VERSION = 2
 """Version of the instruction set; BEGIN carries it, the VERSION register shows it."""
@@ -28,150 +27,25 @@ LOCAL_BITS = 24
 MIN_LINE = 3
 """Fewest vectors between two rows of a depthwise window: what the lines' RAM needs."""
 
-
-class Rounding(enum.Enum, shape=unsigned(3)):
-    """How a right shift rounds what it drops; ``value`` is the exact quotient."""
-
-    HALF_AWAY = 0  # nearest, ties away from zero (TFLite's rounding right shift)
-    HALF_UP = 1  # nearest, ties toward +infinity
-    HALF_DOWN = 2  # nearest, ties toward -infinity
-    HALF_EVEN = 3  # nearest, ties to the even integer
-    TOWARD_ZERO = 4  # truncate
-    DOWN = 5  # floor
-    UP = 6  # ceiling
-
-
-REQUANTIZE_LAYOUT = data.StructLayout(
-    {
-        "bias": signed(32),  # added to the accumulator, wrapping
-        "left": unsigned(5),  # left shift of the sum before the product, 0..30, wrapping to int32
-        "multiplier": unsigned(31),  # 0..2^31-1
-        "single": unsigned(1),  # 0: TFLite pair (SRDHM, then right shift); 1: one rounding shift
-        "right": unsigned(6),  # right shift: pair 0..31, single 0..62
-        "rounding": Rounding,  # of the right shift
-        "zero_point": signed(8),  # added after the shift
-        "low": signed(8),  # clamp to [low, high]
-        "high": signed(8),  # clamp to [low, high]
-    }
+REQUANTIZE = (
+    Entry("bias", signed(32), "added to the accumulator, wrapping"),
+    Entry(
+        "left", unsigned(5), "left shift of the sum before the product, 0..30, wrapping to int32"
+    ),
+    Entry("multiplier", unsigned(31), "0..2^31-1"),
+    Entry("single", unsigned(1), "0: TFLite pair (SRDHM, then right shift); 1: one rounding shift"),
+    Entry("right", unsigned(6), "right shift: pair 0..31, single 0..62"),
+    Entry("rounding", Rounding, "of the right shift"),
+    Entry("zero_point", signed(8), "added after the shift"),
+    Entry("low", signed(8), "clamp to [low, high]"),
+    Entry("high", signed(8), "clamp to [low, high]"),
 )
 """Parameters of one output channel; `eightfold.golden.requantize.requantize` is the formula.
 
 In memory a record of 16 bytes, the highest bits 0.
 """
 
-
-class Opcode(enum.Enum, shape=unsigned(8)):
-    """What a command is; 0 is never one."""
-
-    BEGIN = 1
-    END = 2
-    WEIGHTS = 3
-    PARAMETERS = 4
-    MOVE = 5
-    MATRIX = 6
-    VECTOR = 7
-    GATHER = 8
-
-
-class Engine(enum.Enum, shape=unsigned(2)):
-    """Engines that exchange tokens: bit ``1 << value`` of a header's ``wait`` and ``signal``."""
-
-    MOVER = 0
-    MATRIX = 1
-    VECTOR = 2
-
-
-class Space(enum.Enum, shape=unsigned(3)):
-    """What a MOVE or GATHER reads or writes; its addresses are byte offsets into it."""
-
-    MODEL = 0  # the model region of memory, read only
-    ARENA = 1  # the arena region of memory
-    SCRATCHPAD = 2
-    FILL = 3  # source of a MOVE only: the command's fill byte
-    TABLES = 4  # target of a MOVE only: entry e of table t at 4 * (256 * t + e), int32
-
-
-class Combine(enum.Enum, shape=unsigned(4)):
-    """What VECTOR computes from the looked-up operands a and b."""
-
-    A = 0  # a
-    ADD = 1  # a + b
-    SUBTRACT = 2  # a - b
-    MULTIPLY = 3  # a * b, of a the low 16 bits, of b the low 22, each signed
-    MAXIMUM = 4
-    MINIMUM = 5
-    EQUAL = 6  # 1 if a = b, else 0
-    NOT_EQUAL = 7  # 0 if a = b, else 1
-    RECTIFY = 8  # a if a >= 0, else a * b as MULTIPLY
-
-
-class Operand(enum.Enum, shape=unsigned(2)):
-    """What operand b of VECTOR is."""
-
-    BYTES = 0  # a byte for each element of the run
-    REPEAT = 1  # one byte for the whole run
-    WORD = 2  # one little-endian int32 for the whole run, not looked up
-    POSITION = 3  # the number of the window's position, w1 * window0 + w0, not looked up
-
-
-class Reduce(enum.Enum, shape=unsigned(2)):
-    """What VECTOR does with the combined values of one output element's window."""
-
-    NONE = 0  # the last position counts
-    SUM = 1
-    MAXIMUM = 2
-    MINIMUM = 3
-
-
-class Row(enum.Enum, shape=unsigned(3)):
-    """What VECTOR does with whole runs, the rows."""
-
-    NONE = 0  # nothing: elements and windows
-    SUM = 1  # one result per row: the sum
-    MAXIMUM = 2  # one result per row: the largest byte, and where it is first
-    MINIMUM = 3  # one result per row: the smallest byte, and where it is first
-    RECIPROCAL = 4  # scale the row by 1 / sum
-    LOGARITHM = 5  # subtract log(sum) from the row
-    INVERSE_ROOT = 6  # scale the row by 1 / sqrt(sum)
-
-
-ROW_RESULTS = (Row.SUM, Row.MAXIMUM, Row.MINIMUM)
-"""What leaves one result of a row."""
-
-
-class ErrorCode(enum.Enum, shape=unsigned(8)):
-    """What stopped the accelerator; the first error stays until a soft reset."""
-
-    NONE = 0
-    VERSION = 1  # BEGIN is missing, or of another version or configuration
-    ILLEGAL_COMMAND = 2  # unknown opcode, wrong index, unused bits set, or no END
-    ADDRESS = 3  # outside of a region, the scratchpad or the tables; misaligned; spaces: see above
-    AXI_READ = 4  # error response on the read channel
-    AXI_WRITE = 5  # error response on the write channel
-    TIMEOUT = 6  # no engine moved for TIMEOUT cycles
-    INDEX = 7  # an index of a GATHER outside of [0, limit)
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A field of a command or register: name, shape and what it means."""
-
-    name: str
-    shape: ShapeLike
-    text: str
-
-
-def aligned_layout(entries: Sequence[Entry]) -> data.FlexibleLayout:
-    """Return the entries one after the other; none but a structure crosses a 32-bit word."""
-    offset, placed = 0, {}
-    for entry in entries:
-        width = Shape.cast(entry.shape).width
-        if offset % 32 + width > 32:
-            offset = -(-offset // 32) * 32
-        placed[entry.name] = data.Field(entry.shape, offset)
-        offset += width
-    return data.FlexibleLayout(-(-offset // 32) * 32, placed)
-
+REQUANTIZE_LAYOUT = struct({entry.name: entry.shape for entry in REQUANTIZE})
 
 HEADER = (
     Entry("opcode", Opcode, "the command"),
@@ -191,7 +65,7 @@ class Command:
     fields: tuple[Entry, ...]
 
     @cached_property
-    def layout(self) -> data.FlexibleLayout:
+    def layout(self) -> Layout:
         """Header and fields; unused bits are 0."""
         return aligned_layout((*HEADER, *self.fields))
 
@@ -443,148 +317,3 @@ COMMANDS: dict[Opcode, Command] = {
     for command in (BEGIN, END, WEIGHTS, PARAMETERS, MOVE, MATRIX, VECTOR, GATHER)
 }
 """Every command by its opcode."""
-
-ENGINES: dict[Opcode, Engine] = {
-    Opcode.MOVE: Engine.MOVER,
-    Opcode.MATRIX: Engine.MATRIX,
-    Opcode.VECTOR: Engine.VECTOR,
-    Opcode.GATHER: Engine.MOVER,
-}
-"""Which engine executes a command; those that are not here take and give no tokens."""
-
-
-class Access(enum.Enum):
-    """Who may do what with a register."""
-
-    READ_ONLY = "RO"
-    READ_WRITE = "RW"
-    WRITE_ONE = "W1"  # writing 1 to a bit acts; it reads as 0
-
-
-@dataclass(frozen=True)
-class Register:
-    """A 32-bit register of the AXI4-Lite slave at byte ``offset``; ``fields`` from bit 0."""
-
-    name: str
-    offset: int
-    access: Access
-    text: str
-    fields: tuple[Entry, ...] = ()
-
-    @property
-    def layout(self) -> data.FlexibleLayout:
-        """The fields, or one field ``value``."""
-        return aligned_layout(self.fields or (Entry("value", unsigned(32), self.text),))
-
-
-CONFIGURATION_0 = (
-    Entry("lanes", unsigned(8), "lanes of the MAC array"),
-    Entry("width", unsigned(8), "multipliers per lane"),
-    Entry("port", unsigned(8), "bytes of the memory port"),
-    Entry("vector_lanes", unsigned(8), "lanes of the vector engine"),
-)
-CONFIGURATION_1 = (
-    Entry("scratchpad", unsigned(8), "log2 of the scratchpad's bytes"),
-    Entry("psum_depth", unsigned(8), "log2 of the partial sums per lane"),
-    Entry("line_depth", unsigned(8), "log2 of the depthwise lines' vectors"),
-    Entry("tables", unsigned(8), "tables of the vector engine"),
-)
-
-COUNTERS: tuple[tuple[str, str], ...] = (
-    ("CYCLES", "cycles from doorbell to done"),
-    ("MOVER_BUSY", "cycles in which the mover had a command that has its tokens"),
-    ("MOVER_WAIT", "cycles in which the mover waited for tokens"),
-    ("MATRIX_ISSUE", "cycles in which the matrix engine issued a vector"),
-    ("MATRIX_WAIT", "cycles in which it waited for tokens"),
-    ("MATRIX_WEIGHTS", "cycles in which its next vector waited for weights"),
-    ("MATRIX_PARAMETERS", "cycles in which its next vector waited for parameters"),
-    ("MATRIX_OPERANDS", "cycles in which it had a command but no vector to issue"),
-    ("MATRIX_HELD", "cycles in which its next vector waited for a partial sum or a result's place"),
-    ("MATRIX_DRAIN", "cycles in which all was issued and results were still on their way"),
-    ("VECTOR_BUSY", "cycles in which the vector engine had a command that has its tokens"),
-    ("VECTOR_WAIT", "cycles in which it waited for tokens"),
-    ("READ_BEATS", "beats on the memory's read channel"),
-    ("WRITE_BEATS", "beats on the memory's write channel"),
-)
-"""Counters, cleared by the doorbell; they stop with the accelerator."""
-
-REGISTERS: tuple[Register, ...] = (
-    Register("ID", 0x00, Access.READ_ONLY, "0x38464C44, ASCII 8FLD"),
-    Register("VERSION", 0x04, Access.READ_ONLY, "version of the instruction set"),
-    Register("CONFIGURATION_0", 0x08, Access.READ_ONLY, "sizes", CONFIGURATION_0),
-    Register("CONFIGURATION_1", 0x0C, Access.READ_ONLY, "sizes of memories", CONFIGURATION_1),
-    Register(
-        "CONTROL",
-        0x10,
-        Access.WRITE_ONE,
-        "doorbell and reset",
-        (
-            Entry(
-                "start",
-                unsigned(1),
-                "doorbell: run the commands; ignored while busy or after an error",
-            ),
-            Entry(
-                "soft_reset",
-                unsigned(1),
-                "end what runs, finish what is open on the bus, clear status and error",
-            ),
-        ),
-    ),
-    Register(
-        "STATUS",
-        0x14,
-        Access.READ_ONLY,
-        "state",
-        (
-            Entry("busy", unsigned(1), "commands run, or a soft reset is not finished"),
-            Entry("done", unsigned(1), "END was reached; cleared by the doorbell"),
-            Entry("error", unsigned(1), "an error stopped the accelerator"),
-            Entry("interrupt", unsigned(1), "the interrupt is pending"),
-        ),
-    ),
-    Register(
-        "ERROR",
-        0x18,
-        Access.READ_ONLY,
-        "the first error, until a soft reset",
-        (
-            Entry("code", ErrorCode, "what it was"),
-            Entry(
-                "engine", unsigned(8), "value of Engine; 255 sequencer; 254 weights; 253 parameters"
-            ),
-            Entry("index", unsigned(16), "number of the command, modulo 2^16"),
-        ),
-    ),
-    Register("INTERRUPT_ENABLE", 0x1C, Access.READ_WRITE, "bit 0: interrupt on done or error"),
-    Register("INTERRUPT_CLEAR", 0x20, Access.WRITE_ONE, "bit 0: clear the pending interrupt"),
-    Register("COMMAND_ADDRESS", 0x24, Access.READ_WRITE, "of the stream, port-aligned"),
-    Register("COMMAND_LENGTH", 0x28, Access.READ_WRITE, "of the stream, in bytes"),
-    Register("MODEL_BASE", 0x2C, Access.READ_WRITE, "address of the model region, port-aligned"),
-    Register("MODEL_SIZE", 0x30, Access.READ_WRITE, "bytes of the model region"),
-    Register("ARENA_BASE", 0x34, Access.READ_WRITE, "address of the arena, port-aligned"),
-    Register("ARENA_SIZE", 0x38, Access.READ_WRITE, "bytes of the arena"),
-    Register("TIMEOUT", 0x3C, Access.READ_WRITE, "cycles without progress; 0: no limit"),
-    *(
-        Register(name, 0x80 + 4 * number, Access.READ_ONLY, text)
-        for number, (name, text) in enumerate(COUNTERS)
-    ),
-)
-"""Every register of the AXI4-Lite slave; other offsets below 0x100 read 0 and ignore writes."""
-
-IDENTIFICATION = 0x38464C44
-
-
-def configuration_words(config: AcceleratorConfig) -> tuple[int, int]:
-    """Return the values of CONFIGURATION_0 and CONFIGURATION_1."""
-    sizes = {name: getattr(config, name) for name in ("lanes", "width", "port", "vector_lanes")}
-    memories = {
-        "scratchpad": config.scratchpad.bit_length() - 1,
-        "psum_depth": config.psum_depth.bit_length() - 1,
-        "line_depth": config.line_depth.bit_length() - 1,
-        "tables": config.tables,
-    }
-    return (
-        pack(aligned_layout(CONFIGURATION_0), sizes)[0],
-        pack(aligned_layout(CONFIGURATION_1), memories)[0],
-    )

@@ -1,0 +1,147 @@
+"""Registers of the AXI4-Lite slave, each defined once."""
+
+import enum
+from dataclasses import dataclass
+
+from eightfold.config import AcceleratorConfig
+from eightfold.isa.entries import Entry, aligned_layout
+from eightfold.isa.enumerations import ErrorCode
+from eightfold.isa.packing import pack
+from eightfold.isa.shapes import Layout, unsigned
+
+
+class Access(enum.Enum):
+    """Who may do what with a register."""
+
+    READ_ONLY = "RO"
+    READ_WRITE = "RW"
+    WRITE_ONE = "W1"  # writing 1 to a bit acts; it reads as 0
+
+
+@dataclass(frozen=True)
+class Register:
+    """A 32-bit register of the AXI4-Lite slave at byte ``offset``; ``fields`` from bit 0."""
+
+    name: str
+    offset: int
+    access: Access
+    text: str
+    fields: tuple[Entry, ...] = ()
+
+    @property
+    def layout(self) -> Layout:
+        """The fields, or one field ``value``."""
+        return aligned_layout(self.fields or (Entry("value", unsigned(32), self.text),))
+
+
+CONFIGURATION_0 = (
+    Entry("lanes", unsigned(8), "lanes of the MAC array"),
+    Entry("width", unsigned(8), "multipliers per lane"),
+    Entry("port", unsigned(8), "bytes of the memory port"),
+    Entry("vector_lanes", unsigned(8), "lanes of the vector engine"),
+)
+CONFIGURATION_1 = (
+    Entry("scratchpad", unsigned(8), "log2 of the scratchpad's bytes"),
+    Entry("psum_depth", unsigned(8), "log2 of the partial sums per lane"),
+    Entry("line_depth", unsigned(8), "log2 of the depthwise lines' vectors"),
+    Entry("tables", unsigned(8), "tables of the vector engine"),
+)
+
+COUNTERS: tuple[tuple[str, str], ...] = (
+    ("CYCLES", "cycles from doorbell to done"),
+    ("MOVER_BUSY", "cycles in which the mover had a command that has its tokens"),
+    ("MOVER_WAIT", "cycles in which the mover waited for tokens"),
+    ("MATRIX_ISSUE", "cycles in which the matrix engine issued a vector"),
+    ("MATRIX_WAIT", "cycles in which it waited for tokens"),
+    ("MATRIX_WEIGHTS", "cycles in which its next vector waited for weights"),
+    ("MATRIX_PARAMETERS", "cycles in which its next vector waited for parameters"),
+    ("MATRIX_OPERANDS", "cycles in which it had a command but no vector to issue"),
+    ("MATRIX_HELD", "cycles in which its next vector waited for a partial sum or a result's place"),
+    ("MATRIX_DRAIN", "cycles in which all was issued and results were still on their way"),
+    ("VECTOR_BUSY", "cycles in which the vector engine had a command that has its tokens"),
+    ("VECTOR_WAIT", "cycles in which it waited for tokens"),
+    ("READ_BEATS", "beats on the memory's read channel"),
+    ("WRITE_BEATS", "beats on the memory's write channel"),
+)
+"""Counters, cleared by the doorbell; they stop with the accelerator."""
+
+REGISTERS: tuple[Register, ...] = (
+    Register("ID", 0x00, Access.READ_ONLY, "0x38464C44, ASCII 8FLD"),
+    Register("VERSION", 0x04, Access.READ_ONLY, "version of the instruction set"),
+    Register("CONFIGURATION_0", 0x08, Access.READ_ONLY, "sizes", CONFIGURATION_0),
+    Register("CONFIGURATION_1", 0x0C, Access.READ_ONLY, "sizes of memories", CONFIGURATION_1),
+    Register(
+        "CONTROL",
+        0x10,
+        Access.WRITE_ONE,
+        "doorbell and reset",
+        (
+            Entry(
+                "start",
+                unsigned(1),
+                "doorbell: run the commands; ignored while busy or after an error",
+            ),
+            Entry(
+                "soft_reset",
+                unsigned(1),
+                "end what runs, finish what is open on the bus, clear status and error",
+            ),
+        ),
+    ),
+    Register(
+        "STATUS",
+        0x14,
+        Access.READ_ONLY,
+        "state",
+        (
+            Entry("busy", unsigned(1), "commands run, or a soft reset is not finished"),
+            Entry("done", unsigned(1), "END was reached; cleared by the doorbell"),
+            Entry("error", unsigned(1), "an error stopped the accelerator"),
+            Entry("interrupt", unsigned(1), "the interrupt is pending"),
+        ),
+    ),
+    Register(
+        "ERROR",
+        0x18,
+        Access.READ_ONLY,
+        "the first error, until a soft reset",
+        (
+            Entry("code", ErrorCode, "what it was"),
+            Entry(
+                "engine", unsigned(8), "value of Engine; 255 sequencer; 254 weights; 253 parameters"
+            ),
+            Entry("index", unsigned(16), "number of the command, modulo 2^16"),
+        ),
+    ),
+    Register("INTERRUPT_ENABLE", 0x1C, Access.READ_WRITE, "bit 0: interrupt on done or error"),
+    Register("INTERRUPT_CLEAR", 0x20, Access.WRITE_ONE, "bit 0: clear the pending interrupt"),
+    Register("COMMAND_ADDRESS", 0x24, Access.READ_WRITE, "of the stream, port-aligned"),
+    Register("COMMAND_LENGTH", 0x28, Access.READ_WRITE, "of the stream, in bytes"),
+    Register("MODEL_BASE", 0x2C, Access.READ_WRITE, "address of the model region, port-aligned"),
+    Register("MODEL_SIZE", 0x30, Access.READ_WRITE, "bytes of the model region"),
+    Register("ARENA_BASE", 0x34, Access.READ_WRITE, "address of the arena, port-aligned"),
+    Register("ARENA_SIZE", 0x38, Access.READ_WRITE, "bytes of the arena"),
+    Register("TIMEOUT", 0x3C, Access.READ_WRITE, "cycles without progress; 0: no limit"),
+    *(
+        Register(name, 0x80 + 4 * number, Access.READ_ONLY, text)
+        for number, (name, text) in enumerate(COUNTERS)
+    ),
+)
+"""Every register of the AXI4-Lite slave; other offsets below 0x100 read 0 and ignore writes."""
+
+IDENTIFICATION = 0x38464C44
+
+
+def configuration_words(config: AcceleratorConfig) -> tuple[int, int]:
+    """Return the values of CONFIGURATION_0 and CONFIGURATION_1."""
+    sizes = {name: getattr(config, name) for name in ("lanes", "width", "port", "vector_lanes")}
+    memories = {
+        "scratchpad": config.scratchpad.bit_length() - 1,
+        "psum_depth": config.psum_depth.bit_length() - 1,
+        "line_depth": config.line_depth.bit_length() - 1,
+        "tables": config.tables,
+    }
+    return (
+        pack(aligned_layout(CONFIGURATION_0), sizes)[0],
+        pack(aligned_layout(CONFIGURATION_1), memories)[0],
+    )
