@@ -9,8 +9,9 @@ from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.credit import CreditQueue
+from eightfold.hw.blocks.delay import delay
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
-from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline, register
+from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 
 REQUANTIZER_INPUT = data.StructLayout({"acc": signed(32), "parameters": REQUANTIZE_LAYOUT})
 """The word of the requantizer's input stream: an accumulator and its own parameters."""
@@ -68,9 +69,7 @@ class Requantizer(wiring.Component):
         for name, cycle in pipeline.FIELD_CYCLE.items():
             # Each field waits for the stage that uses it.
             field = Value.cast(self.i.payload.parameters[name])
-            m.d.comb += Value.cast(getattr(pipeline, name)).eq(
-                register(m, name, field, cycle) if cycle else field
-            )
+            m.d.comb += Value.cast(getattr(pipeline, name)).eq(delay(m, field, name, cycle))
         taken = self.i.valid & self.i.ready
         pushed = Signal(pipeline.LATENCY)
         m.d.sync += pushed.eq(pushed << 1 | taken)

@@ -61,14 +61,14 @@ class DepthwiseLines(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.d.comb += Value.cast(self.o).eq(delay(m, self.i, 1, "step"))
+        m.d.comb += Value.cast(self.o).eq(delay(m, self.i, "step1", reset=True))
         push, place, word = self.line.push, self.line.write, Value.cast(self.i.bytes)
         for number in range(self.config.window_rows - 1):
             # The second RAM's word is the first one's output, slow from the clock: it, too, takes
             # a register on its way.
-            push = delay(m, push, 1, f"push{number}_")
-            place = delay(m, place, 1, f"place{number}_")
-            word = self._ram(m, number, push, place, delay(m, word, 1, f"word{number}_"))
+            push = delay(m, push, f"push{number}_1", reset=True)
+            place = delay(m, place, f"place{number}_1", reset=True)
+            word = self._ram(m, number, push, place, delay(m, word, f"word{number}_1", reset=True))
             m.d.comb += Value.cast(self.older[number]).eq(word)
         return m
 

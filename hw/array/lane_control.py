@@ -87,7 +87,7 @@ class LaneControl(wiring.Component):
         acc = dot + 1
 
         def at(cycle: int, value: Value, name: str, since: int = -self.AHEAD) -> Value:
-            return delay(m, value, cycle - since, name)
+            return delay(m, value, f"{name}{{}}", cycle - since, reset=True)
 
         read = dot - PartialSums.READ_AHEAD
         m.d.comb += [

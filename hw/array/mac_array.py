@@ -79,9 +79,11 @@ class LaneGroup(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        step = step_layout(self.config)(delay(m, self.step, 1, "step"))
-        weights = weight_write_layout(self.config)(delay(m, self.weights, 1, "weights"))
-        parameters = parameter_write_layout(self.config)(delay(m, self.parameters, 1, "parameters"))
+        step = step_layout(self.config)(delay(m, self.step, "step1", reset=True))
+        weights = weight_write_layout(self.config)(delay(m, self.weights, "weights1", reset=True))
+        parameters = parameter_write_layout(self.config)(
+            delay(m, self.parameters, "parameters1", reset=True)
+        )
         lanes = []
         for index in self.lanes:
             m.submodules[f"lane{index}"] = lane = Lane(self.config)
@@ -89,7 +91,7 @@ class LaneGroup(wiring.Component):
             if index < self.config.width:  # the others have no byte: their windows stay 0
                 m.d.comb += lane.window[0].eq(step.bytes[index])
                 for row in range(1, self.config.window_rows):
-                    byte = delay(m, self.older[row - 1][index], 1, f"row{row}_{index}_")
+                    byte = delay(m, self.older[row - 1][index], f"row{row}_{index}_1", reset=True)
                     m.d.comb += lane.window[row].eq(byte)
             m.d.comb += [
                 lane.step.eq(step),

@@ -3,28 +3,44 @@
 from amaranth.hdl import Module, Signal, Value, ValueCastable
 
 
-def delay(m: Module, value: Value | ValueCastable, cycles: int, name: str) -> Value:
-    """Return ``value`` some cycles later, from registers named ``name`` and the cycle.
+def delay(
+    m: Module,
+    value: Value | ValueCastable,
+    name: str,
+    cycles: int = 1,
+    *,
+    reset: bool = False,
+) -> Value:
+    """Return ``value`` some cycles later.
 
     Parameters
     ----------
     m
-        The module that gets the registers; they reset to 0.
+        The module that gets the registers.
     value
         Of any shape; a view comes back as its bits.
+    name
+        Of the registers. A ``{}`` in it stands for the cycle, counted from 1.
     cycles
         At least 0.
-    name
-        Prefix of the registers' names.
+    reset
+        Whether the registers reset to 0. Data need not: nothing stale is used.
     """
-    return delays(m, value, cycles, name)[-1]
+    return delays(m, value, name, cycles, reset=reset)[-1]
 
 
-def delays(m: Module, value: Value | ValueCastable, cycles: int, name: str) -> list[Value]:
+def delays(
+    m: Module,
+    value: Value | ValueCastable,
+    name: str,
+    cycles: int,
+    *,
+    reset: bool = False,
+) -> list[Value]:
     """Return ``value`` 0, 1, .. ``cycles`` cycles later; otherwise as `delay`."""
     stages = [Value.cast(value)]
     for cycle in range(1, cycles + 1):
-        following = Signal(stages[-1].shape(), name=f"{name}{cycle}")
-        m.d.sync += following.eq(stages[-1])
-        stages.append(following)
+        shape = stages[0].shape()
+        stages.append(Signal(shape, name=name.format(cycle), reset_less=not reset))
+        m.d.sync += stages[-1].eq(stages[-2])
     return stages

@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from eightfold.hw.blocks.delay import delay
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.isa import Rounding
 
@@ -93,53 +94,53 @@ class RequantizePipeline(wiring.Component):
         x = self._scale_up(m)
         product, single = self._multiply(m, x)
         negative = product[-1]
-        distance = register(m, "distance", self.distance(self.right, single))
+        distance = delay(m, self.distance(self.right, single), "distance")
         word, sticky, far = self._scale_down(m, product, negative, distance)
         # The decodes that wait for the sign: of wrapping in cycle 7, of the rounding in cycle 10.
-        exact_pair = register(m, "exact_pair", ~single & (self.right == 0))
-        edge = register(m, "edge", exact_pair & self.near_edge(product), 6)
-        negative = register(m, "negative", negative, 3)
+        exact_pair = delay(m, ~single & (self.right == 0), "exact_pair")
+        edge = delay(m, exact_pair & self.near_edge(product), "edge", 6)
+        negative = delay(m, negative, "negative", 3)
         mode = self.rounding
-        rounding = register(m, "rounding", self.decode_rounding(mode, negative))
+        rounding = delay(m, self.decode_rounding(mode, negative), "rounding")
         # Cycle 11: rounding. 12: zero point. 13: comparison. 14: selection.
-        increment = register(m, "increment", self.round_up(rounding, word[1], word[0], sticky))
-        negative = register(m, "negative", negative)
-        quotient = register(m, "quotient", Cat(word[1:], negative).as_signed())
-        v = register(m, "v", self.add_zero_point(quotient, self.zero_point, increment))
-        far, negative = register(m, "far", far, 2), register(m, "negative", negative, 2)
-        low, high = register(m, "low", self.low), register(m, "high", self.high)
+        increment = delay(m, self.round_up(rounding, word[1], word[0], sticky), "increment")
+        negative = delay(m, negative, "negative")
+        quotient = delay(m, Cat(word[1:], negative).as_signed(), "quotient")
+        v = delay(m, self.add_zero_point(quotient, self.zero_point, increment), "v")
+        far, negative = delay(m, far, "far", 2), delay(m, negative, "negative", 2)
+        low, high = delay(m, self.low, "low"), delay(m, self.high, "high")
         below, above = self.compare(v, self.low, self.high, far, negative, edge)
-        below, above = register(m, "below", below), register(m, "above", above)
-        byte = register(m, "byte", v[:8])
+        below, above = delay(m, below, "below"), delay(m, above, "above")
+        byte = delay(m, v[:8], "byte")
         m.d.sync += self.result.eq(self.select(byte, below, above, low, high))
         return m
 
     def _scale_up(self, m: Module) -> Value:
         """Cycles 0 to 2: bias, left shift by eights, by ones. Return the multiplier's operand."""
-        left = register(m, "left", self.left)
-        total = register(m, "total", self.add_bias(self.acc, self.bias))
-        coarse = register(m, "coarse", self.shift_left(total, left, (16, 8)))
-        left = register(m, "left", left[:3])
-        return register(m, "x", self.shift_left(coarse, left, (4, 2, 1)))
+        left = delay(m, self.left, "left")
+        total = delay(m, self.add_bias(self.acc, self.bias), "total")
+        coarse = delay(m, self.shift_left(total, left, (16, 8)), "coarse")
+        left = delay(m, left[:3], "left")
+        return delay(m, self.shift_left(coarse, left, (4, 2, 1)), "x")
 
     def _multiply(self, m: Module, x: Value) -> tuple[Value, Value]:
         """Cycles 3 to 6: product. Return it and ``single`` of cycle 6.
 
         In a pair it is the SRDHM's sum, and the 31 bits which that drops are cleared.
         """
-        factor = register(m, "factor", self.multiplier)
-        single = register(m, "single", self.single)
-        low, cross, half, high = (register(m, "part", part) for part in self.products(x, factor))
+        factor = delay(m, self.multiplier, "factor")
+        single = delay(m, self.single, "single")
+        low, cross, half, high = (delay(m, part, "part") for part in self.products(x, factor))
         # A second register: the way from a DSP block to the adders takes a cycle of its own.
-        low, cross, high = (register(m, "settled", part) for part in (low, cross, high))
-        half = register(m, "settled", self.add_half(half, single))
+        low, cross, high = (delay(m, part, "settled") for part in (low, cross, high))
+        half = delay(m, self.add_half(half, single), "settled")
         # The products of equal weight are added, the other two just abut.
-        cross = register(m, "cross", cross + half)
-        outer = register(m, "outer", Cat(low, high))
-        single = register(m, "single", single, 2)
+        cross = delay(m, cross + half, "cross")
+        outer = delay(m, Cat(low, high), "outer")
+        single = delay(m, single, "single", 2)
         total = Cat(outer[:SPLIT], (outer[SPLIT:].as_signed() + cross)[: 63 - SPLIT])
         cleared = Mux(single, total[:SRDHM_SHIFT], 0)
-        return register(m, "product", Cat(cleared, total[SRDHM_SHIFT:])), single
+        return delay(m, Cat(cleared, total[SRDHM_SHIFT:]), "product"), single
 
     def _scale_down(
         self, m: Module, product: Value, negative: Value, distance: Value
@@ -152,9 +153,9 @@ class RequantizePipeline(wiring.Component):
             for step in steps:
                 taken = distance[step.bit_length() - 1]
                 word, sticky, far = self.shift_right(word, sticky, far, negative, taken, step)
-            word, sticky = register(m, "word", word), register(m, "sticky", sticky)
-            far, negative = register(m, "far", far), register(m, "negative", negative)
-            distance = register(m, "distance", distance[: steps[-1].bit_length() - 1])
+            word, sticky = delay(m, word, "word"), delay(m, sticky, "sticky")
+            far, negative = delay(m, far, "far"), delay(m, negative, "negative")
+            distance = delay(m, distance[: steps[-1].bit_length() - 1], "distance")
         return word, sticky, far
 
     def add_bias(self, acc: Value, bias: Value) -> Value:
@@ -248,10 +249,3 @@ class RequantizePipeline(wiring.Component):
     def select(self, byte: Value, below: Value, above: Value, low: Value, high: Value) -> Value:
         """Return the result."""
         return Mux(below, low, Mux(above, high, byte))
-
-
-def register(m: Module, name: str, value: Value, cycles: int = 1) -> Signal:
-    """Return ``value`` some cycles later. Data needs no reset: nothing stale is used."""
-    stages = [Signal(value.shape(), name=name, reset_less=True) for _ in range(cycles)]
-    m.d.sync += [stage.eq(source) for stage, source in zip(stages, [value, *stages], strict=False)]
-    return stages[-1]

@@ -119,11 +119,11 @@ class Scratchpad(wiring.Component):
         for reader in reversed(self.readers):
             with m.If(reader.request.valid):
                 m.d.sync += address.eq(reader.request.payload)
-        answers = delay(m, Cat(transfers), self.READ_LATENCY, "answers")
+        answers = delay(m, Cat(transfers), "answers{}", self.READ_LATENCY, reset=True)
         for number, reader in enumerate(self.readers):
             m.d.comb += reader.valid.eq(answers[number])
         rows, offset = self._rows(m, address, "read")
-        return rows, delay(m, offset, self.READ_LATENCY - 3, "read_offset")
+        return rows, delay(m, offset, "read_offset{}", self.READ_LATENCY - 3, reset=True)
 
     def _rows(self, m: Module, address: Signal, name: str) -> tuple[Sequence[Value], Value]:
         """Return, two cycles after the address, each column's row; and the offset at once."""
@@ -131,7 +131,7 @@ class Scratchpad(wiring.Component):
         row, offset = address[bits:], address[:bits]
         rows = [Signal(len(row), name=f"{name}_row{i}", reset_less=True) for i in range(2)]
         m.d.sync += [rows[0].eq(row), rows[1].eq(row + 1)]
-        before = delay(m, offset, 1, f"{name}_from")
+        before = delay(m, offset, f"{name}_from1", reset=True)
         columns = []
         for j in range(self.config.vector):
             column = Signal(len(row), name=f"{name}_column{j}", reset_less=True)
@@ -142,7 +142,9 @@ class Scratchpad(wiring.Component):
     def _rotate(self, m: Module, word: Value, amount: Value, size: int, name: str) -> Value:
         """Return, two cycles later, the word whose element i is element ``i + amount``."""
         split = len(amount) // 2
-        for step, bits in enumerate((amount[:split], delay(m, amount[split:], 1, f"{name}_by"))):
+        for step, bits in enumerate(
+            (amount[:split], delay(m, amount[split:], f"{name}_by1", reset=True))
+        ):
             unit = size << (split if step else 0)
             turned = Signal(len(word), name=f"{name}{step}")
             m.d.sync += turned.eq(

@@ -12,7 +12,6 @@ from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.delay import delay
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.blocks.loops import Address, Loops
-from eightfold.hw.blocks.requantize_pipeline import register
 from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.ports import local_address, scratchpad_read
 from eightfold.isa import ADDRESS_BITS, GATHER, LOCAL_BITS
@@ -129,10 +128,10 @@ class Indices(wiring.Component):
         n, beyond = self._choose(m, select, kept)
         result = cast(data.View, queue.push_data)
         m.d.comb += [
-            queue.push.eq(delay(m, arrived, 6, "pushed")),
+            queue.push.eq(delay(m, arrived, "pushed{}", 6, reset=True)),
             result.offset.eq(self._multiply(m, n, kept.step)),
-            result.wrong.eq(register(m, "wrong", self._refuses(n, beyond, kept.limit), 4)),
-            result.outside.eq(register(m, "outside", outside, 6)),
+            result.wrong.eq(delay(m, self._refuses(n, beyond, kept.limit), "wrong", 4)),
+            result.outside.eq(delay(m, outside, "outside", 6)),
         ]
         return m
 
@@ -204,9 +203,9 @@ class Indices(wiring.Component):
                 again.eq(waits & self._same(place.address, asked.address)),
             ]
         return (
-            delay(m, arrives, latency, "arrived"),
-            register(m, "select", asked.select, latency),
-            register(m, "outside", asked.outside, latency),
+            delay(m, arrives, "arrived{}", latency, reset=True),
+            delay(m, asked.select, "select", latency),
+            delay(m, asked.outside, "outside", latency),
         )
 
     def _same(self, window: Value, before: Value) -> Value:
@@ -218,8 +217,8 @@ class Indices(wiring.Component):
         newest = Cat(window, Value.cast(self.read.data))[-len(window) :]
         current = Mux(self.read.valid, newest, window)
         m.d.sync += window.eq(current)
-        whole = register(m, "whole", current.word_select(select[_PLACE:], 8 * INDEX))
-        select = register(m, "select", select[:_PLACE])
+        whole = delay(m, current.word_select(select[_PLACE:], 8 * INDEX), "whole")
+        select = delay(m, select[:_PLACE], "select")
         word = whole.word_select(select[2], 32)
         half = word.word_select(select[1], 16)
         byte = half.word_select(select[0], 8)
@@ -227,7 +226,7 @@ class Indices(wiring.Component):
         low = Cat(byte, Mux(inner[0], half[8:], byte[-1].replicate(8)))
         n = Cat(low, Mux(inner[1], word[16:], low[-1].replicate(16)))
         beyond = Mux(inner[2], whole[32:].any(), n[-1])
-        return register(m, "n", n), register(m, "beyond", beyond)
+        return delay(m, n, "n"), delay(m, beyond, "beyond")
 
     def _refuses(self, n: Value, beyond: Value, limit: Value) -> Value:
         return beyond | (n >= limit)
@@ -236,10 +235,10 @@ class Indices(wiring.Component):
         """Return, four cycles later, the product modulo 2^32."""
         low, step_low = n[:DIGIT], step[:DIGIT]
         # A second register: the way from a DSP block to the adders takes a cycle of its own.
-        product = register(m, "product", low * step_low, 2)
+        product = delay(m, low * step_low, "product", 2)
         upper, lower = (
-            register(m, "product", part[:DIGIT], 2)
+            delay(m, part[:DIGIT], "product", 2)
             for part in (n[DIGIT:] * step_low, low * step[DIGIT:])
         )
-        cross, product = register(m, "cross", (upper + lower)[:DIGIT]), register(m, "low", product)
-        return register(m, "offset", Cat(product[:DIGIT], (product[DIGIT:] + cross)[:DIGIT]))
+        cross, product = delay(m, (upper + lower)[:DIGIT], "cross"), delay(m, product, "low")
+        return delay(m, Cat(product[:DIGIT], (product[DIGIT:] + cross)[:DIGIT]), "offset")

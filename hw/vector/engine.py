@@ -184,10 +184,10 @@ class VectorEngine(wiring.Component):
         m.d.comb += self.tables.ready.eq(1)
         m.d.sync += [write.valid.eq(self.tables.valid), write.load.eq(self.tables.payload)]
         beat, reduce = split.beat, VectorLane.REDUCE_CYCLE
-        common = delay(m, split.common, VectorLane.OPERAND_CYCLE - 1, "common")
-        accumulate = delay(m, beat.valid, reduce, "accumulate")
-        restart = delay(m, beat.first | ~operation.reduces, reduce, "restart")
-        index = delay(m, beat.index, reduce - 1, "index")
+        common = delay(m, split.common, "common{}", VectorLane.OPERAND_CYCLE - 1, reset=True)
+        accumulate = delay(m, beat.valid, "accumulate{}", reduce, reset=True)
+        restart = delay(m, beat.first | ~operation.reduces, "restart{}", reduce, reset=True)
+        index = delay(m, beat.index, "index{}", reduce - 1, reset=True)
         lanes = []
         for number in range(self.config.vector_lanes):
             m.submodules[f"lane{number}"] = lane = self.lane(takes_rows=number == 0)
@@ -224,10 +224,10 @@ class VectorEngine(wiring.Component):
         emerge, requantizes = VectorLane.LATENCY, RequantizePipeline.LATENCY
         ways = [emerge, row.extreme_cycle + requantizes, row.sum_cycle + requantizes]
         for name in ("emit", "close"):
-            stages = delays(m, beat[name], max(ways), name)
+            stages = delays(m, beat[name], f"{name}{{}}", max(ways), reset=True)
             chosen = Mux(operation.single_sum, stages[ways[2]], stages[ways[1]])
             m.d.comb += getattr(writer, name).eq(Mux(operation.single, chosen, stages[ways[0]]))
-        place = delay(m, index, emerge - VectorLane.REDUCE_CYCLE + 1, "result_index")
+        place = delay(m, index, "result_index{}", emerge - VectorLane.REDUCE_CYCLE + 1, reset=True)
         m.d.comb += writer.index.eq(Mux(operation.single, 0, place))
 
     def lane(self, takes_rows: bool) -> VectorLane:

@@ -4,7 +4,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from eightfold.hw.blocks.requantize_pipeline import register
+from eightfold.hw.blocks.delay import delay
 
 DIGIT = 16
 """Bits of an operand that are multiplied at a time; with a sign bit they fit a DSP block."""
@@ -51,10 +51,10 @@ class FixedPointProduct(wiring.Component):
         cycle = Signal(self.CYCLES - 1)
         m.d.sync += cycle.eq(Cat(self.start, cycle))
         high_a, high_b = cycle[1] | cycle[2], cycle[0] | cycle[2]
-        first = register(m, "first", self._digit(self.a, high_a))
-        second = register(m, "second", self._digit(self.b, high_b))
+        first = delay(m, self._digit(self.a, high_a), "first")
+        second = delay(m, self._digit(self.b, high_b), "second")
         # Two registers behind the product: the way out of a DSP block takes a cycle of its own.
-        product = register(m, "product", (first * second)[: 2 * DIGIT + 2].as_signed(), 2)
+        product = delay(m, (first * second)[: 2 * DIGIT + 2].as_signed(), "product", 2)
         total = Signal(signed(2 * DIGIT + 4), reset_less=True)
         guard = Signal(reset_less=True)
         # In the order low * low, low * high, high * low, high * high; the bits that all later ones

@@ -8,8 +8,9 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.delay import delay
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
-from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline, register
+from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.hw.vector.table import VectorTable
 from eightfold.hw.vector.words import beats, operation_layout, table_write_layout
 from eightfold.isa import Combine
@@ -116,16 +117,16 @@ class VectorLane(wiring.Component):
         m = Module()
         operation = self.operation
         m.d.sync += self.byte.eq(Mux(self.outside, operation.fill, self.a))
-        second = register(m, "second", self.b)
+        second = delay(m, self.b, "second")
         relative = operation.relative
         index_a = (self.byte - Mux(relative, self.maximum, 0))[:8].as_signed()
         looked_up = {
-            "a": register(m, "index_a", index_a),
-            "b": register(m, "index_b", Mux(operation.rows, index_a, second)),
+            "a": delay(m, index_a, "index_a"),
+            "b": delay(m, Mux(operation.rows, index_a, second), "index_b"),
         }
         a, b = (self._lookup(m, name, byte) for name, byte in looked_up.items())
-        a = register(m, "operand_a", a)
-        b = register(m, "operand_b", Mux(operation.common, self.common, b))
+        a = delay(m, a, "operand_a")
+        b = delay(m, Mux(operation.common, self.common, b), "operand_b")
         m.d.comb += self.operand_b.eq(b)
         reduced = self._reduce(m, self._combine(m, a, b))
         m.submodules.requantizer = requantizer = RequantizePipeline()
@@ -144,7 +145,7 @@ class VectorLane(wiring.Component):
             table.number.eq(self.operation[f"table_{name}"]),
             table.byte.eq(byte),
         ]
-        plain = register(m, f"plain_{name}", byte, table.LATENCY)
+        plain = delay(m, byte, f"plain_{name}", table.LATENCY)
         return Mux(self.operation[f"lookup_{name}"], table.entry, plain)
 
     def _combine(self, m: Module, a: Signal, b: Signal) -> Value:
@@ -152,25 +153,25 @@ class VectorLane(wiring.Component):
         combine = self.operation.combine
         adds = combine == Combine.ADD
         # a - b, which also compares, is a + ~b + 1.
-        total = register(m, "total", self.add(a, Mux(adds, b, ~b), ~adds))
+        total = delay(m, self.add(a, Mux(adds, b, ~b), ~adds), "total")
         product = self._product(m, a, b)
-        a, b = register(m, "a_delayed", a), register(m, "b_delayed", b)
+        a, b = delay(m, a, "a_delayed"), delay(m, b, "b_delayed")
         is_sum = adds | (combine == Combine.SUBTRACT)
         equal, differ = combine == Combine.EQUAL, combine == Combine.NOT_EQUAL
         truth = (total == 0) ^ differ
         larger = Mux(self.takes_b(combine, total[-1]), b, a)
         choice = Mux(equal | differ, truth, Mux(is_sum, total[:32].as_signed(), larger))
-        chosen = register(m, "chosen", choice[:32].as_signed())
+        chosen = delay(m, choice[:32].as_signed(), "chosen")
         rectified = (combine == Combine.RECTIFY) & a[-1]
-        multiplies = register(m, "multiplies", (combine == Combine.MULTIPLY) | rectified)
+        multiplies = delay(m, (combine == Combine.MULTIPLY) | rectified, "multiplies")
         return Mux(multiplies, product, chosen)
 
     def _product(self, m: Module, a: Signal, b: Signal) -> Value:
         """Cycles 5 to 7: the product of a's low 16 bits and b's low 22, in cycle 7."""
         factor, low, high = a[:16].as_signed(), b[:SPLIT], b[SPLIT:PRODUCT_BITS].as_signed()
         # Two registers behind a product: the way out of a DSP block takes a cycle of its own.
-        part = register(m, "product", factor * Cat(low, C(0, 1)).as_signed(), 2)
-        rest = register(m, "rest", factor * high, 2)
+        part = delay(m, factor * Cat(low, C(0, 1)).as_signed(), "product", 2)
+        rest = delay(m, factor * high, "rest", 2)
         return Cat(part[:SPLIT], (part[SPLIT:32] + rest)[: 32 - SPLIT]).as_signed()
 
     def add(self, a: Value, b: Value, carry: Value) -> Value:
@@ -189,8 +190,8 @@ class VectorLane(wiring.Component):
         round through one adder and one choice.
         """
         compares, minimum = ~self.operation.sum, self.operation.minimum
-        addend = register(m, "addend", Mux(compares, ~value, value))
-        value = register(m, "value", value)
+        addend = delay(m, Mux(compares, ~value, value), "addend")
+        value = delay(m, value, "value")
         after, reduced = Signal(signed(32)), Signal(signed(32), reset_less=True)
         m.d.sync += reduced.eq(after)
         before = self._accumulators(m, after, reduced)
@@ -216,7 +217,7 @@ class VectorLane(wiring.Component):
             shape=signed(32), depth=beats(self.config), init=[]
         )
         write, read = ram.write_port(), ram.read_port(domain="comb")
-        index = register(m, "index", self.index)
+        index = delay(m, self.index, "index")
         m.d.sync += [write.addr.eq(index), write.en.eq(self.accumulate)]
         m.d.comb += [read.addr.eq(self.index), write.data.eq(reduced)]
         with m.If(self.accumulate & (self.index == index)):

@@ -10,7 +10,6 @@ from amaranth.lib.wiring import In, Out
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.delay import delay
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT, hdl
-from eightfold.hw.blocks.requantize_pipeline import register
 from eightfold.hw.vector.lane import VectorLane
 from eightfold.hw.vector.row_function import RowFunction
 from eightfold.hw.vector.words import Phase, beat_layout, operation_layout
@@ -140,10 +139,10 @@ class RowUnit(wiring.Component):
         # The smallest byte is the complement of the largest complement.
         elements = [Value.cast(byte)[:8] ^ least.replicate(8) for byte in self.bytes]
         cycle = VectorLane.BYTE_CYCLE
-        mask = delay(m, mask, cycle, "extreme_mask")
+        mask = delay(m, mask, "extreme_mask{}", cycle, reset=True)
         neutral = C(LOWEST, signed(8))
         values: list[tuple[Value, Value]] = [
-            (register(m, "byte", Mux(mask[i], byte.as_signed(), neutral).as_signed()), C(0, 0))
+            (delay(m, Mux(mask[i], byte.as_signed(), neutral).as_signed(), "byte"), C(0, 0))
             for i, byte in enumerate(elements)
         ]
         while len(values) > 1:
@@ -165,7 +164,7 @@ class RowUnit(wiring.Component):
         """Return the larger of two values, the first if they are equal, and its lane."""
         takes_y = self.less(x[0], y[0])
         lane = Cat(Mux(takes_y, y[1], x[1]), takes_y)
-        return register(m, "byte", Mux(takes_y, y[0], x[0]).as_signed()), register(m, "lane", lane)
+        return delay(m, Mux(takes_y, y[0], x[0]).as_signed(), "byte"), delay(m, lane, "lane")
 
     def less(self, x: Value, y: Value) -> Value:
         """Return whether the first of two signed numbers is smaller."""
@@ -174,14 +173,14 @@ class RowUnit(wiring.Component):
     def _sum(self, m: Module, mask: Value) -> tuple[Signal, Value]:
         """Return the sum of the row's entries, wrapped, and 1 when it is complete."""
         cycle = VectorLane.OPERAND_CYCLE
-        mask = delay(m, mask, cycle, "sum_mask")
+        mask = delay(m, mask, "sum_mask{}", cycle, reset=True)
         values: Sequence[Value] = [
-            register(m, "entry", Mux(mask[i], entry, C(0, signed(32))).as_signed())
+            delay(m, Mux(mask[i], entry, C(0, signed(32))).as_signed(), "entry")
             for i, entry in enumerate(self.entries)
         ]
         while len(values) > 1:
             pairs = zip(values[::2], values[1::2], strict=True)
-            values = [register(m, "entry", wrapping_sum(x, y)) for x, y in pairs]
+            values = [delay(m, wrapping_sum(x, y), "entry") for x, y in pairs]
         valid, begin, end = self._beats(m, "sum", Phase.SUM, cycle + 1 + self.levels)
         total = Signal(signed(32), reset_less=True)
         with m.If(valid):
@@ -193,9 +192,11 @@ class RowUnit(wiring.Component):
         whether it is its row's first one, and, a cycle later, whether it was the last one."""
         mine = self.beat.valid & (self.beat.phase == phase)
         return (
-            delay(m, mine, cycle, f"{name}_valid"),
-            delay(m, self.beat.begin & ~self.operation.resume, cycle, f"{name}_begin"),
-            delay(m, mine & self.beat.end, cycle + 1, f"{name}_end"),
+            delay(m, mine, f"{name}_valid{{}}", cycle, reset=True),
+            delay(
+                m, self.beat.begin & ~self.operation.resume, f"{name}_begin{{}}", cycle, reset=True
+            ),
+            delay(m, mine & self.beat.end, f"{name}_end{{}}", cycle + 1, reset=True),
         )
 
 

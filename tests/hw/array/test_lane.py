@@ -74,7 +74,9 @@ class LaneBench:
         assert self.expected
 
     def later(self, port, value, name):
-        self.top.d.comb += Value.cast(port).eq(delay(self.top, value, LaneControl.AHEAD - 1, name))
+        self.top.d.comb += Value.cast(port).eq(
+            delay(self.top, value, f"{name}{{}}", LaneControl.AHEAD - 1, reset=True)
+        )
 
     async def load_parameters(self):
         self.ctx.set(self.lane.write_parameters, 1)

@@ -47,8 +47,12 @@ class WritesLate(Scratchpad):
 
     def _write(self, m):
         rows, mask, word = super()._write(m)
-        late = [delay(m, row, 1, f"late{j}") for j, row in enumerate(rows)]
-        return late, delay(m, mask, 1, "late_mask"), delay(m, word, 1, "late_word")
+        late = [delay(m, row, f"late{j}1", reset=True) for j, row in enumerate(rows)]
+        return (
+            late,
+            delay(m, mask, "late_mask1", reset=True),
+            delay(m, word, "late_word1", reset=True),
+        )
 
 
 class DoesNotWrap(Scratchpad):
