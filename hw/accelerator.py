@@ -1,12 +1,13 @@
 """The accelerator: control, memory ports, scratchpad, engines and what connects them."""
 
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from amaranth.hdl import Module, ResetInserter, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out, connect
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.control.control import READ_CLIENTS, Control
 from eightfold.hw.matrix.engine import MatrixEngine
 from eightfold.hw.matrix.parameter_stream import ParameterStream
@@ -22,7 +23,7 @@ from eightfold.hw.vector.engine import VectorEngine
 Unit = TypeVar("Unit", bound=wiring.Component)
 
 
-class Accelerator(wiring.Component):
+class Accelerator(Component):
     """Run command streams from memory: see `eightfold.isa` for registers and commands.
 
     Timing
@@ -30,33 +31,24 @@ class Accelerator(wiring.Component):
     Runs begin with the doorbell and end with the interrupt. All outputs but ``rready`` and
     ``bready``, which are 1, come from registers, some with a gate behind.
 
+    Beside the ports below there are ``m_axi_...``, an AXI4 master, ``port`` bytes wide, for
+    commands, model and arena, and ``s_axi_...``, an AXI4-Lite slave with 32 data bits, for the
+    registers.
+
     Parameters
     ----------
     config
         All sizes.
-
-    Members
-    -------
-    s_axi_...
-        AXI4-Lite slave with 32 data bits: the registers.
-    m_axi_...
-        AXI4 master, ``port`` bytes wide: commands, model and arena.
-    interrupt : ``Out(1)``
-        Level, active high.
-    monitor : ``Out(TRACE_LAYOUT)``
-        For simulation; leave it open.
     """
 
-    interrupt: Signal
-    monitor: data.View
+    interrupt: Annotated[Signal, Out(1)]
+    """Level, active high."""
+    monitor: Annotated[data.View, Out(TRACE_LAYOUT)]
+    """For simulation; leave it open."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            axi4_members(config)
-            | axi4_lite_members()
-            | {"interrupt": Out(1), "monitor": Out(TRACE_LAYOUT)}
-        )
+        super().__init__(axi4_members(config) | axi4_lite_members())
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -3,11 +3,14 @@
 The accelerator's lanes have the same `RequantizePipeline`, without streams.
 """
 
+from typing import Annotated
+
 from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.delay import delay
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
@@ -17,7 +20,7 @@ REQUANTIZER_INPUT = data.StructLayout({"acc": signed(32), "parameters": REQUANTI
 """The word of the requantizer's input stream: an accumulator and its own parameters."""
 
 
-class Requantizer(wiring.Component):
+class Requantizer(Component):
     """Scale int32 accumulators to int8, each with its own parameters.
 
     The formula is `RequantizePipeline`'s; `eightfold.golden.requantize.requantize` is the same on
@@ -33,29 +36,19 @@ class Requantizer(wiring.Component):
     ----------
     config
         ``output_depth`` is the number of results that can wait.
-
-    Members
-    -------
-    i : ``In(stream.Signature(REQUANTIZER_INPUT))``
-        Accumulators with their parameters.
-    o : ``Out(stream.Signature(signed(8)))``
-        Results, same order.
     """
 
     LATENCY = RequantizePipeline.LATENCY + CreditQueue.LATENCY
     """Cycles from a transfer on ``i`` to its result on ``o``."""
 
-    i: stream.Interface
-    o: stream.Interface
+    i: Annotated[stream.Interface, In(stream.Signature(REQUANTIZER_INPUT))]
+    """Accumulators with their parameters."""
+    o: Annotated[stream.Interface, Out(stream.Signature(signed(8)))]
+    """Results, same order."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "i": In(stream.Signature(REQUANTIZER_INPUT)),
-                "o": Out(stream.Signature(signed(8))),
-            }
-        )
+        super().__init__()
 
     def pipeline(self) -> RequantizePipeline:
         """Return the arithmetic that the stream runs through."""

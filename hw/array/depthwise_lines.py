@@ -1,12 +1,15 @@
 """The lines of the depthwise window: two delays of whole vectors in RAM."""
 
+from typing import Annotated
+
 from amaranth.hdl import Module, Signal, Value, signed, unsigned
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.issue_words import line_layout, step_layout
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.delay import delay
 
 
@@ -16,7 +19,7 @@ def older_layout(config: AcceleratorConfig) -> data.ArrayLayout:
     return data.ArrayLayout(vector, config.window_rows - 1)
 
 
-class DepthwiseLines(wiring.Component):
+class DepthwiseLines(Component):
     """Give each depthwise vector those that came ``line`` and twice ``line`` vectors before.
 
     Only depthwise vectors count. The first RAM keeps the vectors, the second what the first gave:
@@ -33,31 +36,20 @@ class DepthwiseLines(wiring.Component):
     ----------
     config
         ``width`` and ``line_depth``.
-
-    Members
-    -------
-    i : ``In(step_layout(config))``
-    line : ``In(line_layout(config))``
-        Of the same vector.
-    o : ``Out(step_layout(config))``
-    older : ``Out(older_layout(config))``
     """
 
-    i: data.View
-    line: data.View
-    o: data.View
-    older: data.View
+    i: Annotated[data.View, lambda self: In(step_layout(self.config))]
+    """A vector, and what moves with it."""
+    line: Annotated[data.View, lambda self: In(line_layout(self.config))]
+    """Of the same vector."""
+    o: Annotated[data.View, lambda self: Out(step_layout(self.config))]
+    """The vector on its way to the lanes."""
+    older: Annotated[data.View, lambda self: Out(older_layout(self.config))]
+    """What came one line and two lines before it."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "i": In(step_layout(config)),
-                "line": In(line_layout(config)),
-                "o": Out(step_layout(config)),
-                "older": Out(older_layout(config)),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

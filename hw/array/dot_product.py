@@ -1,11 +1,14 @@
 """The dot product of a lane: products, adder trees, and their combination."""
 
+from typing import Annotated
+
 from amaranth.hdl import Cat, Const, Module, Signal, Value, signed, unsigned
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.multiplier import TERMS, Multiplier, weight_layout
+from eightfold.hw.blocks.component import Component
 
 
 def add(a: Value, b: Value, carry: Value) -> Value:
@@ -15,7 +18,7 @@ def add(a: Value, b: Value, carry: Value) -> Value:
     return (Cat(Const(1, 1), a).as_signed() + Cat(carry, b).as_signed()) >> 1
 
 
-class AdderTree(wiring.Component):
+class AdderTree(Component):
     """Sum ``count`` values and as many carry bits, two by two.
 
     ``sum + carry == sum(values) + sum(carries)``: each adder takes the carry of its left operand
@@ -31,31 +34,19 @@ class AdderTree(wiring.Component):
         Number of values, at least 1.
     width
         Of a value, in bits.
-
-    Members
-    -------
-    values : ``In(ArrayLayout(signed(width), count))``
-    carries : ``In(count)``
-    sum : ``Out(signed(width + latency))``
-    carry : ``Out(1)``
     """
 
-    values: data.View
-    carries: Signal
-    sum: Signal
-    carry: Signal
+    values: Annotated[data.View, lambda self: In(data.ArrayLayout(signed(self.width), self.count))]
+    carries: Annotated[Signal, lambda self: In(unsigned(self.count))]
+    """One for each value."""
+    sum: Annotated[Signal, lambda self: Out(signed(self.width + self.latency))]
+    carry: Annotated[Signal, Out(1)]
+    """Is added to ``sum``."""
 
     def __init__(self, count: int, width: int) -> None:
         self.count, self.width = count, width
         self.latency = (count - 1).bit_length()
-        super().__init__(
-            {
-                "values": In(data.ArrayLayout(signed(width), count)),
-                "carries": In(unsigned(count)),
-                "sum": Out(signed(width + self.latency)),
-                "carry": Out(1),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -86,7 +77,7 @@ def latency(config: AcceleratorConfig) -> int:
     return (config.width - 1).bit_length() + 2
 
 
-class DotProduct(wiring.Component):
+class DotProduct(Component):
     """Multiply ``config.width`` operands by as many weights and sum the products.
 
     ``sum + carry == sum(operands[i] * weights[i])``, exact; ``carry`` belongs into the carry input
@@ -101,35 +92,28 @@ class DotProduct(wiring.Component):
     ----------
     config
         ``width`` and ``multiplier``.
-
-    Members
-    -------
-    operands : ``In(ArrayLayout(signed(8), width))``
-    weights : ``In(ArrayLayout(weight_layout(multiplier), width))``
-    sum : ``Out(signed)``
-        At most 24 bits.
-    carry : ``Out(1)``
     """
 
-    operands: data.View
-    weights: data.View
-    sum: Signal
-    carry: Signal
+    operands: Annotated[data.View, lambda self: In(data.ArrayLayout(signed(8), self.config.width))]
+    weights: Annotated[
+        data.View,
+        lambda self: In(data.ArrayLayout(weight_layout(self.config.multiplier), self.config.width)),
+    ]
+    sum: Annotated[
+        Signal,
+        lambda self: Out(signed(self.bits)),
+    ]
+    """At most 24 bits."""
+    carry: Annotated[Signal, Out(1)]
+    """Is added to ``sum``."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
         terms, width = TERMS[config.multiplier]
         self._trees = [AdderTree(config.width, width) for _ in range(terms)]
         # Adding the four trees of style rows takes as long as a product of style infer.
-        bits = width + self._trees[0].latency + (8 if len(self._trees) > 1 else 0)
-        super().__init__(
-            {
-                "operands": In(data.ArrayLayout(signed(8), config.width)),
-                "weights": In(data.ArrayLayout(weight_layout(config.multiplier), config.width)),
-                "sum": Out(signed(bits)),
-                "carry": Out(1),
-            }
-        )
+        self.bits = width + self._trees[0].latency + (8 if len(self._trees) > 1 else 0)
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,9 +1,10 @@
 """The front end of the MAC array: when a vector of activations may enter the pipeline."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
@@ -16,10 +17,11 @@ from eightfold.hw.array.issue_words import (
     sum_layout,
 )
 from eightfold.hw.array.partial_sums import PartialSums
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import activation_layout
 
 
-class Issue(wiring.Component):
+class Issue(Component):
     """Hold a vector until its weights, parameters, partial sum and result's place are there.
 
     Whether a vector may go is decided a cycle before, from registers: one vector waits for that,
@@ -37,55 +39,38 @@ class Issue(wiring.Component):
     ----------
     config
         ``width``, ``psum_depth``, ``parameter_banks`` and ``line_depth``.
-
-    Members
-    -------
-    activations : ``In(stream.Signature(activation_layout(config)))``
-    weights, parameters, credit : ``In(SUPPLY_LAYOUT)``
-        What ``next_weights``, ``next_parameters`` and a result need.
-    swap, take, spend : ``Out(1)``
-        Weights, parameters and the result's place are used up in this cycle. From two registers.
-    reason : ``Out(REASON_LAYOUT)``
-        One bit, or none without a vector.
-    step : ``Out(step_layout(config))``
-    line : ``Out(line_layout(config))``
-    sum : ``Out(sum_layout(config))``
-        Its flags are 0 if no vector is issued.
-    bank : ``Out(range(config.parameter_banks))``
-        Of the vector whose ``sum`` came a cycle before.
     """
 
-    activations: stream.Interface
-    weights: data.View
-    parameters: data.View
-    credit: data.View
-    swap: Signal
-    take: Signal
-    spend: Signal
-    reason: data.View
-    step: data.View
-    line: data.View
-    sum: data.View
-    bank: Signal
+    activations: Annotated[
+        stream.Interface, lambda self: In(stream.Signature(activation_layout(self.config)))
+    ]
+    """Vectors, and what becomes of each."""
+    weights: Annotated[data.View, In(SUPPLY_LAYOUT)]
+    """Weight buffers, for vectors with ``next_weights``."""
+    parameters: Annotated[data.View, In(SUPPLY_LAYOUT)]
+    """Parameter banks, for vectors with ``next_parameters``."""
+    credit: Annotated[data.View, In(SUPPLY_LAYOUT)]
+    """Places for results."""
+    swap: Annotated[Signal, Out(1)]
+    """A weight buffer is used up in this cycle. From two registers."""
+    take: Annotated[Signal, Out(1)]
+    """A parameter bank is. From two registers."""
+    spend: Annotated[Signal, Out(1)]
+    """A result's place is. From two registers."""
+    reason: Annotated[data.View, Out(REASON_LAYOUT)]
+    """One bit, or none without a vector."""
+    step: Annotated[data.View, lambda self: Out(step_layout(self.config))]
+    """The vector, to the lanes."""
+    line: Annotated[data.View, lambda self: Out(line_layout(self.config))]
+    """Where the lines keep it."""
+    sum: Annotated[data.View, lambda self: Out(sum_layout(self.config))]
+    """What becomes of its dot products; the flags are 0 if no vector is issued."""
+    bank: Annotated[Signal, lambda self: Out(range(self.config.parameter_banks))]
+    """Of the vector whose ``sum`` came a cycle before."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "activations": In(stream.Signature(activation_layout(config))),
-                "weights": In(SUPPLY_LAYOUT),
-                "parameters": In(SUPPLY_LAYOUT),
-                "credit": In(SUPPLY_LAYOUT),
-                "swap": Out(1),
-                "take": Out(1),
-                "spend": Out(1),
-                "reason": Out(REASON_LAYOUT),
-                "step": Out(step_layout(config)),
-                "line": Out(line_layout(config)),
-                "sum": Out(sum_layout(config)),
-                "bank": Out(range(config.parameter_banks)),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

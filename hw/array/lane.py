@@ -1,7 +1,9 @@
 """A lane: one output channel, from int8 operands to int8 results."""
 
+from typing import Annotated
+
 from amaranth.hdl import Module, Mux, Signal, Value, signed
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from eightfold import isa
@@ -12,11 +14,12 @@ from eightfold.hw.array.lane_control import lane_control_layout
 from eightfold.hw.array.parameters import ParameterMemory
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.array.weights import WeightBuffer, taps_layout
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 
 
-class Lane(wiring.Component):
+class Lane(Component):
     """Multiply, accumulate and requantize for one output channel.
 
     Operands: a vector of all lanes (``step.bytes``), or with ``step.depthwise`` a window: then the
@@ -34,46 +37,31 @@ class Lane(wiring.Component):
     ----------
     config
         ``width``, ``psum_depth``, ``parameter_banks`` and ``multiplier``.
-
-    Members
-    -------
-    step : ``In(step_layout(config))``
-    window : ``In(ArrayLayout(signed(8), config.window_rows))``
-        This lane's byte of a depthwise vector and of those some lines before.
-    write_taps : ``In(1)``
-    taps : ``In(taps_layout(config))``
-    write_parameters : ``In(1)``
-    bank : ``In(range(config.parameter_banks))``
-    requantize : ``In(REQUANTIZE_LAYOUT)``
-    control : ``In(lane_control_layout(config))``
-    result : ``Out(signed(8))``
     """
 
-    step: data.View
-    window: data.View
-    write_taps: Signal
-    taps: data.View
-    write_parameters: Signal
-    bank: Signal
-    requantize: data.View
-    control: data.View
-    result: Signal
+    step: Annotated[data.View, lambda self: In(step_layout(self.config))]
+    """A vector for all lanes."""
+    window: Annotated[
+        data.View, lambda self: In(data.ArrayLayout(signed(8), self.config.window_rows))
+    ]
+    """This lane's byte of a depthwise vector and of those some lines before."""
+    write_taps: Annotated[Signal, In(1)]
+    """``taps`` go into the shadow buffer."""
+    taps: Annotated[data.View, lambda self: In(taps_layout(self.config))]
+    """This lane's next weights."""
+    write_parameters: Annotated[Signal, In(1)]
+    """``requantize`` goes into ``bank``."""
+    bank: Annotated[Signal, lambda self: In(range(self.config.parameter_banks))]
+    requantize: Annotated[data.View, In(REQUANTIZE_LAYOUT)]
+    """Parameters of a bank."""
+    control: Annotated[data.View, lambda self: In(lane_control_layout(self.config))]
+    """See `LaneControl`."""
+    result: Annotated[Signal, Out(signed(8))]
+    """The requantized sum."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "step": In(step_layout(config)),
-                "window": In(data.ArrayLayout(signed(8), config.window_rows)),
-                "write_taps": In(1),
-                "taps": In(taps_layout(config)),
-                "write_parameters": In(1),
-                "bank": In(range(config.parameter_banks)),
-                "requantize": In(REQUANTIZE_LAYOUT),
-                "control": In(lane_control_layout(config)),
-                "result": Out(signed(8)),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

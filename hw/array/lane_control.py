@@ -1,7 +1,9 @@
 """What all lanes are told about their sums, each signal in the cycle in which it is needed."""
 
+from typing import Annotated
+
 from amaranth.hdl import Module, Signal, Value, unsigned
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
@@ -9,6 +11,7 @@ from eightfold.hw.array import dot_product
 from eightfold.hw.array.issue_words import sum_layout
 from eightfold.hw.array.parameters import bank_layout
 from eightfold.hw.array.partial_sums import PartialSums
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.delay import delay
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 
@@ -37,7 +40,7 @@ def lane_control_layout(config: AcceleratorConfig) -> data.StructLayout:
     )
 
 
-class LaneControl(wiring.Component):
+class LaneControl(Component):
     """Delay what the front end says about a vector's sums, once for all lanes.
 
     Timing
@@ -50,36 +53,25 @@ class LaneControl(wiring.Component):
     ----------
     config
         All of its sizes.
-
-    Members
-    -------
-    sum : ``In(sum_layout(config))``
-    bank : ``In(range(config.parameter_banks))``
-        One cycle after the ``sum`` of the same vector.
-    lanes : ``Out(lane_control_layout(config))``
-    valid, retire : ``Out(1)``
     """
 
     AHEAD = 2
     """Registers that a step passes between the front end and a lane: the lines, the group."""
 
-    sum: data.View
-    bank: Signal
-    lanes: data.View
-    valid: Signal
-    retire: Signal
+    sum: Annotated[data.View, lambda self: In(sum_layout(self.config))]
+    """Of the vector that the front end issues."""
+    bank: Annotated[Signal, lambda self: In(range(self.config.parameter_banks))]
+    """One cycle after the ``sum`` of the same vector."""
+    lanes: Annotated[data.View, lambda self: Out(lane_control_layout(self.config))]
+    """To all lanes, in the cycles in which they need it."""
+    valid: Annotated[Signal, Out(1)]
+    """The lanes have a result."""
+    retire: Annotated[Signal, Out(1)]
+    """The bank before the one of this result is not needed any more."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "sum": In(sum_layout(config)),
-                "bank": In(range(config.parameter_banks)),
-                "lanes": Out(lane_control_layout(config)),
-                "valid": Out(1),
-                "retire": Out(1),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

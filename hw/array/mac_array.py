@@ -1,7 +1,9 @@
 """The MAC array: streams of weights, parameters and activations in, int8 results out."""
 
+from typing import Annotated
+
 from amaranth.hdl import Cat, Module, Signal, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
@@ -12,6 +14,7 @@ from eightfold.hw.array.lane import Lane
 from eightfold.hw.array.lane_control import LaneControl, lane_control_layout, result_cycle
 from eightfold.hw.array.parameters import ParameterLoader, parameter_write_layout
 from eightfold.hw.array.weights import WeightLoader, weight_write_layout
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.delay import delay
 from eightfold.hw.blocks.layouts import (
@@ -31,7 +34,7 @@ def latency(config: AcceleratorConfig) -> int:
     return 3 + LaneControl.AHEAD + result_cycle(config) + CreditQueue.LATENCY
 
 
-class LaneGroup(wiring.Component):
+class LaneGroup(Component):
     """Up to `GROUP` lanes behind one register, which cuts the way from the front end.
 
     Timing
@@ -45,37 +48,20 @@ class LaneGroup(wiring.Component):
         All of its sizes.
     first
         Number of the first lane.
-
-    Members
-    -------
-    step : ``In(step_layout(config))``
-    older : ``In(older_layout(config))``
-    weights : ``In(weight_write_layout(config))``
-    parameters : ``In(parameter_write_layout(config))``
-    control : ``In(lane_control_layout(config))``
-    results : ``Out(8 * lanes)``
     """
 
-    step: data.View
-    older: data.View
-    weights: data.View
-    parameters: data.View
-    control: data.View
-    results: Signal
+    step: Annotated[data.View, lambda self: In(step_layout(self.config))]
+    older: Annotated[data.View, lambda self: In(older_layout(self.config))]
+    weights: Annotated[data.View, lambda self: In(weight_write_layout(self.config))]
+    parameters: Annotated[data.View, lambda self: In(parameter_write_layout(self.config))]
+    control: Annotated[data.View, lambda self: In(lane_control_layout(self.config))]
+    results: Annotated[Signal, lambda self: Out(unsigned(8 * len(self.lanes)))]
+    """Of all lanes of the group, lane ``first`` lowest."""
 
     def __init__(self, config: AcceleratorConfig, first: int) -> None:
         self.config, self.first = config, first
         self.lanes = range(first, min(first + GROUP, config.lanes))
-        super().__init__(
-            {
-                "step": In(step_layout(config)),
-                "older": In(older_layout(config)),
-                "weights": In(weight_write_layout(config)),
-                "parameters": In(parameter_write_layout(config)),
-                "control": In(lane_control_layout(config)),
-                "results": Out(unsigned(8 * len(self.lanes))),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -106,7 +92,7 @@ class LaneGroup(wiring.Component):
         return m
 
 
-class MacArray(wiring.Component):
+class MacArray(Component):
     """Multiply, accumulate and requantize, ``lanes * width`` products per cycle.
 
     Weights stand still in the lanes, activation vectors pass, partial sums wait in each lane's RAM.
@@ -133,34 +119,28 @@ class MacArray(wiring.Component):
     ----------
     config
         All of its sizes.
-
-    Members
-    -------
-    weights : ``In(stream.Signature(weight_layout(config)))``
-    parameters : ``In(stream.Signature(parameter_layout()))``
-    activations : ``In(stream.Signature(activation_layout(config)))``
-    results : ``Out(stream.Signature(result_layout(config)))``
-    reason : ``Out(REASON_LAYOUT)``
-        Of the front end, see `Issue`.
     """
 
-    weights: stream.Interface
-    parameters: stream.Interface
-    activations: stream.Interface
-    results: stream.Interface
-    reason: data.View
+    weights: Annotated[
+        stream.Interface, lambda self: In(stream.Signature(weight_layout(self.config)))
+    ]
+    """Weight buffers, a lane per word."""
+    parameters: Annotated[stream.Interface, In(stream.Signature(parameter_layout()))]
+    """Parameter banks, a lane per word."""
+    activations: Annotated[
+        stream.Interface, lambda self: In(stream.Signature(activation_layout(self.config)))
+    ]
+    """Vectors."""
+    results: Annotated[
+        stream.Interface, lambda self: Out(stream.Signature(result_layout(self.config)))
+    ]
+    """A byte for each lane."""
+    reason: Annotated[data.View, Out(REASON_LAYOUT)]
+    """Of the front end, see `Issue`."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "weights": In(stream.Signature(weight_layout(config))),
-                "parameters": In(stream.Signature(parameter_layout())),
-                "activations": In(stream.Signature(activation_layout(config))),
-                "results": Out(stream.Signature(result_layout(config))),
-                "reason": Out(REASON_LAYOUT),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,10 +1,13 @@
 """Products of two int8, in two styles, as terms that one adder tree each can sum."""
 
+from typing import Annotated
+
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed, unsigned
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import MultiplierStyle
+from eightfold.hw.blocks.component import Component
 
 DIGITS_LAYOUT = data.StructLayout({"low": data.ArrayLayout(unsigned(2), 3), "top": signed(3)})
 """A weight in radix 4: ``sum(low[i] * 4**i) + top * 64``; in ``low`` the code 3 means -1, and
@@ -32,26 +35,21 @@ def term_layout(style: MultiplierStyle) -> data.ArrayLayout:
     return data.ArrayLayout(term, count)
 
 
-class WeightEncoder(wiring.Component):
+class WeightEncoder(Component):
     """Turn an int8 weight into what `weight_layout` stores; combinational.
 
     Parameters
     ----------
     style
         As in `AcceleratorConfig.multiplier`.
-
-    Members
-    -------
-    byte : ``In(signed(8))``
-    weight : ``Out(weight_layout(style))``
     """
 
-    byte: Signal
-    weight: data.View
+    byte: Annotated[Signal, In(signed(8))]
+    weight: Annotated[data.View, lambda self: Out(weight_layout(self.style))]
 
     def __init__(self, style: MultiplierStyle) -> None:
         self.style = style
-        super().__init__({"byte": In(signed(8)), "weight": Out(weight_layout(style))})
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -71,7 +69,7 @@ class WeightEncoder(wiring.Component):
         return m
 
 
-class Multiplier(wiring.Component):
+class Multiplier(Component):
     """Multiply an int8 operand by an int8 weight.
 
     ``operand * weight == sum((term.value + term.carry) * 4**i for i, term in enumerate(terms))``.
@@ -89,27 +87,16 @@ class Multiplier(wiring.Component):
     ----------
     style
         As in `AcceleratorConfig.multiplier`.
-
-    Members
-    -------
-    operand : ``In(signed(8))``
-    weight : ``In(weight_layout(style))``, from `WeightEncoder`
-    terms : ``Out(term_layout(style))``
     """
 
-    operand: Signal
-    weight: data.View
-    terms: data.View
+    operand: Annotated[Signal, In(signed(8))]
+    weight: Annotated[data.View, lambda self: In(weight_layout(self.style))]
+    """From `WeightEncoder`."""
+    terms: Annotated[data.View, lambda self: Out(term_layout(self.style))]
 
     def __init__(self, style: MultiplierStyle) -> None:
         self.style = style
-        super().__init__(
-            {
-                "operand": In(signed(8)),
-                "weight": In(weight_layout(style)),
-                "terms": Out(term_layout(style)),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,13 +1,16 @@
 """Requantization parameters: the banks of a lane, and the loader that fills those of all lanes."""
 
+from typing import Annotated
+
 from amaranth.hdl import Module, Mux, Signal, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from eightfold import isa
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.issue_words import SUPPLY_LAYOUT
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT, parameter_layout
 
 
@@ -28,7 +31,7 @@ def parameter_write_layout(config: AcceleratorConfig) -> data.StructLayout:
     )
 
 
-class ParameterMemory(wiring.Component):
+class ParameterMemory(Component):
     """Hold one lane's parameters: a small memory per field, each read when its field is needed.
 
     Timing
@@ -40,33 +43,20 @@ class ParameterMemory(wiring.Component):
     ----------
     config
         ``parameter_banks``.
-
-    Members
-    -------
-    write : ``In(1)``
-    bank : ``In(range(config.parameter_banks))``
-    requantize : ``In(REQUANTIZE_LAYOUT)``
-    banks : ``In(bank_layout(config))``
-    parameters : ``Out(REQUANTIZE_LAYOUT)``
     """
 
-    write: Signal
-    bank: Signal
-    requantize: data.View
-    banks: data.View
-    parameters: data.View
+    write: Annotated[Signal, In(1)]
+    """``requantize`` goes into ``bank``."""
+    bank: Annotated[Signal, lambda self: In(range(self.config.parameter_banks))]
+    requantize: Annotated[data.View, In(REQUANTIZE_LAYOUT)]
+    banks: Annotated[data.View, lambda self: In(bank_layout(self.config))]
+    """Bank of each field that is read."""
+    parameters: Annotated[data.View, Out(REQUANTIZE_LAYOUT)]
+    """The fields read."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "write": In(1),
-                "bank": In(range(config.parameter_banks)),
-                "requantize": In(REQUANTIZE_LAYOUT),
-                "banks": In(bank_layout(config)),
-                "parameters": Out(REQUANTIZE_LAYOUT),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -87,7 +77,7 @@ class ParameterMemory(wiring.Component):
         return m
 
 
-class ParameterLoader(wiring.Component):
+class ParameterLoader(Component):
     """Fill the banks in a ring from the parameter stream, one lane per word, lane 0 first.
 
     A bank is complete with its word marked ``last``, or lane ``lanes - 1``. It becomes ready,
@@ -104,36 +94,23 @@ class ParameterLoader(wiring.Component):
     ----------
     config
         ``lanes`` and ``parameter_banks``.
-
-    Members
-    -------
-    words : ``In(stream.Signature(parameter_layout()))``
-    supply : ``Out(SUPPLY_LAYOUT)``
-        Of complete banks that wait; from registers, without one that is completed in this cycle.
-    take : ``In(1)``
-        Only while a bank waits.
-    retire : ``In(1)``
-        Once for each ``take``, in order, later.
-    write : ``Out(parameter_write_layout(config))``
     """
 
-    words: stream.Interface
-    supply: data.View
-    take: Signal
-    retire: Signal
-    write: data.View
+    words: Annotated[stream.Interface, In(stream.Signature(parameter_layout()))]
+    """A lane's parameters each."""
+    supply: Annotated[data.View, Out(SUPPLY_LAYOUT)]
+    """Of complete banks that wait; from registers, without one that is completed in this
+    cycle."""
+    take: Annotated[Signal, In(1)]
+    """Only while a bank waits."""
+    retire: Annotated[Signal, In(1)]
+    """Once for each ``take``, in order, later."""
+    write: Annotated[data.View, lambda self: Out(parameter_write_layout(self.config))]
+    """To the lanes."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "words": In(stream.Signature(parameter_layout())),
-                "supply": Out(SUPPLY_LAYOUT),
-                "take": In(1),
-                "retire": In(1),
-                "write": Out(parameter_write_layout(config)),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,17 +1,17 @@
 """The accumulators of a lane: partial sums in a RAM, and the adder that extends them."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from amaranth.hdl import Module, Mux, Signal, Value, signed
-from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.dot_product import add
+from eightfold.hw.blocks.component import Component
 
 
-class PartialSums(wiring.Component):
+class PartialSums(Component):
     """Add dot products to stored int32 sums, with wrap.
 
     ``acc = (0 if clear else stored[slot]) + dot + carry``; with ``write``, ``acc`` is stored.
@@ -29,14 +29,6 @@ class PartialSums(wiring.Component):
         ``psum_depth`` and the dot product's width.
     bits
         Width of ``dot``.
-
-    Members
-    -------
-    read_slot, write_slot : ``In(range(config.psum_depth))``
-    clear, write : ``In(1)``
-    dot : ``In(signed(bits))``
-    carry : ``In(1)``
-    acc : ``Out(signed(32))``
     """
 
     READ_AHEAD = 2
@@ -45,28 +37,22 @@ class PartialSums(wiring.Component):
     REVISIT = READ_AHEAD + 2
     """Least distance in cycles between two sums in one slot."""
 
-    read_slot: Signal
-    write_slot: Signal
-    clear: Signal
-    write: Signal
-    dot: Signal
-    carry: Signal
-    acc: Signal
+    read_slot: Annotated[Signal, lambda self: In(range(self.config.psum_depth))]
+    write_slot: Annotated[Signal, lambda self: In(range(self.config.psum_depth))]
+    clear: Annotated[Signal, In(1)]
+    """The sum starts at 0."""
+    write: Annotated[Signal, In(1)]
+    """``acc`` is stored in ``write_slot``."""
+    dot: Annotated[Signal, lambda self: In(signed(self.bits))]
+    """A dot product."""
+    carry: Annotated[Signal, In(1)]
+    """Is added to it."""
+    acc: Annotated[Signal, Out(signed(32))]
+    """The sum, from a register."""
 
     def __init__(self, config: AcceleratorConfig, bits: int) -> None:
-        self.config = config
-        slot = range(config.psum_depth)
-        super().__init__(
-            {
-                "read_slot": In(slot),
-                "write_slot": In(slot),
-                "clear": In(1),
-                "write": In(1),
-                "dot": In(signed(bits)),
-                "carry": In(1),
-                "acc": Out(signed(32)),
-            }
-        )
+        self.config, self.bits = config, bits
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

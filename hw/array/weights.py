@@ -1,13 +1,16 @@
 """Weights: the double buffer of a lane, and the loader that fills those of all lanes."""
 
+from typing import Annotated
+
 from amaranth.hdl import Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.array import multiplier
 from eightfold.hw.array.issue_words import SUPPLY_LAYOUT
 from eightfold.hw.array.multiplier import WeightEncoder
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import weight_layout
 
 
@@ -21,7 +24,7 @@ def weight_write_layout(config: AcceleratorConfig) -> data.StructLayout:
     return data.StructLayout({"lanes": unsigned(config.lanes), "taps": taps_layout(config)})
 
 
-class WeightBuffer(wiring.Component):
+class WeightBuffer(Component):
     """Hold one lane's weights: a shadow copy being written, and the active one.
 
     Timing
@@ -33,23 +36,18 @@ class WeightBuffer(wiring.Component):
     ----------
     config
         ``width`` and ``multiplier``.
-
-    Members
-    -------
-    write, swap : ``In(1)``
-    taps : ``In(taps_layout(config))``
-    active : ``Out(taps_layout(config))``
     """
 
-    write: Signal
-    swap: Signal
-    taps: data.View
-    active: data.View
+    write: Annotated[Signal, In(1)]
+    """``taps`` go into the shadow copy."""
+    swap: Annotated[Signal, In(1)]
+    """The shadow copy becomes the active one."""
+    taps: Annotated[data.View, lambda self: In(taps_layout(self.config))]
+    active: Annotated[data.View, lambda self: Out(taps_layout(self.config))]
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        layout = taps_layout(config)
-        super().__init__({"write": In(1), "swap": In(1), "taps": In(layout), "active": Out(layout)})
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -66,7 +64,7 @@ class WeightBuffer(wiring.Component):
         return self.swap
 
 
-class WeightLoader(wiring.Component):
+class WeightLoader(Component):
     """Fill the shadow buffers from the weight stream, one lane per word, lane 0 first.
 
     A buffer is full with its word marked ``last``, or lane ``lanes - 1``; it stays so until
@@ -84,32 +82,22 @@ class WeightLoader(wiring.Component):
     ----------
     config
         ``lanes``, ``width`` and ``multiplier``.
-
-    Members
-    -------
-    words : ``In(stream.Signature(weight_layout(config)))``
-    supply : ``Out(SUPPLY_LAYOUT)``
-        Of full buffers.
-    take : ``In(1)``
-        Only while a buffer is full.
-    write : ``Out(weight_write_layout(config))``
     """
 
-    words: stream.Interface
-    supply: data.View
-    take: Signal
-    write: data.View
+    words: Annotated[
+        stream.Interface, lambda self: In(stream.Signature(weight_layout(self.config)))
+    ]
+    """A lane's weights each."""
+    supply: Annotated[data.View, Out(SUPPLY_LAYOUT)]
+    """Of full buffers."""
+    take: Annotated[Signal, In(1)]
+    """Only while a buffer is full."""
+    write: Annotated[data.View, lambda self: Out(weight_write_layout(self.config))]
+    """To the lanes."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "words": In(stream.Signature(weight_layout(config))),
-                "supply": Out(SUPPLY_LAYOUT),
-                "take": In(1),
-                "write": Out(weight_write_layout(config)),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,12 +1,16 @@
 """Credits: make a stream of a free-running pipeline, which can itself not be stalled."""
 
+from typing import Annotated
+
 from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value, unsigned
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from eightfold.hw.blocks.component import Component
 
-class CreditQueue(wiring.Component):
+
+class CreditQueue(Component):
     """Queue of results that never overflows, because a place is reserved before a word starts.
 
     The side that feeds the pipeline takes a credit with each word it sends in; the pipeline
@@ -27,19 +31,6 @@ class CreditQueue(wiring.Component):
         Number of results, at least 2. The storage is a RAM of ``depth`` words with a registered
         read.
 
-    Members
-    -------
-    available, several : ``Out(1)``
-        A credit may be taken in this cycle; there are more than one. From registers.
-    take : ``In(1)``
-        Takes a credit; only while ``available``.
-    push : ``In(1)``
-        Stores ``push_data``, exactly once for each credit taken.
-    push_data : ``In(shape)``
-        Result.
-    o : ``Out(stream.Signature(shape))``
-        Results in the order of the pushes.
-
     Raises
     ------
     ValueError
@@ -49,27 +40,24 @@ class CreditQueue(wiring.Component):
     LATENCY = 2
     """Cycles from a push into an empty queue to ``o.valid``."""
 
-    available: Signal
-    several: Signal
-    take: Signal
-    push: Signal
-    push_data: Value
-    o: stream.Interface
+    available: Annotated[Signal, Out(1)]
+    """A credit may be taken in this cycle. From a register."""
+    several: Annotated[Signal, Out(1)]
+    """There are more credits than one. From a register."""
+    take: Annotated[Signal, In(1)]
+    """Takes a credit; only while ``available``."""
+    push: Annotated[Signal, In(1)]
+    """Stores ``push_data``, exactly once for each credit taken."""
+    push_data: Annotated[Value, lambda self: In(self.shape)]
+    """A result."""
+    o: Annotated[stream.Interface, lambda self: Out(stream.Signature(self.shape))]
+    """Results in the order of the pushes."""
 
     def __init__(self, shape: ShapeLike, depth: int) -> None:
         if depth < 2:
             raise ValueError(f"depth must be at least 2, not {depth}")
-        self.depth = depth
-        super().__init__(
-            {
-                "available": Out(1),
-                "several": Out(1),
-                "take": In(1),
-                "push": In(1),
-                "push_data": In(shape),
-                "o": Out(stream.Signature(shape)),
-            }
-        )
+        self.shape, self.depth = shape, depth
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,11 +1,15 @@
 """Streams of narrow words from wide ones, and the other way round."""
 
+from typing import Annotated
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
+from eightfold.hw.blocks.component import Component
 
-class Gearbox(wiring.Component):
+
+class Gearbox(Component):
     """Cut words into narrower ones, or join them to wider ones, lowest bytes first.
 
     Timing
@@ -19,36 +23,26 @@ class Gearbox(wiring.Component):
     i_bytes, o_bytes
         Bytes of a word, powers of two.
 
-    Members
-    -------
-    i : ``In(stream.Signature(unsigned(8 * i_bytes)))``
-    o : ``Out(stream.Signature(unsigned(8 * o_bytes)))``
-    drop : ``In(1)``
-        With a word that leaves ``o``: the rest of the input word it was cut from is skipped. Joined
-        words have no rest.
-
     Raises
     ------
     ValueError
         If a number of bytes is not a power of two.
     """
 
-    i: stream.Interface
-    o: stream.Interface
-    drop: Signal
+    i: Annotated[stream.Interface, lambda self: In(stream.Signature(unsigned(8 * self.i_bytes)))]
+    """Words to be cut or joined."""
+    o: Annotated[stream.Interface, lambda self: Out(stream.Signature(unsigned(8 * self.o_bytes)))]
+    """What becomes of them."""
+    drop: Annotated[Signal, In(1)]
+    """With a word that leaves ``o``: the rest of the input word it was cut from is skipped.
+    Joined words have no rest."""
 
     def __init__(self, i_bytes: int, o_bytes: int) -> None:
         for name, value in (("i_bytes", i_bytes), ("o_bytes", o_bytes)):
             if value < 1 or value & (value - 1):
                 raise ValueError(f"{name} must be a power of two, not {value}")
         self.i_bytes, self.o_bytes = i_bytes, o_bytes
-        super().__init__(
-            {
-                "i": In(stream.Signature(unsigned(8 * i_bytes))),
-                "o": Out(stream.Signature(unsigned(8 * o_bytes))),
-                "drop": In(1),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,11 +1,13 @@
 """Nested loops in hardware: addresses that advance by a stride per loop, one iteration a cycle."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
+
+from eightfold.hw.blocks.component import Component
 
 
 class Address(NamedTuple):
@@ -46,7 +48,7 @@ def iteration_layout(levels: int, addresses: Mapping[str, Address]) -> data.Stru
     )
 
 
-class Loops(wiring.Component):
+class Loops(Component):
     """Count through nested loops, loop 0 fastest, and keep addresses.
 
     In iteration ``(i[levels - 1], ..., i[0])`` each address is
@@ -68,30 +70,30 @@ class Loops(wiring.Component):
     count_bits
         Width of a loop's number of iterations, 1 to 2^count_bits.
 
-    Members
-    -------
-    i : ``In(stream.Signature(loops_layout(levels, addresses, count_bits)))``
-    o : ``Out(stream.Signature(iteration_layout(levels, addresses)))``
-
     Raises
     ------
     ValueError
         If ``levels`` is less than 1.
     """
 
-    i: stream.Interface
-    o: stream.Interface
+    i: Annotated[
+        stream.Interface,
+        lambda self: In(
+            stream.Signature(loops_layout(self.levels, self.addresses, self.count_bits))
+        ),
+    ]
+    """Nests of loops."""
+    o: Annotated[
+        stream.Interface,
+        lambda self: Out(stream.Signature(iteration_layout(self.levels, self.addresses))),
+    ]
+    """Their iterations."""
 
     def __init__(self, levels: int, addresses: Mapping[str, Address], count_bits: int = 16) -> None:
         if levels < 1:
             raise ValueError(f"levels must be at least 1, not {levels}")
         self.levels, self.addresses, self.count_bits = levels, dict(addresses), count_bits
-        super().__init__(
-            {
-                "i": In(stream.Signature(loops_layout(levels, addresses, count_bits))),
-                "o": Out(stream.Signature(iteration_layout(levels, addresses))),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,11 +1,11 @@
 """The arithmetic of requantization as a free-running pipeline: int32 accumulator to int8."""
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.delay import delay
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.isa import Rounding
@@ -21,7 +21,12 @@ WINDOW = 9
 """Bits that leave the right shifter: the guard bit, and the low byte of the quotient."""
 
 
-class RequantizePipeline(wiring.Component):
+def parameter(name: str) -> Member:
+    """Return the port of a field of `eightfold.isa.REQUANTIZE_LAYOUT`."""
+    return In(REQUANTIZE_LAYOUT[name].shape)
+
+
+class RequantizePipeline(Component):
     """Scale an int32 accumulator to int8: add a bias, multiply, round, add a zero point, clamp.
 
     With ``wrap32`` the two's complement wrap to 32 bits::
@@ -46,15 +51,7 @@ class RequantizePipeline(wiring.Component):
     later. Field ``f`` of the parameters that belong to the accumulator of cycle ``n`` must be
     presented in cycle ``n + FIELD_CYCLE[f]``, and only then.
 
-    Members
-    -------
-    acc : ``In(signed(32))``
-        Accumulator.
-    bias, left, multiplier, single, right, rounding, zero_point, low, high : ``In``
-        The fields of `eightfold.isa.REQUANTIZE_LAYOUT`, with the ranges given there;
-        ``low <= high``.
-    result : ``Out(signed(8))``
-        Result, from a register.
+    The parameters are the fields of `eightfold.isa.REQUANTIZE_LAYOUT`, with the ranges given there.
     """
 
     FIELD_CYCLE: ClassVar[dict[str, int]] = {
@@ -73,21 +70,20 @@ class RequantizePipeline(wiring.Component):
     LATENCY: ClassVar[int] = 15
     """Cycles from ``acc`` to ``result``."""
 
-    acc: Signal
-    bias: Signal
-    left: Signal
-    multiplier: Signal
-    single: Signal
-    right: Signal
-    rounding: Signal
-    zero_point: Signal
-    low: Signal
-    high: Signal
-    result: Signal
-
-    def __init__(self) -> None:
-        fields = {name: In(field.shape) for name, field in REQUANTIZE_LAYOUT}
-        super().__init__({"acc": In(signed(32)), **fields, "result": Out(signed(8))})
+    acc: Annotated[Signal, In(signed(32))]
+    """Accumulator."""
+    bias: Annotated[Signal, parameter("bias")]
+    left: Annotated[Signal, parameter("left")]
+    multiplier: Annotated[Signal, parameter("multiplier")]
+    single: Annotated[Signal, parameter("single")]
+    right: Annotated[Signal, parameter("right")]
+    rounding: Annotated[Signal, parameter("rounding")]
+    zero_point: Annotated[Signal, parameter("zero_point")]
+    low: Annotated[Signal, parameter("low")]
+    high: Annotated[Signal, parameter("high")]
+    """Not less than ``low``."""
+    result: Annotated[Signal, Out(signed(8))]
+    """Result, from a register."""
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

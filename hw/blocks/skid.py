@@ -1,34 +1,29 @@
 """Registers in a stream: in the path of its words, of ``ready``, or of both."""
 
-from collections.abc import Mapping
+from typing import Annotated
 
 from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Member, Out
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out
+
+from eightfold.hw.blocks.component import Component
 
 
-class _Passes(wiring.Component):
+class _Passes(Component):
     """What the registers of this module share: words of ``shape`` go from ``i`` to ``o``.
 
     Parameters
     ----------
     shape
         Shape of a word.
-    members
-        Members of the signature beside the two streams.
-
-    Members
-    -------
-    i : ``In(stream.Signature(shape))``
-    o : ``Out(stream.Signature(shape))``
     """
 
-    i: stream.Interface
-    o: stream.Interface
+    i: Annotated[stream.Interface, lambda self: In(stream.Signature(self.shape))]
+    o: Annotated[stream.Interface, lambda self: Out(stream.Signature(self.shape))]
 
-    def __init__(self, shape: ShapeLike, members: Mapping[str, Member] | None = None) -> None:
-        word = stream.Signature(shape)
-        super().__init__({"i": In(word), "o": Out(word), **(members or {})})
+    def __init__(self, shape: ShapeLike) -> None:
+        self.shape = shape
+        super().__init__()
 
 
 class Skid(_Passes):
@@ -99,17 +94,10 @@ class Bypass(_Passes):
     ------
     One word per cycle, in the cycle in which it is accepted or later. ``i.ready`` comes from a
     register: it is 0 while a word waits, which ``o`` then offers.
-
-    Members
-    -------
-    full : ``Out(1)``
-        A word waits. From a register. Beside the streams.
     """
 
-    full: Signal
-
-    def __init__(self, shape: ShapeLike) -> None:
-        super().__init__(shape, {"full": Out(1)})
+    full: Annotated[Signal, Out(1)]
+    """A word waits. From a register."""
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

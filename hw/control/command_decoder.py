@@ -1,10 +1,13 @@
 """The command stream is checked, and its words find their way to the queues."""
 
+from typing import Annotated
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.control.command_rules import QUEUES, word_rules
 from eightfold.isa import COMMANDS, END, ErrorCode, Opcode
@@ -30,34 +33,21 @@ ERROR_LAYOUT = data.StructLayout(
 """What is wrong with the stream, and with which of its commands."""
 
 
-class WordPlacer(wiring.Component):
+class WordPlacer(Component):
     """Find the headers in the stream, and tell which command each word belongs to.
 
     Timing
     ------
     One word per cycle, one cycle after it was accepted; ``i.ready`` follows ``o.ready``
     combinationally. Behind an unknown opcode everything is undefined.
-
-    Members
-    -------
-    i : ``In(stream.Signature(32))``
-    o : ``Out(stream.Signature(PLACED_LAYOUT))``
-    between : ``Out(1)``
-        The word that was accepted last, if any, completes a command.
     """
 
-    i: stream.Interface
-    o: stream.Interface
-    between: Signal
-
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "i": In(stream.Signature(unsigned(32))),
-                "o": Out(stream.Signature(PLACED_LAYOUT)),
-                "between": Out(1),
-            }
-        )
+    i: Annotated[stream.Interface, In(stream.Signature(unsigned(32)))]
+    """The stream."""
+    o: Annotated[stream.Interface, Out(stream.Signature(PLACED_LAYOUT))]
+    """Its words, and where they belong."""
+    between: Annotated[Signal, Out(1)]
+    """The word that was accepted last, if any, completes a command."""
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -90,7 +80,7 @@ class WordPlacer(wiring.Component):
         return m
 
 
-class CommandDecoder(wiring.Component):
+class CommandDecoder(Component):
     """Check the words of a stream, and send those of each command to its queue.
 
     A command's words go to its queue as they come, but none from the first one on that breaks a
@@ -105,46 +95,28 @@ class CommandDecoder(wiring.Component):
     ----------
     config
         What BEGIN must state.
-
-    Members
-    -------
-    words : ``In(stream.Signature(32))``
-    exhausted : ``In(1)``
-        No further words will come.
-    queues : ``Out(stream.Signature(32)).array(len(QUEUES))``
-        In the order of `eightfold.hw.control.command_rules.QUEUES`.
-    last : ``Out(1)``
-        With a word on one of ``queues``: it completes a command.
-    number : ``Out(16)``
-        Of the command that was checked last; before the first one, of that.
-    ended : ``Out(1)``
-        END was reached; stays.
-    error : ``Out(ERROR_LAYOUT)``
-        VERSION or ILLEGAL_COMMAND; stays.
     """
 
-    words: stream.Interface
-    exhausted: Signal
-    queues: list[stream.Interface]
-    last: Signal
-    number: Signal
-    ended: Signal
-    error: data.View
+    words: Annotated[stream.Interface, In(stream.Signature(unsigned(32)))]
+    """The stream."""
+    exhausted: Annotated[Signal, In(1)]
+    """No further words will come."""
+    queues: Annotated[
+        list[stream.Interface], Out(stream.Signature(unsigned(32))).array(len(QUEUES))
+    ]
+    """In the order of `eightfold.hw.control.command_rules.QUEUES`."""
+    last: Annotated[Signal, Out(1)]
+    """With a word on one of ``queues``: it completes a command."""
+    number: Annotated[Signal, Out(16)]
+    """Of the command that was checked last; before the first one, of that."""
+    ended: Annotated[Signal, Out(1)]
+    """END was reached; stays."""
+    error: Annotated[data.View, Out(ERROR_LAYOUT)]
+    """VERSION or ILLEGAL_COMMAND; stays."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        words = stream.Signature(unsigned(32))
-        super().__init__(
-            {
-                "words": In(words),
-                "exhausted": In(1),
-                "queues": Out(words).array(len(QUEUES)),
-                "last": Out(1),
-                "number": Out(16),
-                "ended": Out(1),
-                "error": Out(ERROR_LAYOUT),
-            }
-        )
+        super().__init__()
         self.proceed = Signal()
         """The words in the two registers behind the placer move on."""
         self.ruled, self.checked = (

@@ -1,10 +1,13 @@
 """The command stream: from memory to 32-bit words."""
 
+from typing import Annotated
+
 from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.gearbox import Gearbox
 from eightfold.hw.blocks.skid import Skid
 from eightfold.hw.memory.linear_fetch import LinearFetch
@@ -12,7 +15,7 @@ from eightfold.hw.ports import BURST, memory_read
 from eightfold.isa import ADDRESS_BITS
 
 
-class CommandFetch(wiring.Component):
+class CommandFetch(Component):
     """Read the command stream ahead and cut it into words, once after each reset.
 
     Timing
@@ -23,43 +26,27 @@ class CommandFetch(wiring.Component):
     ----------
     config
         ``port``.
-
-    Members
-    -------
-    start : ``In(1)``
-        For one cycle: fetch.
-    address : ``In(32)``
-        Of the first word, a multiple of the port's bytes; stays while words come.
-    length : ``In(32)``
-        Bytes. The last ones are left out if they do not fill a word.
-    memory : ``Out(memory_read(config))``
-    words : ``Out(stream.Signature(32))``
-    exhausted : ``Out(1)``
-        All words have been transferred. From a register.
     """
 
     DEPTH = 2 * BURST
     """Beats that are fetched ahead."""
 
-    start: Signal
-    address: Signal
-    length: Signal
-    memory: wiring.PureInterface
-    words: stream.Interface
-    exhausted: Signal
+    start: Annotated[Signal, In(1)]
+    """For one cycle: fetch."""
+    address: Annotated[Signal, In(ADDRESS_BITS)]
+    """Of the first word, a multiple of the port's bytes; stays while words come."""
+    length: Annotated[Signal, In(ADDRESS_BITS)]
+    """Bytes. The last ones are left out if they do not fill a word."""
+    memory: Annotated[wiring.PureInterface, lambda self: Out(memory_read(self.config))]
+    """To the memory reader."""
+    words: Annotated[stream.Interface, Out(stream.Signature(unsigned(32)))]
+    """The stream."""
+    exhausted: Annotated[Signal, Out(1)]
+    """All words have been transferred. From a register."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "start": In(1),
-                "address": In(ADDRESS_BITS),
-                "length": In(ADDRESS_BITS),
-                "memory": Out(memory_read(config)),
-                "words": Out(stream.Signature(unsigned(32))),
-                "exhausted": Out(1),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,6 +1,7 @@
 """Command words wait at their engine, and become commands that have their tokens."""
 
 from itertools import pairwise
+from typing import Annotated
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
@@ -8,6 +9,7 @@ from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.control.tokens import MASK
@@ -15,7 +17,7 @@ from eightfold.hw.ports import command_layout
 from eightfold.isa import END, Command
 
 
-class CommandAssembler(wiring.Component):
+class CommandAssembler(Component):
     """Queue the 32-bit words of some opcodes' commands, and put them together.
 
     Timing
@@ -30,25 +32,18 @@ class CommandAssembler(wiring.Component):
         ``command_queue``: words that wait, besides those of the command on ``o``.
     commands
         What the words are: whole commands of these, of at least 2 words each.
-
-    Members
-    -------
-    words : ``In(stream.Signature(32))``
-    o : ``Out(stream.Signature(command_layout(*commands)))``
-        Behind a command's last word is what it was.
     """
 
-    words: stream.Interface
-    o: stream.Interface
+    words: Annotated[stream.Interface, In(stream.Signature(unsigned(32)))]
+    """Of commands, one after the other."""
+    o: Annotated[
+        stream.Interface, lambda self: Out(stream.Signature(command_layout(*self.commands)))
+    ]
+    """Behind a command's last word is what it was."""
 
     def __init__(self, config: AcceleratorConfig, *commands: Command) -> None:
         self.config, self.commands = config, commands
-        super().__init__(
-            {
-                "words": In(stream.Signature(unsigned(32))),
-                "o": Out(stream.Signature(command_layout(*commands))),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -102,7 +97,7 @@ class CommandAssembler(wiring.Component):
         return Cat(parts)
 
 
-class CommandQueue(wiring.Component):
+class CommandQueue(Component):
     """Give an engine its commands, each when it has its tokens, and give tokens when it is done.
 
     Timing
@@ -117,63 +112,41 @@ class CommandQueue(wiring.Component):
         ``command_queue``.
     commands
         Those that the engine executes.
-
-    Members
-    -------
-    words : ``In(stream.Signature(32))``
-    last : ``In(1)``
-        With a word: it completes a command.
-    engine : ``Out(stream.Signature(command_layout(*commands)))``
-    done : ``In(1)``
-        The engine's oldest command is done.
-    wait, request, grant
-        Towards `eightfold.hw.control.tokens.Tokens`.
-    give : ``Out(MASK)``
-        Tokens of the command that is done; 0 in other cycles.
-    index : ``Out(16)``
-        Of the oldest command that is not done.
-    busy : ``Out(1)``
-        There is a command that has its tokens and is not done.
-    waiting : ``Out(1)``
-        There is none, and the next one waits for tokens.
-    idle : ``Out(1)``
-        Every command of which a word was accepted is done. From a register, 1 cycle later.
     """
 
     FLIGHT = 4
     """Commands that have their tokens and are not done; further ones wait."""
 
-    words: stream.Interface
-    last: Signal
-    engine: stream.Interface
-    done: Signal
-    wait: Signal
-    request: Signal
-    grant: Signal
-    give: Signal
-    index: Signal
-    busy: Signal
-    waiting: Signal
-    idle: Signal
+    words: Annotated[stream.Interface, In(stream.Signature(unsigned(32)))]
+    """Of commands, one after the other."""
+    last: Annotated[Signal, In(1)]
+    """With a word: it completes a command."""
+    engine: Annotated[
+        stream.Interface, lambda self: Out(stream.Signature(command_layout(*self.commands)))
+    ]
+    """The next command that has its tokens."""
+    done: Annotated[Signal, In(1)]
+    """The engine's oldest command is done."""
+    wait: Annotated[Signal, Out(MASK)]
+    """The engines that the next command needs a token from."""
+    request: Annotated[Signal, Out(1)]
+    """It wants them, see `eightfold.hw.control.tokens.Tokens`."""
+    grant: Annotated[Signal, In(1)]
+    """It gets them in this cycle."""
+    give: Annotated[Signal, Out(MASK)]
+    """Tokens of the command that is done; 0 in other cycles."""
+    index: Annotated[Signal, Out(16)]
+    """Of the oldest command that is not done."""
+    busy: Annotated[Signal, Out(1)]
+    """There is a command that has its tokens and is not done."""
+    waiting: Annotated[Signal, Out(1)]
+    """There is none, and the next one waits for tokens."""
+    idle: Annotated[Signal, Out(1)]
+    """Every command of which a word was accepted is done. From a register, 1 cycle later."""
 
     def __init__(self, config: AcceleratorConfig, *commands: Command) -> None:
         self.config, self.commands = config, commands
-        super().__init__(
-            {
-                "words": In(stream.Signature(unsigned(32))),
-                "last": In(1),
-                "engine": Out(stream.Signature(command_layout(*commands))),
-                "done": In(1),
-                "wait": Out(MASK),
-                "request": Out(1),
-                "grant": In(1),
-                "give": Out(MASK),
-                "index": Out(16),
-                "busy": Out(1),
-                "waiting": Out(1),
-                "idle": Out(1),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,12 +1,13 @@
 """Everything in the accelerator but memory ports, scratchpad and engines."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from amaranth.hdl import Cat, Module, ResetInserter, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.control.counters import Counters
 from eightfold.hw.control.registers import Registers
@@ -49,8 +50,10 @@ MEMORY_LAYOUT = data.StructLayout(
 """What the memory ports tell."""
 
 
-class Control(wiring.Component):
+class Control(Component):
     """Registers, sequencer, errors, watchdog and counters.
+
+    Beside the ports below there are `eightfold.hw.memory.axi.axi4_lite_members`, ``s_axi_...``.
 
     Timing
     ------
@@ -60,71 +63,46 @@ class Control(wiring.Component):
     ----------
     config
         All of its sizes.
-
-    Members
-    -------
-    s_axi_...
-        `eightfold.hw.memory.axi.axi4_lite_members`.
-    interrupt : ``Out(1)``
-        Level: there was a done or an error, and it is enabled.
-    memory : ``Out(memory_read(config))``
-        Of the command stream.
-    mover, matrix, vector : flipped `eightfold.hw.ports.engine_port`
-    weights, parameters, weights_fault, parameters_fault
-        As in `Sequencer`.
-    model, arena : ``Out(region_layout())``
-    status : ``In(MEMORY_LAYOUT)``
-        Of the memory ports.
-    stop, reset : ``Out(1)``
-        To the memory ports; to them and everything else.
-    events : ``In(EVENT_LAYOUT)``
-    moving : ``In(1)``
-        Something in the engines or on the memory ports has moved on.
-    monitor : ``Out(TRACE_LAYOUT)``
     """
 
-    interrupt: Signal
-    memory: wiring.PureInterface
-    mover: Any
-    matrix: Any
-    vector: Any
-    weights: stream.Interface
-    parameters: stream.Interface
-    weights_fault: Signal
-    parameters_fault: Signal
-    model: data.View
-    arena: data.View
-    status: data.View
-    stop: Signal
-    reset: Signal
-    events: data.View
-    moving: Signal
-    monitor: data.View
+    interrupt: Annotated[Signal, Out(1)]
+    """Level: there was a done or an error, and it is enabled."""
+    memory: Annotated[wiring.PureInterface, lambda self: Out(memory_read(self.config))]
+    """Of the command stream."""
+    mover: Annotated[Any, In(engine_port(MOVE, GATHER))]
+    """To the mover."""
+    matrix: Annotated[Any, In(engine_port(MATRIX))]
+    """To the matrix engine."""
+    vector: Annotated[Any, In(engine_port(VECTOR))]
+    """To the vector engine."""
+    weights: Annotated[stream.Interface, Out(stream.Signature(hdl(WEIGHTS.layout)))]
+    """To the fetcher of weights, as in `Sequencer`."""
+    parameters: Annotated[stream.Interface, Out(stream.Signature(hdl(PARAMETERS.layout)))]
+    """To the fetcher of parameters."""
+    weights_fault: Annotated[Signal, In(1)]
+    """As in `Sequencer`."""
+    parameters_fault: Annotated[Signal, In(1)]
+    """As in `Sequencer`."""
+    model: Annotated[data.View, Out(region_layout())]
+    """Region of constants."""
+    arena: Annotated[data.View, Out(region_layout())]
+    """Region of tensors."""
+    status: Annotated[data.View, In(MEMORY_LAYOUT)]
+    """Of the memory ports."""
+    stop: Annotated[Signal, Out(1)]
+    """To the memory ports: no more requests."""
+    reset: Annotated[Signal, Out(1)]
+    """To the memory ports and everything else."""
+    events: Annotated[data.View, In(EVENT_LAYOUT)]
+    """What counts in this cycle."""
+    moving: Annotated[Signal, In(1)]
+    """Something in the engines or on the memory ports has moved on."""
+    monitor: Annotated[data.View, Out(TRACE_LAYOUT)]
+    """For simulation."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            axi4_lite_members()
-            | {
-                "interrupt": Out(1),
-                "memory": Out(memory_read(config)),
-                "mover": In(engine_port(MOVE, GATHER)),
-                "matrix": In(engine_port(MATRIX)),
-                "vector": In(engine_port(VECTOR)),
-                "weights": Out(stream.Signature(hdl(WEIGHTS.layout))),
-                "parameters": Out(stream.Signature(hdl(PARAMETERS.layout))),
-                "weights_fault": In(1),
-                "parameters_fault": In(1),
-                "model": Out(region_layout()),
-                "arena": Out(region_layout()),
-                "status": In(MEMORY_LAYOUT),
-                "stop": Out(1),
-                "reset": Out(1),
-                "events": In(EVENT_LAYOUT),
-                "moving": In(1),
-                "monitor": Out(TRACE_LAYOUT),
-            }
-        )
+        super().__init__(axi4_lite_members())
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

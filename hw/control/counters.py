@@ -1,49 +1,33 @@
 """The performance counters of `eightfold.isa.COUNTERS`."""
 
+from typing import Annotated
+
 from amaranth.hdl import Module, Signal
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
+from eightfold.hw.blocks.component import Component
 from eightfold.isa import COUNTERS
 
 
-class Counters(wiring.Component):
+class Counters(Component):
     """Count events while the accelerator runs.
 
     Timing
     ------
     ``count`` comes a cycle after its event, ``values`` two cycles.
-
-    Members
-    -------
-    clear : ``In(1)``
-        Set all counters to 0.
-    running : ``In(1)``
-        Events count.
-    events : ``In(len(COUNTERS))``
-        Bit ``i``: what counter ``i`` counts happens in this cycle.
-    count : ``Out(len(COUNTERS))``
-        Bit ``i``: counter ``i`` counts.
-    values : ``Out(ArrayLayout(32, len(COUNTERS)))``
     """
 
-    clear: Signal
-    running: Signal
-    events: Signal
-    count: Signal
-    values: data.View
-
-    def __init__(self) -> None:
-        number = len(COUNTERS)
-        super().__init__(
-            {
-                "clear": In(1),
-                "running": In(1),
-                "events": In(number),
-                "count": Out(number),
-                "values": Out(data.ArrayLayout(32, number)),
-            }
-        )
+    clear: Annotated[Signal, In(1)]
+    """Set all counters to 0."""
+    running: Annotated[Signal, In(1)]
+    """Events count."""
+    events: Annotated[Signal, In(len(COUNTERS))]
+    """Bit ``i``: what counter ``i`` counts happens in this cycle."""
+    count: Annotated[Signal, Out(len(COUNTERS))]
+    """Bit ``i``: counter ``i`` counts."""
+    values: Annotated[data.View, Out(data.ArrayLayout(32, len(COUNTERS)))]
+    """All counters."""
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

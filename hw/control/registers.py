@@ -1,10 +1,13 @@
 """The registers of `eightfold.isa.REGISTERS`, behind AXI4-Lite."""
 
+from typing import Annotated
+
 from amaranth.hdl import Cat, Module, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.memory.axi import OKAY, REGISTER_ADDRESS_BITS, axi4_lite_members
 from eightfold.isa import (
@@ -39,8 +42,11 @@ def register_layout(access: Access, config: AcceleratorConfig) -> data.StructLay
     )
 
 
-class Registers(wiring.Component):
+class Registers(Component):
     """Hold what software writes, and show it what the accelerator reports.
+
+    Beside the ports below there are `eightfold.hw.memory.axi.axi4_lite_members`, ``s_axi_...``:
+    address bits 0 and 1 and ``prot`` are ignored.
 
     Timing
     ------
@@ -53,21 +59,18 @@ class Registers(wiring.Component):
     ----------
     config
         What the constant registers say.
-
-    Members
-    -------
-    s_axi_...
-        `eightfold.hw.memory.axi.axi4_lite_members`; address bits 0 and 1 and ``prot`` are ignored.
-    settings : ``Out(register_layout(Access.READ_WRITE, config))``
-        0 after reset.
-    acts : ``Out(register_layout(Access.WRITE_ONE, config))``
-        Bits that software writes as 1, for one cycle.
-    values : ``In(register_layout(Access.READ_ONLY, config))``
     """
 
-    settings: data.View
-    acts: data.View
-    values: data.View
+    settings: Annotated[
+        data.View, lambda self: Out(register_layout(Access.READ_WRITE, self.config))
+    ]
+    """0 after reset."""
+    acts: Annotated[data.View, lambda self: Out(register_layout(Access.WRITE_ONE, self.config))]
+    """Bits that software writes as 1, for one cycle."""
+    values: Annotated[data.View, lambda self: In(register_layout(Access.READ_ONLY, self.config))]
+    """What software reads."""
+
+    # Of `axi4_lite_members`, for type checkers:
     s_axi_awaddr: Signal
     s_axi_awvalid: Signal
     s_axi_awready: Signal
@@ -88,14 +91,7 @@ class Registers(wiring.Component):
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            axi4_lite_members()
-            | {
-                "settings": Out(register_layout(Access.READ_WRITE, config)),
-                "acts": Out(register_layout(Access.WRITE_ONE, config)),
-                "values": In(register_layout(Access.READ_ONLY, config)),
-            }
-        )
+        super().__init__(axi4_lite_members())
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

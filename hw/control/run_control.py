@@ -1,9 +1,12 @@
 """Start and end of a run, errors, soft reset and interrupt."""
 
+from typing import Annotated
+
 from amaranth.hdl import Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.isa import REGISTERS
 
@@ -19,7 +22,7 @@ SEQUENCER, WEIGHTS, PARAMETERS = 255, 254, 253
 """Numbers in register ERROR of what is not an engine."""
 
 
-class FaultCollector(wiring.Component):
+class FaultCollector(Component):
     """Choose one of the faults of a cycle, the first in the list.
 
     Timing
@@ -30,24 +33,18 @@ class FaultCollector(wiring.Component):
     ----------
     count
         Number of faults.
-
-    Members
-    -------
-    faults : ``In(ArrayLayout(FAULT_LAYOUT, count))``
-    o : ``Out(FAULT_LAYOUT)``
-        One of them, for as long as they last.
     """
 
     LATENCY = 2
 
-    faults: data.View
-    o: data.View
+    faults: Annotated[data.View, lambda self: In(data.ArrayLayout(FAULT_LAYOUT, self.count))]
+    """What goes wrong, in this cycle."""
+    o: Annotated[data.View, Out(FAULT_LAYOUT)]
+    """One of them, for as long as they last."""
 
     def __init__(self, count: int) -> None:
         self.count = count
-        super().__init__(
-            {"faults": In(data.ArrayLayout(FAULT_LAYOUT, count)), "o": Out(FAULT_LAYOUT)}
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -60,7 +57,7 @@ class FaultCollector(wiring.Component):
         return m
 
 
-class RunControl(wiring.Component):
+class RunControl(Component):
     """Say when the accelerator runs, stops and is reset.
 
     A run begins with the doorbell, if there is neither one already nor an error. After
@@ -73,63 +70,39 @@ class RunControl(wiring.Component):
     ------
     ``begin`` follows the doorbell by 1 cycle, ``done`` follows ``finished`` by `SETTLE` + 1 cycles
     or when memory is idle. All outputs come from registers, the interrupt with a gate behind.
-
-    Members
-    -------
-    start, soft_reset, clear_interrupt : ``In(1)``
-        What software asks for; a soft reset goes before a start.
-    interrupt_enable : ``In(1)``
-    finished : ``In(1)``
-        END was reached, and all commands are done.
-    memory_idle : ``In(1)``
-        Everything that memory took is answered, `SETTLE` cycles after ``stop`` at the latest.
-    fault : ``In(FAULT_LAYOUT)``
-        What goes wrong.
-    begin : ``Out(1)``
-        For one cycle: the run begins.
-    running : ``Out(1)``
-        From the doorbell until done, an error or a soft reset.
-    stop : ``Out(1)``
-        Memory takes no more requests.
-    reset : ``Out(1)``
-        Resets engines, sequencer and memory.
-    status : ``Out(STATUS_LAYOUT)``
-    error : ``Out(ERROR_LAYOUT)``
-        The first error, until a soft reset.
-    interrupt : ``Out(1)``
-        Level.
     """
 
     SETTLE = 4
     """Cycles from ``stop`` until no request is under way to the memory."""
 
-    start: Signal
-    soft_reset: Signal
-    clear_interrupt: Signal
-    interrupt_enable: Signal
-    finished: Signal
-    memory_idle: Signal
-    fault: data.View
-    begin: Signal
-    running: Signal
-    stop: Signal
-    reset: Signal
-    status: data.View
-    error: data.View
-    interrupt: Signal
-
-    def __init__(self) -> None:
-        inputs = ("start", "soft_reset", "clear_interrupt", "interrupt_enable", "finished")
-        outputs = ("begin", "running", "stop", "reset", "interrupt")
-        super().__init__(
-            {name: In(1) for name in (*inputs, "memory_idle")}
-            | {name: Out(1) for name in outputs}
-            | {
-                "fault": In(FAULT_LAYOUT),
-                "status": Out(STATUS_LAYOUT),
-                "error": Out(ERROR_LAYOUT),
-            }
-        )
+    start: Annotated[Signal, In(1)]
+    """The doorbell."""
+    soft_reset: Annotated[Signal, In(1)]
+    """Software asks for it; goes before ``start``."""
+    clear_interrupt: Annotated[Signal, In(1)]
+    """Software has seen the interrupt."""
+    interrupt_enable: Annotated[Signal, In(1)]
+    """Software wants to see it."""
+    finished: Annotated[Signal, In(1)]
+    """END was reached, and all commands are done."""
+    memory_idle: Annotated[Signal, In(1)]
+    """Everything that memory took is answered, `SETTLE` cycles after ``stop`` at the latest."""
+    fault: Annotated[data.View, In(FAULT_LAYOUT)]
+    """What goes wrong."""
+    begin: Annotated[Signal, Out(1)]
+    """For one cycle: the run begins."""
+    running: Annotated[Signal, Out(1)]
+    """From the doorbell until done, an error or a soft reset."""
+    stop: Annotated[Signal, Out(1)]
+    """Memory takes no more requests."""
+    reset: Annotated[Signal, Out(1)]
+    """Resets engines, sequencer and memory."""
+    status: Annotated[data.View, Out(STATUS_LAYOUT)]
+    """What software sees of it."""
+    error: Annotated[data.View, Out(ERROR_LAYOUT)]
+    """The first error, until a soft reset."""
+    interrupt: Annotated[Signal, Out(1)]
+    """Level."""
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,12 +1,13 @@
 """The sequencer: the command stream from memory to the engines, in the order of the tokens."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from amaranth.hdl import Cat, Module, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.control.command_decoder import CommandDecoder
 from eightfold.hw.control.command_fetch import CommandFetch
@@ -34,7 +35,7 @@ FAULTS = 3 + len(Engine)
 """Faults that the sequencer reports: its own, the engines', of weights and of parameters."""
 
 
-class Sequencer(wiring.Component):
+class Sequencer(Component):
     """Fetch a command stream, check it, and give each engine its commands when they may start.
 
     Timing
@@ -47,85 +48,54 @@ class Sequencer(wiring.Component):
     ----------
     config
         ``port`` and ``command_queue``, and what BEGIN must state.
-
-    Members
-    -------
-    start : ``In(1)``
-        Once after each reset, for one cycle.
-    address, length : ``In(32)``
-        Of the command stream, in bytes.
-    memory : ``Out(memory_read(config))``
-    mover, matrix, vector : flipped `eightfold.hw.ports.engine_port`
-    weights : ``Out(stream.Signature(WEIGHTS.layout))``
-    parameters : ``Out(stream.Signature(PARAMETERS.layout))``
-    weights_fault, parameters_fault : ``In(1)``
-        The command taken last leaves the model region.
-    faults : ``Out(ArrayLayout(FAULT_LAYOUT, FAULTS))``
-    index : ``Out(ArrayLayout(16, len(Engine)))``
-        Number of each engine's oldest command that is not done.
-    weights_index, parameters_index : ``Out(16)``
-        Of the command taken last.
-    number : ``Out(16)``
-        Of the command that came last from the stream.
-    done, busy, waiting : ``Out(len(Engine))``
-        Bit ``e``: a command of engine ``e`` is done; it has one that has its tokens; it has none,
-        and its next one waits for tokens.
-    moving : ``Out(1)``
-        A word or a command has moved on. From a register.
-    finished : ``Out(1)``
-        END was reached, and all engines' commands are done.
     """
 
-    start: Signal
-    address: Signal
-    length: Signal
-    memory: wiring.PureInterface
-    mover: Any
-    matrix: Any
-    vector: Any
-    weights: stream.Interface
-    parameters: stream.Interface
-    weights_fault: Signal
-    parameters_fault: Signal
-    faults: data.View
-    index: data.View
-    weights_index: Signal
-    parameters_index: Signal
-    number: Signal
-    done: Signal
-    busy: Signal
-    waiting: Signal
-    moving: Signal
-    finished: Signal
+    start: Annotated[Signal, In(1)]
+    """Once after each reset, for one cycle."""
+    address: Annotated[Signal, In(ADDRESS_BITS)]
+    """Of the command stream."""
+    length: Annotated[Signal, In(ADDRESS_BITS)]
+    """Its bytes."""
+    memory: Annotated[wiring.PureInterface, lambda self: Out(memory_read(self.config))]
+    """To the memory reader."""
+    mover: Annotated[Any, In(engine_port(MOVE, GATHER))]
+    """To the mover."""
+    matrix: Annotated[Any, In(engine_port(MATRIX))]
+    """To the matrix engine."""
+    vector: Annotated[Any, In(engine_port(VECTOR))]
+    """To the vector engine."""
+    weights: Annotated[stream.Interface, Out(stream.Signature(hdl(WEIGHTS.layout)))]
+    """To the fetcher of weights."""
+    parameters: Annotated[stream.Interface, Out(stream.Signature(hdl(PARAMETERS.layout)))]
+    """To the fetcher of parameters."""
+    weights_fault: Annotated[Signal, In(1)]
+    """The command that the fetcher of weights took last leaves the model region."""
+    parameters_fault: Annotated[Signal, In(1)]
+    """The same of the fetcher of parameters."""
+    faults: Annotated[data.View, Out(data.ArrayLayout(FAULT_LAYOUT, FAULTS))]
+    """Where they come from: see ``_report``."""
+    index: Annotated[data.View, Out(data.ArrayLayout(unsigned(16), len(Engine)))]
+    """Number of each engine's oldest command that is not done."""
+    weights_index: Annotated[Signal, Out(16)]
+    """Number of the command that the fetcher of weights took last."""
+    parameters_index: Annotated[Signal, Out(16)]
+    """The same of the fetcher of parameters."""
+    number: Annotated[Signal, Out(16)]
+    """Of the command that came last from the stream."""
+    done: Annotated[Signal, Out(len(Engine))]
+    """Bit ``e``: a command of engine ``e`` is done."""
+    busy: Annotated[Signal, Out(len(Engine))]
+    """Bit ``e``: it has a command that has its tokens."""
+    waiting: Annotated[Signal, Out(len(Engine))]
+    """Bit ``e``: it has none, and its next one waits for tokens."""
+    moving: Annotated[Signal, Out(1)]
+    """A word or a command has moved on. From a register."""
+    finished: Annotated[Signal, Out(1)]
+    """END was reached, and all engines' commands are done."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        engines = len(Engine)
-        super().__init__(
-            {
-                "start": In(1),
-                "address": In(ADDRESS_BITS),
-                "length": In(ADDRESS_BITS),
-                "memory": Out(memory_read(config)),
-                "mover": In(engine_port(MOVE, GATHER)),
-                "matrix": In(engine_port(MATRIX)),
-                "vector": In(engine_port(VECTOR)),
-                "weights": Out(stream.Signature(hdl(WEIGHTS.layout))),
-                "parameters": Out(stream.Signature(hdl(PARAMETERS.layout))),
-                "weights_fault": In(1),
-                "parameters_fault": In(1),
-                "faults": Out(data.ArrayLayout(FAULT_LAYOUT, FAULTS)),
-                "index": Out(data.ArrayLayout(unsigned(16), engines)),
-                "weights_index": Out(16),
-                "parameters_index": Out(16),
-                "number": Out(16),
-                "done": Out(engines),
-                "busy": Out(engines),
-                "waiting": Out(engines),
-                "moving": Out(1),
-                "finished": Out(1),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,9 +1,12 @@
 """Tokens: the counters that order the engines' commands among each other."""
 
+from typing import Annotated
+
 from amaranth.hdl import Cat, Module, Signal, Value, unsigned
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
+from eightfold.hw.blocks.component import Component
 from eightfold.isa import Engine
 
 ENGINES = len(Engine)
@@ -12,32 +15,24 @@ MASK = unsigned(ENGINES)
 """A bit for each engine, as in a header's ``wait`` and ``signal``."""
 
 
-class TokenCounter(wiring.Component):
+class TokenCounter(Component):
     """Count the tokens from one engine to another.
 
     Timing
     ------
     A token that is given in cycle ``n`` is ``available`` in cycle ``n + 1``.
-
-    Members
-    -------
-    give : ``In(1)``
-    take : ``In(1)``
-        Only while ``available``.
-    available : ``Out(1)``
-        There is a token. From a register.
     """
 
     BITS = 12
     """The counter stays at its highest value if more is given: too few tokens can make a command
     wait for ever, but never make it start too early."""
 
-    give: Signal
-    take: Signal
-    available: Signal
-
-    def __init__(self) -> None:
-        super().__init__({"give": In(1), "take": In(1), "available": Out(1)})
+    give: Annotated[Signal, In(1)]
+    """One token more."""
+    take: Annotated[Signal, In(1)]
+    """One token less; only while ``available``."""
+    available: Annotated[Signal, Out(1)]
+    """There is a token. From a register."""
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -50,37 +45,24 @@ class TokenCounter(wiring.Component):
         return m
 
 
-class Tokens(wiring.Component):
+class Tokens(Component):
     """A counter for each ordered pair of engines, an engine and itself too.
 
     Timing
     ------
     All tokens that a command waits for are taken in the cycle of its grant, or none. Tokens given
     in cycle ``n`` can be taken in cycle ``n + 1``.
-
-    Members
-    -------
-    give : ``In(ArrayLayout(MASK, ENGINES))``
-        Element ``i``: give one token of engine ``i`` to each engine with a set bit.
-    request : ``In(ENGINES)``
-        Bit ``j``: engine ``j`` wants to start a command.
-    wait : ``In(ArrayLayout(MASK, ENGINES))``
-        Element ``j``: the engines it needs a token from.
-    grant : ``Out(ENGINES)``
-        Bit ``j``: engine ``j`` starts its command in this cycle. Follows ``request`` and ``wait``
-        combinationally.
     """
 
-    give: data.View
-    request: Signal
-    wait: data.View
-    grant: Signal
-
-    def __init__(self) -> None:
-        masks = data.ArrayLayout(MASK, ENGINES)
-        super().__init__(
-            {"give": In(masks), "request": In(ENGINES), "wait": In(masks), "grant": Out(ENGINES)}
-        )
+    give: Annotated[data.View, In(data.ArrayLayout(MASK, ENGINES))]
+    """Element ``i``: give one token of engine ``i`` to each engine with a set bit."""
+    request: Annotated[Signal, In(ENGINES)]
+    """Bit ``j``: engine ``j`` wants to start a command."""
+    wait: Annotated[data.View, In(data.ArrayLayout(MASK, ENGINES))]
+    """Element ``j``: the engines it needs a token from."""
+    grant: Annotated[Signal, Out(ENGINES)]
+    """Bit ``j``: engine ``j`` starts its command in this cycle. Follows ``request`` and
+    ``wait`` combinationally."""
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

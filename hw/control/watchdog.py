@@ -1,36 +1,29 @@
 """The watchdog: notices that nothing moves any more."""
 
+from typing import Annotated
+
 from amaranth.hdl import Module, Signal, Value
-from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from eightfold.hw.blocks.component import Component
 
-class Watchdog(wiring.Component):
+
+class Watchdog(Component):
     """Count the cycles without progress.
 
     Timing
     ------
     ``expired`` comes at least ``limit`` cycles after the last ``progress``, and at most 2 more.
-
-    Members
-    -------
-    limit : ``In(32)``
-        Cycles; 0: never. Counts from the next ``progress`` or ``enable`` on.
-    enable : ``In(1)``
-        Something should move.
-    progress : ``In(1)``
-        Something does.
-    expired : ``Out(1)``
-        Nothing did. From a register; until the next progress.
     """
 
-    limit: Signal
-    enable: Signal
-    progress: Signal
-    expired: Signal
-
-    def __init__(self) -> None:
-        super().__init__({"limit": In(32), "enable": In(1), "progress": In(1), "expired": Out(1)})
+    limit: Annotated[Signal, In(32)]
+    """Cycles; 0: never. Counts from the next ``progress`` or ``enable`` on."""
+    enable: Annotated[Signal, In(1)]
+    """Something should move."""
+    progress: Annotated[Signal, In(1)]
+    """Something does."""
+    expired: Annotated[Signal, Out(1)]
+    """Nothing did. From a register; until the next progress."""
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,13 +1,14 @@
 """The matrix engine: MATRIX commands from scratchpad to scratchpad."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from amaranth.hdl import Module, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.mac_array import MacArray
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import parameter_layout, weight_layout
 from eightfold.hw.matrix.operands import MatrixOperands
 from eightfold.hw.matrix.results import MatrixResults
@@ -21,7 +22,7 @@ STATUS_LAYOUT = data.StructLayout(
 """What the engine does in a cycle; the counters MATRIX_ISSUE and so on of `eightfold.isa`."""
 
 
-class MatrixEngine(wiring.Component):
+class MatrixEngine(Component):
     """Carry out MATRIX commands as `eightfold.isa.MATRIX` says, in order.
 
     Vectors are read ahead, so the next command's may enter the MAC array while results of the one
@@ -32,7 +33,9 @@ class MatrixEngine(wiring.Component):
     `eightfold.isa.MIN_LINE` to ``line_depth``. What a depthwise window holds from before the first
     vector of its pass is undefined.
 
-    Timing ------ One vector per cycle, from pass to pass as well, with 4 cycles between two
+    Timing
+    ------
+    One vector per cycle, from pass to pass as well, with 4 cycles between two
     commands, unless weights, parameters, grants of the scratchpad or the MAC array make it wait.
     The first result is written some 18 cycles plus `eightfold.hw.array.mac_array.latency` after its
     command. ``engine.done`` comes one cycle after the last write; for a command with ``last`` = 0,
@@ -43,39 +46,26 @@ class MatrixEngine(wiring.Component):
     ----------
     config
         All of its sizes.
-
-    Members
-    -------
-    engine : ``Out(engine_port(MATRIX))``
-    weights : ``In(stream.Signature(weight_layout(config)))``
-        A buffer for each pass.
-    parameters : ``In(stream.Signature(parameter_layout()))``
-        A bank for each group of a command with ``last``.
-    scratch_read : ``Out(scratchpad_read(config))``
-    scratch_write : ``Out(scratchpad_write(config))``
-    status : ``Out(STATUS_LAYOUT)``
-        One bit, or none without a command.
     """
 
-    engine: Any
-    weights: stream.Interface
-    parameters: stream.Interface
-    scratch_read: Any
-    scratch_write: stream.Interface
-    status: data.View
+    engine: Annotated[Any, Out(engine_port(MATRIX))]
+    """Commands."""
+    weights: Annotated[
+        stream.Interface, lambda self: In(stream.Signature(weight_layout(self.config)))
+    ]
+    """A buffer for each pass."""
+    parameters: Annotated[stream.Interface, In(stream.Signature(parameter_layout()))]
+    """A bank for each group of a command with ``last``."""
+    scratch_read: Annotated[Any, lambda self: Out(scratchpad_read(self.config))]
+    """Of vectors."""
+    scratch_write: Annotated[stream.Interface, lambda self: Out(scratchpad_write(self.config))]
+    """Of results."""
+    status: Annotated[data.View, Out(STATUS_LAYOUT)]
+    """One bit, or none without a command."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "engine": Out(engine_port(MATRIX)),
-                "weights": In(stream.Signature(weight_layout(config))),
-                "parameters": In(stream.Signature(parameter_layout())),
-                "scratch_read": Out(scratchpad_read(config)),
-                "scratch_write": Out(scratchpad_write(config)),
-                "status": Out(STATUS_LAYOUT),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

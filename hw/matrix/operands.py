@@ -1,12 +1,13 @@
 """The matrix engine's second part: vectors from the scratchpad, filled outside of the tensor."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.layouts import activation_layout
 from eightfold.hw.blocks.skid import Skid
@@ -34,7 +35,7 @@ def request_layout(config: AcceleratorConfig) -> data.StructLayout:
     )
 
 
-class MatrixOperands(wiring.Component):
+class MatrixOperands(Component):
     """Read vectors, replace what is outside of the tensor, and hand them to the MAC array.
 
     Byte ``d`` is inside if ``0 <= column + d < columns`` and ``0 <= number < rows``, and not in the
@@ -49,34 +50,25 @@ class MatrixOperands(wiring.Component):
     ----------
     config
         ``width``, ``scratchpad``, and the sizes of an activation.
-
-    Members
-    -------
-    i : ``In(stream.Signature(walk_layout(config)))``
-    read : ``Out(scratchpad_read(config))``
-    activations : ``Out(stream.Signature(activation_layout(config)))``
-    finished : ``Out(1)``
-        The read of a command's last vector is granted.
     """
 
     DEPTH = 16
     """Vectors under way; at least the cycles from a request to the queue's output, and two."""
 
-    i: stream.Interface
-    read: Any
-    activations: stream.Interface
-    finished: Signal
+    i: Annotated[stream.Interface, lambda self: In(stream.Signature(walk_layout(self.config)))]
+    """Vectors to be read."""
+    read: Annotated[Any, lambda self: Out(scratchpad_read(self.config))]
+    """Of the scratchpad."""
+    activations: Annotated[
+        stream.Interface, lambda self: Out(stream.Signature(activation_layout(self.config)))
+    ]
+    """To the MAC array."""
+    finished: Annotated[Signal, Out(1)]
+    """The read of a command's last vector is granted."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "i": In(stream.Signature(walk_layout(config))),
-                "read": Out(scratchpad_read(config)),
-                "activations": Out(stream.Signature(activation_layout(config))),
-                "finished": Out(1),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

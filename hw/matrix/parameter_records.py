@@ -1,10 +1,13 @@
 """Requantization parameters: channels from the words of memory."""
 
+from typing import Annotated
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import parameter_layout
 from eightfold.hw.blocks.skid import Skid
 
@@ -29,7 +32,7 @@ def unit_bytes(config: AcceleratorConfig) -> int:
     return min(RECORD, config.port)
 
 
-class ParameterRecords(wiring.Component):
+class ParameterRecords(Component):
     """Join records from units of memory, or put the biases in units into a shared record.
 
     Timing
@@ -41,33 +44,21 @@ class ParameterRecords(wiring.Component):
     ----------
     config
         ``lanes`` and ``port``.
-
-    Members
-    -------
-    runs : ``In(stream.Signature(RUN_LAYOUT))``
-    units : ``In(stream.Signature(unsigned(8 * unit_bytes(config))))``
-        Of each run: records, or with ``shared`` a record and int32 biases; starts with a new unit.
-    drop : ``Out(1)``
-        The unit is the run's last.
-    o : ``Out(stream.Signature(parameter_layout()))``
-        ``last`` is set at the end of a run, and at every ``lanes``-th channel of it.
     """
 
-    runs: stream.Interface
-    units: stream.Interface
-    drop: Signal
-    o: stream.Interface
+    runs: Annotated[stream.Interface, In(stream.Signature(RUN_LAYOUT))]
+    """The channels of each command."""
+    units: Annotated[stream.Interface, lambda self: In(stream.Signature(unsigned(8 * self.bytes)))]
+    """Of each run: records, or with ``shared`` a record and int32 biases; starts with a new
+    unit."""
+    drop: Annotated[Signal, Out(1)]
+    """The unit is the run's last."""
+    o: Annotated[stream.Interface, Out(stream.Signature(parameter_layout()))]
+    """``last`` is set at the end of a run, and at every ``lanes``-th channel of it."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config, self.bytes = config, unit_bytes(config)
-        super().__init__(
-            {
-                "runs": In(stream.Signature(RUN_LAYOUT)),
-                "units": In(stream.Signature(unsigned(8 * self.bytes))),
-                "drop": Out(1),
-                "o": Out(stream.Signature(parameter_layout())),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

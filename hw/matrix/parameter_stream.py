@@ -1,13 +1,14 @@
 """Requantization parameters: from the model region of memory to the matrix engine."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.gearbox import Gearbox
 from eightfold.hw.blocks.layouts import hdl, parameter_layout
 from eightfold.hw.matrix.parameter_records import BIAS, RECORD, RUN_LAYOUT, ParameterRecords
@@ -19,7 +20,7 @@ AHEAD = 8
 """Commands that are fetched ahead."""
 
 
-class ParameterStream(wiring.Component):
+class ParameterStream(Component):
     """Execute PARAMETERS: fetch records or biases, and give them to the array by channels.
 
     A command that is not aligned to 16 bytes and the port, leaves the region, or has no channels,
@@ -37,38 +38,25 @@ class ParameterStream(wiring.Component):
     ----------
     config
         ``lanes`` and ``port``.
-
-    Members
-    -------
-    command : ``In(stream.Signature(PARAMETERS.layout))``
-    fault : ``Out(1)``
-        For one cycle: the command taken last was ignored.
-    region : ``In(region_layout())``
-        The model.
-    memory : ``Out(memory_read(config))``
-    parameters : ``Out(stream.Signature(parameter_layout()))``
     """
 
     BEATS = 128
     """Beats fetched ahead."""
 
-    command: stream.Interface
-    fault: Signal
-    region: data.View
-    memory: Any
-    parameters: stream.Interface
+    command: Annotated[stream.Interface, In(stream.Signature(hdl(PARAMETERS.layout)))]
+    """What is fetched."""
+    fault: Annotated[Signal, Out(1)]
+    """For one cycle: the command taken last was ignored."""
+    region: Annotated[data.View, In(region_layout())]
+    """The model."""
+    memory: Annotated[Any, lambda self: Out(memory_read(self.config))]
+    """Where from."""
+    parameters: Annotated[stream.Interface, Out(stream.Signature(parameter_layout()))]
+    """To the MAC array."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "command": In(stream.Signature(hdl(PARAMETERS.layout))),
-                "fault": Out(1),
-                "region": In(region_layout()),
-                "memory": Out(memory_read(config)),
-                "parameters": Out(stream.Signature(parameter_layout())),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,10 +1,13 @@
 """The matrix engine's last part: where results go."""
 
+from typing import Annotated
+
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.layouts import hdl, result_layout
 from eightfold.hw.blocks.skid import Bypass, Stage
@@ -24,7 +27,7 @@ TARGET_LAYOUT = data.StructLayout(
 )
 
 
-class MatrixResults(wiring.Component):
+class MatrixResults(Component):
     """Write result vectors, one after the other, where their commands say.
 
     Position (oy, ox) of group g goes to ``target + g * target_group + oy * target_y +
@@ -40,50 +43,35 @@ class MatrixResults(wiring.Component):
     ----------
     config
         ``lanes``, ``width`` and ``scratchpad``.
-
-    Members
-    -------
-    available : ``Out(1)``
-        There is room for a command. From a register.
-    push : ``In(1)``
-        Adds ``command``; only while ``available``.
-    command : ``In(TARGET_LAYOUT)``
-    results : ``In(stream.Signature(result_layout(config)))``
-    write : ``Out(scratchpad_write(config))``
-    complete : ``Out(1)``
-        The last write of a command is on its way, or one without results has come to the front.
-    waits : ``Out(1)``
-        A write is held up: what is complete is done when this is 0. From a register.
-    fault : ``Out(1)``
-        A vector of the oldest command that is not complete was dropped: it leaves the scratchpad.
     """
 
     COMMANDS = 4
     """Commands that wait for their results."""
 
-    available: Signal
-    push: Signal
-    command: data.View
-    results: stream.Interface
-    write: stream.Interface
-    complete: Signal
-    waits: Signal
-    fault: Signal
+    available: Annotated[Signal, Out(1)]
+    """There is room for a command. From a register."""
+    push: Annotated[Signal, In(1)]
+    """Adds ``command``; only while ``available``."""
+    command: Annotated[data.View, In(TARGET_LAYOUT)]
+    """Where the results of a command go."""
+    results: Annotated[
+        stream.Interface, lambda self: In(stream.Signature(result_layout(self.config)))
+    ]
+    """From the MAC array."""
+    write: Annotated[stream.Interface, lambda self: Out(scratchpad_write(self.config))]
+    """To the scratchpad."""
+    complete: Annotated[Signal, Out(1)]
+    """The last write of a command is on its way, or one without results has come to the
+    front."""
+    waits: Annotated[Signal, Out(1)]
+    """A write is held up: what is complete is done when this is 0. From a register."""
+    fault: Annotated[Signal, Out(1)]
+    """A vector of the oldest command that is not complete was dropped: it leaves the
+    scratchpad."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "available": Out(1),
-                "push": In(1),
-                "command": In(TARGET_LAYOUT),
-                "results": In(stream.Signature(result_layout(config))),
-                "write": Out(scratchpad_write(config)),
-                "complete": Out(1),
-                "waits": Out(1),
-                "fault": Out(1),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

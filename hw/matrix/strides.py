@@ -1,37 +1,31 @@
 """Which iterations of the matrix engine's loops give a result: a first and every n-th after it."""
 
+from typing import Annotated
+
 from amaranth.hdl import Module, Signal, signed
-from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from eightfold.hw.blocks.component import Component
 
-class Firing(wiring.Component):
+
+class Firing(Component):
     """Tell which iterations of a loop fire: ``first``, and every ``period`` after it.
 
     Timing
     ------
     ``fire`` moves on with ``step``, to the loop's first iteration if ``restart``.
-
-    Members
-    -------
-    first : ``In(16)``
-    period : ``In(8)``
-        At least 1.
-    restart, step : ``In(1)``
-    fire : ``Out(1)``
-        From a register.
     """
 
-    first: Signal
-    period: Signal
-    restart: Signal
-    step: Signal
-    fire: Signal
-
-    def __init__(self) -> None:
-        super().__init__(
-            {"first": In(16), "period": In(8), "restart": In(1), "step": In(1), "fire": Out(1)}
-        )
+    first: Annotated[Signal, In(16)]
+    """The first iteration that fires."""
+    period: Annotated[Signal, In(8)]
+    """Iterations from one that fires to the next, at least 1."""
+    restart: Annotated[Signal, In(1)]
+    """With ``step``: to the loop's first iteration."""
+    step: Annotated[Signal, In(1)]
+    """To the next iteration."""
+    fire: Annotated[Signal, Out(1)]
+    """The iteration fires. From a register."""
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -46,7 +40,7 @@ class Firing(wiring.Component):
         return m
 
 
-class Strides(wiring.Component):
+class Strides(Component):
     """Tell the last of the iterations ``first, first + period, ...`` below ``count``.
 
     Timing
@@ -54,39 +48,22 @@ class Strides(wiring.Component):
     ``none`` and the first ``last`` are right from the second cycle on in which the inputs stay.
     ``last`` comes from a register, and moves on with ``step``, to the first iteration if
     ``restart``.
-
-    Members
-    -------
-    count, first : ``In(16)``
-        A count of 0 is 2^16.
-    period : ``In(8)``
-        At least 1.
-    restart, step : ``In(1)``
-    none : ``Out(1)``
-        Not even the first iteration is below ``count``.
-    last : ``Out(1)``
     """
 
-    count: Signal
-    first: Signal
-    period: Signal
-    restart: Signal
-    step: Signal
-    none: Signal
-    last: Signal
-
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "count": In(16),
-                "first": In(16),
-                "period": In(8),
-                "restart": In(1),
-                "step": In(1),
-                "none": Out(1),
-                "last": Out(1),
-            }
-        )
+    count: Annotated[Signal, In(16)]
+    """Of all iterations; 0 is 2^16."""
+    first: Annotated[Signal, In(16)]
+    """The first one of these."""
+    period: Annotated[Signal, In(8)]
+    """From one to the next, at least 1."""
+    restart: Annotated[Signal, In(1)]
+    """With ``step``: to the first one."""
+    step: Annotated[Signal, In(1)]
+    """To the next one."""
+    none: Annotated[Signal, Out(1)]
+    """Not even the first iteration is below ``count``."""
+    last: Annotated[Signal, Out(1)]
+    """It is the last one. From a register."""
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

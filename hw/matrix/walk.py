@@ -1,10 +1,13 @@
 """The matrix engine's first part: the loops of a command, one vector at a time."""
 
+from typing import Annotated
+
 from amaranth.hdl import Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.blocks.loops import Address, Loops, iteration_layout
 from eightfold.hw.blocks.skid import Skid
@@ -55,7 +58,7 @@ def walk_layout(config: AcceleratorConfig) -> data.StructLayout:
     )
 
 
-class MatrixWalk(wiring.Component):
+class MatrixWalk(Component):
     """Walk through a MATRIX command: group, ky, kx, kc, the lead, y, x; a vector per iteration.
 
     Timing
@@ -68,28 +71,18 @@ class MatrixWalk(wiring.Component):
     ----------
     config
         ``width``, and the sizes of an activation.
-
-    Members
-    -------
-    command : ``In(stream.Signature(MATRIX.layout))``
-    o : ``Out(stream.Signature(walk_layout(config)))``
-    busy : ``Out(1)``
-        There is a command whose last vector is not gone.
     """
 
-    command: stream.Interface
-    o: stream.Interface
-    busy: Signal
+    command: Annotated[stream.Interface, In(stream.Signature(hdl(MATRIX.layout)))]
+    """What is walked."""
+    o: Annotated[stream.Interface, lambda self: Out(stream.Signature(walk_layout(self.config)))]
+    """The vectors, in their order."""
+    busy: Annotated[Signal, Out(1)]
+    """There is a command whose last vector is not gone."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "command": In(stream.Signature(hdl(MATRIX.layout))),
-                "o": Out(stream.Signature(walk_layout(config))),
-                "busy": Out(1),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,13 +1,14 @@
 """Weights: from the model region of memory to the matrix engine."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.gearbox import Gearbox
 from eightfold.hw.blocks.layouts import hdl, weight_layout
 from eightfold.hw.blocks.skid import Skid
@@ -36,7 +37,7 @@ def weight_part_layout(config: AcceleratorConfig) -> data.StructLayout:
     return part_layout(40 + config.weight_word.bit_length())
 
 
-class WeightCommands(wiring.Component):
+class WeightCommands(Component):
     """Say what a WEIGHTS command fetches, and once that is found in range, which buffers it has.
 
     ``bytes = weight_word * (full * lanes + partial * partial_lanes)``, computed two bits of
@@ -50,38 +51,27 @@ class WeightCommands(wiring.Component):
     ----------
     config
         ``lanes`` and ``width``.
-
-    Members
-    -------
-    command : ``In(stream.Signature(WEIGHTS.layout))``
-    parts : ``Out(stream.Signature(weight_part_layout(config)))``
-    refused : ``In(1)``
-        Together with the transfer of a part: it is out of range.
-    runs : ``Out(stream.Signature(run_layout(config)))``
-    fault : ``Out(1)``
-        The command was ignored.
     """
 
     CYCLES = 11
     """From one command to the next, if a part is judged in 2 cycles."""
 
-    command: stream.Interface
-    parts: stream.Interface
-    refused: Signal
-    runs: stream.Interface
-    fault: Signal
+    command: Annotated[stream.Interface, In(stream.Signature(hdl(WEIGHTS.layout)))]
+    """What is fetched."""
+    parts: Annotated[
+        stream.Interface, lambda self: Out(stream.Signature(weight_part_layout(self.config)))
+    ]
+    """Its bytes."""
+    refused: Annotated[Signal, In(1)]
+    """Together with the transfer of a part: it is out of range."""
+    runs: Annotated[stream.Interface, lambda self: Out(stream.Signature(run_layout(self.config)))]
+    """Its buffers."""
+    fault: Annotated[Signal, Out(1)]
+    """The command was ignored."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "command": In(stream.Signature(hdl(WEIGHTS.layout))),
-                "parts": Out(stream.Signature(weight_part_layout(config))),
-                "refused": In(1),
-                "runs": Out(stream.Signature(run_layout(config))),
-                "fault": Out(1),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -162,7 +152,7 @@ class WeightCommands(wiring.Component):
         ]
 
 
-class WeightStream(wiring.Component):
+class WeightStream(Component):
     """Execute WEIGHTS: fetch weight buffers, and give them to the MAC array lane by lane.
 
     A command that is not aligned to the port, leaves the region, or has partial buffers with less
@@ -180,35 +170,24 @@ class WeightStream(wiring.Component):
     ----------
     config
         ``lanes``, ``width``, ``port`` and ``weight_buffer``.
-
-    Members
-    -------
-    command : ``In(stream.Signature(WEIGHTS.layout))``
-    fault : ``Out(1)``
-        For one cycle: the command taken last was ignored.
-    region : ``In(region_layout())``
-        The model.
-    memory : ``Out(memory_read(config))``
-    weights : ``Out(stream.Signature(weight_layout(config)))``
     """
 
-    command: stream.Interface
-    fault: Signal
-    region: data.View
-    memory: Any
-    weights: stream.Interface
+    command: Annotated[stream.Interface, In(stream.Signature(hdl(WEIGHTS.layout)))]
+    """What is fetched."""
+    fault: Annotated[Signal, Out(1)]
+    """For one cycle: the command taken last was ignored."""
+    region: Annotated[data.View, In(region_layout())]
+    """The model."""
+    memory: Annotated[Any, lambda self: Out(memory_read(self.config))]
+    """Where from."""
+    weights: Annotated[
+        stream.Interface, lambda self: Out(stream.Signature(weight_layout(self.config)))
+    ]
+    """To the MAC array."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "command": In(stream.Signature(hdl(WEIGHTS.layout))),
-                "fault": Out(1),
-                "region": In(region_layout()),
-                "memory": Out(memory_read(config)),
-                "weights": Out(stream.Signature(weight_layout(config))),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

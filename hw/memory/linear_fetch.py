@@ -1,12 +1,13 @@
 """A run of memory as a stream, fetched ahead."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from amaranth.hdl import Module, Mux, Signal, Value, ValueLike, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.ports import BURST, memory_read
 from eightfold.isa import ADDRESS_BITS
@@ -17,7 +18,7 @@ def run_layout() -> data.StructLayout:
     return data.StructLayout({"address": unsigned(ADDRESS_BITS), "beats": unsigned(32)})
 
 
-class LinearFetch(wiring.Component):
+class LinearFetch(Component):
     """Read runs of beats, one after the other, as far ahead as a queue of ``depth`` beats allows.
 
     A request is for as many beats as there are up to the next multiple of
@@ -38,34 +39,26 @@ class LinearFetch(wiring.Component):
     depth
         Beats that are requested or wait, a power of two, at least ``2 * BURST``.
 
-    Members
-    -------
-    runs : ``In(stream.Signature(run_layout()))``
-    memory : ``Out(memory_read(config))``
-    o : ``Out(stream.Signature(unsigned(8 * config.port)))``
-        The beats of all runs in order; ``ready`` is combinational up to the queue's RAM.
-
     Raises
     ------
     ValueError
         If ``depth`` is not such a number.
     """
 
-    runs: stream.Interface
-    memory: Any
-    o: stream.Interface
+    runs: Annotated[stream.Interface, In(stream.Signature(run_layout()))]
+    """To be read, one after the other."""
+    memory: Annotated[Any, lambda self: Out(memory_read(self.config))]
+    """Where from."""
+    o: Annotated[
+        stream.Interface, lambda self: Out(stream.Signature(unsigned(8 * self.config.port)))
+    ]
+    """The beats of all runs in order; ``ready`` is combinational up to the queue's RAM."""
 
     def __init__(self, config: AcceleratorConfig, depth: int) -> None:
         if depth < 2 * BURST or depth & (depth - 1):
             raise ValueError(f"depth must be a power of two of at least {2 * BURST}, not {depth}")
         self.config, self.depth = config, depth
-        super().__init__(
-            {
-                "runs": In(stream.Signature(run_layout())),
-                "memory": Out(memory_read(config)),
-                "o": Out(stream.Signature(unsigned(8 * config.port))),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

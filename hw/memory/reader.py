@@ -1,19 +1,19 @@
 """Reads of several clients from the AXI4 memory port."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
-from amaranth.lib import wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.skid import Skid
 from eightfold.hw.memory.axi import OKAY, address_layout, axi_read, drive_address_constants
 from eightfold.hw.ports import burst_layout, memory_read
 
 
-class MemoryReader(wiring.Component):
+class MemoryReader(Component):
     """Share AXI4's read channels among clients, round robin, a burst at a time.
 
     All bursts have ID 0, so their beats come in order; a queue of client numbers tells whose they
@@ -35,47 +35,31 @@ class MemoryReader(wiring.Component):
     outstanding
         Bursts that may be requested and not yet answered.
 
-    Members
-    -------
-    clients : ``In(memory_read(config)).array(clients)``
-    axi : ``Out(axi_read(config))``
-    stop : ``In(1)``
-        No request is taken. Those that were taken, two of which may still wait for ``arready``, are
-        completed, because AXI4 knows no way back, and their beats are delivered.
-    idle : ``Out(1)``
-        Everything taken is answered and delivered: with ``stop``, clients may be reset.
-    error : ``Out(1)``
-        For one cycle, together with the beat: memory has answered it with an error.
-    error_client : ``Out(range(max(2, clients)))``
-        Whose beat that was.
-
     Raises
     ------
     ValueError
         If ``clients`` or ``outstanding`` is less than 1.
     """
 
-    clients: list[Any]
-    axi: Any
-    stop: Signal
-    idle: Signal
-    error: Signal
-    error_client: Signal
+    clients: Annotated[list[Any], lambda self: In(memory_read(self.config)).array(self.count)]
+    """Who reads."""
+    axi: Annotated[Any, lambda self: Out(axi_read(self.config))]
+    """The read channels."""
+    stop: Annotated[Signal, In(1)]
+    """No request is taken. Those that were taken, two of which may still wait for ``arready``,
+    are completed, because AXI4 knows no way back, and their beats are delivered."""
+    idle: Annotated[Signal, Out(1)]
+    """Everything taken is answered and delivered: with ``stop``, clients may be reset."""
+    error: Annotated[Signal, Out(1)]
+    """For one cycle, together with the beat: memory has answered it with an error."""
+    error_client: Annotated[Signal, lambda self: Out(range(max(2, self.count)))]
+    """Whose beat that was."""
 
     def __init__(self, config: AcceleratorConfig, clients: int = 4, outstanding: int = 64) -> None:
         if clients < 1 or outstanding < 1:
             raise ValueError(f"needs clients and bursts, not {clients} and {outstanding}")
         self.config, self.count, self.outstanding = config, clients, outstanding
-        super().__init__(
-            {
-                "clients": In(memory_read(config)).array(clients),
-                "axi": Out(axi_read(config)),
-                "stop": In(1),
-                "idle": Out(1),
-                "error": Out(1),
-                "error_client": Out(range(max(2, clients))),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,12 +1,13 @@
 """Parts of a region of memory as a stream, checked against the region's end."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from amaranth.hdl import Module, Signal, Value, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.memory.linear_fetch import LinearFetch
 from eightfold.hw.ports import memory_read, region_layout
 from eightfold.isa import ADDRESS_BITS
@@ -17,7 +18,7 @@ def part_layout(bits: int) -> data.StructLayout:
     return data.StructLayout({"address": unsigned(ADDRESS_BITS), "bytes": unsigned(bits)})
 
 
-class RegionFetch(wiring.Component):
+class RegionFetch(Component):
     """Fetch ``bytes`` bytes from ``region.base + address``, rounded up to whole beats.
 
     A part that is not aligned, or has ``address + bytes > region.size``, is refused.
@@ -37,35 +38,24 @@ class RegionFetch(wiring.Component):
         Width of ``bytes``, at least 32.
     alignment
         What ``address`` must be a multiple of, a power of two, at least ``port``.
-
-    Members
-    -------
-    parts : ``In(stream.Signature(part_layout(bits)))``
-        Taken when judged.
-    region : ``In(region_layout())``
-    fault : ``Out(1)``
-        Together with the transfer of a part: it is refused.
-    memory : ``Out(memory_read(config))``
-    o : ``Out(stream.Signature(unsigned(8 * config.port)))``
     """
 
-    parts: stream.Interface
-    region: data.View
-    fault: Signal
-    memory: Any
-    o: stream.Interface
+    parts: Annotated[stream.Interface, lambda self: In(stream.Signature(part_layout(self.bits)))]
+    """Taken when judged."""
+    region: Annotated[data.View, In(region_layout())]
+    """Where parts must lie."""
+    fault: Annotated[Signal, Out(1)]
+    """Together with the transfer of a part: it is refused."""
+    memory: Annotated[Any, lambda self: Out(memory_read(self.config))]
+    """Where from."""
+    o: Annotated[
+        stream.Interface, lambda self: Out(stream.Signature(unsigned(8 * self.config.port)))
+    ]
+    """The beats of all parts in order."""
 
     def __init__(self, config: AcceleratorConfig, depth: int, bits: int, alignment: int) -> None:
         self.config, self.depth, self.bits, self.alignment = config, depth, bits, alignment
-        super().__init__(
-            {
-                "parts": In(stream.Signature(part_layout(bits))),
-                "region": In(region_layout()),
-                "fault": Out(1),
-                "memory": Out(memory_read(config)),
-                "o": Out(stream.Signature(unsigned(8 * config.port))),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,14 +1,14 @@
 """The scratchpad: a vector of bytes at any byte address, read and written once per cycle."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
-from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.delay import delay
 from eightfold.hw.ports import (
     local_address,
@@ -18,7 +18,7 @@ from eightfold.hw.ports import (
 )
 
 
-class Scratchpad(wiring.Component):
+class Scratchpad(Component):
     """Hold ``scratchpad`` bytes in ``vector`` byte-wide RAMs, the columns.
 
     Column ``j`` has the bytes with ``address % vector == j``. The ``vector`` bytes from address
@@ -39,11 +39,6 @@ class Scratchpad(wiring.Component):
     readers, writers
         Number of ports, at least 1.
 
-    Members
-    -------
-    readers : array of flipped `eightfold.hw.ports.scratchpad_read`
-    writers : array of flipped `eightfold.hw.ports.scratchpad_write`
-
     Raises
     ------
     ValueError
@@ -58,19 +53,20 @@ class Scratchpad(wiring.Component):
     read's address is worked out, so both meet the RAM equally long after their transfers.
     """
 
-    readers: Sequence[Any]
-    writers: Sequence[Any]
+    readers: Annotated[
+        Sequence[Any], lambda self: In(scratchpad_read(self.config)).array(self.reader_count)
+    ]
+    """Who reads, first come those that go first."""
+    writers: Annotated[
+        Sequence[Any], lambda self: In(scratchpad_write(self.config)).array(self.writer_count)
+    ]
+    """Who writes, likewise."""
 
     def __init__(self, config: AcceleratorConfig, readers: int = 4, writers: int = 3) -> None:
         if readers < 1 or writers < 1:
             raise ValueError(f"readers and writers must be at least 1, not {readers}, {writers}")
-        self.config = config
-        super().__init__(
-            {
-                "readers": In(scratchpad_read(config)).array(readers),
-                "writers": In(scratchpad_write(config)).array(writers),
-            }
-        )
+        self.config, self.reader_count, self.writer_count = config, readers, writers
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,13 +1,14 @@
 """Writes to the AXI4 memory port."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from amaranth.hdl import Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.skid import Skid, Stage
 from eightfold.hw.memory.axi import OKAY, address_layout, axi_write, drive_address_constants
@@ -19,7 +20,7 @@ def beat_layout(config: AcceleratorConfig) -> data.StructLayout:
     return data.StructLayout({"data": unsigned(8 * config.port), "strobe": unsigned(config.port)})
 
 
-class MemoryWriter(wiring.Component):
+class MemoryWriter(Component):
     """Write the bursts of a client through AXI4's write channels, in order, all with ID 0.
 
     A burst is offered to memory only when all its beats are in the queue of `BEATS` beats: what
@@ -37,19 +38,6 @@ class MemoryWriter(wiring.Component):
     ----------
     config
         ``port``.
-
-    Members
-    -------
-    client : ``In(memory_write(config))``
-    axi : ``Out(axi_write(config))``
-    stop : ``In(1)``
-        No burst is begun. Those begun, two of which may still wait for ``awready``, are completed,
-        because AXI4 knows no way back.
-    idle : ``Out(1)``
-        All bursts begun are answered, and the client knows: with ``stop``, the writer may be
-        reset together with its client. Beats of bursts not begun then vanish.
-    error : ``Out(1)``
-        For one cycle, together with ``client.answered``: memory has answered with an error.
     """
 
     BEATS = 4 * BURST
@@ -58,23 +46,22 @@ class MemoryWriter(wiring.Component):
     OUTSTANDING = 16
     """Bursts begun and not yet answered, at most."""
 
-    client: Any
-    axi: Any
-    stop: Signal
-    idle: Signal
-    error: Signal
+    client: Annotated[Any, lambda self: In(memory_write(self.config))]
+    """Who writes."""
+    axi: Annotated[Any, lambda self: Out(axi_write(self.config))]
+    """The write channels."""
+    stop: Annotated[Signal, In(1)]
+    """No burst is begun. Those begun, two of which may still wait for ``awready``, are
+    completed, because AXI4 knows no way back."""
+    idle: Annotated[Signal, Out(1)]
+    """All bursts begun are answered, and the client knows: with ``stop``, the writer may be
+    reset together with its client. Beats of bursts not begun then vanish."""
+    error: Annotated[Signal, Out(1)]
+    """For one cycle, together with ``client.answered``: memory has answered with an error."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "client": In(memory_write(config)),
-                "axi": Out(axi_write(config)),
-                "stop": In(1),
-                "idle": Out(1),
-                "error": Out(1),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

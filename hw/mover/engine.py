@@ -1,12 +1,13 @@
 """The mover: copies runs of bytes between memory, scratchpad and tables, also by indices."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from amaranth.hdl import Cat, Module, ShapeLike, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.skid import Stage
 from eightfold.hw.mover.indices import Indices
@@ -32,7 +33,7 @@ VECTORS = 16
 """Vectors from the scratchpad on their way or waiting; enough for one per cycle."""
 
 
-class Mover(wiring.Component):
+class Mover(Component):
     """Execute MOVE and GATHER commands; see `eightfold.isa`.
 
     Runs are cut into units at the beats of the memory, so that a byte keeps its place in the
@@ -58,50 +59,34 @@ class Mover(wiring.Component):
     ----------
     config
         Sizes of scratchpad, tables and port.
-
-    Members
-    -------
-    engine : ``Out(eightfold.hw.ports.engine_port(MOVE, GATHER))``
-    model, arena : ``In(region_layout())``
-        Do not change while a command is in work.
-    read : ``Out(memory_read(config))``
-    write : ``Out(memory_write(config))``
-    scratch_read, index_read : ``Out(scratchpad_read(config))``
-        Of bytes that are moved, and of indices.
-    scratch_write : ``Out(scratchpad_write(config))``
-    tables : ``Out(stream.Signature(eightfold.hw.mover.writer.table_entry_layout(config)))``
-        Entries, in order; done when transferred.
-    moving : ``Out(1)``
-        Something has advanced in the cycle before.
     """
 
-    engine: Any
-    model: data.View
-    arena: data.View
-    read: Any
-    write: Any
-    scratch_read: Any
-    index_read: Any
-    scratch_write: stream.Interface
-    tables: stream.Interface
-    moving: Signal
+    engine: Annotated[Any, Out(engine_port(MOVE, GATHER))]
+    """Commands."""
+    model: Annotated[data.View, In(region_layout())]
+    """Region of constants; does not change while a command is in work."""
+    arena: Annotated[data.View, In(region_layout())]
+    """Region of tensors; does not change either."""
+    read: Annotated[Any, lambda self: Out(memory_read(self.config))]
+    """Of memory."""
+    write: Annotated[Any, lambda self: Out(memory_write(self.config))]
+    """To memory."""
+    scratch_read: Annotated[Any, lambda self: Out(scratchpad_read(self.config))]
+    """Of bytes that are moved."""
+    index_read: Annotated[Any, lambda self: Out(scratchpad_read(self.config))]
+    """Of indices."""
+    scratch_write: Annotated[stream.Interface, lambda self: Out(scratchpad_write(self.config))]
+    """Of bytes that are moved."""
+    tables: Annotated[
+        stream.Interface, lambda self: Out(stream.Signature(table_entry_layout(self.config)))
+    ]
+    """Entries, in order; done when transferred."""
+    moving: Annotated[Signal, Out(1)]
+    """Something has advanced in the cycle before."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "engine": Out(engine_port(MOVE, GATHER)),
-                "model": In(region_layout()),
-                "arena": In(region_layout()),
-                "read": Out(memory_read(config)),
-                "write": Out(memory_write(config)),
-                "scratch_read": Out(scratchpad_read(config)),
-                "index_read": Out(scratchpad_read(config)),
-                "scratch_write": Out(scratchpad_write(config)),
-                "tables": Out(stream.Signature(table_entry_layout(config))),
-                "moving": Out(1),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,6 +1,6 @@
 """The mover's reader of indices: where in their source the runs of a GATHER lie."""
 
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.delay import delay
 from eightfold.hw.blocks.layouts import hdl
@@ -55,7 +56,7 @@ def _place_layout(config: AcceleratorConfig) -> data.StructLayout:
     )
 
 
-class Indices(wiring.Component):
+class Indices(Component):
     """Read the indices of GATHER commands, check them, and multiply them by the step.
 
     For each run, in loop order, ``offset = n * step`` modulo 2^32. The scratchpad is read in
@@ -75,14 +76,6 @@ class Indices(wiring.Component):
     ----------
     config
         ``vector`` and ``scratchpad``.
-
-    Members
-    -------
-    command : ``In(stream.Signature(GATHER.layout))``
-        Comes when all offsets of the one before have left.
-    read : ``Out(scratchpad_read(config))``
-        Must answer after `eightfold.hw.memory.scratchpad.Scratchpad.READ_LATENCY` cycles.
-    offsets : ``Out(stream.Signature(offset_layout()))``
     """
 
     PIPELINE = Scratchpad.READ_LATENCY + 6
@@ -92,19 +85,16 @@ class Indices(wiring.Component):
     LATENCY = 4 + PIPELINE + CreditQueue.LATENCY
     """Cycles from a command to its first offset."""
 
-    command: stream.Interface
-    read: Any
-    offsets: stream.Interface
+    command: Annotated[stream.Interface, In(stream.Signature(hdl(GATHER.layout)))]
+    """Comes when all offsets of the one before have left."""
+    read: Annotated[Any, lambda self: Out(scratchpad_read(self.config))]
+    """Must answer after `eightfold.hw.memory.scratchpad.Scratchpad.READ_LATENCY` cycles."""
+    offsets: Annotated[stream.Interface, Out(stream.Signature(offset_layout()))]
+    """One for each run, in their order."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "command": In(stream.Signature(hdl(GATHER.layout))),
-                "read": Out(scratchpad_read(config)),
-                "offsets": Out(stream.Signature(offset_layout())),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,6 +1,6 @@
 """The mover's first part: a command's runs, checked against the buffers and placed in memory."""
 
-from typing import cast
+from typing import Annotated, cast
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.loops import Address, Loops
 from eightfold.hw.blocks.skid import Stage
@@ -97,7 +98,7 @@ def _kept_layout() -> data.StructLayout:
     )
 
 
-class Runs(wiring.Component):
+class Runs(Component):
     """Take MOVE and GATHER commands, and send out their runs.
 
     Timing
@@ -111,33 +112,22 @@ class Runs(wiring.Component):
     ----------
     config
         Sizes of scratchpad, tables and port.
-
-    Members
-    -------
-    command : ``In(stream.Signature(command_layout(MOVE, GATHER)))``
-    offsets : ``In(stream.Signature(offset_layout()))``
-        Of the runs of a GATHER.
-    model, arena : ``In(region_layout())``
-    runs : ``Out(stream.Signature(run_layout(config)))``
     """
 
-    command: stream.Interface
-    offsets: stream.Interface
-    model: data.View
-    arena: data.View
-    runs: stream.Interface
+    command: Annotated[stream.Interface, In(stream.Signature(command_layout(MOVE, GATHER)))]
+    """What is moved."""
+    offsets: Annotated[stream.Interface, In(stream.Signature(offset_layout()))]
+    """Of the runs of a GATHER."""
+    model: Annotated[data.View, In(region_layout())]
+    """Region of constants; does not change while a command is in work."""
+    arena: Annotated[data.View, In(region_layout())]
+    """Region of tensors; does not change either."""
+    runs: Annotated[stream.Interface, lambda self: Out(stream.Signature(run_layout(self.config)))]
+    """In loop order."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "command": In(stream.Signature(command_layout(MOVE, GATHER))),
-                "offsets": In(stream.Signature(offset_layout())),
-                "model": In(region_layout()),
-                "arena": In(region_layout()),
-                "runs": Out(stream.Signature(run_layout(config))),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

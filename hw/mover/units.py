@@ -1,6 +1,6 @@
 """The mover's second part: runs cut into units, and what is asked of memory and scratchpad."""
 
-from typing import cast
+from typing import Annotated, cast
 
 from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.skid import Skid
 from eightfold.hw.mover.runs import local_place, place, run_layout, spaces_layout
@@ -34,7 +35,7 @@ def unit_layout(config: AcceleratorConfig) -> data.StructLayout:
     )
 
 
-class Units(wiring.Component):
+class Units(Component):
     """Cut runs into units, ask for their bytes, and for places in memory.
 
     A run's consecutive beats are asked for together, up to the next multiple of ``BURST`` beats.
@@ -51,49 +52,32 @@ class Units(wiring.Component):
         Sizes of scratchpad and port.
     depth
         Units on their way.
-
-    Members
-    -------
-    runs : ``In(stream.Signature(run_layout(config)))``
-    beats_free : ``In(1)``
-        A burst of beats that come from memory has a place.
-    vectors_free : ``In(1)``
-        A vector that comes from the scratchpad has a place.
-    take_beat, take_vector : ``Out(1)``
-        One of these places is taken; those of a burst one by one.
-    read, write : ``Out(stream.Signature(burst_layout()))``
-        Requests to memory.
-    vectors : ``Out(stream.Signature(local_address(config)))``
-        Requests to the scratchpad.
-    units : ``Out(stream.Signature(unit_layout(config)))``
-        In order, as soon as their bytes are asked for.
     """
 
-    runs: stream.Interface
-    beats_free: Signal
-    vectors_free: Signal
-    take_beat: Signal
-    take_vector: Signal
-    read: stream.Interface
-    write: stream.Interface
-    vectors: stream.Interface
-    units: stream.Interface
+    runs: Annotated[stream.Interface, lambda self: In(stream.Signature(run_layout(self.config)))]
+    """To be cut."""
+    beats_free: Annotated[Signal, In(1)]
+    """A burst of beats that come from memory has a place."""
+    vectors_free: Annotated[Signal, In(1)]
+    """A vector that comes from the scratchpad has a place."""
+    take_beat: Annotated[Signal, Out(1)]
+    """A beat's place is taken; those of a burst one by one."""
+    take_vector: Annotated[Signal, Out(1)]
+    """A vector's place is taken."""
+    read: Annotated[stream.Interface, Out(stream.Signature(burst_layout()))]
+    """Bursts to be read from memory."""
+    write: Annotated[stream.Interface, Out(stream.Signature(burst_layout()))]
+    """Bursts to be written to memory."""
+    vectors: Annotated[
+        stream.Interface, lambda self: Out(stream.Signature(local_address(self.config)))
+    ]
+    """Requests to the scratchpad."""
+    units: Annotated[stream.Interface, lambda self: Out(stream.Signature(unit_layout(self.config)))]
+    """In order, as soon as their bytes are asked for."""
 
     def __init__(self, config: AcceleratorConfig, depth: int = 64) -> None:
         self.config, self.depth = config, depth
-        super().__init__(
-            {
-                "runs": In(stream.Signature(run_layout(config))),
-                "beats_free": In(1),
-                "vectors_free": In(1),
-                "take_beat": Out(1),
-                "take_vector": Out(1),
-                "read": Out(stream.Signature(burst_layout())),
-                "write": Out(stream.Signature(burst_layout())),
-                "vectors": Out(stream.Signature(local_address(config))),
-                "units": Out(stream.Signature(unit_layout(config))),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,10 +1,13 @@
 """The mover's last part: units and their bytes to scratchpad, memory and tables."""
 
+from typing import Annotated
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import constant, hdl
 from eightfold.hw.mover.runs import TABLE_BYTES
 from eightfold.hw.mover.units import unit_layout
@@ -25,7 +28,7 @@ def table_entry_layout(config: AcceleratorConfig) -> data.StructLayout:
     )
 
 
-class Writer(wiring.Component):
+class Writer(Component):
     """Write units in order, and say when those of a command have been written.
 
     Timing
@@ -38,47 +41,38 @@ class Writer(wiring.Component):
     ----------
     config
         Sizes of scratchpad, tables and port.
-
-    Members
-    -------
-    units : ``In(stream.Signature(unit_layout(config)))``
-    from_memory, from_scratchpad : ``In(stream.Signature(...))``
-        The units' bytes.
-    scratchpad : ``Out(scratchpad_write(config))``
-    beats : ``Out``, the ``beats`` of `eightfold.hw.ports.memory_write`
-    answered : ``In(1)``
-    tables : ``Out(stream.Signature(table_entry_layout(config)))``
-    done, fault, code
-        As in `eightfold.hw.ports.engine_port`.
     """
 
-    units: stream.Interface
-    from_memory: stream.Interface
-    from_scratchpad: stream.Interface
-    scratchpad: stream.Interface
-    beats: stream.Interface
-    answered: Signal
-    tables: stream.Interface
-    done: Signal
-    fault: Signal
-    code: Signal
+    units: Annotated[stream.Interface, lambda self: In(stream.Signature(unit_layout(self.config)))]
+    """What is written, in order."""
+    from_memory: Annotated[
+        stream.Interface, lambda self: In(stream.Signature(unsigned(8 * self.config.port)))
+    ]
+    """Bytes of units that come from memory."""
+    from_scratchpad: Annotated[
+        stream.Interface, lambda self: In(stream.Signature(vector_layout(self.config)))
+    ]
+    """Bytes of units that come from the scratchpad."""
+    scratchpad: Annotated[stream.Interface, lambda self: Out(scratchpad_write(self.config))]
+    """Writes there."""
+    beats: Annotated[
+        stream.Interface, lambda self: Out(memory_write(self.config).members["beats"].signature)
+    ]
+    """Writes to memory, as the ``beats`` of `eightfold.hw.ports.memory_write`."""
+    answered: Annotated[Signal, In(1)]
+    """As in `eightfold.hw.ports.memory_write`."""
+    tables: Annotated[
+        stream.Interface, lambda self: Out(stream.Signature(table_entry_layout(self.config)))
+    ]
+    """Entries, in order."""
+    done: Annotated[Signal, Out(1)]
+    """As in `eightfold.hw.ports.engine_port`, like ``fault`` and ``code``."""
+    fault: Annotated[Signal, Out(1)]
+    code: Annotated[Signal, Out(hdl(ErrorCode))]
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "units": In(stream.Signature(unit_layout(config))),
-                "from_memory": In(stream.Signature(unsigned(8 * config.port))),
-                "from_scratchpad": In(stream.Signature(vector_layout(config))),
-                "scratchpad": Out(scratchpad_write(config)),
-                "beats": Out(memory_write(config).members["beats"].signature),
-                "answered": In(1),
-                "tables": Out(stream.Signature(table_entry_layout(config))),
-                "done": Out(1),
-                "fault": Out(1),
-                "code": Out(hdl(ErrorCode)),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,17 +1,18 @@
 """Chunks into beats: `vector` bytes of each operand, `vector_lanes` elements at a time."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from amaranth.hdl import Module, Mux, Signal, Value, signed
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.ports import vector_layout
 from eightfold.hw.vector.words import beat_layout, beats, chunk_layout, operation_layout
 
 
-class VectorBeats(wiring.Component):
+class VectorBeats(Component):
     """Send the elements of chunks into the lanes, which never stall.
 
     A chunk starts when its words are there, a place for its results is free, and what the pass
@@ -27,57 +28,39 @@ class VectorBeats(wiring.Component):
     ----------
     config
         ``vector`` and ``vector_lanes``.
-
-    Members
-    -------
-    operation : ``In(operation_layout(config))``
-        ``two``: whether chunks have an operand b, before a. Holds still while there are chunks.
-    words : ``In(stream.Signature(vector_layout(config)))``
-    chunks : ``In(stream.Signature(chunk_layout(config)))``
-    hold : ``In(1)``
-        1 for one cycle, before the first chunk of a command: it waits for ``known`` too.
-    known : ``In(1)``
-        1 for one cycle: the result of the row's pass is there.
-    available : ``In(1)``
-        There is a place for a chunk's results.
-    reserve : ``Out(1)``
-        It is taken, for the chunk on ``chunks``.
-    beat : ``Out(beat_layout(config))``
-    a, b : ``Out(ArrayLayout(signed(8), vector_lanes))``
-    common : ``Out(signed(32))``
-        Operand b if it is the same number for all lanes.
     """
 
-    operation: data.View
-    words: stream.Interface
-    chunks: stream.Interface
-    hold: Signal
-    known: Signal
-    available: Signal
-    reserve: Signal
-    beat: data.View
-    a: Any
-    b: Any
-    common: Signal
+    operation: Annotated[data.View, lambda self: In(operation_layout(self.config))]
+    """``two``: whether chunks have an operand b, before a. Holds still while there are
+    chunks."""
+    words: Annotated[
+        stream.Interface, lambda self: In(stream.Signature(vector_layout(self.config)))
+    ]
+    """Operands of chunks, in their order."""
+    chunks: Annotated[
+        stream.Interface, lambda self: In(stream.Signature(chunk_layout(self.config)))
+    ]
+    """What is known of each."""
+    hold: Annotated[Signal, In(1)]
+    """1 for one cycle, before the first chunk of a command: it waits for ``known`` too."""
+    known: Annotated[Signal, In(1)]
+    """1 for one cycle: the result of the row's pass is there."""
+    available: Annotated[Signal, In(1)]
+    """There is a place for a chunk's results."""
+    reserve: Annotated[Signal, Out(1)]
+    """It is taken, for the chunk on ``chunks``."""
+    beat: Annotated[data.View, lambda self: Out(beat_layout(self.config))]
+    """What accompanies the elements."""
+    a: Annotated[Any, lambda self: Out(data.ArrayLayout(signed(8), self.config.vector_lanes))]
+    """Operands a of a beat."""
+    b: Annotated[Any, lambda self: Out(data.ArrayLayout(signed(8), self.config.vector_lanes))]
+    """Operands b of a beat."""
+    common: Annotated[Signal, Out(signed(32))]
+    """Operand b if it is the same number for all lanes."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        elements = data.ArrayLayout(signed(8), config.vector_lanes)
-        super().__init__(
-            {
-                "operation": In(operation_layout(config)),
-                "words": In(stream.Signature(vector_layout(config))),
-                "chunks": In(stream.Signature(chunk_layout(config))),
-                "hold": In(1),
-                "known": In(1),
-                "available": In(1),
-                "reserve": Out(1),
-                "beat": Out(beat_layout(config)),
-                "a": Out(elements),
-                "b": Out(elements),
-                "common": Out(signed(32)),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,12 +1,13 @@
 """The vector engine: element-wise operators, reductions over windows, operators on rows."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.delay import delay, delays
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
@@ -32,7 +33,7 @@ STATUS_LAYOUT = data.StructLayout({"busy": 1, "moving": 1})
 """``busy``: there is a command; ``moving``: a read or a write has been transferred."""
 
 
-class VectorEngine(wiring.Component):
+class VectorEngine(Component):
     """Execute VECTOR commands, one after the other; `eightfold.isa.VECTOR` states what they mean.
 
     `eightfold.sim.machine.vector.run_vector` is the same in numpy. `VectorWalk` lists the chunks,
@@ -57,35 +58,25 @@ class VectorEngine(wiring.Component):
     ----------
     config
         ``vector``, ``vector_lanes``, ``tables`` and ``scratchpad``.
-
-    Members
-    -------
-    engine : ``Out(engine_port(VECTOR))``
-    scratch_read : ``Out(scratchpad_read(config))``
-    scratch_write : ``Out(scratchpad_write(config))``
-    tables : ``In(stream.Signature(table_load_layout(config)))``
-        Entries of the tables; always ready, two cycles before a lookup sees the entry. Must not go
-        into a table that the current command uses.
-    status : ``Out(STATUS_LAYOUT)``
     """
 
-    engine: Any
-    scratch_read: Any
-    scratch_write: Any
-    tables: stream.Interface
-    status: data.View
+    engine: Annotated[Any, Out(engine_port(VECTOR))]
+    """Commands."""
+    scratch_read: Annotated[Any, lambda self: Out(scratchpad_read(self.config))]
+    """Of operands."""
+    scratch_write: Annotated[Any, lambda self: Out(scratchpad_write(self.config))]
+    """Of results."""
+    tables: Annotated[
+        stream.Interface, lambda self: In(stream.Signature(table_load_layout(self.config)))
+    ]
+    """Entries of the tables; always ready, two cycles before a lookup sees the entry. Must not
+    go into a table that the current command uses."""
+    status: Annotated[data.View, Out(STATUS_LAYOUT)]
+    """From registers."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "engine": Out(engine_port(VECTOR)),
-                "scratch_read": Out(scratchpad_read(config)),
-                "scratch_write": Out(scratchpad_write(config)),
-                "tables": In(stream.Signature(table_load_layout(config))),
-                "status": Out(STATUS_LAYOUT),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

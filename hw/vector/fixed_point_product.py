@@ -1,16 +1,18 @@
 """The fixed point's product, digit by digit: one small multiplier."""
 
+from typing import Annotated
+
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, signed
-from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.delay import delay
 
 DIGIT = 16
 """Bits of an operand that are multiplied at a time; with a sign bit they fit a DSP block."""
 
 
-class FixedPointProduct(wiring.Component):
+class FixedPointProduct(Component):
     """Rounding doubling high multiply: ``(a * b + 2^30) >> 31``.
 
     What it would saturate, -2^31 times itself, must not come. Source: gemmlowp ``fixedpoint.h``,
@@ -21,12 +23,6 @@ class FixedPointProduct(wiring.Component):
     ``result`` belongs to the operands `CYCLES` - 1 cycles after ``start``, which come with it and
     stay for `OPERAND_CYCLES`. Takes `CYCLES` cycles: ``start`` may come again then. One multiplier
     of 17 x 17 bits.
-
-    Members
-    -------
-    start : ``In(1)``
-    a, b : ``In(signed(32))``
-    result : ``Out(signed(32))``
     """
 
     CYCLES = 8
@@ -35,15 +31,14 @@ class FixedPointProduct(wiring.Component):
     OPERAND_CYCLES = 4
     """Cycles that the operands are read in, from ``start`` on."""
 
-    start: Signal
-    a: Signal
-    b: Signal
-    result: Signal
-
-    def __init__(self) -> None:
-        super().__init__(
-            {"start": In(1), "a": In(signed(32)), "b": In(signed(32)), "result": Out(signed(32))}
-        )
+    start: Annotated[Signal, In(1)]
+    """A product begins."""
+    a: Annotated[Signal, In(signed(32))]
+    """One operand."""
+    b: Annotated[Signal, In(signed(32))]
+    """The other one."""
+    result: Annotated[Signal, Out(signed(32))]
+    """The product."""
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

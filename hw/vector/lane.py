@@ -1,13 +1,14 @@
 """A lane of the vector engine: two lookups, an operation, a reduction, a requantizer."""
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, signed
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.delay import delay
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
@@ -22,7 +23,7 @@ SPLIT = 17
 """Those that fit the wide side of a DSP block's multiplier, with a sign of their own."""
 
 
-class VectorLane(wiring.Component):
+class VectorLane(Component):
     """Compute ``requantize(reduce(combine(table_a[a], table_b[b])))`` of one element per cycle.
 
     Timing
@@ -39,34 +40,6 @@ class VectorLane(wiring.Component):
         ``vector``, ``vector_lanes`` and ``tables``.
     takes_rows
         Whether the results of rows are requantized here.
-
-    Members
-    -------
-    a, b : ``In(signed(8))``
-    outside : ``In(1)``
-        Operand a is ``operation.fill`` instead.
-    accumulate : ``In(1)``
-        There is an element.
-    restart : ``In(1)``
-        It is the first one of its window.
-    index : ``In(range(beats(config)))``
-        Number of the element's accumulator.
-    operation : ``In(operation_layout(config))``
-    maximum : ``In(signed(8))``
-        What is subtracted from a if ``operation.relative``.
-    common : ``In(signed(32))``
-        Operand b if ``operation.common``, in cycle `OPERAND_CYCLE` - 1.
-    row_result : ``In(signed(32))``
-        Goes to the requantizer instead of the reduced value if ``operation.single`` and
-        ``takes_rows``.
-    requantize : ``In(REQUANTIZE_LAYOUT)``
-    write : ``In(table_write_layout(config))``
-        Load of the tables.
-    byte : ``Out(signed(8))``
-        Operand a, or the fill byte.
-    operand_b : ``Out(signed(32))``
-        What was looked up for b.
-    result : ``Out(signed(8))``
     """
 
     BYTE_CYCLE: ClassVar[int] = 1
@@ -75,43 +48,41 @@ class VectorLane(wiring.Component):
     REDUCE_CYCLE: ClassVar[int] = OPERAND_CYCLE + 3
     LATENCY: ClassVar[int] = REDUCE_CYCLE + 1 + RequantizePipeline.LATENCY
 
-    a: Signal
-    b: Signal
-    outside: Signal
-    accumulate: Signal
-    restart: Signal
-    index: Signal
-    operation: data.View
-    maximum: Signal
-    common: Signal
-    row_result: Signal
-    requantize: data.View
-    write: data.View
-    byte: Signal
-    operand_b: Signal
-    result: Signal
+    a: Annotated[Signal, In(signed(8))]
+    """Operand a."""
+    b: Annotated[Signal, In(signed(8))]
+    """Operand b."""
+    outside: Annotated[Signal, In(1)]
+    """Operand a is ``operation.fill`` instead."""
+    accumulate: Annotated[Signal, In(1)]
+    """There is an element."""
+    restart: Annotated[Signal, In(1)]
+    """It is the first one of its window."""
+    index: Annotated[Signal, lambda self: In(range(beats(self.config)))]
+    """Number of the element's accumulator."""
+    operation: Annotated[data.View, lambda self: In(operation_layout(self.config))]
+    """What holds for the command."""
+    maximum: Annotated[Signal, In(signed(8))]
+    """What is subtracted from a if ``operation.relative``."""
+    common: Annotated[Signal, In(signed(32))]
+    """Operand b if ``operation.common``, in cycle `OPERAND_CYCLE` - 1."""
+    row_result: Annotated[Signal, In(signed(32))]
+    """Goes to the requantizer instead of the reduced value if ``operation.single`` and
+    ``takes_rows``."""
+    requantize: Annotated[data.View, In(REQUANTIZE_LAYOUT)]
+    """Parameters of the result."""
+    write: Annotated[data.View, lambda self: In(table_write_layout(self.config))]
+    """Load of the tables."""
+    byte: Annotated[Signal, Out(signed(8))]
+    """Operand a, or the fill byte."""
+    operand_b: Annotated[Signal, Out(signed(32))]
+    """What was looked up for b."""
+    result: Annotated[Signal, Out(signed(8))]
+    """The element's result."""
 
     def __init__(self, config: AcceleratorConfig, takes_rows: bool = False) -> None:
         self.config, self.takes_rows = config, takes_rows
-        super().__init__(
-            {
-                "a": In(signed(8)),
-                "b": In(signed(8)),
-                "outside": In(1),
-                "accumulate": In(1),
-                "restart": In(1),
-                "index": In(range(beats(config))),
-                "operation": In(operation_layout(config)),
-                "maximum": In(signed(8)),
-                "common": In(signed(32)),
-                "row_result": In(signed(32)),
-                "requantize": In(REQUANTIZE_LAYOUT),
-                "write": In(table_write_layout(config)),
-                "byte": Out(signed(8)),
-                "operand_b": Out(signed(32)),
-                "result": Out(signed(8)),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,18 +1,19 @@
 """The reads of a VECTOR command: requests ahead of the lanes, as far as there is room."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.ports import scratchpad_read, vector_layout
 from eightfold.hw.vector.words import chunk_layout, read_layout
 
 
-class VectorReader(wiring.Component):
+class VectorReader(Component):
     """Read the operands of each chunk, first b if there is one, then a.
 
     Timing
@@ -24,39 +25,29 @@ class VectorReader(wiring.Component):
     ----------
     config
         ``vector`` and ``scratchpad``.
-
-    Members
-    -------
-    two : ``In(1)``
-        Whether b is read; does not change while there are reads.
-    reads : ``In(stream.Signature(read_layout(config)))``
-    scratchpad : ``Out(scratchpad_read(config))``
-    words : ``Out(stream.Signature(vector_layout(config)))``
-        Operands in the order of the requests.
-    chunks : ``Out(stream.Signature(chunk_layout(config)))``
-        One for each chunk. Must be taken with the chunk's last word or before.
     """
 
     DEPTH = 16
     """Vectors that are on their way or wait: more than the way takes."""
 
-    two: Signal
-    reads: stream.Interface
-    scratchpad: Any
-    words: stream.Interface
-    chunks: stream.Interface
+    two: Annotated[Signal, In(1)]
+    """Whether b is read; does not change while there are reads."""
+    reads: Annotated[stream.Interface, lambda self: In(stream.Signature(read_layout(self.config)))]
+    """Chunks, and where their operands are."""
+    scratchpad: Annotated[Any, lambda self: Out(scratchpad_read(self.config))]
+    """Reads there."""
+    words: Annotated[
+        stream.Interface, lambda self: Out(stream.Signature(vector_layout(self.config)))
+    ]
+    """Operands in the order of the requests."""
+    chunks: Annotated[
+        stream.Interface, lambda self: Out(stream.Signature(chunk_layout(self.config)))
+    ]
+    """One for each chunk. Must be taken with the chunk's last word or before."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "two": In(1),
-                "reads": In(stream.Signature(read_layout(config))),
-                "scratchpad": Out(scratchpad_read(config)),
-                "words": Out(stream.Signature(vector_layout(config))),
-                "chunks": Out(stream.Signature(chunk_layout(config))),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,10 +1,13 @@
 """The arithmetic of a row's function: one instruction of its microprogram after the other."""
 
+from typing import Annotated
+
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, signed, unsigned
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.vector.fixed_point_product import FixedPointProduct
 from eightfold.hw.vector.row_program import (
     ADDENDS,
@@ -20,7 +23,7 @@ from eightfold.hw.vector.row_program import (
 )
 
 
-class RowArithmetic(wiring.Component):
+class RowArithmetic(Component):
     """Execute instructions: a product, an adder, and the registers in RAM.
 
     `eightfold.hw.vector.row_program` states what an instruction is;
@@ -30,46 +33,24 @@ class RowArithmetic(wiring.Component):
     ------
     An instruction takes `FixedPointProduct.CYCLES` cycles; the next one sees its result, and may
     follow at once. One multiplier of 17 x 17 bits.
-
-    Members
-    -------
-    run : ``In(1)``
-        1 as long as there are instructions.
-    instruction : ``In(INSTRUCTION_LAYOUT)``
-        Stays until its last cycle.
-    last : ``Out(1)``
-        The last cycle of an instruction.
-    exponent : ``In(EXPONENT)``
-        That of x; stays.
-    write_x, write_n : ``In(1)``
-        Write ``value`` to register ``x`` or ``n``; without ``run``, one of them at a time.
-    value : ``In(unsigned(32))``
-    result : ``Out(signed(32))``
-        What an instruction wrote last.
     """
 
-    run: Signal
-    instruction: data.View
-    last: Signal
-    exponent: Signal
-    write_x: Signal
-    write_n: Signal
-    value: Signal
-    result: Signal
-
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "run": In(1),
-                "instruction": In(INSTRUCTION_LAYOUT),
-                "last": Out(1),
-                "exponent": In(EXPONENT),
-                "write_x": In(1),
-                "write_n": In(1),
-                "value": In(unsigned(32)),
-                "result": Out(signed(32)),
-            }
-        )
+    run: Annotated[Signal, In(1)]
+    """1 as long as there are instructions."""
+    instruction: Annotated[data.View, In(INSTRUCTION_LAYOUT)]
+    """Stays until its last cycle."""
+    last: Annotated[Signal, Out(1)]
+    """The last cycle of an instruction."""
+    exponent: Annotated[Signal, In(EXPONENT)]
+    """That of x; stays."""
+    write_x: Annotated[Signal, In(1)]
+    """Write ``value`` to register ``x``; without ``run``, and not together with ``write_n``."""
+    write_n: Annotated[Signal, In(1)]
+    """Write ``value`` to register ``n``, likewise."""
+    value: Annotated[Signal, In(unsigned(32))]
+    """What is written."""
+    result: Annotated[Signal, Out(signed(32))]
+    """What an instruction wrote last."""
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,12 +1,13 @@
 """What a row's sum becomes: its reciprocal, logarithm or inverse square root, in fixed point."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, signed, unsigned
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.vector.fixed_point_product import FixedPointProduct
 from eightfold.hw.vector.row_arithmetic import RowArithmetic
@@ -27,7 +28,7 @@ LOWEST = -FRACTION
 """Exponent of 1."""
 
 
-class RowFunction(wiring.Component):
+class RowFunction(Component):
     """Compute the scaling of a row, or what is subtracted from it, from its sum x.
 
     The results are fields of `eightfold.isa.REQUANTIZE_LAYOUT`, bit for bit those of the reference
@@ -47,45 +48,21 @@ class RowFunction(wiring.Component):
     ------
     ``done`` comes ``latency(function) + zeros`` cycles after ``start``, with the leading zeros of
     x, 32 bits wide: 31 of 0, as of 1, and one of what is read as negative.
-
-    Members
-    -------
-    start : ``In(1)``
-        Not between another one and its ``done``.
-    function : ``In(Row)``
-        RECIPROCAL, LOGARITHM or INVERSE_ROOT; comes with ``start``.
-    x : ``In(unsigned(32))``
-        Comes with ``start``.
-    done : ``Out(1)``
-        1 for one cycle. From then on to the next ``start`` the results are there.
-    multiplier : ``Out(unsigned(31))``
-    left : ``Out(unsigned(5))``
-    right : ``Out(unsigned(6))``
-    bias : ``Out(signed(32))``
     """
 
-    start: Signal
-    function: Signal
-    x: Signal
-    done: Signal
-    multiplier: Signal
-    left: Signal
-    right: Signal
-    bias: Signal
-
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "start": In(1),
-                "function": In(hdl(Row)),
-                "x": In(unsigned(32)),
-                "done": Out(1),
-                "multiplier": Out(unsigned(31)),
-                "left": Out(unsigned(5)),
-                "right": Out(unsigned(6)),
-                "bias": Out(signed(32)),
-            }
-        )
+    start: Annotated[Signal, In(1)]
+    """Not between another one and its ``done``."""
+    function: Annotated[Signal, In(hdl(Row))]
+    """RECIPROCAL, LOGARITHM or INVERSE_ROOT; comes with ``start``."""
+    x: Annotated[Signal, In(unsigned(32))]
+    """Comes with ``start``."""
+    done: Annotated[Signal, Out(1)]
+    """1 for one cycle. From then on to the next ``start`` the results are there."""
+    multiplier: Annotated[Signal, Out(unsigned(31))]
+    """Field of the requantizer, as are the other results."""
+    left: Annotated[Signal, Out(unsigned(5))]
+    right: Annotated[Signal, Out(unsigned(6))]
+    bias: Annotated[Signal, Out(signed(32))]
 
     @staticmethod
     def latency(function: Row) -> int:

@@ -1,13 +1,14 @@
 """What operators on rows find out: extremes, sums, and functions of a sum."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, signed
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.delay import delay
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT, hdl
 from eightfold.hw.vector.lane import VectorLane
@@ -21,7 +22,7 @@ NUMBER_BITS = 16
 """Of an element's number in its row."""
 
 
-class RowUnit(wiring.Component):
+class RowUnit(Component):
     """Find a row's extreme in one pass, and the sum of its table_b entries in another.
 
     An extreme is the largest byte, or with ``operation.least`` the smallest, and the number of the
@@ -39,46 +40,33 @@ class RowUnit(wiring.Component):
     ----------
     config
         ``vector_lanes``.
-
-    Members
-    -------
-    beat : ``In(beat_layout(config))``
-        A beat as it enters the lanes; cycle 0.
-    operation : ``In(operation_layout(config))``
-    row : ``In(Row)``
-        What becomes of a sum.
-    again : ``In(1)``
-        1 for one cycle: the function of the sum before is needed; with ``operation`` and ``row``.
-    bytes : ``In(ArrayLayout(signed(8), vector_lanes))``
-        The beat's elements, in cycle `VectorLane.BYTE_CYCLE`.
-    entries : ``In(ArrayLayout(signed(32), vector_lanes))``
-        Their table_b entries, in cycle `VectorLane.OPERAND_CYCLE`.
-    maximum : ``Out(signed(8))``
-        The extreme byte of the row.
-    result : ``Out(signed(32))``
-        Of a row that has one result: what is requantized.
-    requantize : ``In(REQUANTIZE_LAYOUT)``
-        The command's.
-    replaced : ``Out(REQUANTIZE_LAYOUT)``
-        With what the row's function sets.
-    known : ``Out(1)``
-        1 for one cycle: what the pass was for is there.
-    summed : ``Out(1)``
-        The same, of the row's function.
     """
 
-    beat: data.View
-    operation: data.View
-    row: Any
-    again: Signal
-    bytes: Any
-    entries: Any
-    maximum: Signal
-    result: Signal
-    requantize: data.View
-    replaced: data.View
-    known: Signal
-    summed: Signal
+    beat: Annotated[data.View, lambda self: In(beat_layout(self.config))]
+    """A beat as it enters the lanes; cycle 0."""
+    operation: Annotated[data.View, lambda self: In(operation_layout(self.config))]
+    """What holds for the command."""
+    row: Annotated[Any, In(hdl(Row))]
+    """What becomes of a sum."""
+    again: Annotated[Signal, In(1)]
+    """1 for one cycle: the function of the sum before is needed; with ``operation`` and
+    ``row``."""
+    bytes: Annotated[Any, lambda self: In(data.ArrayLayout(signed(8), self.config.vector_lanes))]
+    """The beat's elements, in cycle `VectorLane.BYTE_CYCLE`."""
+    entries: Annotated[Any, lambda self: In(data.ArrayLayout(signed(32), self.config.vector_lanes))]
+    """Their table_b entries, in cycle `VectorLane.OPERAND_CYCLE`."""
+    maximum: Annotated[Signal, Out(signed(8))]
+    """The extreme byte of the row."""
+    result: Annotated[Signal, Out(signed(32))]
+    """Of a row that has one result: what is requantized."""
+    requantize: Annotated[data.View, In(REQUANTIZE_LAYOUT)]
+    """The command's."""
+    replaced: Annotated[data.View, Out(REQUANTIZE_LAYOUT)]
+    """With what the row's function sets."""
+    known: Annotated[Signal, Out(1)]
+    """1 for one cycle: what the pass was for is there."""
+    summed: Annotated[Signal, Out(1)]
+    """The same, of the row's function."""
 
     REPLACED: ClassVar[dict[Row, tuple[str, ...]]] = {
         Row.RECIPROCAL: ("multiplier", "right"),
@@ -93,22 +81,7 @@ class RowUnit(wiring.Component):
         self.levels = lanes.bit_length() - 1
         self.extreme_cycle = VectorLane.BYTE_CYCLE + self.levels + 2
         self.sum_cycle = VectorLane.OPERAND_CYCLE + self.levels + 2
-        super().__init__(
-            {
-                "beat": In(beat_layout(config)),
-                "operation": In(operation_layout(config)),
-                "row": In(hdl(Row)),
-                "again": In(1),
-                "bytes": In(data.ArrayLayout(signed(8), lanes)),
-                "entries": In(data.ArrayLayout(signed(32), lanes)),
-                "maximum": Out(signed(8)),
-                "result": Out(signed(32)),
-                "requantize": In(REQUANTIZE_LAYOUT),
-                "replaced": Out(REQUANTIZE_LAYOUT),
-                "known": Out(1),
-                "summed": Out(1),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,17 +1,20 @@
 """A copy of the vector engine's tables: one lookup per cycle, loads at any time."""
 
+from typing import Annotated
+
 from amaranth.hdl import Module, Signal, Value, signed
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.vector.words import table_write_layout
 
 ENTRIES = 256
 
 
-class VectorTable(wiring.Component):
+class VectorTable(Component):
     """Look bytes up: ``entry = table[number][byte & 255]``, int32.
 
     Timing
@@ -23,33 +26,23 @@ class VectorTable(wiring.Component):
     ----------
     config
         ``tables``.
-
-    Members
-    -------
-    write : ``In(table_write_layout(config))``
-    number : ``In(range(config.tables))``
-    byte : ``In(signed(8))``
-    entry : ``Out(signed(32))``
     """
 
     LATENCY = 2
     """Cycles from ``byte`` to ``entry``."""
 
-    write: data.View
-    number: Signal
-    byte: Signal
-    entry: Signal
+    write: Annotated[data.View, lambda self: In(table_write_layout(self.config))]
+    """An entry that is loaded."""
+    number: Annotated[Signal, lambda self: In(range(self.config.tables))]
+    """Of the table that is looked into."""
+    byte: Annotated[Signal, In(signed(8))]
+    """What is looked up."""
+    entry: Annotated[Signal, Out(signed(32))]
+    """What was found."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "write": In(table_write_layout(config)),
-                "number": In(range(config.tables)),
-                "byte": In(signed(8)),
-                "entry": Out(signed(32)),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,12 +1,13 @@
 """The loops of a VECTOR command: which bytes are read, chunk by chunk, and what becomes of them."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.blocks.loops import Address, Loops
@@ -27,7 +28,7 @@ FIRST_PHASES = {
 last pass of others is `Phase.OUTPUT`."""
 
 
-class VectorWalk(wiring.Component):
+class VectorWalk(Component):
     """Turn a command into the reads of its chunks.
 
     The loops are, from the outermost: i2, i1, i0, the passes over a row, the chunks of a run, w1,
@@ -44,32 +45,22 @@ class VectorWalk(wiring.Component):
     ----------
     config
         ``vector`` and ``scratchpad``.
-
-    Members
-    -------
-    command : ``In(stream.Signature(VECTOR.layout))``
-    enable : ``In(1)``
-        A command may be taken.
-    reads : ``Out(stream.Signature(read_layout(config)))``
     """
 
     QUEUE = 8
     """Reads that can wait."""
 
-    command: Any
-    enable: Signal
-    reads: stream.Interface
+    command: Annotated[Any, In(stream.Signature(hdl(VECTOR.layout)))]
+    """What is walked."""
+    enable: Annotated[Signal, In(1)]
+    """A command may be taken."""
+    reads: Annotated[stream.Interface, lambda self: Out(stream.Signature(read_layout(self.config)))]
+    """The chunks, in their order."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
         self.bits = (config.vector - 1).bit_length()
-        super().__init__(
-            {
-                "command": In(stream.Signature(hdl(VECTOR.layout))),
-                "enable": In(1),
-                "reads": Out(stream.Signature(read_layout(config))),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -1,19 +1,20 @@
 """The writes of a VECTOR command: beats of results into chunks, chunks into the scratchpad."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from amaranth.hdl import Cat, Module, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.skid import Bypass
 from eightfold.hw.ports import scratchpad_write, scratchpad_write_layout, vector_layout
 from eightfold.hw.vector.words import beats, result_layout
 
 
-class VectorWriter(wiring.Component):
+class VectorWriter(Component):
     """Collect the results of each chunk, and write them once.
 
     A chunk that lies partly outside of the scratchpad is not written.
@@ -30,60 +31,36 @@ class VectorWriter(wiring.Component):
         ``vector``, ``vector_lanes`` and ``scratchpad``.
     latency
         Cycles from ``reserve`` to the chunk's first result.
-
-    Members
-    -------
-    available : ``Out(1)``
-        There is a place.
-    reserve : ``In(1)``
-        Takes it; only while ``available``.
-    result : ``In(result_layout(config))``
-        What it is for.
-    results : ``In(8 * vector_lanes)``
-        One beat of results.
-    emit : ``In(1)``
-        There is one.
-    index : ``In(range(beats(config)))``
-        Its number within the chunk.
-    close : ``In(1)``
-        It is the chunk's last.
-    scratchpad : ``Out(scratchpad_write(config))``
-    done, fault : ``Out(1)``
-        As in `eightfold.hw.ports.engine_port`.
     """
 
     SPARE = 4
     """Chunks that can wait for stalled writes without the lanes noticing."""
 
-    available: Signal
-    reserve: Signal
-    result: data.View
-    results: Signal
-    emit: Signal
-    index: Signal
-    close: Signal
-    scratchpad: Any
-    done: Signal
-    fault: Signal
+    available: Annotated[Signal, Out(1)]
+    """There is a place."""
+    reserve: Annotated[Signal, In(1)]
+    """Takes it; only while ``available``."""
+    result: Annotated[data.View, lambda self: In(result_layout(self.config))]
+    """What it is for."""
+    results: Annotated[Signal, lambda self: In(8 * self.config.vector_lanes)]
+    """One beat of results."""
+    emit: Annotated[Signal, In(1)]
+    """There is one."""
+    index: Annotated[Signal, lambda self: In(range(beats(self.config)))]
+    """Its number within the chunk."""
+    close: Annotated[Signal, In(1)]
+    """It is the chunk's last."""
+    scratchpad: Annotated[Any, lambda self: Out(scratchpad_write(self.config))]
+    """Writes there."""
+    done: Annotated[Signal, Out(1)]
+    """As in `eightfold.hw.ports.engine_port`, like ``fault``."""
+    fault: Annotated[Signal, Out(1)]
 
     def __init__(self, config: AcceleratorConfig, latency: int) -> None:
         self.config = config
         way = latency + beats(config) + CreditQueue.LATENCY + 1
         self.depth = max(16, -(-way // beats(config)) + self.SPARE)
-        super().__init__(
-            {
-                "available": Out(1),
-                "reserve": In(1),
-                "result": In(result_layout(config)),
-                "results": In(8 * config.vector_lanes),
-                "emit": In(1),
-                "index": In(range(beats(config))),
-                "close": In(1),
-                "scratchpad": Out(scratchpad_write(config)),
-                "done": Out(1),
-                "fault": Out(1),
-            }
-        )
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
