@@ -1,7 +1,6 @@
 """The front end of the MAC array: when a vector of activations may enter the pipeline."""
 
-from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
@@ -19,6 +18,13 @@ from eightfold.hw.array.issue_words import (
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import activation_layout
+
+
+class Register(NamedTuple):
+    """A register for a vector, and whether there is one in it."""
+
+    valid: Signal
+    vector: data.View
 
 
 class Issue(Component):
@@ -75,52 +81,53 @@ class Issue(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         layout = activation_layout(self.config)
-        behind, held = (Signal(layout, name=n, reset_less=True) for n in ("behind", "held"))
-        waiting, valid, go = (Signal(name=name) for name in ("waiting", "valid", "go"))
+        behind = Register(Signal(name="waiting"), Signal(layout, name="behind", reset_less=True))
+        held = Register(Signal(name="valid"), Signal(layout, name="held", reset_less=True))
+        go = Signal()
         moves, load = Signal(), Signal()
         m.d.comb += [
-            moves.eq(go | ~valid),
-            self.activations.ready.eq(moves | ~waiting),
+            moves.eq(go | ~held.valid),
+            self.activations.ready.eq(moves | ~behind.valid),
             load.eq(self.activations.valid & self.activations.ready),
-            self.swap.eq(go & held.next_weights),
-            self.take.eq(go & held.next_parameters),
-            self.spend.eq(go & held.fire & held.last),
+            self.swap.eq(go & held.vector.next_weights),
+            self.take.eq(go & held.vector.next_parameters),
+            self.spend.eq(go & held.vector.fire & held.vector.last),
         ]
         with m.If(self.activations.ready):
-            m.d.sync += waiting.eq(self.activations.valid)
+            m.d.sync += behind.valid.eq(self.activations.valid)
         with m.If(load):
-            m.d.sync += behind.eq(self.activations.payload)
+            m.d.sync += behind.vector.eq(self.activations.payload)
         with m.If(moves):
-            m.d.sync += [valid.eq(waiting), held.eq(behind)]
-        young = self._young(m, load, moves, (waiting, behind), (valid, go, held))
-        self._decide(m, go, moves, (waiting, behind), (valid, held), young)
-        self._send(m, held, go)
+            m.d.sync += [held.valid.eq(behind.valid), held.vector.eq(behind.vector)]
+        too_young = self._too_young(m, behind, held, load, go, moves)
+        self._decide(m, behind, held, go, moves, too_young)
+        self._issue(m, held.vector, go)
         return m
 
     def _decide(
         self,
         m: Module,
+        behind: Register,
+        held: Register,
         go: Signal,
         moves: Signal,
-        behind: tuple[Signal, data.View],
-        held: tuple[Signal, data.View],
-        young: Sequence[Value],
+        too_young: Value,
     ) -> None:
         """Decide if the vector that is held in the next cycle goes in it, or what it waits for."""
-        chosen = {
-            name: Mux(moves, behind[1][name], held[1][name])
-            for name in ("next_weights", "next_parameters", "fire", "last")
-        }
-        there = Mux(moves, behind[0], held[0])
-        weights = ~chosen["next_weights"] | left(self.weights, self.swap)
-        parameters = ~chosen["next_parameters"] | self._left_parameters()
-        place = ~(chosen["fire"] & chosen["last"]) | self._left_credit()
-        sums = place & ~Mux(moves, *young)
+        there = Mux(moves, behind.valid, held.valid)
+        needs_weights, needs_parameters, fires, is_last = (
+            Mux(moves, behind.vector[flag], held.vector[flag])
+            for flag in ("next_weights", "next_parameters", "fire", "last")
+        )
+        has_weights = ~needs_weights | left(self.weights, self.swap)
+        has_parameters = ~needs_parameters | self._left_parameters()
+        has_place = ~(fires & is_last) | self._left_credit()
+        free = has_place & ~too_young
         m.d.sync += [
-            go.eq(there & weights & parameters & sums),
-            self.reason.weights.eq(there & ~weights),
-            self.reason.parameters.eq(there & weights & ~parameters),
-            self.reason.held.eq(there & weights & parameters & ~sums),
+            go.eq(there & has_weights & has_parameters & free),
+            self.reason.weights.eq(there & ~has_weights),
+            self.reason.parameters.eq(there & has_weights & ~has_parameters),
+            self.reason.held.eq(there & has_weights & has_parameters & ~free),
         ]
         m.d.comb += self.reason.issue.eq(go)
 
@@ -130,7 +137,7 @@ class Issue(Component):
     def _left_credit(self) -> Value:
         return left(self.credit, self.spend)
 
-    def _send(self, m: Module, held: data.View, go: Signal) -> None:
+    def _issue(self, m: Module, vector: data.View, go: Signal) -> None:
         """Register the vector for the lanes."""
         banks = self.config.parameter_banks
         # A cycle after the other fields, for the clock's sake: it is needed much later than they.
@@ -139,70 +146,74 @@ class Issue(Component):
         with m.If(self.sum.retire):
             m.d.sync += bank.eq(bank + 1)
         m.d.sync += [
-            self.step.bytes.eq(held.bytes),
-            self.step.depthwise.eq(held.depthwise),
+            self.step.bytes.eq(vector.bytes),
+            self.step.depthwise.eq(vector.depthwise),
             self.step.valid.eq(go),
             self.step.swap.eq(self.swap),
-            self.sum.slot.eq(held.slot),
-            self.sum.first.eq(held.first),
-            self.sum.store.eq(go & held.fire & ~held.last),
+            self.sum.slot.eq(vector.slot),
+            self.sum.first.eq(vector.first),
+            self.sum.store.eq(go & vector.fire & ~vector.last),
             self.sum.send.eq(self.spend),
             self.sum.retire.eq(self.take),
         ]
         place = Signal(range(self.config.line_depth))
-        push = go & held.depthwise
+        push = go & vector.depthwise
         with m.If(push):
             m.d.sync += place.eq(place + 1)
         m.d.sync += [
             self.line.push.eq(push),
             self.line.write.eq(place),
-            self.line.read.eq(place - held.line),
+            self.line.read.eq(place - vector.line),
         ]
 
-    def _young(
+    def _too_young(
         self,
         m: Module,
+        behind: Register,
+        held: Register,
         load: Signal,
+        go: Signal,
         moves: Signal,
-        behind: tuple[Signal, data.View],
-        held: tuple[Signal, Signal, data.View],
-    ) -> tuple[Value, Value]:
-        """Return whether the vector behind, and the held one, read a sum too young in a cycle.
+    ) -> Value:
+        """Return whether the vector held in the next cycle reads a sum that is too young then.
 
         The comparisons are made while a vector is taken: with those that were issued in that cycle
         and before, after which the cycles are counted, and with the one in front of it.
         """
         cycles = PartialSums.REVISIT - 2
-        waiting, ahead = behind
-        valid, go, leaving = held
         new = self.activations.payload
+        reads_held = self._reads(new, self._stores(held.vector), held.vector.slot)
+        reads_behind = self._reads(new, self._stores(behind.vector), behind.vector.slot)
         # What the vectors issued in this cycle and before, latest first, keep the new one from.
-        recent = [go & self._reads(new, self._stores(leaving), leaving.slot)]
-        stored, slot = self.sum.store, self.sum.slot
-        for age in range(1, cycles):
-            recent.append(self._reads(new, stored, slot))
-            older = Signal(name=f"stored{age}")
-            older_slot = Signal.like(self.sum.slot, name=f"stored_slot{age}", reset_less=True)
-            m.d.sync += [older.eq(stored), older_slot.eq(slot)]
-            stored, slot = older, older_slot
+        recent = [go & reads_held, *self._reads_issued(m, new, cycles - 1)]
         in_front, behind_wait, held_wait = Signal(), Signal(cycles), Signal(cycles)
         m.d.sync += behind_wait.eq(behind_wait >> 1)
         with m.If(load):
-            waits = [Cat(*recent[: cycles - left]).any() for left in range(cycles)]
-            unissued = valid & ~go & self._reads(new, self._stores(leaving), leaving.slot)
+            waits = [Cat(*recent[: cycles - age]).any() for age in range(cycles)]
             m.d.sync += [
                 behind_wait.eq(Cat(waits)),
-                in_front.eq(
-                    Mux(waiting, self._reads(new, self._stores(ahead), ahead.slot), unissued)
-                ),
+                in_front.eq(Mux(behind.valid, reads_behind, held.valid & ~go & reads_held)),
             ]
         blocked = go & in_front
         m.d.sync += held_wait.eq(held_wait >> 1)
         with m.If(moves):
             m.d.sync += held_wait.eq(Mux(blocked, (1 << cycles) - 1, behind_wait >> 1))
-        return blocked | behind_wait[0], held_wait[0]
+        return Mux(moves, blocked | behind_wait[0], held_wait[0])
+
+    def _reads_issued(self, m: Module, new: data.View, count: int) -> list[Value]:
+        """Return whether a vector reads what those before the one that is issued now store."""
+        stored, slot = self.sum.store, self.sum.slot
+        reads = []
+        for age in range(1, count + 1):
+            reads.append(self._reads(new, stored, slot))
+            older = Signal(name=f"stored{age}")
+            older_slot = Signal.like(self.sum.slot, name=f"stored_slot{age}", reset_less=True)
+            m.d.sync += [older.eq(stored), older_slot.eq(slot)]
+            stored, slot = older, older_slot
+        return reads
 
     def _stores(self, vector: data.View) -> Value:
+        """Return whether a vector's sum goes back to its slot."""
         return vector.fire & ~vector.last
 
     def _reads(self, vector: data.View, stored: Value, slot: Value) -> Value:

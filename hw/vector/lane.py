@@ -108,7 +108,7 @@ class VectorLane(Component):
             m.d.comb += field.eq(Value.cast(self.requantize[name]))
         return m
 
-    def _lookup(self, m: Module, name: str, byte: Signal) -> Value:
+    def _lookup(self, m: Module, name: str, byte: Value) -> Value:
         """Cycles 2 and 3: lookup, or the byte itself; return it in cycle 4."""
         m.submodules[f"table_{name}"] = table = VectorTable(self.config)
         m.d.comb += [
@@ -119,7 +119,7 @@ class VectorLane(Component):
         plain = delay(m, byte, f"plain_{name}", table.LATENCY)
         return Mux(self.operation[f"lookup_{name}"], table.entry, plain)
 
-    def _combine(self, m: Module, a: Signal, b: Signal) -> Value:
+    def _combine(self, m: Module, a: Value, b: Value) -> Value:
         """Cycles 5 to 7: one addition or subtraction, and the product; return it in cycle 7."""
         combine = self.operation.combine
         adds = combine == Combine.ADD
@@ -137,7 +137,7 @@ class VectorLane(Component):
         multiplies = delay(m, (combine == Combine.MULTIPLY) | rectified, "multiplies")
         return Mux(multiplies, product, chosen)
 
-    def _product(self, m: Module, a: Signal, b: Signal) -> Value:
+    def _product(self, m: Module, a: Value, b: Value) -> Value:
         """Cycles 5 to 7: the product of a's low 16 bits and b's low 22, in cycle 7."""
         factor, low, high = a[:16].as_signed(), b[:SPLIT], b[SPLIT:PRODUCT_BITS].as_signed()
         # Two registers behind a product: the way out of a DSP block takes a cycle of its own.
