@@ -1,0 +1,39 @@
+# amaranth: UnusedElaboratable=no
+"""Chains of registers: as many cycles as asked for, with and without reset, named as asked for."""
+
+import pytest
+from amaranth.hdl import Module, ResetInserter, Signal
+from amaranth.sim import Simulator
+
+from eightfold.hw.blocks.delay import delay, delays
+
+
+@pytest.mark.parametrize("cycles", [0, 1, 4])
+@pytest.mark.parametrize("reset", [False, True])
+def test_what_goes_in_comes_out_cycles_later_unless_it_was_reset(cycles, reset):
+    m, value, out, clear = Module(), Signal(8), Signal(8), Signal()
+    m.d.sync += Signal().eq(1)  # a clock, also without registers
+    m.d.comb += out.eq(delay(m, value, "stage{}", cycles, reset=reset))
+    seen = []
+
+    async def bench(ctx):
+        for cycle in range(20):
+            ctx.set(value, cycle + 1)
+            ctx.set(clear, cycle == 10)
+            seen.append(ctx.get(out))
+            await ctx.tick()
+
+    simulator = Simulator(ResetInserter(clear)(m))
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    expected = [0] * cycles + list(range(1, 21 - cycles))
+    if reset:
+        expected[11 : 11 + cycles] = [0] * cycles
+    assert seen == expected
+
+
+def test_registers_have_the_name_and_the_cycle_where_it_is_asked_for():
+    numbered, plain = (delays(Module(), Signal(4), name, 3) for name in ("push{}", "word"))
+    assert [stage.name for stage in numbered[1:]] == ["push1", "push2", "push3"]
+    assert [stage.name for stage in plain[1:]] == ["word"] * 3

@@ -1,0 +1,64 @@
+"""Words through a component with a stream in and a stream out, in Amaranth's simulator."""
+
+import random
+from typing import Any
+
+from amaranth.sim import Simulator
+
+
+def transfers(
+    dut: Any, *, idle: float, stall: float, cycles: int, seed: int
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Send random words of 16 bits, with random pauses on both sides.
+
+    On the way ``i.ready`` must not depend on ``o.ready`` within a cycle, and a word that was
+    offered on ``o`` must stay until it is taken.
+
+    Parameters
+    ----------
+    dut
+        Component with the streams ``i`` and ``o``.
+    idle, stall
+        How likely no word is offered, and none is taken, in a cycle.
+    cycles
+        Length of the run.
+    seed
+        Of words and pauses.
+
+    Returns
+    -------
+    sent, received
+        (cycle, word) of every transfer on ``i``, and on ``o``.
+    """
+    pauses = random.Random(seed)
+    sent: list[tuple[int, int]] = []
+    received: list[tuple[int, int]] = []
+
+    async def bench(ctx: Any) -> None:
+        held, word = None, None
+        for cycle in range(cycles):
+            # A word that was offered stays until it is taken.
+            if word is None and pauses.random() >= idle:
+                word = pauses.getrandbits(16)
+            ctx.set(dut.i.valid, word is not None)
+            ctx.set(dut.i.payload, word or 0)
+            ready = pauses.random() >= stall
+            before = ctx.get(dut.i.ready)
+            ctx.set(dut.o.ready, ready)
+            assert ctx.get(dut.i.ready) == before, "ready is combinational"
+            _, _, accepted, valid, out = await ctx.tick().sample(
+                dut.i.ready, dut.o.valid, dut.o.payload
+            )
+            if word is not None and accepted:
+                sent.append((cycle, word))
+                word = None
+            assert held is None or (valid and out == held), "payload moved while stalled"
+            held = out if valid and not ready else None
+            if valid and ready:
+                received.append((cycle, out))
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return sent, received
