@@ -189,17 +189,16 @@ class Runs(Component):
         from_memory = source.matches(Space.MODEL, Space.ARENA)
         to_memory, to_tables = target == Space.ARENA, target == Space.TABLES
         run, model = Value.cast(command.run), Signal(reset_less=True)
-        legal = Mux(
-            source == Space.FILL,
-            ~gather & (to_memory | (target == Space.SCRATCHPAD)),
-            Mux(from_memory, ~to_memory, source == Space.SCRATCHPAD)
-            & (to_memory | (to_tables & ~gather) | (target == Space.SCRATCHPAD)),
-        )
+        from_fill, to_scratchpad = source == Space.FILL, target == Space.SCRATCHPAD
+        may_fill = ~gather & (to_memory | to_scratchpad)
+        may_read = Mux(from_memory, ~to_memory, source == Space.SCRATCHPAD)
+        may_write = to_memory | (to_tables & ~gather) | to_scratchpad
+        legal = Mux(from_fill, may_fill, may_read & may_write)
         with m.If(take):
             m.d.sync += [
                 kept.gather.eq(gather),
                 kept.spaces.from_memory.eq(from_memory),
-                kept.spaces.from_fill.eq(source == Space.FILL),
+                kept.spaces.from_fill.eq(from_fill),
                 kept.spaces.to_memory.eq(to_memory),
                 kept.spaces.to_tables.eq(to_tables),
                 kept.illegal.eq(~legal | (run == 0) | (to_tables & run[:_WORD_BITS].any())),
@@ -207,24 +206,23 @@ class Runs(Component):
                 kept.run.eq(run),
                 model.eq(source == Space.MODEL),
             ]
-        memory = Mux(model, self.model, self.arena)
-        region = data.View(region_layout(), memory)
-        scratchpad, tables = self.config.scratchpad, TABLE_BYTES * self.config.tables
-        spaces = kept.spaces
         with m.If(prepare):
-            m.d.sync += [
-                kept.base.eq(Mux(spaces.from_memory | spaces.to_memory, region.base, 0)),
-                kept.limits[0].eq(Mux(spaces.from_memory, region.size, scratchpad) - kept.run),
-                kept.limits[1].eq(
-                    Mux(
-                        spaces.to_memory,
-                        self.arena.size,
-                        Mux(spaces.to_tables, tables, scratchpad),
-                    )
-                    - kept.run
-                ),
-            ]
+            self._limit(m, kept, model)
         return kept
+
+    def _limit(self, m: Module, kept: data.View, model: Value) -> None:
+        """Keep the base of the region, and the last places at which runs may begin."""
+        spaces = kept.spaces
+        region = data.View(region_layout(), Mux(model, self.model, self.arena))
+        scratchpad, tables = self.config.scratchpad, TABLE_BYTES * self.config.tables
+        source_size = Mux(spaces.from_memory, region.size, scratchpad)
+        local_size = Mux(spaces.to_tables, tables, scratchpad)
+        target_size = Mux(spaces.to_memory, self.arena.size, local_size)
+        m.d.sync += [
+            kept.base.eq(Mux(spaces.from_memory | spaces.to_memory, region.base, 0)),
+            kept.limits[0].eq(source_size - kept.run),
+            kept.limits[1].eq(target_size - kept.run),
+        ]
 
     def _place(self, m: Module, kept: data.View, run: data.View, placed: data.View) -> None:
         """Check a run in one cycle, and work out where its units lie in the next one."""
@@ -233,11 +231,11 @@ class Runs(Component):
         outer = Signal(ADDRESS_BITS, reset_less=True)
         local = Signal(local_place(self.config), reset_less=True)
         last, fault, index = (Signal(name=n, reset_less=True) for n in ("last", "fault", "index"))
-        outside = [
+        source_outside, target_outside = (
             (limit < 0) | (start > limit[:ADDRESS_BITS])
             for start, limit in ((run.source, kept.limits[0]), (run.target, kept.limits[1]))
-        ]
-        odd = (run.source | run.target)[:_WORD_BITS].any()
+        )
+        misaligned = (run.source | run.target)[:_WORD_BITS].any()
         m.d.sync += [
             outer.eq(Mux(spaces.to_memory, run.target, run.source)),
             local.eq(Mux(spaces.to_memory, run.source, run.target)),
@@ -247,9 +245,9 @@ class Runs(Component):
                 kept.illegal
                 | run.wrong
                 | run.outside
-                | (outside[0] & ~spaces.from_fill)
-                | outside[1]
-                | (spaces.to_tables & odd)
+                | (source_outside & ~spaces.from_fill)
+                | target_outside
+                | (spaces.to_tables & misaligned)
             ),
         ]
         # Regions begin at a multiple of the port.

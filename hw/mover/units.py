@@ -94,15 +94,11 @@ class Units(Component):
         ask = self._ask(m, run)
         may_read = self._requests(m, "read", ask, go & reads)
         may_write = self._requests(m, "write", ask, go & writes)
+        has_beats = ~reads | (self.beats_free & may_read)
+        has_burst = ~writes | may_write
+        has_vector = ~from_vectors | (self.vectors_free & vectors.i.ready)
         m.d.comb += [
-            go.eq(
-                valid
-                & ~stopped
-                & queue.available
-                & (~reads | (self.beats_free & may_read))
-                & (~writes | may_write)
-                & (~from_vectors | (self.vectors_free & vectors.i.ready))
-            ),
+            go.eq(valid & ~stopped & queue.available & has_beats & has_burst & has_vector),
             self.runs.ready.eq(~valid | (go & final)),
             load.eq(self.runs.valid & self.runs.ready),
             self.take_beat.eq(go & spaces.from_memory),

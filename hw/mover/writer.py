@@ -84,14 +84,12 @@ class Writer(Component):
         active, written, load, crowded = Signal(), Signal(), Signal(), Signal()
         unit, spaces = self.units.payload, self.units.payload.spaces
         from_scratchpad = ~(spaces.from_memory | spaces.from_fill | unit.fault)
+        free = ~valid | written
+        has_beat = ~spaces.from_memory | self.from_memory.valid
+        has_vector = ~from_scratchpad | self.from_scratchpad.valid
+        too_many = spaces.to_memory & crowded
         m.d.comb += [
-            load.eq(
-                (~valid | written)
-                & self.units.valid
-                & (~spaces.from_memory | self.from_memory.valid)
-                & (~from_scratchpad | self.from_scratchpad.valid)
-                & ~(spaces.to_memory & crowded)
-            ),
+            load.eq(free & self.units.valid & has_beat & has_vector & ~too_many),
             self.units.ready.eq(load),
             self.from_memory.ready.eq(load & spaces.from_memory),
             self.from_scratchpad.ready.eq(load & from_scratchpad),
@@ -108,16 +106,10 @@ class Writer(Component):
         """Return a unit, which of its bytes count, and its bytes."""
         unit, size = self.units.payload, 8 * self.config.vector
         mask = Cat((j >= unit.first) & (j <= unit.end) for j in range(self.config.vector))
-        beat = Value.cast(self.from_memory.payload)
-        word = Mux(
-            unit.spaces.from_memory,
-            beat,
-            Mux(
-                unit.spaces.from_fill,
-                Value.cast(unit.fill).replicate(self.config.vector),
-                Value.cast(self.from_scratchpad.payload),
-            ),
-        )
+        beat, vector = (Value.cast(s.payload) for s in (self.from_memory, self.from_scratchpad))
+        fill = Value.cast(unit.fill).replicate(self.config.vector)
+        inner = Mux(unit.spaces.from_fill, fill, vector)
+        word = Mux(unit.spaces.from_memory, beat, inner)
         return Cat(Value.cast(unit), mask, word[:size])
 
     def _write(self, m: Module, held: data.View, active: Value, load: Value) -> Value:
@@ -143,15 +135,9 @@ class Writer(Component):
             self.tables.payload.index.eq(entry),
             self.tables.payload.value.eq(word.word_select(at, 8 * _WORD)),
         ]
-        return active & Mux(
-            to_memory,
-            self.beats.ready,
-            Mux(
-                to_tables,
-                self.tables.ready & (at == unit.end >> 2),
-                self.scratchpad.ready,
-            ),
-        )
+        last_entry_leaves = self.tables.ready & (at == unit.end >> 2)
+        inner_takes = Mux(to_tables, last_entry_leaves, self.scratchpad.ready)
+        return active & Mux(to_memory, self.beats.ready, inner_takes)
 
     def _complete(
         self,

@@ -95,11 +95,11 @@ class VectorBeats(Component):
         """Add the operands' registers; return whether they take a chunk in this cycle."""
         chunk, load = self.chunks.payload, Signal()
         staged, waits, two = Signal(), Signal(), self.operation.two
+        offered = free & self.chunks.valid & self.words.valid
+        has_b = ~two | staged
+        has_place = ~chunk.writes | self.available
         m.d.comb += [
-            load.eq(
-                (free & self.chunks.valid & self.words.valid)
-                & ((~two | staged) & ~waits & (~chunk.writes | self.available))
-            ),
+            load.eq(offered & (has_b & ~waits & has_place)),
             self.chunks.ready.eq(load),
             self.words.ready.eq(load | (two & ~staged)),
             self.reserve.eq(load & chunk.writes),
