@@ -3,7 +3,7 @@
 from typing import Annotated, Any, TypeVar
 
 from amaranth.hdl import Module, ResetInserter, Signal
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.wiring import Out, connect
 
 from eightfold.config import AcceleratorConfig
@@ -20,7 +20,7 @@ from eightfold.hw.mover.engine import Mover
 from eightfold.hw.ports import TRACE_LAYOUT
 from eightfold.hw.vector.engine import VectorEngine
 
-Unit = TypeVar("Unit", bound=wiring.Component)
+Unit = TypeVar("Unit", bound=Component)
 
 
 class Accelerator(Component):

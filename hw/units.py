@@ -3,20 +3,19 @@
 from collections.abc import Callable
 from importlib import import_module
 
-from amaranth.lib import wiring
-
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.component import Component
 
 
-def _unit(module: str, name: str) -> Callable[[AcceleratorConfig], wiring.Component]:
+def _unit(module: str, name: str) -> Callable[[AcceleratorConfig], Component]:
     # Imported when built: asking for one small unit does not load the whole accelerator.
-    def build(config: AcceleratorConfig) -> wiring.Component:
+    def build(config: AcceleratorConfig) -> Component:
         return getattr(import_module(f"eightfold.hw.{module}"), name)(config)
 
     return build
 
 
-UNITS: dict[str, Callable[[AcceleratorConfig], wiring.Component]] = {
+UNITS: dict[str, Callable[[AcceleratorConfig], Component]] = {
     "requantizer": _unit("requantizer", "Requantizer"),
     "lane": _unit("array.lane", "Lane"),
     "mac_array": _unit("array.mac_array", "MacArray"),

@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import Member
 
 
-class Component(wiring.Component):
+class Component(wiring.Component):  # noqa: TID251 - the others use this one
     '''A component whose class says of each port its type, its direction and shape, and what for.
 
     ::
