@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """Ports declared once: all of them, in order, with the shapes that parameters give."""
 
 from typing import Annotated, ClassVar
