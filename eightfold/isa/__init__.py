@@ -1,10 +1,11 @@
 """The instruction set: what a command and a register is, said once for compiler, hardware and host.
 
-`commands`, `registers` and `enumerations` define it, in the terms of `shapes` and `entries`: plain
-values, without an HDL. `packing` puts numbers into the words and `decode` takes them apart again;
+`commands`, `instructions`, `registers` and `enumerations` define it, in the terms of `shapes` and
+`entries`: plain values, without an HDL. ``isa.MATRIX`` is what a command is, an ``isa.Matrix`` one
+of them with its fields. `packing` puts numbers into the words and `decode` takes them apart again;
 `streams` has the words between the memory's fetchers and the MAC array. `listing`, `document` and
 `c_header` write them down for people and for C. What is defined is here too: ``from eightfold
-import isa`` and ``isa.MATRIX``.
+import isa``.
 
 The ground that compiler, hardware and simulation stand on: it imports `eightfold.config` and
 `eightfold.errors`, and everybody may import it.
@@ -17,10 +18,7 @@ from eightfold.isa.commands import (
     END,
     GATHER,
     HEADER,
-    LOCAL,
-    LOCAL_BITS,
     MATRIX,
-    MIN_LINE,
     MOVE,
     PARAMETERS,
     REQUANTIZE,
@@ -46,6 +44,22 @@ from eightfold.isa.enumerations import (
     Rounding,
     Row,
     Space,
+)
+from eightfold.isa.instructions import (
+    LOCAL,
+    LOCAL_BITS,
+    MIN_LINE,
+    Begin,
+    End,
+    Fields,
+    Gather,
+    Instruction,
+    Matrix,
+    Move,
+    Parameters,
+    Requantize,
+    Vector,
+    Weights,
 )
 from eightfold.isa.registers import (
     COUNTERS,
@@ -80,18 +94,29 @@ __all__ = [
     "VERSION",
     "WEIGHTS",
     "Access",
+    "Begin",
     "Combine",
     "Command",
+    "End",
     "Engine",
     "Entry",
     "ErrorCode",
+    "Fields",
+    "Gather",
+    "Instruction",
+    "Matrix",
+    "Move",
     "Opcode",
     "Operand",
+    "Parameters",
     "Reduce",
     "Register",
+    "Requantize",
     "Rounding",
     "Row",
     "Space",
+    "Vector",
+    "Weights",
     "aligned_layout",
     "configuration_words",
 ]

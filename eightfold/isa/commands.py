@@ -1,4 +1,4 @@
-"""Commands, each defined once: opcode, purpose and fields.
+"""Commands, each defined once: what it does; `eightfold.isa.instructions` has its fields.
 
 The RTL decodes these layouts, the compiler packs them, ``eightfold compile`` lists them, and
 docs/isa.md and the C header are generated from them. Everything is little-endian. A command is a
@@ -11,9 +11,21 @@ from functools import cached_property
 import numpy as np
 
 from eightfold.isa.entries import Entry, aligned_layout
-from eightfold.isa.enumerations import Combine, Opcode, Operand, Reduce, Rounding, Row, Space
+from eightfold.isa.enumerations import Opcode
+from eightfold.isa.instructions import (
+    Begin,
+    End,
+    Gather,
+    Instruction,
+    Matrix,
+    Move,
+    Parameters,
+    Requantize,
+    Vector,
+    Weights,
+)
 from eightfold.isa.packing import Scalar, pack_scalars, scalars
-from eightfold.isa.shapes import Layout, signed, struct, unsigned
+from eightfold.isa.shapes import Layout, unsigned
 
 VERSION = 2
 """Version of the instruction set; BEGIN carries it, the VERSION register shows it."""
@@ -21,31 +33,10 @@ VERSION = 2
 ADDRESS_BITS = 32
 """Of a byte in memory."""
 
-LOCAL_BITS = 24
-"""Of a signed byte address, stride or coordinate in the scratchpad."""
+REQUANTIZE = Requantize.entries()
+"""Fields of the parameters of one output channel."""
 
-MIN_LINE = 3
-"""Fewest vectors between two rows of a depthwise window: what the lines' RAM needs."""
-
-REQUANTIZE = (
-    Entry("bias", signed(32), "added to the accumulator, wrapping"),
-    Entry(
-        "left", unsigned(5), "left shift of the sum before the product, 0..30, wrapping to int32"
-    ),
-    Entry("multiplier", unsigned(31), "0..2^31-1"),
-    Entry("single", unsigned(1), "0: TFLite pair (SRDHM, then right shift); 1: one rounding shift"),
-    Entry("right", unsigned(6), "right shift: pair 0..31, single 0..62"),
-    Entry("rounding", Rounding, "of the right shift"),
-    Entry("zero_point", signed(8), "added after the shift"),
-    Entry("low", signed(8), "clamp to [low, high]"),
-    Entry("high", signed(8), "clamp to [low, high]"),
-)
-"""Parameters of one output channel; `eightfold.golden.requantize.requantize` is the formula.
-
-In memory a record of 16 bytes, the highest bits 0.
-"""
-
-REQUANTIZE_LAYOUT = struct({entry.name: entry.shape for entry in REQUANTIZE})
+REQUANTIZE_LAYOUT = Requantize.structure()
 
 HEADER = (
     Entry("opcode", Opcode, "the command"),
@@ -58,11 +49,20 @@ HEADER = (
 
 @dataclass(frozen=True)
 class Command:
-    """A command: opcode, purpose, fields behind the header."""
+    """A command: what it holds behind the header, and what it does."""
 
-    opcode: Opcode
+    instruction: type[Instruction]
     text: str
-    fields: tuple[Entry, ...]
+
+    @property
+    def opcode(self) -> Opcode:
+        """What the header says."""
+        return self.instruction.opcode
+
+    @property
+    def fields(self) -> tuple[Entry, ...]:
+        """The fields behind the header."""
+        return self.instruction.entries()
 
     @cached_property
     def layout(self) -> Layout:
@@ -90,67 +90,31 @@ class Command:
         return np.frombuffer(word.to_bytes(4 * self.words, "little"), dtype="<u4")
 
 
-COUNT = unsigned(16)
-LOCAL = signed(LOCAL_BITS)
-
 BEGIN = Command(
-    Opcode.BEGIN,
+    Begin,
     "First command: what the stream was compiled for.",
-    (
-        Entry("version", unsigned(16), "of the instruction set"),
-        Entry("configuration", unsigned(32), "sizes, equal to register CONFIGURATION_0"),
-        Entry("memories", unsigned(32), "sizes, equal to register CONFIGURATION_1"),
-    ),
 )
-END = Command(
-    Opcode.END, "Last command: wait until all engines are idle and all writes are answered.", ()
-)
+END = Command(End, "Last command: wait until all engines are idle and all writes are answered.")
 WEIGHTS = Command(
-    Opcode.WEIGHTS,
+    Weights,
     "Stream weight buffers from the model region to the matrix engine. A buffer has a word of "
     "`width` bytes, rounded up to a power of two, for each lane, lane 0 first; buffers follow "
     "each other without gaps.",
-    (
-        Entry("address", unsigned(32), "model offset, a multiple of the memory port's bytes"),
-        Entry("full", unsigned(32), "buffers with a word for every lane, before the others"),
-        Entry("partial", unsigned(24), "buffers with `partial_lanes` words"),
-        Entry("partial_lanes", unsigned(8), "words of a partial buffer, 1 to lanes"),
-    ),
 )
 PARAMETERS = Command(
-    Opcode.PARAMETERS,
+    Parameters,
     "Stream requantization parameters from the model region to the matrix engine, a bank for "
     "each group of `lanes` channels, the last one possibly smaller.",
-    (
-        Entry("address", unsigned(32), "model offset, a multiple of 16 and of the port's bytes"),
-        Entry("channels", unsigned(24), "output channels, at least 1"),
-        Entry(
-            "shared",
-            unsigned(1),
-            "0: a 16-byte record for each channel; 1: one record, then an int32 bias for each",
-        ),
-    ),
 )
 MOVE = Command(
-    Opcode.MOVE,
+    Move,
     "Copy runs of bytes: for i3, i2, i1, i0 in loop order, i0 fastest, `run` bytes from "
     "`source + sum(i * source_stride)` to `target + sum(i * target_stride)`. Memory (MODEL, ARENA) "
     "to memory and FILL to TABLES are the error ADDRESS. Runs must not overlap what the command "
     "still reads.",
-    (
-        Entry("source_space", Space, "MODEL, ARENA, SCRATCHPAD or FILL"),
-        Entry("target_space", Space, "ARENA, SCRATCHPAD or TABLES"),
-        Entry("fill", unsigned(8), "value of every byte with source FILL"),
-        Entry("source", unsigned(32), "byte offset; a multiple of 4 if the target is TABLES"),
-        Entry("target", unsigned(32), "byte offset; a multiple of 4 if it is TABLES"),
-        Entry("run", unsigned(24), "bytes, at least 1; a multiple of 4 if the target is TABLES"),
-        *(Entry(f"count{i}", COUNT, f"iterations of i{i}, at least 1") for i in range(4)),
-        *(Entry(f"source_stride{i}", signed(32), "bytes") for i in range(4)),
-        *(Entry(f"target_stride{i}", signed(32), "bytes") for i in range(4)),
-    ),
 )
 MATRIX = Command(
-    Opcode.MATRIX,
+    Matrix,
     """Multiply, accumulate, requantize.
 
 For group, ky, kx, kc (a pass each, which takes the next weight buffer), then y, x: one vector of
@@ -174,46 +138,9 @@ down, but at most 2.
 A full group has `lanes` channels; with `depthwise`, where a lane needs a byte of the vector, the
 smaller of `lanes` and `width`. Results of position (oy, ox) of group g go to
 `target + g * target_group + oy * target_y + ox * target_x`, one byte per channel.""",
-    (
-        Entry("groups", COUNT, "groups of output channels, at least 1"),
-        Entry("last_lanes", unsigned(8), "channels of the last group, 1 to those of a full one"),
-        Entry("fill", signed(8), "padding"),
-        Entry("ky", COUNT, "kernel rows, at least 1"),
-        Entry("kx", COUNT, "kernel columns, at least 1"),
-        Entry("kc", COUNT, "vectors per kernel row and column, at least 1"),
-        Entry("first", unsigned(1), "sums start at 0 in the first pass of a group"),
-        Entry("last", unsigned(1), "sums are requantized in the last pass of a group"),
-        Entry("depthwise", unsigned(1), "lane l takes byte l of the vector into its window"),
-        Entry("lead", unsigned(8), "depthwise: vectors of fill before the first one of each pass"),
-        Entry("y", COUNT, "rows of vectors, at least 1"),
-        Entry("x", COUNT, "vectors per row, at least 1"),
-        Entry(
-            "line", COUNT, f"depthwise: vectors between a window's rows, {MIN_LINE} to line_depth"
-        ),
-        Entry("fire_y0", COUNT, "first row that fires"),
-        Entry("fire_x0", COUNT, "first vector of a row that fires"),
-        Entry("fire_y_step", unsigned(8), "rows from one that fires to the next, at least 1"),
-        Entry("fire_x_step", unsigned(8), "vectors from one that fires to the next, at least 1"),
-        Entry("base", LOCAL, "scratchpad address of column 0 of row number row0, if that existed"),
-        Entry("group_step", LOCAL, "bytes"),
-        Entry("ky_step", LOCAL, "bytes"),
-        Entry("y_step", LOCAL, "bytes"),
-        Entry("column0", LOCAL, "first column, in bytes; negative in the padding"),
-        Entry("kx_step", LOCAL, "bytes"),
-        Entry("x_step", LOCAL, "bytes"),
-        Entry("columns", LOCAL, "bytes of an input row"),
-        Entry("row0", signed(16), "first row number; negative in the padding"),
-        Entry("rows", COUNT, "input rows"),
-        Entry("ky_rows", signed(16), "rows"),
-        Entry("y_rows", signed(16), "rows"),
-        Entry("target", LOCAL, "scratchpad address of the first result"),
-        Entry("target_group", LOCAL, "bytes"),
-        Entry("target_y", LOCAL, "bytes"),
-        Entry("target_x", LOCAL, "bytes"),
-    ),
 )
 VECTOR = Command(
-    Opcode.VECTOR,
+    Vector,
     """Element-wise operators, reductions over windows, operators on rows.
 
 **Elements.** For i2, i1, i0 and each element e of `run`,
@@ -252,64 +179,15 @@ command has one row, which goes on:
 
 - SUM, MAXIMUM and MINIMUM continue with what the command before has found.
 - RECIPROCAL, LOGARITHM and INVERSE_ROOT take m and s from it.""",
-    (
-        Entry("combine", Combine, "operation on the operands"),
-        Entry("reduce", Reduce, "operation over the window"),
-        Entry("row", Row, "operation over rows"),
-        Entry("relative", unsigned(1), "rows: whether the row's maximum is subtracted"),
-        Entry("resume", unsigned(1), "rows: whether the row goes on from the command before"),
-        Entry("operand_b", Operand, "what operand b is"),
-        Entry("repeat_a", unsigned(1), "whether operand a is one byte for the whole run"),
-        Entry("lookup_a", unsigned(1), "whether operand a goes through a table"),
-        Entry("lookup_b", unsigned(1), "whether operand b goes through a table"),
-        Entry("table_a", unsigned(4), "number of operand a's table"),
-        Entry("table_b", unsigned(4), "number of operand b's table"),
-        Entry("fill", signed(8), "operand a outside of the rows and columns"),
-        Entry("run", COUNT, "contiguous elements, at least 1"),
-        *(Entry(f"count{i}", COUNT, f"iterations of i{i}, at least 1") for i in range(3)),
-        *(Entry(f"window{i}", COUNT, f"iterations of w{i}, at least 1") for i in range(2)),
-        Entry("source_a", LOCAL, "scratchpad address; may point into the padding"),
-        *(Entry(f"a_step{i}", LOCAL, "bytes") for i in range(3)),
-        *(Entry(f"a_window{i}", LOCAL, "bytes") for i in range(2)),
-        Entry("source_b", LOCAL, "scratchpad address"),
-        *(Entry(f"b_step{i}", LOCAL, "bytes") for i in range(3)),
-        *(Entry(f"b_window{i}", LOCAL, "bytes") for i in range(2)),
-        Entry("target", LOCAL, "scratchpad address"),
-        *(Entry(f"target_step{i}", LOCAL, "bytes") for i in range(3)),
-        Entry("row0", signed(16), "first row number"),
-        Entry("rows", COUNT, "rows"),
-        Entry("row_step", signed(16), "rows per i1"),
-        Entry("row_window", signed(16), "rows per w1"),
-        Entry("column0", signed(16), "first column number"),
-        Entry("columns", COUNT, "columns"),
-        Entry("column_step", signed(16), "columns per i0"),
-        Entry("column_window", signed(16), "columns per w0"),
-        Entry("requantize", REQUANTIZE_LAYOUT, "of the reduced value"),
-    ),
 )
 GATHER = Command(
-    Opcode.GATHER,
+    Gather,
     "Copy runs of bytes whose places are looked up: for i2, i1, i0 in loop order, i0 fastest, n is "
     "the signed integer at scratchpad address `indices + sum(i * index_stride)`, and `run` bytes "
     "are copied from `source + sum(i * source_stride) + n * step` to `target + sum(i * "
     "target_stride)`. An n outside of [0, limit) is the error INDEX: neither its run nor any that "
     "follows is read or written. Memory (MODEL, ARENA) to memory is the error ADDRESS. Runs must "
     "not overlap what the command still reads. A field that MOVE has too is in the same place.",
-    (
-        Entry("source_space", Space, "MODEL, ARENA or SCRATCHPAD"),
-        Entry("target_space", Space, "ARENA or SCRATCHPAD"),
-        Entry("index_size", unsigned(2), "an index has `1 << index_size` bytes"),
-        Entry("source", unsigned(32), "byte offset"),
-        Entry("target", unsigned(32), "byte offset"),
-        Entry("run", unsigned(24), "bytes, at least 1"),
-        *(Entry(f"count{i}", COUNT, f"iterations of i{i}, at least 1") for i in range(3)),
-        *(Entry(f"source_stride{i}", signed(32), "bytes") for i in range(3)),
-        Entry("step", unsigned(32), "bytes from one n to the next"),
-        *(Entry(f"target_stride{i}", signed(32), "bytes") for i in range(3)),
-        Entry("limit", unsigned(32), "what n must be below"),
-        Entry("indices", LOCAL, "scratchpad address"),
-        *(Entry(f"index_stride{i}", LOCAL, "bytes") for i in range(3)),
-    ),
 )
 
 COMMANDS: dict[Opcode, Command] = {

@@ -3,6 +3,8 @@
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from eightfold import isa
 from eightfold.compiler.emit.image import ModelImage
 from eightfold.compiler.emit.loops import Loop, movable
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import Command, Engine, Space
+from eightfold.isa import Command, Engine, Instruction, Space
 from eightfold.isa.packing import pack
 from eightfold.isa.vector_fields import used_tables
 
@@ -35,12 +37,25 @@ class Issued:
     ``reads`` and ``writes`` cover the bytes that it touches; ``operator`` is the one it belongs to.
     """
 
-    command: Command
-    fields: Mapping[str, int]
-    engine: Engine | None
+    instruction: Instruction
     operator: int
     reads: tuple[Interval, ...] = ()
     writes: tuple[Interval, ...] = ()
+
+    @property
+    def command(self) -> Command:
+        """What kind of command it is."""
+        return isa.COMMANDS[self.instruction.opcode]
+
+    @property
+    def engine(self) -> Engine | None:
+        """Which engine executes it, if any."""
+        return isa.ENGINES.get(self.instruction.opcode)
+
+    @cached_property
+    def fields(self) -> Mapping[str, int]:
+        """The fields by name, as numbers."""
+        return self.instruction.values()
 
 
 @dataclass
@@ -62,12 +77,11 @@ class Emitter:
     def begin(self) -> None:
         """Start the stream, with what it was compiled for."""
         configuration, memories = isa.configuration_words(self.config)
-        fields = {"version": isa.VERSION, "configuration": configuration, "memories": memories}
-        self._issue(isa.BEGIN, fields, None)
+        self._issue(isa.Begin(version=isa.VERSION, configuration=configuration, memories=memories))
 
     def end(self) -> None:
         """End the stream."""
-        self._issue(isa.END, {}, None)
+        self._issue(isa.End())
 
     def weights(self, buffers: Iterable[np.ndarray]) -> None:
         """Stream weight buffers, int8 (lanes, width) each; all but the last ones have all lanes."""
@@ -81,14 +95,14 @@ class Emitter:
         full = lanes.count(self.config.lanes)
         partial = len(lanes) - full
         assert all(count == lanes[-1] for count in lanes[full:]), "partial buffers come last"
-        address = self.image.add(b"".join(parts))
-        fields = {
-            "address": address,
-            "full": full,
-            "partial": partial,
-            "partial_lanes": lanes[-1] if partial else 1,
-        }
-        self._issue(isa.WEIGHTS, fields, None)
+        self._issue(
+            isa.Weights(
+                address=self.image.add(b"".join(parts)),
+                full=full,
+                partial=partial,
+                partial_lanes=lanes[-1] if partial else 1,
+            )
+        )
 
     def parameters(self, channels: Mapping[str, np.ndarray]) -> None:
         """Stream requantization parameters: fields of `isa.REQUANTIZE_LAYOUT`, (channels,) each."""
@@ -101,12 +115,9 @@ class Emitter:
             if shared
             else b"".join(record.to_bytes(16, "little") for record in records)
         )
-        fields = {
-            "address": self.image.add(content),
-            "channels": len(records),
-            "shared": int(shared),
-        }
-        self._issue(isa.PARAMETERS, fields, None)
+        self._issue(
+            isa.Parameters(address=self.image.add(content), channels=len(records), shared=shared)
+        )
 
     def move(
         self,
@@ -135,19 +146,19 @@ class Emitter:
         loops: Sequence[Loop],
         fill: int,
     ) -> None:
-        fields = {
-            "source_space": source[0].value,
-            "target_space": target[0].value,
-            "fill": fill & 255,
-            "source": source[1],
-            "target": target[1],
-            "run": run,
-            **_loop_fields(4, loops, "source_stride", "target_stride"),
-        }
+        command = isa.Move(
+            source_space=source[0],
+            target_space=target[0],
+            fill=fill & 255,
+            source=source[1],
+            target=target[1],
+            run=run,
+            **loop_fields(loops, "source_stride", "target_stride"),
+        )
         reads = _span(source, run, [(count, step) for count, step, _ in loops])
         writes = _span(target, run, [(count, step) for count, _, step in loops])
         fixed = source[0] in (Space.FILL, Space.MODEL)
-        self._issue(isa.MOVE, fields, Engine.MOVER, () if fixed else (reads,), (writes,))
+        self._issue(command, () if fixed else (reads,), (writes,))
 
     def gather(
         self,
@@ -184,25 +195,25 @@ class Emitter:
                     step=step,
                 )
             return
-        fields = {
-            "source_space": source[0].value,
-            "target_space": target[0].value,
-            "index_size": index_bytes.bit_length() - 1,
-            "source": source[1],
-            "target": target[1],
-            "run": run,
-            "step": step,
-            "limit": limit,
-            "indices": indices,
-            **_loop_fields(3, remaining, "source_stride", "target_stride", "index_stride"),
-        }
+        command = isa.Gather(
+            source_space=source[0],
+            target_space=target[0],
+            index_size=index_bytes.bit_length() - 1,
+            source=source[1],
+            target=target[1],
+            run=run,
+            step=step,
+            limit=limit,
+            indices=indices,
+            **loop_fields(remaining, "source_stride", "target_stride", "index_stride"),
+        )
         chosen = [(count, stride) for count, stride, _, _ in remaining] + [(max(1, limit), step)]
         looked_up = [(count, stride) for count, _, _, stride in remaining]
         reads = [_span((Space.SCRATCHPAD, indices), index_bytes, looked_up)]
         if source[0] != Space.MODEL:
             reads.append(_span(source, run, chosen))
         writes = _span(target, run, [(count, stride) for count, _, stride, _ in remaining])
-        self._issue(isa.GATHER, fields, Engine.MOVER, tuple(reads), (writes,))
+        self._issue(command, tuple(reads), (writes,))
 
     def table(self, entries: np.ndarray) -> int:
         """Return the number of the table with 256 int32 entries, loaded unless it is there.
@@ -221,49 +232,40 @@ class Emitter:
         self.move(source, (Space.TABLES, 1024 * number), 1024)
         return number
 
-    def matrix(self, fields: Mapping[str, int], reads: Interval, writes: Interval | None) -> None:
+    def matrix(self, command: isa.Matrix, reads: Interval, writes: Interval | None) -> None:
         """Emit a MATRIX command."""
-        self._issue(isa.MATRIX, fields, Engine.MATRIX, (reads,), (writes,) if writes else ())
+        self._issue(command, (reads,), (writes,) if writes else ())
 
-    def vector(
-        self, fields: Mapping[str, int], reads: Iterable[Interval], writes: Interval
-    ) -> None:
+    def vector(self, command: isa.Vector, reads: Iterable[Interval], writes: Interval) -> None:
         """Emit a VECTOR command; the tables that it uses are added to what it reads."""
         tables = [
             Interval(Space.TABLES, 1024 * table, 1024 * table + 1024)
-            for table in used_tables(fields).values()
+            for table in used_tables(command.values()).values()
         ]
-        self._issue(isa.VECTOR, fields, Engine.VECTOR, (*reads, *tables), (writes,))
+        self._issue(command, (*reads, *tables), (writes,))
 
     def _issue(
         self,
-        command: Command,
-        fields: Mapping[str, int],
-        engine: Engine | None,
+        command: Instruction,
         reads: tuple[Interval, ...] = (),
         writes: tuple[Interval, ...] = (),
     ) -> None:
         self.issued.append(
-            Issued(
-                command=command,
-                fields={name: int(value) for name, value in fields.items()},
-                engine=engine,
-                operator=self.operator,
-                reads=reads,
-                writes=writes,
-            )
+            Issued(instruction=command, operator=self.operator, reads=reads, writes=writes)
         )
 
 
-def _loop_fields(levels: int, loops: Sequence[tuple[int, ...]], *strides: str) -> dict[str, int]:
-    """Return counts and strides of loops (count, a step for each of ``strides``), outermost first.
+def loop_fields(
+    loops: Sequence[tuple[int, ...]], *steps: str, count: str = "count"
+) -> dict[str, Any]:
+    """Return counts and steps of loops (count, a step for each of ``steps``), outermost first.
 
-    Loops that are not there run once.
+    ``steps`` and ``count`` are names of fields without the number of the loop, 0 for the innermost.
     """
-    fields = {f"count{i}": 1 for i in range(levels)}
-    for i, (count, *steps) in enumerate(reversed(loops)):
-        fields[f"count{i}"] = count
-        fields |= {f"{name}{i}": step for name, step in zip(strides, steps, strict=True)}
+    fields: dict[str, Any] = {}
+    for i, loop in enumerate(reversed(loops)):
+        names = (f"{name}{i}" for name in (count, *steps))
+        fields |= zip(names, loop, strict=True)
     return fields
 
 

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.compiler.emit.emitter import Emitter, Interval
+from eightfold.compiler.emit.emitter import Emitter, Interval, loop_fields
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
 from eightfold.compiler.emit.tile import Tile
-from eightfold.compiler.steps.elementwise import IDENTITY, RUN
+from eightfold.compiler.steps.elementwise import RUN
 from eightfold.compiler.steps.pieces import Piece, affine_pieces
 from eightfold.config import AcceleratorConfig
 from eightfold.golden.resize import COORDINATE_BITS
-from eightfold.isa import Combine, Operand, Reduce, Space
+from eightfold.isa import Combine, Operand, Reduce, Requantize, Space, Vector
 
 _ONE = 1 << COORDINATE_BITS
 
 LOOPS = 3
 """Loops over results that a command has."""
 
-REQUANTIZE = IDENTITY | {"multiplier": 1, "right": 2 * COORDINATE_BITS}
+REQUANTIZE = Requantize(multiplier=1, right=2 * COORDINATE_BITS)
 """The weights of both axes are 1024ths; ties are rounded away from zero."""
 
 
@@ -225,33 +225,30 @@ def _command(
     source: Tile,
 ) -> None:
     run, (height, width) = len(source.channels), patch.taps
-    fields = {
-        "combine": Combine.MULTIPLY.value,
-        "reduce": Reduce.SUM.value,
-        "operand_b": Operand.WORD.value,
-        "run": run,
-        "rows": 1,
-        "columns": 1,
-        "window1": height,
-        "window0": width,
-        "a_window1": source.row_pitch,
-        "a_window0": source.pixel_pitch,
-        "b_window1": patch.steps[-2],
-        "b_window0": patch.steps[-1],
-        **{f"count{i}": 1 for i in range(LOOPS)},
-        **dict(zip(("source_a", "target", "source_b"), places, strict=True)),
-        **{f"requantize.{name}": value for name, value in REQUANTIZE.items()},
-    }
-    names = ("count", "a_step", "target_step", "b_step")
-    for i, loop in enumerate(reversed(nest)):
-        fields |= {f"{name}{i}": value for name, value in zip(names, loop, strict=True)}
+    command = Vector(
+        combine=Combine.MULTIPLY,
+        reduce=Reduce.SUM,
+        operand_b=Operand.WORD,
+        run=run,
+        window1=height,
+        window0=width,
+        source_a=places[0],
+        a_window1=source.row_pitch,
+        a_window0=source.pixel_pitch,
+        source_b=places[2],
+        b_window1=patch.steps[-2],
+        b_window0=patch.steps[-1],
+        target=places[1],
+        requantize=REQUANTIZE,
+        **loop_fields(nest, "a_step", "target_step", "b_step"),
+    )
     window = [(height, source.row_pitch), (width, source.pixel_pitch)]
     reads = [
         _interval(places[0], run, [*((count, a) for count, a, _, _ in nest), *window]),
         _interval(places[2], 4 * patch.words.size, []),
     ]
     writes = _interval(places[1], run, [(count, step) for count, _, step, _ in nest])
-    emitter.vector(fields, reads, writes)
+    emitter.vector(command, reads, writes)
 
 
 def _interval(start: int, run: int, loops: Sequence[tuple[int, int]]) -> Interval:

@@ -13,7 +13,7 @@ from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.steps.axis import Axis
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import MIN_LINE
+from eightfold.isa import Matrix
 
 Channels = Mapping[str, np.ndarray]
 """Fields of `isa.REQUANTIZE_LAYOUT` per output channel."""
@@ -92,53 +92,53 @@ def emit_dense(
         emitter.weights(buffers)
         if part[1]:
             emitter.parameters(kernel.parameters)
-        fields = {
-            **_walk(kernel, source, rows, columns),
-            **dict(zip(("ky", "kx", "kc"), passes, strict=True)),
-            "groups": -(-kernel.outputs // config.lanes),
-            "last_lanes": (kernel.outputs - 1) % config.lanes + 1,
-            "fill": kernel.fill,
-            "first": part[0],
-            "last": part[1],
-            "line": MIN_LINE,
-            "fire_y_step": 1,
-            "fire_x_step": 1,
-            **target_fields(target, rows.start, columns.start, config.lanes),
-        }
+        command = replace(
+            _walk(kernel, source, rows, columns),
+            groups=-(-kernel.outputs // config.lanes),
+            last_lanes=(kernel.outputs - 1) % config.lanes + 1,
+            ky=passes[0],
+            kx=passes[1],
+            kc=passes[2],
+            fill=kernel.fill,
+            first=part[0],
+            last=part[1],
+        )
+        command = to_target(command, target, rows.start, columns.start, config.lanes)
         written = target.interval(rows) if part[1] else None
-        emitter.matrix(fields, source.interval(kernel.rows.span(rows)), written)
+        emitter.matrix(command, source.interval(kernel.rows.span(rows)), written)
 
 
-def _walk(kernel: Dense, source: Tile, rows: range, columns: range) -> dict[str, int]:
-    """Return the fields of the input's addresses: one vector per position and pass."""
+def _walk(kernel: Dense, source: Tile, rows: range, columns: range) -> Matrix:
+    """Return a command with the input's addresses: one vector per position and pass."""
     row, column = kernel.rows.start(rows.start), kernel.columns.start(columns.start)
     y, x = kernel.rows, kernel.columns
-    return {
-        "y": len(rows),
-        "x": len(columns),
-        "base": source.at(row, source.columns.start),
-        "ky_step": y.dilation * source.row_pitch,
-        "y_step": y.stride * source.row_pitch,
-        "column0": (column - source.columns.start) * source.pixel_pitch,
-        "kx_step": x.dilation * source.pixel_pitch,
-        "x_step": x.stride * source.pixel_pitch,
+    return Matrix(
+        y=len(rows),
+        x=len(columns),
+        base=source.at(row, source.columns.start),
+        ky_step=y.dilation * source.row_pitch,
+        y_step=y.stride * source.row_pitch,
+        column0=(column - source.columns.start) * source.pixel_pitch,
+        kx_step=x.dilation * source.pixel_pitch,
+        x_step=x.stride * source.pixel_pitch,
         # Of the last pixel only the source's channels: those behind them may be written meanwhile.
-        "columns": (len(source.columns) - 1) * source.pixel_pitch + len(source.channels),
-        "row0": row - source.rows.start,
-        "rows": len(source.rows),
-        "ky_rows": y.dilation,
-        "y_rows": y.stride,
-    }
+        columns=(len(source.columns) - 1) * source.pixel_pitch + len(source.channels),
+        row0=row - source.rows.start,
+        rows=len(source.rows),
+        ky_rows=y.dilation,
+        y_rows=y.stride,
+    )
 
 
-def target_fields(target: Tile, row: int, column: int, group: int) -> dict[str, int]:
-    """Return the fields of the results' addresses, for the first position at (row, column)."""
-    return {
-        "target": target.at(row, column),
-        "target_group": group,
-        "target_y": target.row_pitch,
-        "target_x": target.pixel_pitch,
-    }
+def to_target(command: Matrix, target: Tile, row: int, column: int, group: int) -> Matrix:
+    """Return a command with the results' addresses, for the first position at (row, column)."""
+    return replace(
+        command,
+        target=target.at(row, column),
+        target_group=group,
+        target_y=target.row_pitch,
+        target_x=target.pixel_pitch,
+    )
 
 
 def positions(outputs: tuple[range, range], limit: int | None) -> Iterator[tuple[range, range]]:

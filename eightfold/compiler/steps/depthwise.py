@@ -14,9 +14,9 @@ import numpy as np
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.steps.axis import Axis
-from eightfold.compiler.steps.dense import Channels, positions, target_fields
+from eightfold.compiler.steps.dense import Channels, positions, to_target
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import MIN_LINE
+from eightfold.isa import MIN_LINE, Matrix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,52 +200,51 @@ def _emit_scan(
     emitter.weights(_buffers(config, scan))
     if part[1]:
         emitter.parameters(kernel.parameters)
-    fields = {
-        **_walk(scan, source),
-        "groups": -(-kernel.depth // config.lanes),
-        "last_lanes": (kernel.depth - 1) % config.lanes + 1,
-        "fill": kernel.fill,
-        "kc": 1,
-        "first": part[0],
-        "last": part[1],
-        "depthwise": 1,
-        "lead": scan.skip,
-        "line": scan.line,
-        "fire_y0": scan.reach[0],
-        "fire_x0": scan.reach[1] - scan.skip,
-        "fire_y_step": scan.strides[0],
-        "fire_x_step": scan.strides[1],
-        "group_step": config.lanes,
-        **target_fields(target, rows.start, columns.start, config.lanes),
-    }
+    command = replace(
+        _walk(scan, source),
+        groups=-(-kernel.depth // config.lanes),
+        last_lanes=(kernel.depth - 1) % config.lanes + 1,
+        fill=kernel.fill,
+        first=part[0],
+        last=part[1],
+        depthwise=1,
+        lead=scan.skip,
+        line=scan.line,
+        fire_y0=scan.reach[0],
+        fire_x0=scan.reach[1] - scan.skip,
+        fire_y_step=scan.strides[0],
+        fire_x_step=scan.strides[1],
+        group_step=config.lanes,
+    )
+    command = to_target(command, target, rows.start, columns.start, config.lanes)
     reads = source.interval(kernel.rows.span(rows), beyond=config.vector)
-    emitter.matrix(fields, reads, target.interval(rows) if part[1] else None)
+    emitter.matrix(command, reads, target.interval(rows) if part[1] else None)
 
 
-def _walk(scan: Scan, source: Tile) -> dict[str, int]:
-    """Return the fields of the input's addresses: every streamed vector of every pass."""
+def _walk(scan: Scan, source: Tile) -> Matrix:
+    """Return a command with the input's addresses: every streamed vector of every pass."""
     y, x = scan.kernel.rows, scan.kernel.columns
     row = y.start(scan.outputs[0].start)
     column = x.start(scan.outputs[1].start) + scan.skip
     row_step = 1 if scan.taps[0] > 1 else y.stride
     column_step = 1 if scan.taps[1] > 1 else x.stride
-    return {
-        "ky": scan.passes[0],
-        "kx": scan.passes[1],
-        "y": scan.size[0],
-        "x": scan.size[1],
-        "base": source.at(row, source.columns.start),
-        "ky_step": scan.taps[0] * y.dilation * source.row_pitch,
-        "y_step": row_step * source.row_pitch,
-        "column0": (column - source.columns.start) * source.pixel_pitch,
-        "kx_step": scan.taps[1] * x.dilation * source.pixel_pitch,
-        "x_step": column_step * source.pixel_pitch,
-        "columns": len(source.columns) * source.pixel_pitch,
-        "row0": row - source.rows.start,
-        "rows": len(source.rows),
-        "ky_rows": scan.taps[0] * y.dilation,
-        "y_rows": row_step,
-    }
+    return Matrix(
+        ky=scan.passes[0],
+        kx=scan.passes[1],
+        y=scan.size[0],
+        x=scan.size[1],
+        base=source.at(row, source.columns.start),
+        ky_step=scan.taps[0] * y.dilation * source.row_pitch,
+        y_step=row_step * source.row_pitch,
+        column0=(column - source.columns.start) * source.pixel_pitch,
+        kx_step=scan.taps[1] * x.dilation * source.pixel_pitch,
+        x_step=column_step * source.pixel_pitch,
+        columns=len(source.columns) * source.pixel_pitch,
+        row0=row - source.rows.start,
+        rows=len(source.rows),
+        ky_rows=scan.taps[0] * y.dilation,
+        y_rows=row_step,
+    )
 
 
 def _buffers(config: AcceleratorConfig, scan: Scan) -> Iterator[np.ndarray]:

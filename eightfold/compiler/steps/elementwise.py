@@ -2,28 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from eightfold.compiler.emit.emitter import Emitter, Interval
+from eightfold.compiler.emit.emitter import Emitter, Interval, loop_fields
 from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.steps.axis import Axis
-from eightfold.isa import Combine, Operand, Reduce, Rounding, Space
+from eightfold.isa import Combine, Operand, Reduce, Requantize, Space, Vector
 
 RUN = 1 << 15
 """Longest run of a command, below the field's limit and a multiple of every vector."""
 
-IDENTITY = {
-    "bias": 0,
-    "left": 0,
-    "multiplier": 1 << 30,
-    "single": 1,
-    "right": 30,
-    "rounding": Rounding.HALF_AWAY.value,
-    "zero_point": 0,
-    "low": -128,
-    "high": 127,
-}
+IDENTITY = Requantize().values()
 """Requantization that only clamps to int8."""
 
 
@@ -118,36 +109,31 @@ def _command(
     run: int,
     repeated: list[bool],
 ) -> None:
-    fields = {
-        "combine": operation.combine.value,
-        "operand_b": (Operand.REPEAT if repeated[1:] == [True] else Operand.BYTES).value,
-        "repeat_a": int(repeated[0]),
-        "run": run,
-        "rows": 1,
-        "columns": 1,
-        "source_a": sources[0],
-        "source_b": sources[-1],
-        "target": target,
-        **{f"count{i}": 1 for i in range(3)},
-        **{f"window{i}": 1 for i in range(2)},
+    steps = ("a_step", "b_step", "target_step")
+    steps = steps if operation.operands == 2 else (steps[0], steps[2])
+    command = Vector(
+        combine=operation.combine,
+        operand_b=Operand.REPEAT if repeated[1:] == [True] else Operand.BYTES,
+        repeat_a=repeated[0],
+        run=run,
+        source_a=sources[0],
+        source_b=sources[-1],
+        target=target,
+        requantize=Requantize.of(operation.requantize),
         **operand_tables(emitter, operation.tables),
-        **{f"requantize.{name}": value for name, value in operation.requantize.items()},
-    }
-    for i, (count, steps) in enumerate(reversed(loops)):
-        fields |= {f"count{i}": count, f"a_step{i}": steps[0], f"target_step{i}": steps[-1]}
-        if operation.operands == 2:
-            fields[f"b_step{i}"] = steps[1]
+        **loop_fields([(count, *each) for count, each in loops], *steps),
+    )
     reads = [
         _interval(source, 1 if same else run, [(count, steps[i]) for count, steps in loops])
         for i, (source, same) in enumerate(zip(sources, repeated, strict=True))
     ]
     writes = _interval(target, run, [(count, steps[-1]) for count, steps in loops])
-    emitter.vector(fields, reads, writes)
+    emitter.vector(command, reads, writes)
 
 
-def operand_tables(emitter: Emitter, tables: Sequence[np.ndarray]) -> dict[str, int]:
+def operand_tables(emitter: Emitter, tables: Sequence[np.ndarray]) -> dict[str, Any]:
     """Load the operands' tables, and return the fields that choose them."""
-    fields: dict[str, int] = {}
+    fields: dict[str, Any] = {}
     for side, entries in zip("ab", tables, strict=False):
         number = emitter.table(entries)
         fields |= {f"lookup_{side}": 1, f"table_{side}": number}
@@ -176,33 +162,31 @@ def emit_max_pool(
     """Emit the command for the output rows and columns ``outputs`` of one image."""
     y, x = pool.rows, pool.columns
     row, column = y.start(outputs[0].start), x.start(outputs[1].start)
-    fields = {
-        "reduce": Reduce.MAXIMUM.value,
-        "fill": -128,
-        "run": len(source.channels),
-        "count2": 1,
-        "count1": len(outputs[0]),
-        "count0": len(outputs[1]),
-        "window1": y.kernel,
-        "window0": x.kernel,
-        "source_a": source.at(row, column),
-        "a_step1": y.stride * source.row_pitch,
-        "a_step0": x.stride * source.pixel_pitch,
-        "a_window1": y.dilation * source.row_pitch,
-        "a_window0": x.dilation * source.pixel_pitch,
-        "target": target.at(outputs[0].start, outputs[1].start),
-        "target_step1": target.row_pitch,
-        "target_step0": target.pixel_pitch,
-        "row0": row - source.rows.start,
-        "rows": len(source.rows),
-        "row_step": y.stride,
-        "row_window": y.dilation,
-        "column0": column - source.columns.start,
-        "columns": len(source.columns),
-        "column_step": x.stride,
-        "column_window": x.dilation,
-    }
-    requantize = IDENTITY | {"low": pool.low, "high": pool.high}
-    fields |= {f"requantize.{name}": value for name, value in requantize.items()}
+    command = Vector(
+        reduce=Reduce.MAXIMUM,
+        fill=-128,
+        run=len(source.channels),
+        count1=len(outputs[0]),
+        count0=len(outputs[1]),
+        window1=y.kernel,
+        window0=x.kernel,
+        source_a=source.at(row, column),
+        a_step1=y.stride * source.row_pitch,
+        a_step0=x.stride * source.pixel_pitch,
+        a_window1=y.dilation * source.row_pitch,
+        a_window0=x.dilation * source.pixel_pitch,
+        target=target.at(outputs[0].start, outputs[1].start),
+        target_step1=target.row_pitch,
+        target_step0=target.pixel_pitch,
+        row0=row - source.rows.start,
+        rows=len(source.rows),
+        row_step=y.stride,
+        row_window=y.dilation,
+        column0=column - source.columns.start,
+        columns=len(source.columns),
+        column_step=x.stride,
+        column_window=x.dilation,
+        requantize=Requantize(low=pool.low, high=pool.high),
+    )
     reads = source.interval(y.span(outputs[0]))
-    emitter.vector(fields, [reads], target.interval(outputs[0]))
+    emitter.vector(command, [reads], target.interval(outputs[0]))

@@ -6,12 +6,12 @@ from math import prod
 
 import numpy as np
 
-from eightfold.compiler.emit.emitter import Emitter, Interval
+from eightfold.compiler.emit.emitter import Emitter, Interval, loop_fields
 from eightfold.compiler.emit.memory import ALIGNMENT
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
 from eightfold.compiler.exact.channels import CompileError
-from eightfold.compiler.steps.elementwise import IDENTITY, RUN, operand_tables
-from eightfold.isa import Combine, Operand, Reduce, Rounding, Row, Space
+from eightfold.compiler.steps.elementwise import RUN, operand_tables
+from eightfold.isa import Combine, Operand, Reduce, Requantize, Rounding, Row, Space, Vector
 
 LONGEST = (1 << 16) - 1
 """Iterations of a loop, elements of a run."""
@@ -190,48 +190,49 @@ class Reduction:
         run = inner.count if inner else 1
         windows = windows[:-1] if inner and in_rows else windows
         kept = [loops[i] for i in outer]
-        fields = self._operation(emitter, in_rows) | {"run": run, "rows": 1, "columns": 1}
-        fields |= {"source_a": source, "target": target, "resume": int(resume)}
-        fields |= {f"count{i}": 1 for i in range(LOOPS)} | {f"window{i}": 1 for i in range(WINDOWS)}
-        for i, loop in enumerate(reversed(kept)):
-            fields |= {f"count{i}": loop.count, f"a_step{i}": loop.source}
-            fields |= {f"target_step{i}": loop.target}
-        for i, loop in enumerate(reversed(windows)):
-            fields |= {f"window{i}": loop.count, f"a_window{i}": loop.source}
+        places = [(loop.count, loop.source, loop.target) for loop in kept]
+        taps = [(loop.count, loop.source) for loop in windows]
+        command = replace(
+            self._operation(emitter, in_rows),
+            run=run,
+            source_a=source,
+            target=target,
+            resume=resume,
+            **loop_fields(places, "a_step", "target_step"),
+            **loop_fields(taps, "a_window", count="window"),
+        )
         reads = _interval(source, [(loop.count, loop.source) for loop in loops])
         writes = _interval(target, [(loop.count, loop.target) for loop in loops])
-        emitter.vector(fields, [reads], writes)
+        emitter.vector(command, [reads], writes)
 
-    def _operation(self, emitter: Emitter, in_rows: bool) -> dict[str, int]:
-        """Return the fields that say what becomes of the bytes."""
-        fields: dict[str, int] = {}
+    def _operation(self, emitter: Emitter, in_rows: bool) -> Vector:
+        """Return a command that says what becomes of the bytes, but not where they are."""
+        command = Vector(run=1, source_a=0, target=0, requantize=self._requantization(in_rows))
         if in_rows:
-            fields["row"] = ROWS[self.reduce].value
-        else:
-            fields["reduce"] = self.reduce.value
-        if self.byte is not None and not in_rows:
-            # The number breaks ties: the smallest sum is that of the first element.
-            sign = -1 if self.reduce == Reduce.MAXIMUM else 1
-            fields |= {"combine": Combine.ADD.value, "operand_b": Operand.POSITION.value}
-            fields |= {"reduce": Reduce.MINIMUM.value}
-            fields |= operand_tables(emitter, [(sign * _BYTES) << 16])
-        requantize = self.requantize
-        if requantize is None:
-            as_it_is = self.byte is None and not in_rows
-            requantize = (
-                IDENTITY if as_it_is else extract_byte(2 if self.byte is None else self.byte)
-            )
-        return fields | {f"requantize.{name}": value for name, value in requantize.items()}
+            return replace(command, row=ROWS[self.reduce])
+        if self.byte is None:
+            return replace(command, reduce=self.reduce)
+        # The number breaks ties: the smallest sum is that of the first element.
+        sign = -1 if self.reduce == Reduce.MAXIMUM else 1
+        return replace(
+            command,
+            combine=Combine.ADD,
+            operand_b=Operand.POSITION,
+            reduce=Reduce.MINIMUM,
+            **operand_tables(emitter, [(sign * _BYTES) << 16]),
+        )
+
+    def _requantization(self, in_rows: bool) -> Requantize:
+        if self.requantize is not None:
+            return Requantize.of(self.requantize)
+        if self.byte is None:
+            return extract_byte(2) if in_rows else Requantize()
+        return extract_byte(self.byte)
 
 
-def extract_byte(number: int) -> dict[str, int]:
+def extract_byte(number: int) -> Requantize:
     """Return the requantization that passes byte ``number`` of 4 as it is."""
-    return IDENTITY | {
-        "left": 8 * (3 - number),
-        "multiplier": 1,
-        "right": 24,
-        "rounding": Rounding.DOWN.value,
-    }
+    return Requantize(left=8 * (3 - number), multiplier=1, right=24, rounding=Rounding.DOWN)
 
 
 def _cut(loops: list[Loop], most: int) -> Iterator[tuple[int, list[Loop]]]:

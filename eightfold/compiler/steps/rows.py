@@ -6,7 +6,7 @@ from eightfold.compiler.emit.emitter import Emitter, Interval
 from eightfold.compiler.emit.memory import ALIGNMENT
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
 from eightfold.compiler.steps.elementwise import RUN, operand_tables
-from eightfold.isa import Row, Space
+from eightfold.isa import Requantize, Row, Space, Vector
 from eightfold.isa.vector_fields import RowScaling
 
 
@@ -93,23 +93,19 @@ def emit_scaled_rows(
     for first in range(0, rows, RUN):
         count = min(RUN, rows - first)
         start, result = source + first * length, target + first * length
-        fields = {
-            "row": (kind or scaling.row).value,
-            "relative": int(scaling.relative),
-            "resume": int(resume),
-            "run": length,
-            "rows": 1,
-            "columns": 1,
-            **{f"count{i}": 1 for i in (1, 2)},
-            **{f"window{i}": 1 for i in range(2)},
-            "count0": count,
-            "source_a": start,
-            "a_step0": length,
-            "target": result,
-            "target_step0": length,
+        command = Vector(
+            row=kind or scaling.row,
+            relative=scaling.relative,
+            resume=resume,
+            run=length,
+            count0=count,
+            source_a=start,
+            a_step0=length,
+            target=result,
+            target_step0=length,
+            requantize=Requantize.of(scaling.requantize),
             **operand_tables(emitter, scaling.tables),
-            **{f"requantize.{name}": value for name, value in scaling.requantize.items()},
-        }
+        )
         reads = Interval(Space.SCRATCHPAD, start, start + count * length)
         writes = Interval(Space.SCRATCHPAD, result, result + count * length)
-        emitter.vector(fields, [reads], writes)
+        emitter.vector(command, [reads], writes)

@@ -1,6 +1,7 @@
 """The estimate of cycles: what each command must cost, and whose constants it uses."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,15 +81,15 @@ def emit_dense(
     channels |= dict.fromkeys(("rounding", "zero_point", "low", "single"), channels["left"])
     channels |= {"multiplier": channels["left"] + (1 << 30), "high": channels["left"] + 127}
     emitter.parameters(channels)
-    fields = dict.fromkeys(("ky", "kx", "y", "fire_y_step", "fire_x_step", "first", "last"), 1)
-    fields |= {"groups": groups, "kc": passes, "x": vectors, "last_lanes": lanes}
-    emitter.matrix(fields, local(reads, reads + 512), local(writes, writes + 512))
+    command = isa.Matrix(
+        groups=groups, kc=passes, x=vectors, last_lanes=lanes, base=0, columns=0, rows=0
+    )
+    emitter.matrix(command, local(reads, reads + 512), local(writes, writes + 512))
 
 
-def emit_vector(emitter: Emitter, run: int, rows: int = 1, **fields: int) -> None:
-    ones = dict.fromkeys(("count1", "count2", "window0", "window1"), 1)
-    fields = ones | {"run": run, "count0": rows, "rows": 1, "columns": 1} | fields
-    emitter.vector(fields, [local(0, 2048)], local(2048, 4096))
+def emit_vector(emitter: Emitter, run: int, rows: int = 1, **fields: Any) -> None:
+    command = isa.Vector(**{"run": run, "count0": rows, "source_a": 0, "target": 2048} | fields)
+    emitter.vector(command, [local(0, 2048)], local(2048, 4096))
 
 
 @pytest.mark.parametrize("config", CONFIGS)
@@ -175,15 +176,15 @@ def test_what_goes_to_memory_is_done_when_it_is_answered() -> None:
     ("fields", "cycles"),
     [
         ({}, 1000 / 4),
-        ({"combine": isa.Combine.ADD.value}, 1000 / 4),
-        ({"combine": isa.Combine.ADD.value, "run": 8, "count0": 3, "count1": 7}, 21 * 2),
-        ({"combine": isa.Combine.ADD.value, "run": 1, "count0": 3, "count1": 7}, 21 * 2),
+        ({"combine": isa.Combine.ADD}, 1000 / 4),
+        ({"combine": isa.Combine.ADD, "run": 8, "count0": 3, "count1": 7}, 21 * 2),
+        ({"combine": isa.Combine.ADD, "run": 1, "count0": 3, "count1": 7}, 21 * 2),
         ({"run": 9, "count0": 3, "count1": 7}, 21 * 3),
-        ({"reduce": isa.Reduce.SUM.value, "window0": 3, "window1": 2}, 6 * 1000 / 4),
+        ({"reduce": isa.Reduce.SUM, "window0": 3, "window1": 2}, 6 * 1000 / 4),
     ],
 )
 def test_a_vector_command_takes_a_cycle_for_each_step_of_its_lanes(
-    fields: dict[str, int], cycles: float
+    fields: dict[str, Any], cycles: float
 ) -> None:
     """Preset small: 4 lanes, chunks of 8 bytes, a read per cycle and operand."""
     ends = []
@@ -199,7 +200,7 @@ def test_a_row_of_softmax_takes_three_passes_and_a_reciprocal() -> None:
     ends = []
     for rows in (1, 2):
         emitter = begun("small")
-        emit_vector(emitter, 40, rows, row=isa.Row.RECIPROCAL.value, relative=1)
+        emit_vector(emitter, 40, rows, row=isa.Row.RECIPROCAL, relative=1)
         ends.append(end_of(emitter))
     least = 3 * 10 + timing.ROW_FUNCTIONS[isa.Row.RECIPROCAL]
     assert least < ends[1] - ends[0] < least + 40
