@@ -5,7 +5,6 @@ from typing import Any
 
 import flatbuffers
 import numpy as np
-from ai_edge_litert import schema_py_generated as generated
 from numpy.typing import ArrayLike, DTypeLike
 
 from eightfold.model.schema import (
@@ -13,24 +12,13 @@ from eightfold.model.schema import (
     TENSOR_TYPES,
     UNIONS,
     encode_option,
+    option_fields,
     options_name,
-    snake_case,
+    vector_type,
 )
+from eightfold.model.writer import Table, write
 
 _FILE_IDENTIFIER = b"TFL3"
-_ALIGNMENT = 16  # bytes; the schema forces it on constant data, the generated classes do not
-
-
-class _AlignedBuffer(generated.BufferT):
-    """Constant data, which starts at a multiple of 16 bytes as the schema asks."""
-
-    def Pack(self, builder: flatbuffers.Builder) -> int:  # noqa: N802 (the base class's name)
-        data = bytes(self.data or b"")
-        builder.Prep(_ALIGNMENT, len(data))
-        vector = builder.CreateByteVector(data)
-        generated.BufferStart(builder)
-        generated.BufferAddData(builder, vector)
-        return generated.BufferEnd(builder)
 
 
 class ModelBuilder:
@@ -57,9 +45,9 @@ class ModelBuilder:
 
     def __init__(self, description: str = "") -> None:
         self._description = description
-        self._tensors: list[Any] = []
-        self._buffers: list[Any] = [generated.BufferT()]  # buffer 0 is empty by convention
-        self._operators: list[Any] = []
+        self._tensors: list[Table] = []
+        self._buffers = [Table("Buffer")]  # buffer 0 is empty by convention
+        self._operators: list[Table] = []
         self._codes: dict[tuple[int, int], int] = {}
         self._inputs: list[int] = []
         self._outputs: list[int] = []
@@ -102,11 +90,11 @@ class ModelBuilder:
         """
         array = np.asarray(array)
         data = array.astype(array.dtype.newbyteorder("<")).tobytes()
-        self._buffers.append(_AlignedBuffer(data=data))
+        self._buffers.append(Table("Buffer", Data=data))
         index = self.tensor(
             array.shape, scale=scale, zero_point=zero_point, dtype=array.dtype, name=name, axis=axis
         )
-        self._tensors[index].buffer = len(self._buffers) - 1
+        self._tensors[index].fields["Buffer"] = len(self._buffers) - 1
         return index
 
     def tensor(
@@ -126,12 +114,14 @@ class ModelBuilder:
         """
         index = len(self._tensors)
         self._tensors.append(
-            generated.TensorT(
-                shape=np.array(shape, np.int32),
-                type=TENSOR_TYPES[np.dtype(dtype).name.upper()],
-                name=name or f"tensor_{index}",
-                quantization=_quantization(scale, zero_point, axis),
-                hasRank=True,
+            Table(
+                "Tensor",
+                Shape=np.array(shape, np.int32),
+                Type=TENSOR_TYPES[np.dtype(dtype).name.upper()],
+                Buffer=0,
+                Name=name or f"tensor_{index}",
+                Quantization=_quantization(scale, zero_point, axis),
+                HasRank=True,
             )
         )
         return index
@@ -163,25 +153,25 @@ class ModelBuilder:
         Raises
         ------
         ValueError
-            If there is no such operator, or it has no such option.
+            If there is no such operator, it has no such option, or an option's vector holds other
+            numbers.
         """
         if name not in OPERATOR_CODES:
             raise ValueError(f"{name}: no such builtin operator")
         key = (OPERATOR_CODES[name], version)
-        operator = generated.OperatorT(
-            opcodeIndex=self._codes.setdefault(key, len(self._codes)),
-            inputs=np.array(inputs, np.int32),
-            outputs=np.array(outputs, np.int32),
+        operator = Table(
+            "Operator",
+            OpcodeIndex=self._codes.setdefault(key, len(self._codes)),
+            Inputs=np.array(inputs, np.int32),
+            Outputs=np.array(outputs, np.int32),
         )
         table = options_name(name)
         if table is None and options:
             raise ValueError(f"{name} has no options")
-        if table in UNIONS["BuiltinOptions"]:
-            operator.builtinOptionsType = UNIONS["BuiltinOptions"][table]
-            operator.builtinOptions = _options(name, table, options or {})
-        elif table is not None:
-            operator.builtinOptions2Type = UNIONS["BuiltinOptions2"][table]
-            operator.builtinOptions2 = _options(name, table, options or {})
+        if table is not None:
+            union = next(union for union, codes in UNIONS.items() if table in codes)
+            operator.fields[f"{union}Type"] = UNIONS[union][table]
+            operator.fields[union] = _options(name, table, options or {})
         self._operators.append(operator)
 
     def output(self, index: int) -> None:
@@ -190,54 +180,66 @@ class ModelBuilder:
 
     def build(self) -> bytes:
         """Return the file's bytes."""
-        model = generated.ModelT(
-            version=3,
-            description=self._description,
-            operatorCodes=[
-                generated.OperatorCodeT(
-                    deprecatedBuiltinCode=min(
-                        code, OPERATOR_CODES["PLACEHOLDER_FOR_GREATER_OP_CODES"]
-                    ),
-                    builtinCode=code,
-                    version=version,
+        greatest = OPERATOR_CODES["PLACEHOLDER_FOR_GREATER_OP_CODES"]
+        model = Table(
+            "Model",
+            Version=3,
+            OperatorCodes=[
+                Table(
+                    "OperatorCode",
+                    DeprecatedBuiltinCode=min(code, greatest),
+                    Version=version,
+                    BuiltinCode=code,
                 )
                 for code, version in self._codes
             ],
-            subgraphs=[
-                generated.SubGraphT(
-                    tensors=self._tensors,
-                    inputs=np.array(self._inputs, np.int32),
-                    outputs=np.array(self._outputs, np.int32),
-                    operators=self._operators,
-                    name="main",
+            Subgraphs=[
+                Table(
+                    "SubGraph",
+                    Tensors=self._tensors,
+                    Inputs=np.array(self._inputs, np.int32),
+                    Outputs=np.array(self._outputs, np.int32),
+                    Operators=self._operators,
+                    Name="main",
                 )
             ],
-            buffers=self._buffers,
+            Description=self._description,
+            Buffers=self._buffers,
         )
         builder = flatbuffers.Builder(1024)
-        builder.Finish(model.Pack(builder), _FILE_IDENTIFIER)
+        builder.Finish(write(builder, model), _FILE_IDENTIFIER)
         return bytes(builder.Output())
 
 
-def _quantization(scale: ArrayLike | None, zero_point: ArrayLike, axis: int) -> Any:
+def _quantization(scale: ArrayLike | None, zero_point: ArrayLike, axis: int) -> Table | None:
     if scale is None:
         return None
     scales = np.atleast_1d(np.asarray(scale, np.float32))
     points = np.atleast_1d(np.asarray(zero_point, np.int64))
-    return generated.QuantizationParametersT(
-        scale=scales,
-        zeroPoint=np.repeat(points, scales.size) if points.size == 1 else points,
-        quantizedDimension=axis,
+    return Table(
+        "QuantizationParameters",
+        Scale=scales,
+        ZeroPoint=np.repeat(points, scales.size) if points.size == 1 else points,
+        QuantizedDimension=axis,
     )
 
 
-def _options(operator: str, table: str, options: Mapping[str, Any]) -> Any:
-    packed = getattr(generated, table + "T")()
-    attributes = {snake_case(attribute): attribute for attribute in vars(packed)}
-    for field, value in options.items():
-        if field not in attributes:
-            raise ValueError(
-                f"{operator} has no option {field}; it has {', '.join(attributes) or 'none'}"
-            )
-        setattr(packed, attributes[field], encode_option(field, value))
+def _options(operator: str, table: str, options: Mapping[str, Any]) -> Table:
+    accessors = option_fields(table)
+    if unknown := [field for field in options if field not in accessors]:
+        raise ValueError(
+            f"{operator} has no option {unknown[0]}; it has {', '.join(accessors) or 'none'}"
+        )
+    packed = Table(table)
+    for field, accessor in accessors.items():
+        if field not in options:
+            continue
+        value = encode_option(field, options[field])
+        dtype = vector_type(table, accessor)
+        if dtype is not None:
+            vector = np.array(value, dtype)
+            if dtype.kind != "f" and not np.array_equal(vector, value):
+                raise ValueError(f"{operator}: {field} holds numbers of {dtype}, not {value}")
+            value = vector
+        packed.fields[accessor] = value
     return packed

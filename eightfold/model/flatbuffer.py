@@ -73,6 +73,13 @@ class Source:
             return np.empty(0, np.int32)
         return getattr(generated, field + "AsNumpy")()
 
+    def number(self, generated: Any, slot: int) -> int:
+        """Return a field of 32 bits by its place in the vtable; 0 if the file leaves it out."""
+        offset = generated._tab.Offset(slot)
+        if not offset:
+            return 0
+        return generated._tab.Get(number_types.Int32Flags, generated._tab.Pos + offset)
+
     def integers(self, generated: Any, field: str) -> tuple[int, ...]:
         """Return a vector of integers as a tuple, counted."""
         vector = self.vector(generated, field)

@@ -5,8 +5,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from ai_edge_litert import schema_py_generated as generated
+import tflite
 
 from eightfold.errors import InputError
 from eightfold.model.checks import check_order
@@ -16,13 +15,16 @@ from eightfold.model.schema import (
     OPERATOR_NAMES,
     UNIONS,
     decode_option,
+    option_fields,
     options_name,
-    snake_case,
+    options_table,
+    vector_type,
 )
 from eightfold.model.tensors import TensorReader
 
 _IDENTIFIER = b"TFL3"
 _SCHEMA_VERSION = 3
+_BUILTIN_CODE = 10  # of an operator code's vtable: the accessor of `tflite` mixes both fields
 _FILE_LIMIT = 1 << 29  # bytes of a file
 _SHOWN = 50  # operators that are not builtin, in a message
 _NOT_BUILTIN = {"CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES"}
@@ -94,7 +96,7 @@ class _Reader:
         self._source = Source(content)
         self._source.check(0, 8)
         root = int.from_bytes(content[:4], "little")
-        self._model = self._source.table(generated.Model(), root)
+        self._model = self._source.table(tflite.Model(), root)
         if self._model.Version() != _SCHEMA_VERSION:
             raise InputError(
                 f"schema version {self._model.Version()} instead of {_SCHEMA_VERSION}; {CONVERT}"
@@ -143,7 +145,7 @@ class _Reader:
         """Return whether a code stands for a builtin operator, and its name or what it says."""
         packed = self._source.child(self._model.OperatorCodes(index))
         # Old files have only the first field, which holds codes up to 127.
-        code = max(packed.DeprecatedBuiltinCode(), packed.BuiltinCode())
+        code = max(packed.DeprecatedBuiltinCode(), self._source.number(packed, _BUILTIN_CODE))
         name = OPERATOR_NAMES.get(code, f"code {code}")
         if name == "CUSTOM":
             return False, f"custom {text(packed.CustomCode())[:60]!r}"
@@ -186,15 +188,16 @@ class _Reader:
         if code not in (0, UNIONS[union][table]):
             held = next((k for k, c in UNIONS[union].items() if c == code), f"code {code}")
             raise ValueError(f"its options are {held} instead of {table}")
-        values = getattr(generated, table + "T")()  # the schema's defaults
-        fields = getattr(generated, table)()
-        if code and (content := getattr(packed, union)()) is not None:
-            values = values.InitFromObj(self._source.table(fields, content.Pos))
+        content = getattr(packed, union)() if code else None
+        values = options_table(table)  # the schema's defaults
+        if content is not None:
+            self._source.table(values, content.Pos)
         options = {}
-        for attribute, value in vars(values).items():
-            if value is None and hasattr(fields, attribute[0].upper() + attribute[1:] + "Length"):
-                value = np.empty(0, np.int32)  # a vector that the file leaves out
-            if isinstance(value, np.ndarray):
+        for field, accessor in option_fields(table).items():
+            if vector_type(table, accessor) is None:
+                value = getattr(values, accessor)()
+            else:
+                value = self._source.vector(values, accessor)
                 self._source.spend(value.size)
-            options[snake_case(attribute)] = decode_option(snake_case(attribute), value)
+            options[field] = decode_option(field, value)
         return options

@@ -1,15 +1,21 @@
 """The TFLite schema by name: operators, their option fields and enums, tensor types.
 
-Everything is looked up in the flatbuffer classes that `ai_edge_litert` generates from the schema,
-so that every builtin operator is covered and nothing is written per operator. Option fields carry
-the schema's own snake_case names, enums are strings: ``{"padding": "SAME", "stride_w": 2}``.
+Everything is looked up in the flatbuffer classes that the package `tflite` generates from the
+schema, so that every builtin operator is covered and nothing is written per operator. Option fields
+carry the schema's own snake_case names, enums are strings: ``{"padding": "SAME", "stride_w": 2}``.
+
+The package has the schema of TensorFlow 2.18. What LiteRT has added since is refused when it is
+read: element types above 18, the operator STABLEHLO_CASE, data outside of the file (see
+`eightfold.model.tensors`). One addition is passed over: ``quant_spec`` of FULLY_CONNECTED, which
+nothing here has ever read.
 """
 
 import re
 from typing import Any
 
 import numpy as np
-from ai_edge_litert import schema_py_generated as generated
+import tflite
+from flatbuffers import number_types
 
 _ENUM_OF_FIELD = {
     "algorithm": "RngAlgorithm",
@@ -56,7 +62,7 @@ _SHARED_OPTIONS = {
 
 
 def _codes(enum: str) -> dict[str, int]:
-    return {name: code for name, code in vars(getattr(generated, enum)).items() if name[0] != "_"}
+    return {name: code for name, code in vars(getattr(tflite, enum)).items() if name[0] != "_"}
 
 
 def _letters(name: str) -> str:
@@ -93,13 +99,60 @@ def options_name(operator: str) -> str | None:
     return _SHARED_OPTIONS.get(operator) or _OPTIONS.get(_letters(operator) + "options")
 
 
-def snake_case(attribute: str) -> str:
-    """Return the schema's name of a generated attribute: ``strideW`` is ``stride_w``."""
-    return re.sub("[A-Z]", lambda letter: "_" + letter.group().lower(), attribute)
+class _LeftOut:
+    """A table without any of its fields, of which accessors return the schema's defaults."""
+
+    Pos = 0
+
+    def Offset(self, slot: int) -> int:  # noqa: N802 (called by the generated classes)
+        return 0
+
+
+class _Typed(_LeftOut):
+    """A table of empty vectors, which have the element type that the schema gives them."""
+
+    def Offset(self, slot: int) -> int:  # noqa: N802
+        return slot
+
+    def GetVectorAsNumpy(self, flags: Any, offset: int) -> np.ndarray:  # noqa: N802
+        return np.empty(0, number_types.to_numpy_type(flags))
+
+
+def options_table(table: str, packed: Any = None) -> Any:
+    """Return the accessors of an options table: on ``packed``, or on one with all fields left out.
+
+    Parameters
+    ----------
+    table
+        The name of an options table, as `options_name` returns it.
+    packed
+        What a generated class reads from: an object like ``flatbuffers.table.Table``.
+    """
+    accessors = getattr(tflite, table)()
+    accessors._tab = packed or _LeftOut()
+    return accessors
+
+
+def option_fields(table: str) -> dict[str, str]:
+    """Return the accessors' names of an options table by field, in the schema's order."""
+    names = [name for name in vars(getattr(tflite, table)) if hasattr(tflite, f"{table}Add{name}")]
+    return {snake_case(name): name for name in names}
+
+
+def vector_type(table: str, accessor: str) -> np.dtype | None:
+    """Return the element type of an option that is a vector of numbers, None for other options."""
+    vector = getattr(options_table(table, _Typed()), f"{accessor}AsNumpy", None)
+    return vector().dtype if vector else None
+
+
+def snake_case(accessor: str) -> str:
+    """Return the schema's name of an accessor: ``StrideW`` reads ``stride_w``."""
+    words = re.sub("[A-Z]", lambda letter: "_" + letter.group().lower(), accessor)
+    return words.removeprefix("_")
 
 
 def encode_option(field: str, value: Any) -> Any:
-    """Return an option's value as the flatbuffer classes hold it.
+    """Return an option's value as the flatbuffer holds it: the code of an enum's string.
 
     Raises
     ------
@@ -111,8 +164,6 @@ def encode_option(field: str, value: Any) -> Any:
         if value not in codes:
             raise ValueError(f"{field} must be one of {', '.join(codes)}, not {value!r}")
         return codes[value]
-    if isinstance(value, (tuple, np.ndarray)):
-        return list(value)  # the generated classes write lists with the width of the schema
     return value
 
 

@@ -12,6 +12,7 @@ from eightfold.model.schema import DTYPES, TENSOR_TYPES
 
 _TENSOR_LIMIT = 1 << 31  # bytes of a tensor; the hardware's addresses have 32 bits
 _RANK_LIMIT = 32
+_EXTERNAL_BUFFER = 24  # of a tensor's vtable: the field is younger than the schema of `tflite`
 
 
 class TensorReader:
@@ -84,7 +85,8 @@ class TensorReader:
         if index >= self._buffer_count and index != 0:
             raise InputError(f"{label} refers to buffer {index} of {self._buffer_count}; {CONVERT}")
         buffer = self._source.child(self._model.Buffers(index)) if self._buffer_count else None
-        if packed.ExternalBuffer() or (buffer is not None and buffer.Offset()):
+        external = self._source.number(packed, _EXTERNAL_BUFFER)
+        if external or (buffer is not None and buffer.Offset()):
             raise InputError(f"{label} has its data outside the flatbuffer; store it inside")
         content = None if buffer is None else self._source.vector(buffer, "Data")
         return content if content is not None and content.size else None
