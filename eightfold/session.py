@@ -11,6 +11,7 @@ import numpy as np
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import HardwareError, InputError
 from eightfold.execute import run_graphs
+from eightfold.extras import needs_extra
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, load_model
 from eightfold.model.macs import count_macs
@@ -150,13 +151,16 @@ class Session:
     ) -> list[RunResult]:
         if compare and self.reference != "litert":
             raise InputError("compare runs LiteRT's kernels; use it with reference litert")
+        if compare and self._oracle is None:
+            self._oracle = Oracle()
         started = time.monotonic()
         _check_inputs(graph, batch)
         if self.backend == "golden":
             runs = run_graphs(graph, batch, self.reference)
             results = [self._result(model, graph, tensors, {}) for tensors in runs]
         else:
-            results = self._simulate(model, graph, batch, keep=all_tensors or compare)
+            with needs_extra("rtl", f"backend {self.backend}"):
+                results = self._simulate(model, graph, batch, keep=all_tensors or compare)
         if compare:
             for result, inputs in zip(results, batch, strict=True):
                 self._compare(result, graph, _model_bytes(model), inputs)
@@ -241,8 +245,7 @@ class Session:
     def _compare(self, result: RunResult, graph: Graph, model: bytes, inputs: Inputs) -> None:
         """Count differing elements of every operator's outputs."""
         try:
-            if self._oracle is None:
-                self._oracle = Oracle()
+            assert self._oracle is not None
             expected = litert_tensors(self._oracle, model, graph, inputs, result.tensors)
         except OracleError as error:
             raise InputError(

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.extras import needs_extra
 from eightfold.files import write_file
 from eightfold.hw.units import UNITS
 from eightfold.program import CONFIG_HELP, config_option
@@ -28,6 +29,7 @@ UNIT_HELP = f"{', '.join(UNITS)}."
     metavar="FILE",
     help="Where to write, standard output without it; with --all a directory.",
 )
+@needs_extra("rtl", "verilog")
 def verilog(config: str, unit: str, everything: bool, output: Path | None) -> None:
     """Generate Verilog of one unit."""
     from eightfold.rtl.verilog import unit_verilog
@@ -87,6 +89,7 @@ def verilog(config: str, unit: str, everything: bool, output: Path | None) -> No
 @click.option(
     "--docs", type=click.Path(path_type=Path), metavar="FILE", help="Rewrite the table in FILE."
 )
+@needs_extra("synth", "synth")
 def synth(
     units: tuple[str, ...],
     config: str | None,

@@ -7,6 +7,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from eightfold.extras import needs_extra
+
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the operators as JSON.")
@@ -47,6 +49,7 @@ def ops(as_json: bool, measure: bool, docs: bool) -> None:
     click.echo(summary(descriptions))
 
 
+@needs_extra("rtl", "ops --measure")
 def _measure() -> None:
     from eightfold.files import write_file
     from eightfold.ops.figures import FILE, measured, save

@@ -1,12 +1,11 @@
 """The chart of cycles per operator, against what the multipliers need; needs matplotlib."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from io import StringIO
 from typing import Any
 
 from eightfold.documents.cycle_tables import Measurement, mac_limit, number, percent
-from eightfold.errors import InputError
+from eightfold.extras import needs_extra, require_module
 from eightfold.report import RunResult
 
 COLUMNS = 2
@@ -34,13 +33,10 @@ STYLE: Any = {
 }
 
 
+@needs_extra("docs", "the chart")
 def require_matplotlib() -> None:
     """Raise InputError if matplotlib is not there: better before the simulations than after."""
-    if find_spec("matplotlib") is None:
-        raise InputError(
-            "the chart needs matplotlib: run make figures MODELS=<folder>, "
-            "or .venv/bin/pip install -e '.[docs]' in the checkout"
-        )
+    require_module("matplotlib")
 
 
 def chart(measurements: Sequence[Measurement]) -> str:

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from eightfold.errors import InputError
+from eightfold.extras import needs_extra, require_module
 from eightfold.files import IMPORT_ROOT
 
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -69,8 +70,11 @@ def measure(model: str | Path, repeats: int = 21, seed: int = 0, batch: int = 1)
     Raises
     ------
     InputError
-        If the model cannot be run. The child may die (a failed check in a kernel aborts).
+        If LiteRT is not installed, or the model cannot be run. The child may die (a failed check in
+        a kernel aborts).
     """
+    with needs_extra("compare", "speed"):
+        require_module("ai_edge_litert")
     root = str(IMPORT_ROOT)
     paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
     # BLAS reads its number of threads when numpy is imported: so a new process.

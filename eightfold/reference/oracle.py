@@ -22,6 +22,7 @@ from typing import Self
 
 import numpy as np
 
+from eightfold.extras import needs_extra, require_module
 from eightfold.files import IMPORT_ROOT
 
 _START = "from eightfold.reference.oracle import serve; serve()"
@@ -56,9 +57,16 @@ class Oracle:
     ----------
     timeout
         Seconds after which a run is given up and the child killed.
+
+    Raises
+    ------
+    InputError
+        If LiteRT is not installed.
     """
 
+    @needs_extra("compare", "compare")
     def __init__(self, timeout: float = 60.0) -> None:
+        require_module("ai_edge_litert")  # the child imports it
         self._timeout = timeout
         self._child: subprocess.Popen[bytes] | None = None
         self._channel: _Channel | None = None

@@ -11,8 +11,8 @@ from eightfold.errors import InputError
 FAMILIES = ("ecp5", "xilinx", "gowin")
 """FPGA families that the flow knows; only ECP5 is placed and routed."""
 
-CONSTRAINTS = Path(__file__).parents[2] / "constraints"
-"""The folder of the constraint files in a checkout."""
+CONSTRAINTS = Path(__file__).with_name("constraints")
+"""The folder of the constraint files; in a checkout a link to ``constraints/`` at its root."""
 
 _FREQUENCY = re.compile(r'^\s*FREQUENCY\s+PORT\s+"(\w+)"\s+([\d.]+)\s*MHZ\s*;', re.M | re.I)
 _PERIOD = re.compile(r"^\s*create_clock\b.*-period\s+([\d.]+).*get_ports\s+\{?(\w+)", re.M)
@@ -87,9 +87,7 @@ class Device:
                 speeds=tuple(entry.get("speeds", ())),
             )
         except OSError as error:
-            raise InputError(
-                f"constraints {error.filename}: {error.strerror}; synthesis needs a checkout"
-            ) from None
+            raise InputError(f"constraints {error.filename}: {error.strerror}") from None
         except (tomllib.TOMLDecodeError, KeyError) as error:
             raise InputError(f"constraints {table}: not valid: {error}") from None
 

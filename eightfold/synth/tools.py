@@ -5,10 +5,11 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 from eightfold.errors import InputError
+from eightfold.extras import needs_extra
 
 Stage = Callable[[str], None]
 """Receives a few words on what runs now."""
@@ -31,6 +32,7 @@ _LEFT = re.compile(r"Info: +\d+ \|.*\| +(\d+)\| +[\d.]+ +[\d.]+\|$")
 _EXPECTED = re.compile(r"is unconstrained in LPF|Max frequency for clock|parallel_case")
 
 
+@needs_extra("synth", "synth")
 def tool_version(tool: str) -> str:
     """Return the installed version of ``yosys`` or ``nextpnr_ecp5``.
 
@@ -40,13 +42,7 @@ def tool_version(tool: str) -> str:
         If its package is not installed; the message says how to install it.
     """
     package = _PACKAGES[tool]
-    try:
-        return f"{package} {version(package)}"
-    except PackageNotFoundError:
-        raise InputError(
-            f"{package} is not installed: run make synth, "
-            "or .venv/bin/pip install -e '.[synth]' in the checkout"
-        ) from None
+    return f"{package} {version(package)}"
 
 
 def run_tool(

