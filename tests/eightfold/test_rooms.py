@@ -85,6 +85,25 @@ def test_rooms_import_in_no_circle(imports: dict[str, set[str]]) -> None:
     list(TopologicalSorter(graph).static_order())
 
 
+def test_nothing_is_imported_past_its_name() -> None:
+    # The root of a checkout is on the path: `golden` would be a second copy of `eightfold.golden`.
+    sources = [
+        path
+        for folder in (*FOLDERS, IMPORT_ROOT / "tests", IMPORT_ROOT / "examples")
+        for path in folder.rglob("*.py")
+    ]
+    names = {"golden", "hw", "sim"}
+    wrong = [
+        f"{path}:{node.lineno}"
+        for path in sources
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (isinstance(node, ast.Import) and names & {a.name.partition(".")[0] for a in node.names})
+        or (isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] in names)
+    ]
+    assert len(sources) > 400
+    assert not wrong
+
+
 @pytest.mark.parametrize(
     "folder",
     [

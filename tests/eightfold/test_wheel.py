@@ -1,0 +1,146 @@
+"""An installed Eightfold owns one import name, and works with what its extras bring."""
+
+import json
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from eightfold.files import IMPORT_ROOT
+from tests.support.installation import Installation, build, install
+
+pytestmark = pytest.mark.slow  # builds a wheel, and a simulator from nothing
+
+DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
+
+MODULES = """
+import json, sys
+from eightfold.cli.main import main
+try:
+    main()
+finally:
+    loaded = {n: m.__file__ for n, m in sys.modules.items() if n.partition(".")[0] == "eightfold"}
+    print("loaded", json.dumps(loaded), file=sys.stderr)
+"""
+"""The command line, which says at its end where it has come from."""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("wheel", tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def complete(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """Everything that a run needs, behind a stranger's packages with names that ours had."""
+    strangers = tmp_path_factory.mktemp("strangers")
+    for name in ("golden", "hw", "sim", "tests", "examples"):
+        (strangers / name).mkdir()
+        (strangers / name / "__init__.py").write_text(f'raise ImportError("a stranger\'s {name}")')
+    return install(wheel, tmp_path_factory.mktemp("complete"), {"rtl", "compare"}, strangers)
+
+
+@pytest.fixture(scope="module")
+def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """What ``pip install eightfold`` brings."""
+    return install(wheel, tmp_path_factory.mktemp("base"), set())
+
+
+def names(wheel: Path) -> set[str]:
+    return set(zipfile.ZipFile(wheel).namelist())
+
+
+def test_the_wheel_has_one_name_and_all_that_is_under_it(wheel: Path) -> None:
+    found = names(wheel)
+    assert {name.partition("/")[0] for name in found} == {
+        "eightfold",
+        "eightfold-0.1.0.dist-info",
+    }
+    for folder in ("golden", "hw", "sim"):
+        sources = IMPORT_ROOT / folder
+        modules = {
+            f"eightfold/{folder}/{path.relative_to(sources).as_posix()}"
+            for path in sources.rglob("*.py")
+        }
+        assert len(modules) > 30
+        assert modules <= found
+    for data in ("sim/verilog/eightfold_system.v", "ops/figures.json"):
+        assert f"eightfold/{data}" in found
+    for path in (IMPORT_ROOT / "constraints").iterdir():
+        assert f"eightfold/synth/constraints/{path.name}" in found
+
+
+def test_the_source_distribution_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    with tarfile.open(build("sdist", tmp_path / "sdist")) as archive:
+        archive.extractall(tmp_path, filter="data")
+    again = build("wheel", tmp_path / "wheel", tmp_path / "eightfold-0.1.0")
+    assert names(again) == names(wheel)
+
+
+@pytest.mark.parametrize("backend", ["golden", "verilator"])
+def test_the_digits_run_among_strangers(complete: Installation, backend: str) -> None:
+    command = ["run", str(DIGITS), "--compare", "--backend", backend, "--config", "nano"]
+    done = complete.run("python", "-c", MODULES, *command, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["mismatches"] == 0
+    places = {each["where"] for each in report["operators"]}
+    assert places == {"golden" if backend == "golden" else "hardware"}
+    loaded = json.loads(done.stderr.rpartition("loaded ")[2])
+    assert "eightfold.golden.quantization" in loaded
+    assert ("eightfold.sim.simulator.runner" in loaded) == (backend == "verilator")
+    for name, file in loaded.items():
+        assert Path(file).is_relative_to(complete.packages), name
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["--help"], "Usage: "),
+        (["verilog", "--help"], "accelerator"),
+        (["check", str(DIGITS)], "conform to the spec"),
+        (["estimate", str(DIGITS)], "CONV_2D"),
+        (["compile", str(DIGITS), "-o", "compiled"], "commands.bin"),
+        (["ops"], "CONV_2D"),
+        (["header"], "#define"),
+        (["run", str(DIGITS)], "operators in golden"),
+    ],
+    ids=lambda each: " ".join(each[:1]) if isinstance(each, list) else "",
+)
+def test_the_base_needs_no_extra(base: Installation, command: list[str], said: str) -> None:
+    done = base.run("eightfold", *command)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert said in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        (["verilog"], "verilog needs amaranth, *'eightfold[rtl]'"),
+        (["synth"], "synth needs amaranth, *'eightfold[synth]'"),
+        (["ops", "--measure"], "ops --measure needs cocotb, *'eightfold[rtl]'"),
+        (
+            ["run", str(DIGITS), "--backend", "verilator"],
+            "backend verilator needs amaranth, *'eightfold[rtl]'",
+        ),
+        (["run", str(DIGITS), "--compare"], "compare needs ai-edge-litert, *'eightfold[compare]'"),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
+)
+def test_a_missing_extra_is_named(base: Installation, command: list[str], line: str) -> None:
+    done = base.run("eightfold", *command)
+    expected = line.replace("*", "which is not installed: pip install ")
+    assert (done.returncode, done.stderr, done.stdout) == (2, f"eightfold: {expected}\n", "")
+
+
+def test_a_session_names_the_extra_too(base: Installation) -> None:
+    program = (
+        "from eightfold import InputError, Session\n"
+        "try:\n"
+        f"    Session('icarus').run({str(DIGITS)!r})\n"
+        "except InputError as error:\n"
+        "    print(error)\n"
+    )
+    done = base.run("python", "-c", program)
+    assert "'eightfold[rtl]'" in done.stdout, done.stderr
