@@ -78,6 +78,13 @@ def test_the_source_distribution_makes_the_same_wheel(wheel: Path, tmp_path: Pat
     assert names(again) == names(wheel)
 
 
+def test_synthesis_finds_its_devices_without_a_checkout(complete: Installation) -> None:
+    program = "from eightfold.synth import FAMILIES, Device; print(*map(Device.load, FAMILIES))"
+    done = complete.run("python", "-c", program)
+    assert done.returncode == 0, done.stderr
+    assert "FREQUENCY PORT" in done.stdout
+
+
 @pytest.mark.parametrize("backend", ["golden", "verilator"])
 def test_the_digits_run_among_strangers(complete: Installation, backend: str) -> None:
     command = ["run", str(DIGITS), "--compare", "--backend", backend, "--config", "nano"]
@@ -119,7 +126,7 @@ def test_the_base_needs_no_extra(base: Installation, command: list[str], said: s
     [
         (["verilog"], "verilog needs amaranth, *'eightfold[rtl]'"),
         (["synth"], "synth needs amaranth, *'eightfold[synth]'"),
-        (["ops", "--measure"], "ops --measure needs cocotb, *'eightfold[rtl]'"),
+        (["ops", "--measure"], "ops --measure needs amaranth, *'eightfold[rtl]'"),
         (
             ["run", str(DIGITS), "--backend", "verilator"],
             "backend verilator needs amaranth, *'eightfold[rtl]'",
