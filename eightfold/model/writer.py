@@ -5,6 +5,7 @@ from typing import Any
 import flatbuffers
 import numpy as np
 import tflite
+from flatbuffers import number_types
 
 _ALIGNMENT = 16  # bytes; the schema forces it on constant data, the generated functions do not
 
@@ -43,7 +44,7 @@ def write(builder: flatbuffers.Builder, value: Any) -> Any:
             return getattr(tflite, f"{value.name}End")(builder)
         case list():
             offsets = [write(builder, table) for table in value]
-            width = flatbuffers.number_types.UOffsetTFlags.bytewidth
+            width = number_types.UOffsetTFlags.bytewidth
             builder.StartVector(width, len(offsets), width)
             for offset in reversed(offsets):
                 builder.PrependUOffsetTRelative(offset)
