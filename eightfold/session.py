@@ -11,10 +11,10 @@ import numpy as np
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import HardwareError, InputError
 from eightfold.execute import run_graphs
+from eightfold.execute.macs import count_macs
 from eightfold.extras import needs_extra
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, load_model
-from eightfold.model.macs import count_macs
 from eightfold.reference.deviations import litert_tensors
 from eightfold.reference.oracle import Oracle, OracleError
 from eightfold.report import OperatorReport, RunResult

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from eightfold import isa
-from eightfold.compiler import Compiled, CompiledNetwork, Segment
+from eightfold.compiler import Compiled, CompiledNetwork
 from eightfold.errors import HardwareError
-from eightfold.execute import run_operator
+from eightfold.execute import run_graph
 from eightfold.model import Graph
 from eightfold.sim.simulator.runner import Progress
 from eightfold.sim.simulator.system import END, Run, RunResult, run_system
@@ -64,7 +64,7 @@ def simulate_network(
     for segment in network.segments:
         if segment.compiled is None:
             for run in runs:
-                _golden(graph, segment, run.tensors, reference)
+                run.tensors = run_graph(graph, run.tensors, reference, segment.operators)
             continue
         compiled = segment.compiled
         jobs = [
@@ -86,12 +86,6 @@ def simulate_network(
         for run, result in zip(runs, results, strict=True):
             _take(graph, compiled, run, result)
     return runs
-
-
-def _golden(graph: Graph, segment: Segment, tensors: dict[int, np.ndarray], reference: str) -> None:
-    for operator in segment.operators:
-        outputs = run_operator(graph, operator, tensors, reference)
-        tensors.update(zip(operator.outputs, outputs, strict=True))
 
 
 def _take(graph: Graph, compiled: Compiled, run: NetworkRun, result: RunResult) -> None:

@@ -1,6 +1,7 @@
 """Functions of one byte: LOGISTIC, TANH, QUANTIZE and the RELU family."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from eightfold.golden.fixed_point import (
 from eightfold.golden.fixed_point_math import input_radius
 from eightfold.golden.fixed_point_math import logistic as logistic_in_fixed_point
 from eightfold.golden.fixed_point_math import tanh as tanh_in_fixed_point
+from eightfold.golden.floats import quantize_float
 from eightfold.golden.quantization import Quantization, Reference, clamp, quantized_bounds
 from eightfold.golden.rounding import round_half_away
 
@@ -138,9 +140,18 @@ def _fixed_point(
 
 
 def quantize(
-    x: NDArray[np.int8], *, input_quantization: Quantization, output_quantization: Quantization
+    x: NDArray[Any],
+    *,
+    input_quantization: Quantization | None,
+    output_quantization: Quantization,
 ) -> NDArray[np.int8]:
-    """Return QUANTIZE of int8 to int8, the multiplier ``s_in / s_out`` in float64."""
+    """Return QUANTIZE of int8 to int8, the multiplier ``s_in / s_out`` in float64.
+
+    ``x`` is int8; without ``input_quantization`` it is float32, and the result that of
+    `eightfold.golden.floats.quantize_float`.
+    """
+    if input_quantization is None:
+        return quantize_float(x, output_quantization=output_quantization)
     (scale, _), (out_scale, _) = input_quantization.per_tensor(), output_quantization.per_tensor()
     return clamp(
         _rescale(x, float(scale) / float(out_scale), input_quantization, output_quantization)

@@ -73,8 +73,8 @@ def estimate(model: Path, config: str, fallback: str | None, as_json: bool) -> N
     """Estimate MODEL's cycles per operator without simulation."""
     from eightfold.compiler import compile_network
     from eightfold.estimate.estimate import estimate_network
+    from eightfold.execute.macs import count_macs
     from eightfold.model import load_model
-    from eightfold.model.macs import count_macs
 
     graph = load_model(model)
     sizes = AcceleratorConfig.load(config)

@@ -1,7 +1,9 @@
 """What one operator of a graph works on: arrays, quantizations, windows, as golden takes them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from copy import copy
+from types import MappingProxyType
+from typing import Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -57,12 +59,20 @@ def window_of(operator: Operator, kernel: tuple[int, int]) -> Window:
 
 
 class OperatorCall:
-    """The arrays, quantizations and options of one operator.
+    """The tensors, arrays, quantizations and options of one operator: each fact is read here.
 
     Parameters
     ----------
     graph, operator, values, reference
-        As `eightfold.execute.run_operator` takes them.
+        As `eightfold.execute.run_operator` takes them. Without ``values`` only the constants have
+        arrays: what is known of an operator before a graph runs.
+
+    Attributes
+    ----------
+    inputs
+        The inputs in order; None stands for one that is absent.
+    outputs
+        The outputs in order.
 
     Raises
     ------
@@ -75,40 +85,65 @@ class OperatorCall:
         self,
         graph: Graph,
         operator: Operator,
-        values: Mapping[int, np.ndarray],
-        reference: Reference,
+        values: Mapping[int, np.ndarray] = MappingProxyType({}),
+        reference: Reference = "litert",
     ) -> None:
-        self.operator = operator
+        self.graph, self.operator = graph, operator
         self.options = operator.options
         self.reference: Reference = reference
-        self._graph = graph
+        self.inputs = tuple(graph.tensors[i] if i >= 0 else None for i in operator.inputs)
+        self.outputs = tuple(graph.tensors[index] for index in operator.outputs)
         self._values = values
         self._substitutes: dict[int, np.ndarray] = {}
-        self.outputs = tuple(graph.tensors[index] for index in operator.outputs)
 
-    def substituted(self, *arrays: np.ndarray) -> "OperatorCall":
+    @property
+    def output(self) -> Tensor:
+        """The first output."""
+        return self.outputs[0]
+
+    def substituted(self, *arrays: np.ndarray) -> Self:
         """Return the call with its first inputs replaced by ``arrays``, constants too."""
         call = copy(self)
         call._substitutes = dict(enumerate(arrays))
         return call
 
-    def check_outputs(self, dtypes: Sequence[type[np.generic]], several: bool) -> None:
+    def check_outputs(self, dtypes: Collection[type[np.generic]], several: bool) -> None:
         """Check the outputs' dtypes, and their number: one, or any number from one."""
         if not self.outputs or (len(self.outputs) > 1 and not several):
             raise InputError(f"has {len(self.outputs)} outputs, not 1")
-        for tensor in self.outputs:
+        self.check_types(dtypes, *self.outputs)
+
+    def check_types(self, dtypes: Collection[type[np.generic]], *tensors: Tensor) -> None:
+        """Check that each tensor is of one of these types."""
+        for tensor in tensors:
             _check_dtype(tensor, tensor.dtype, dtypes)
 
     def tensor(self, position: int) -> Tensor | None:
         """Return the tensor of an input; None if it is absent."""
-        inputs = self.operator.inputs
-        index = inputs[position] if position < len(inputs) else -1
-        return self._graph.tensors[index] if index >= 0 else None
+        return self.inputs[position] if position < len(self.inputs) else None
+
+    def input(self, position: int) -> Tensor:
+        """Return the tensor of an input, which must be there."""
+        tensor = self.tensor(position)
+        if tensor is None:
+            raise InputError(f"input {position} is absent")
+        return tensor
 
     def is_constant(self, position: int) -> bool:
         """Return whether an input is there and a constant."""
         tensor = self.tensor(position)
         return tensor is not None and tensor.data is not None
+
+    def is_computed(self, position: int) -> bool:
+        """Return whether an input is there and no constant."""
+        return self.tensor(position) is not None and not self.is_constant(position)
+
+    def constant(self, position: int) -> np.ndarray:
+        """Return the array of an input, which must be there and a constant."""
+        tensor = self.input(position)
+        if tensor.data is None:
+            raise InputError(f"{tensor} is not constant")
+        return tensor.data
 
     def optional(self, position: int) -> np.ndarray | None:
         """Return an input's array; None if it is absent."""
@@ -125,9 +160,9 @@ class OperatorCall:
 
     def array(self, position: int) -> np.ndarray:
         """Return an input's array, which must be there."""
+        self.input(position)
         array = self.optional(position)
-        if array is None:
-            raise InputError(f"input {position} is absent")
+        assert array is not None
         return array
 
     def int8(self, position: int) -> np.ndarray:
@@ -136,12 +171,12 @@ class OperatorCall:
 
     def copied(self, position: int) -> np.ndarray:
         """Return an input's array, which must be there and of the outputs' dtype."""
-        return self.integers(position, self.outputs[0].dtype.type)
+        return self.integers(position, self.output.dtype.type)
 
     def integers(self, position: int, *dtypes: type[np.generic]) -> np.ndarray:
         """Return an input's array, such as axes, which must be of one of ``dtypes``."""
         array = self.array(position)
-        _check_dtype(self.tensor(position), array.dtype, dtypes)
+        _check_dtype(self.input(position), array.dtype, dtypes)
         return array
 
     def integer(self, position: int, *dtypes: type[np.generic]) -> int:
@@ -160,14 +195,11 @@ class OperatorCall:
 
     def quantization(self, position: int) -> Quantization:
         """Return an input's quantization."""
-        tensor = self.tensor(position)
-        if tensor is None:
-            raise InputError(f"input {position} is absent")
-        return quantization_of(tensor)
+        return quantization_of(self.input(position))
 
     def output_quantization(self) -> Quantization:
         """Return the output's quantization."""
-        return quantization_of(self.outputs[0])
+        return quantization_of(self.output)
 
     def every_quantization(self) -> list[Quantization | None]:
         """Return the quantizations of all inputs and outputs, None for those without."""
@@ -180,15 +212,15 @@ class OperatorCall:
         return quantization_of(tensor) if tensor is not None and tensor.quantization else None
 
     def activation(self) -> str:
-        """Return the fused activation's name."""
-        return self.options["fused_activation_function"]
+        """Return the fused activation's name; NONE where an operator cannot have one."""
+        return self.options.get("fused_activation_function", "NONE")
 
     def option_dtype(self, option: str) -> type[np.signedinteger]:
         """Return the element type that an option gives the output, which must have it."""
         name = self.options[option]
-        if name.lower() != self.outputs[0].dtype.name:
-            raise InputError(f"{self.outputs[0]} is {self.outputs[0].dtype}, but {option} {name}")
-        return self.outputs[0].dtype.type
+        if name.lower() != self.output.dtype.name:
+            raise InputError(f"{self.output} is {self.output.dtype}, but {option} {name}")
+        return self.output.dtype.type
 
     def filter_window(self) -> Window:
         """Return the window of a convolution, whose size is that of its filter."""
@@ -197,10 +229,13 @@ class OperatorCall:
             raise InputError(f"{self.tensor(1)} has rank {len(shape)}, not 4")
         return window_of(self.operator, (shape[1], shape[2]))
 
+    def pool_window(self) -> Window:
+        """Return the window of a pool, whose size its options say."""
+        size = (self.options["filter_height"], self.options["filter_width"])
+        return window_of(self.operator, size)
 
-def _check_dtype(
-    tensor: Tensor | None, dtype: np.dtype, dtypes: Sequence[type[np.generic]]
-) -> None:
+
+def _check_dtype(tensor: Tensor, dtype: np.dtype, dtypes: Collection[type[np.generic]]) -> None:
     if dtype.type not in dtypes:
         names = " or ".join(dtype.__name__ for dtype in dtypes)
         raise InputError(f"{tensor} is {dtype}, not {names}")

@@ -1,26 +1,26 @@
 """A graph prepared for many inferences: what an operator's constants fix is derived once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 import numpy as np
 
 from eightfold.errors import InputError
 from eightfold.execute.call import OperatorCall
+from eightfold.execute.operator import run_operator
 from eightfold.execute.runners import RUNNERS
-from eightfold.execute.stacking import RESHAPING, stacked_shape
+from eightfold.execute.stacking import reshapes, stacked_shape
 from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Reference
 from eightfold.model.graph import Graph, Operator
 
 Signature = list[tuple[tuple[int, ...], np.dtype]]
-RunOperator = Callable[[Graph, Operator, Mapping[int, np.ndarray], str], list[np.ndarray]]
 
 
 class PreparedGraph:
     """Runs a graph, operator by operator; what comes again, faster.
 
-    The first inference calls ``run_operator`` everywhere, with all its checks. A second one with
+    The first inference calls `run_operator` everywhere, with all its checks. A second one with
     inputs of the same shapes and dtypes prepares what its runner can prepare; so a single
     inference does not pay for it. The graph itself is not held.
 
@@ -42,12 +42,18 @@ class PreparedGraph:
         return sum(step.is_prepared for step in self._steps)
 
     def run(
-        self, graph: Graph, inputs: Mapping[int, np.ndarray], run_operator: RunOperator
+        self,
+        graph: Graph,
+        inputs: Mapping[int, np.ndarray],
+        operators: Sequence[Operator] | None = None,
     ) -> dict[int, np.ndarray]:
-        """Return the inputs and every tensor that the graph's operators compute, by index."""
+        """Return the inputs and every tensor that the operators compute, by index.
+
+        All operators of the graph if None are given; see `eightfold.execute.run_graph`.
+        """
         values = dict(inputs)
-        for step in self._steps:
-            step.run(graph, values, run_operator)
+        for operator in graph.operators if operators is None else operators:
+            self._steps[operator.index].run(graph, values)
         return values
 
 
@@ -61,7 +67,7 @@ class _Step:
         self._tried = False
         self._prepared: Callable[..., np.ndarray] | None = None
         self._shape: tuple[int, ...] | None = None
-        if stacked > 1 and operator.name in RESHAPING:
+        if stacked > 1 and reshapes(operator):
             # The operator's own shape is that of one inference.
             self._shape = stacked_shape(graph.tensors[operator.outputs[0]], stacked)
 
@@ -70,7 +76,7 @@ class _Step:
         """Return whether there is a prepared function by now."""
         return self._prepared is not None
 
-    def run(self, graph: Graph, values: dict[int, np.ndarray], run_operator: RunOperator) -> None:
+    def run(self, graph: Graph, values: dict[int, np.ndarray]) -> None:
         """Add the outputs to ``values``."""
         operator = self._operator
         if self._shape is not None:

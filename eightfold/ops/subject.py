@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from eightfold.execute.macs import count_macs
 from eightfold.model import Graph, Operator, load_model
 from eightfold.model.builder import ModelBuilder
-from eightfold.model.macs import count_macs
 
 SCALE, ZERO_POINT = 0.05, 3
 """Of an activation, where the operator does not dictate them."""

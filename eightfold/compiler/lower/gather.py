@@ -16,7 +16,7 @@ def gather(call: Call) -> Gather:
     call.check_types([np.int8, np.int32, np.int64], source)
     call.check_types([source.dtype.type], target)
     call.check_types([np.int16, np.int32, np.int64], indices)
-    options = call.operator.options
+    options = call.options
     axis, batch = checked_gather(
         source.shape, indices.shape, options["axis"], options["batch_dims"], indices.data
     )

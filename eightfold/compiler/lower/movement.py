@@ -27,8 +27,7 @@ def renamed(call: Call) -> Steps:
 
     An operand that is computed, such as this shape, can only say what the graph says already.
     """
-    operands = [index for index in call.operator.inputs[1:] if index >= 0]
-    if all(call.graph.tensors[index].data is not None for index in operands):
+    if not any(map(call.is_computed, range(1, len(call.inputs)))):
         return moved(call)
     source, target = call.input(0), call.output
     call.check_types(RUNNERS[call.operator.name].outputs, source, target)
@@ -39,7 +38,7 @@ def renamed(call: Call) -> Steps:
 
 def moved(call: Call) -> Steps:
     """Lower an operator whose every result consists of copies from its inputs, and of one code."""
-    positions = PositionCall(call.graph, call.operator, call.reference)
+    positions = PositionCall(call)
     results = positions.results()
     sources = list(positions.sources.values())
     return tuple(
@@ -50,7 +49,7 @@ def moved(call: Call) -> Steps:
 
 def padv2(call: Call) -> Alias | Movement:
     """Lower PADV2: what surrounds the input is one byte, which may be computed."""
-    positions = PositionCall(call.graph, call.operator, call.reference)
+    positions = PositionCall(call)
     (result,) = positions.results()
     source, value, target = positions.sources[0], call.input(2), call.output
     if value.data is not None or result.size == source.size:
@@ -66,9 +65,9 @@ def resize_nearest_neighbor(call: Call) -> Steps:
 
     At once it takes a copy for each product of a piece of the rows and one of the columns.
     """
-    positions = PositionCall(call.graph, call.operator, call.reference)
+    positions = PositionCall(call)
     positions.results()  # checks the operator
-    source, target, options = call.input(0), call.output, call.operator.options
+    source, target, options = call.input(0), call.output, call.options
     (n, height, width, depth), sizes = source.shape, target.shape[1:3]
     rows, columns = (
         nearest_taps(old, new, options["align_corners"], options["half_pixel_centers"])

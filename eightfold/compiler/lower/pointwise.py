@@ -10,7 +10,6 @@ from eightfold.compiler.exact.channels import CompileError, pair
 from eightfold.compiler.lower.call import Call
 from eightfold.compiler.steps.elementwise import IDENTITY, Elementwise
 from eightfold.compiler.steps.pointwise import Pointwise
-from eightfold.execute import quantization_of
 from eightfold.golden.binary import broadcast, common_scales, multiplication_scale, rescaled_operand
 from eightfold.golden.comparison import compared_operand
 from eightfold.golden.fixed_point import quantize_multiplier, quantize_multiplier_smaller_than_one
@@ -49,9 +48,7 @@ def comparison(call: Call) -> Pointwise:
     call.check_int8(0, 1, output=np.bool_)
     name = call.operator.name
     order = (1, 0) if name in ("LESS", "LESS_EQUAL") else (0, 1)
-    tables = tuple(
-        compared_operand(EVERY_BYTE, quantization_of(call.input(position))) for position in order
-    )
+    tables = tuple(compared_operand(EVERY_BYTE, call.quantization(position)) for position in order)
     combine = {"EQUAL": Combine.EQUAL, "NOT_EQUAL": Combine.NOT_EQUAL}.get(name, Combine.SUBTRACT)
     inclusive = name in ("GREATER_EQUAL", "LESS_EQUAL")
     requantize = IDENTITY | {"bias": int(inclusive), "low": 0, "high": 1}
@@ -72,7 +69,7 @@ def sub(call: Call) -> Pointwise:
 def _sum(call: Call, combine: Combine) -> Pointwise:
     """Lower ADD and SUB: both operands rescaled by tables, the sum by the requantizer."""
     call.check_int8(0, 1)
-    quantizations = [quantization_of(t) for t in (call.input(0), call.input(1), call.output)]
+    quantizations = call.quantizations()
     subtract = combine == Combine.SUBTRACT
     reference = call.reference if subtract else "litert"
     a, b, output = quantizations
@@ -88,7 +85,7 @@ def _sum(call: Call, combine: Combine) -> Pointwise:
 def mul(call: Call) -> Pointwise:
     """Lower MUL: differences to the zero points by tables, the product by the requantizer."""
     call.check_int8(0, 1)
-    quantizations = [quantization_of(t) for t in (call.input(0), call.input(1), call.output)]
+    quantizations = call.quantizations()
     tables = tuple(EVERY_BYTE.astype(np.int64) - q.per_tensor()[1] for q in quantizations[:2])
     a, b, output = (q.per_tensor()[0] for q in quantizations)
     real = multiplication_scale(a, b, output, call.reference)

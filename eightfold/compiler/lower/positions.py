@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from eightfold.compiler.exact.channels import CompileError
 from eightfold.execute.call import OperatorCall
 from eightfold.execute.runners import RUNNERS
-from eightfold.golden.quantization import Reference
-from eightfold.model import Graph, Operator
 
 FIRST = 1 << 8
 """The first position: codes, such as those of padding, are below."""
@@ -38,8 +36,8 @@ class PositionCall(OperatorCall):
         The inputs that are copied, by their place among the operator's.
     """
 
-    def __init__(self, graph: Graph, operator: Operator, reference: Reference) -> None:
-        super().__init__(graph, operator, {}, reference)
+    def __init__(self, call: OperatorCall) -> None:
+        super().__init__(call.graph, call.operator, reference=call.reference)
         self.sources: dict[int, Source] = {}
 
     def results(self) -> list[NDArray[np.int64]]:
@@ -53,10 +51,7 @@ class PositionCall(OperatorCall):
         eightfold.golden.errors.SpecError, eightfold.errors.InputError
             As `eightfold.execute.run_operator`, without the operator's name.
         """
-        runner = RUNNERS[self.operator.name]
-        self.check_outputs(runner.outputs, runner.several)
-        result = runner.run(self)
-        results = result if isinstance(result, list) else [result]
+        results = RUNNERS[self.operator.name].run(self)
         for tensor, array in zip(self.outputs, results, strict=True):
             if array.shape != tensor.shape:
                 raise CompileError(f"{tensor} has the shape {tensor.shape}, not {array.shape}")
@@ -68,21 +63,15 @@ class PositionCall(OperatorCall):
 
     def copied(self, position: int) -> np.ndarray:
         """Return the positions of an input, which must be of the outputs' dtype."""
-        return self._positions(position, self.outputs[0].dtype.type)
+        return self._positions(position, self.output.dtype.type)
 
     def optional(self, position: int) -> np.ndarray | None:
         """Return an input's array, which must be constant; None if it is absent."""
-        tensor = self.tensor(position)
-        if tensor is not None and tensor.data is None:
-            raise CompileError(f"{tensor} is not constant")
-        return super().optional(position)
+        return None if self.tensor(position) is None else self.constant(position)
 
     def _positions(self, position: int, dtype: type[np.generic]) -> NDArray[np.int64]:
-        tensor = self.tensor(position)
-        if tensor is None:
-            raise CompileError(f"input {position} is missing")
-        if tensor.dtype != dtype:
-            raise CompileError(f"{tensor} is {tensor.dtype}, not {np.dtype(dtype)}")
+        tensor = self.input(position)
+        self.check_types([dtype], tensor)
         if position not in self.sources:
             first = FIRST + sum(source.size for source in self.sources.values())
             self.sources[position] = Source(tensor.index, first, tensor.shape)

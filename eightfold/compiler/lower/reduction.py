@@ -11,7 +11,6 @@ from eightfold.compiler.steps.channelwise import SumPool
 from eightfold.compiler.steps.movement import Copy, Movement
 from eightfold.compiler.steps.reduction import Group, Reduction, grouped, is_direct
 from eightfold.compiler.steps.strided import copies
-from eightfold.execute import quantization_of
 from eightfold.golden.fixed_point import wrap32
 from eightfold.golden.reduction import mean_multiplier, reduced_axes, sum_multiplier
 from eightfold.isa import Reduce
@@ -32,7 +31,7 @@ def reduce_sum(call: Call) -> Steps:
 def _sum(call: Call, mean: bool) -> Steps:
     """Lower a sum: of whole pixels a pool of one window per image, else a reduction."""
     axes = _axes(call)
-    quantizations = quantization_of(call.input(0)), quantization_of(call.output)
+    quantizations = call.quantization(0), call.output_quantization()
     count = prod(call.input(0).shape[axis] for axis in axes)
     if mean:
         multiplier, shift = mean_multiplier(count, *quantizations)
@@ -68,7 +67,7 @@ def _pool(call: Call, axes: tuple[int, ...], parameters: dict[str, int]) -> SumP
 
 def extreme(call: Call) -> Steps:
     """Lower REDUCE_MAX and REDUCE_MIN: the largest or smallest byte."""
-    quantizations = quantization_of(call.input(0)), quantization_of(call.output)
+    quantizations = call.quantization(0), call.output_quantization()
     if quantizations[0].per_tensor() != quantizations[1].per_tensor():
         raise CompileError("input and output must have the same scale and zero point")
     return _reduced(call, _axes(call), _REDUCE[call.operator.name])

@@ -8,7 +8,6 @@ from eightfold.compiler.exact.channels import CompileError
 from eightfold.compiler.lower.call import Call
 from eightfold.compiler.steps.elementwise import IDENTITY
 from eightfold.compiler.steps.rows import ScaledRows
-from eightfold.execute import quantization_of
 from eightfold.golden.fixed_point import multiply_by_quantized_multiplier, rounding_divide_by_pot
 from eightfold.golden.fixed_point_math import softmax_scaling
 from eightfold.golden.normalization import LOG_BITS
@@ -35,20 +34,20 @@ the difference of the two still fits int32.
 
 def softmax(call: Call) -> ScaledRows:
     """Lower SOFTMAX."""
-    scale = quantization_of(call.input(0)).per_tensor()[0]
-    return _rows(call, softmax_rows(float(call.operator.options["beta"]), scale))
+    scale = call.quantization(0).per_tensor()[0]
+    return _rows(call, softmax_rows(float(call.options["beta"]), scale))
 
 
 def log_softmax(call: Call) -> ScaledRows:
     """Lower LOG_SOFTMAX."""
-    return _rows(call, log_softmax_rows(quantization_of(call.input(0)).per_tensor()[0]))
+    return _rows(call, log_softmax_rows(call.quantization(0).per_tensor()[0]))
 
 
 def l2_normalization(call: Call) -> ScaledRows:
     """Lower L2_NORMALIZATION."""
-    if call.operator.options.get("fused_activation_function", "NONE") != "NONE":
+    if call.activation() != "NONE":
         raise CompileError("a fused activation is not defined")
-    return _rows(call, l2_rows(quantization_of(call.input(0)).per_tensor()[1]))
+    return _rows(call, l2_rows(call.quantization(0).per_tensor()[1]))
 
 
 def _rows(call: Call, scaling: RowScaling) -> ScaledRows:

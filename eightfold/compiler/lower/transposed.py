@@ -10,7 +10,6 @@ from eightfold.compiler.steps.axis import Axis
 from eightfold.compiler.steps.convolution import Convolution, widened
 from eightfold.compiler.steps.movement import Copy, Movement
 from eightfold.compiler.steps.strided import strided
-from eightfold.execute.call import OperatorCall
 from eightfold.golden.convolution import check_axis, check_bias_zero_point, checked_bias
 from eightfold.golden.transposed_convolution import check_shapes
 from eightfold.golden.windows import Window
@@ -28,7 +27,7 @@ def transpose_conv(call: Call) -> tuple[Movement | Convolution, ...]:
     window = _checked_window(call, weights)
     bias = None if bias is None else checked_bias(bias, len(weights))
     source, target = call.input(2), call.output
-    fill = call.zero_point(source)
+    fill = call.zero_point(2)
     n, *sizes, depth = source.shape
     spread = [(size - 1) * step + 1 for size, step in zip(sizes, window.stride, strict=True)]
     shape = (n, spread[0], spread[1], depth)
@@ -66,11 +65,10 @@ def _checked_window(call: Call, weights: np.ndarray) -> Window:
     """Return the window from output to input, if golden would accept the operator."""
     if call.constant(0).tolist() != list(call.output.shape):
         raise CompileError(f"{call.output} does not have the shape {call.constant(0).tolist()}")
-    operands = OperatorCall(call.graph, call.operator, {}, call.reference)
-    window = operands.filter_window()
+    window = call.filter_window()
     check_shapes(call.input(2).shape, weights.shape, call.output.shape, window)
-    check_axis(operands.quantization(1), weights.shape, weights.shape[0])
-    check_bias_zero_point(operands.quantization_if_any(3))
+    check_axis(call.quantization(1), weights.shape, weights.shape[0])
+    check_bias_zero_point(call.quantization_if_any(3))
     return window
 
 

@@ -36,9 +36,9 @@ def conv_2d(call: Call) -> Convolution:
     """Lower CONV_2D; few output channels share a pass with their neighbours' columns."""
     weights, bias = call.weights()
     call.check_accepted()
-    geometry = call.geometry(weights.shape[1:3])
+    geometry = call.geometry(call.filter_window())
     parameters = call.pairs(weights.reshape(len(weights), -1), bias)
-    fill = call.zero_point(call.input(0))
+    fill = call.zero_point(0)
     convolution = Convolution(**geometry, weights=weights, parameters=parameters, fill=fill)
     return widened(convolution, call.config)
 
@@ -47,10 +47,10 @@ def depthwise_conv_2d(call: Call) -> Windowed:
     """Lower DEPTHWISE_CONV_2D; with a multiplier, a convolution with a group per channel."""
     weights, bias = call.weights()
     call.check_accepted()
-    geometry = call.geometry(weights.shape[1:3])
+    geometry = call.geometry(call.filter_window())
     flat = weights[0].reshape(-1, weights.shape[3]).T
     parameters = call.pairs(flat, bias)
-    fill = call.zero_point(call.input(0))
+    fill = call.zero_point(0)
     if weights.shape[3] == geometry["source_shape"][3] and weights.shape[3] > 1:
         return DepthwiseConvolution(
             **geometry, weights=weights[0], parameters=parameters, fill=fill
@@ -108,8 +108,7 @@ def int8_parts(values: np.ndarray) -> list[np.ndarray]:
 def average_pool_2d(call: Call) -> SumPool:
     """Lower AVERAGE_POOL_2D: division by the number of taps, as a proved multiplier."""
     call.check_int8(0)
-    options = call.operator.options
-    geometry = call.geometry((options["filter_height"], options["filter_width"]))
+    geometry = call.geometry(call.pool_window())
     low, high = call.bounds()
     counts = window_counts(geometry["rows"], geometry["columns"])
     parameters = {count: quotient(count, low, high) for count in counts}
@@ -123,8 +122,7 @@ def max_pool_2d(call: Call) -> tuple[MaximumPool, ...]:
     fewer. What is between must fit beside input and output.
     """
     call.check_int8(0)
-    options = call.operator.options
-    geometry = call.geometry((options["filter_height"], options["filter_width"]))
+    geometry = call.geometry(call.pool_window())
     low, high = call.bounds()
     whole = MaximumPool(**geometry, low=low, high=high)
     room = call.config.scratchpad - prod(whole.source_shape) - prod(whole.target_shape)

@@ -1,4 +1,4 @@
-"""Runners of the operators that compute element by element, along rows, or over axes."""
+"""Rows of the operators that compute element by element, along rows, or over axes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from eightfold.execute.call import OperatorCall
-from eightfold.execute.runners.runner import Runner
+from eightfold.execute.runners import stacks
+from eightfold.execute.runners.runner import Arguments, Runner
 from eightfold.golden import comparison, reduction, unary
 from eightfold.golden.binary import add, mul, sub
-from eightfold.golden.floats import dequantize, quantize_float
+from eightfold.golden.floats import dequantize
 from eightfold.golden.normalization import l2_normalization, log_softmax
 from eightfold.golden.prepared.tables import binary_table, unary_table
 from eightfold.golden.rectifiers import hard_swish, leaky_relu, prelu
@@ -18,28 +19,38 @@ from eightfold.golden.softmax import softmax
 _Function = Callable[..., np.ndarray]
 
 
-def _bytewise(run: Callable[[OperatorCall], np.ndarray], **fields: Any) -> Runner:
-    """Return the runner of what works element by element on one or two int8; prepared, a table."""
+def _bytewise(
+    golden: _Function, arguments: Callable[[OperatorCall], Arguments], **fields: Any
+) -> Runner:
+    """Return the row of what works element by element on one or two int8; prepared, a table."""
 
     def prepare(call: OperatorCall) -> _Function | None:
-        arrays = [call.array(position) for position in range(len(call.operator.inputs))]
+        arrays = [call.array(position) for position in range(len(call.inputs))]
         if any(array.dtype != np.int8 for array in arrays):
             return None
+
+        def entries(*codes: np.ndarray) -> np.ndarray:
+            (results,) = runner.run(call.substituted(*codes))
+            return results
+
         if len(arrays) == 1:
-            return unary_table(lambda codes: run(call.substituted(codes)))
-        table = binary_table(lambda a, b: run(call.substituted(a, b)))
+            return unary_table(entries)
+        table = binary_table(entries)
         if call.is_constant(0):
             return lambda *others: table(arrays[0], *others)
         if call.is_constant(1):
             return lambda other: table(other, arrays[1])
         return table
 
-    return Runner(run, prepare=prepare, **fields)
+    runner = Runner(
+        golden=golden, arguments=arguments, stacks=stacks.ELEMENTS, prepare=prepare, **fields
+    )
+    return runner
 
 
-def _binary(function: _Function, *, variants: bool) -> Runner:
-    def run(call: OperatorCall) -> np.ndarray:
-        return function(
+def _binary(golden: _Function, *, variants: bool) -> Runner:
+    def arguments(call: OperatorCall) -> Arguments:
+        return Arguments(
             call.int8(0),
             call.int8(1),
             a_quantization=call.quantization(0),
@@ -49,40 +60,40 @@ def _binary(function: _Function, *, variants: bool) -> Runner:
             **({"reference": call.reference} if variants else {}),
         )
 
-    return _bytewise(run)
+    return _bytewise(golden, arguments)
 
 
-def _comparison(function: _Function) -> Runner:
-    def run(call: OperatorCall) -> np.ndarray:
-        return function(
+def _comparison(golden: _Function) -> Runner:
+    def arguments(call: OperatorCall) -> Arguments:
+        return Arguments(
             call.int8(0),
             call.int8(1),
             a_quantization=call.quantization(0),
             b_quantization=call.quantization(1),
         )
 
-    return _bytewise(run, outputs=(np.bool_,))
+    return _bytewise(golden, arguments, outputs=(np.bool_,))
 
 
-def _extreme(function: _Function) -> Runner:
-    return _bytewise(lambda call: function(call.int8(0), call.int8(1)))
+def _extreme(golden: _Function) -> Runner:
+    return _bytewise(golden, lambda call: Arguments(call.int8(0), call.int8(1)))
 
 
 def _unary(
-    function: _Function,
+    golden: _Function,
     *options: str,
     rows: bool = False,
     variants: bool = False,
     fused: bool = False,
     **fixed,
 ) -> Runner:
-    """Return the runner of one input, whose ``options`` are arguments of the same name.
+    """Return the row of one input, whose ``options`` are arguments of the same name.
 
     ``rows``: an element of the output depends on more than one of the input.
     """
 
-    def run(call: OperatorCall) -> np.ndarray:
-        return function(
+    def arguments(call: OperatorCall) -> Arguments:
+        return Arguments(
             call.int8(0),
             input_quantization=call.quantization(0),
             output_quantization=call.output_quantization(),
@@ -92,11 +103,13 @@ def _unary(
             **fixed,
         )
 
-    return Runner(run) if rows else _bytewise(run)
+    if rows:
+        return Runner(golden=golden, arguments=arguments, stacks=stacks.ROWS)
+    return _bytewise(golden, arguments)
 
 
-def _prelu(call: OperatorCall) -> np.ndarray:
-    return prelu(
+def _prelu(call: OperatorCall) -> Arguments:
+    return Arguments(
         call.int8(0),
         call.int8(1),
         input_quantization=call.quantization(0),
@@ -106,20 +119,22 @@ def _prelu(call: OperatorCall) -> np.ndarray:
     )
 
 
-def _quantize(call: OperatorCall) -> np.ndarray:
-    x, output = call.integers(0, np.int8, np.float32), call.output_quantization()
-    if x.dtype == np.float32:
-        return quantize_float(x, output_quantization=output)
-    return unary.quantize(x, input_quantization=call.quantization(0), output_quantization=output)
+def _quantize(call: OperatorCall) -> Arguments:
+    x = call.integers(0, np.int8, np.float32)
+    return Arguments(
+        x,
+        input_quantization=None if x.dtype == np.float32 else call.quantization(0),
+        output_quantization=call.output_quantization(),
+    )
 
 
-def _dequantize(call: OperatorCall) -> np.ndarray:
-    return dequantize(call.int8(0), input_quantization=call.quantization(0))
+def _dequantize(call: OperatorCall) -> Arguments:
+    return Arguments(call.int8(0), input_quantization=call.quantization(0))
 
 
-def _reduction(function: _Function) -> Runner:
-    def run(call: OperatorCall) -> np.ndarray:
-        return function(
+def _reduction(golden: _Function) -> Runner:
+    def arguments(call: OperatorCall) -> Arguments:
+        return Arguments(
             call.int8(0),
             call.integers(1, np.int32),
             input_quantization=call.quantization(0),
@@ -127,22 +142,27 @@ def _reduction(function: _Function) -> Runner:
             keep_dims=call.options["keep_dims"],
         )
 
-    return Runner(run)
+    return Runner(golden=golden, arguments=arguments, stacks=stacks.AXES_BEHIND)
 
 
-def _index_of_extreme(function: _Function) -> Runner:
-    def run(call: OperatorCall) -> np.ndarray:
+def _index_of_extreme(golden: _Function) -> Runner:
+    def arguments(call: OperatorCall) -> Arguments:
         axis = call.integers(1, np.int32, np.int64)
-        return function(call.int8(0), axis, dtype=call.option_dtype("output_type"))
+        return Arguments(call.int8(0), axis, dtype=call.option_dtype("output_type"))
 
-    return Runner(run, outputs=(np.int32, np.int64))
+    return Runner(
+        golden=golden,
+        arguments=arguments,
+        stacks=stacks.AXES_BEHIND,
+        outputs=(np.int32, np.int64),
+    )
 
 
 ARITHMETIC: dict[str, Runner] = {
     "ADD": _binary(add, variants=False),
     "ARG_MAX": _index_of_extreme(reduction.arg_max),
     "ARG_MIN": _index_of_extreme(reduction.arg_min),
-    "DEQUANTIZE": _bytewise(_dequantize, outputs=(np.float32,)),
+    "DEQUANTIZE": _bytewise(dequantize, _dequantize, outputs=(np.float32,)),
     "EQUAL": _comparison(comparison.equal),
     "GREATER": _comparison(comparison.greater),
     "GREATER_EQUAL": _comparison(comparison.greater_equal),
@@ -158,8 +178,8 @@ ARITHMETIC: dict[str, Runner] = {
     "MINIMUM": _extreme(comparison.minimum),
     "MUL": _binary(mul, variants=True),
     "NOT_EQUAL": _comparison(comparison.not_equal),
-    "PRELU": _bytewise(_prelu),
-    "QUANTIZE": _bytewise(_quantize),
+    "PRELU": _bytewise(prelu, _prelu),
+    "QUANTIZE": _bytewise(unary.quantize, _quantize),
     "REDUCE_MAX": _reduction(reduction.reduce_max),
     "REDUCE_MIN": _reduction(reduction.reduce_min),
     "RELU": _unary(unary.relu),

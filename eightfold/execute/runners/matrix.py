@@ -1,12 +1,15 @@
-"""Runners of the operators with weights, and of the pools."""
+"""Rows of the operators with weights, and of the pools."""
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from eightfold.execute.call import OperatorCall, window_of
-from eightfold.execute.runners.runner import Runner
+from eightfold.execute.call import OperatorCall
+from eightfold.execute.runners import stacks
+from eightfold.execute.runners.runner import Arguments, Runner
+from eightfold.execute.runners.stacks import Stacks
 from eightfold.golden.convolution import conv_2d, depthwise_conv_2d
 from eightfold.golden.fully_connected import fully_connected
 from eightfold.golden.pooling import (
@@ -22,60 +25,72 @@ from eightfold.golden.prepared.weighted import (
 )
 from eightfold.golden.transposed_convolution import transpose_conv
 
-_Prepare = Callable[..., Callable[..., np.ndarray] | None]
+_Function = Callable[..., np.ndarray]
+_Prepare = Callable[..., _Function | None]
+_Macs = Callable[[OperatorCall], int]
 
 
-def _convolution(function: Callable[..., np.ndarray], prepare: _Prepare) -> Runner:
-    def arguments(call: OperatorCall) -> dict[str, Any]:
+def _filter_macs(call: OperatorCall) -> int:
+    """Count output elements times the taps of a filter (output channels, ...)."""
+    return prod(call.output.shape) * prod(call.input(1).shape[1:])
+
+
+def _depthwise_macs(call: OperatorCall) -> int:
+    """Count output elements times height and width of a kernel (1, height, width, channels)."""
+    return prod(call.output.shape) * prod(call.input(1).shape[1:3])
+
+
+def _transposed_macs(call: OperatorCall) -> int:
+    """Count input elements times the taps of a filter per input channel, its last axis."""
+    return prod(call.input(2).shape) * prod(call.input(1).shape[:3])
+
+
+def _convolution_options(call: OperatorCall) -> dict[str, Any]:
+    return {"window": call.filter_window()}
+
+
+def _fully_connected_options(call: OperatorCall) -> dict[str, Any]:
+    return {"keep_num_dims": call.options["keep_num_dims"], "reference": call.reference}
+
+
+def _weighted(
+    golden: _Function,
+    prepare: _Prepare,
+    options: Callable[[OperatorCall], dict[str, Any]],
+    *,
+    stacks: Stacks,
+    macs: _Macs,
+) -> Runner:
+    """Return the row of input, filter and bias; prepared if the latter two are constants."""
+
+    def named(call: OperatorCall) -> dict[str, Any]:
         return {
             "input_quantization": call.quantization(0),
             "weight_quantization": call.quantization(1),
             "output_quantization": call.output_quantization(),
-            "window": call.filter_window(),
             "activation": call.activation(),
+            **options(call),
         }
 
-    return _weighted(function, prepare, arguments)
-
-
-def _fully_connected_arguments(call: OperatorCall) -> dict[str, Any]:
-    return {
-        "input_quantization": call.quantization(0),
-        "weight_quantization": call.quantization(1),
-        "output_quantization": call.output_quantization(),
-        "activation": call.activation(),
-        "keep_num_dims": call.options["keep_num_dims"],
-        "reference": call.reference,
-    }
-
-
-def _weighted(
-    function: Callable[..., np.ndarray],
-    prepare: _Prepare,
-    arguments: Callable[[OperatorCall], dict[str, Any]],
-) -> Runner:
-    """Return the runner of input, filter and bias; prepared if the latter two are constants."""
-
-    def run(call: OperatorCall) -> np.ndarray:
-        return function(
+    def arguments(call: OperatorCall) -> Arguments:
+        return Arguments(
             call.int8(0),
             call.int8(1),
             call.optional(2),
             bias_quantization=call.quantization_if_any(2),
-            **arguments(call),
+            **named(call),
         )
 
-    def prepared(call: OperatorCall) -> Callable[..., np.ndarray] | None:
-        fixed = call.is_constant(1) and (call.tensor(2) is None or call.is_constant(2))
-        if call.is_constant(0) or not fixed:
+    def prepared(call: OperatorCall) -> _Function | None:
+        if call.is_constant(0) or call.is_computed(1) or call.is_computed(2):
             return None
-        return prepare(call.int8(0).shape, call.int8(1), call.optional(2), **arguments(call))
+        return prepare(call.int8(0).shape, call.int8(1), call.optional(2), **named(call))
 
-    return Runner(run, prepare=prepared)
+    return Runner(golden=golden, arguments=arguments, stacks=stacks, macs=macs, prepare=prepared)
 
 
-def _transpose_conv(call: OperatorCall) -> np.ndarray:
-    return transpose_conv(
+def _transpose_conv(call: OperatorCall) -> Arguments:
+    return Arguments(
         call.int8(2),
         call.int8(1),
         call.optional(3),
@@ -89,31 +104,53 @@ def _transpose_conv(call: OperatorCall) -> np.ndarray:
     )
 
 
-def _pool(function: Callable[..., np.ndarray], prepare: _Prepare | None = None) -> Runner:
-    def arguments(call: OperatorCall) -> dict[str, Any]:
-        size = (call.options["filter_height"], call.options["filter_width"])
+def _pool(golden: _Function, prepare: _Prepare) -> Runner:
+    def named(call: OperatorCall) -> dict[str, Any]:
         return {
-            "window": window_of(call.operator, size),
+            "window": call.pool_window(),
             "output_quantization": call.output_quantization(),
             "activation": call.activation(),
         }
 
-    def prepared(call: OperatorCall) -> Callable[..., np.ndarray] | None:
-        if prepare is None or call.is_constant(0):
+    def prepared(call: OperatorCall) -> _Function | None:
+        if call.is_constant(0):
             return None
-        return prepare(call.int8(0).shape, **arguments(call))
+        return prepare(call.int8(0).shape, **named(call))
 
-    return Runner(lambda call: function(call.int8(0), **arguments(call)), prepare=prepared)
+    return Runner(
+        golden=golden,
+        arguments=lambda call: Arguments(call.int8(0), **named(call)),
+        stacks=stacks.IMAGES,
+        prepare=prepared,
+    )
 
 
 MATRIX: dict[str, Runner] = {
     "AVERAGE_POOL_2D": _pool(average_pool_2d, prepare_average_pool_2d),
-    "CONV_2D": _convolution(conv_2d, prepare_conv_2d),
-    "DEPTHWISE_CONV_2D": _convolution(depthwise_conv_2d, prepare_depthwise_conv_2d),
+    "CONV_2D": _weighted(
+        conv_2d,
+        prepare_conv_2d,
+        _convolution_options,
+        stacks=stacks.IMAGES,
+        macs=_filter_macs,
+    ),
+    "DEPTHWISE_CONV_2D": _weighted(
+        depthwise_conv_2d,
+        prepare_depthwise_conv_2d,
+        _convolution_options,
+        stacks=stacks.IMAGES,
+        macs=_depthwise_macs,
+    ),
     "FULLY_CONNECTED": _weighted(
-        fully_connected, prepare_fully_connected, _fully_connected_arguments
+        fully_connected,
+        prepare_fully_connected,
+        _fully_connected_options,
+        stacks=stacks.WHOLE_ROWS,
+        macs=_filter_macs,
     ),
     "MAX_POOL_2D": _pool(max_pool_2d, prepare_max_pool_2d),
-    "TRANSPOSE_CONV": Runner(_transpose_conv),
+    "TRANSPOSE_CONV": Runner(
+        golden=transpose_conv, arguments=_transpose_conv, stacks=None, macs=_transposed_macs
+    ),
 }
 """Operators that move a window or multiply by a matrix."""

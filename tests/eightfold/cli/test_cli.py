@@ -131,7 +131,7 @@ def test_a_comparison_that_fails_ends_with_1(
         outputs = run_operator(graph, operator, values, reference)
         return [tensor ^ 1 for tensor in outputs] if operator.index == 0 else outputs
 
-    monkeypatch.setattr("eightfold.execute.graphs.run_operator", wrong)
+    monkeypatch.setattr("eightfold.execute.prepared.run_operator", wrong)
     status, out, _ = call("run", MODEL, "--compare", capsys=capsys)
     assert status == 1
     assert "elements differ from LiteRT: first at operator 0 CONV_2D" in out

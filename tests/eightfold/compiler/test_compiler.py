@@ -7,11 +7,11 @@ from eightfold import isa
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.errors import InputError
+from eightfold.execute.macs import count_macs
 from eightfold.isa.decode import read_stream
 from eightfold.isa.listing import line
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
-from eightfold.model.macs import count_macs
 from eightfold.sim.machine.accesses import accesses
 from tests.support.models.operators import random_case
 from tests.support.networks.machine_run import expect_golden

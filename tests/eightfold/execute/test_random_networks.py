@@ -12,8 +12,8 @@ import pytest
 from eightfold import Session
 from eightfold.compiler import HARDWARE
 from eightfold.execute import SUPPORTED
+from eightfold.execute.macs import count_macs
 from eightfold.model import load_model
-from eightfold.model.macs import count_macs
 from eightfold.reference.deviations import litert_tensors
 from eightfold.reference.oracle import Oracle
 from tests.support.networks.random import DRAWN, EXTENSIONS, network_rng, random_network

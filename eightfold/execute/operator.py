@@ -1,0 +1,54 @@
+"""Run one operator of a graph in numpy, with all its checks."""
+
+from collections.abc import Mapping
+from typing import cast
+
+import numpy as np
+
+from eightfold.errors import InputError
+from eightfold.execute.call import OperatorCall
+from eightfold.execute.runners import RUNNERS
+from eightfold.golden.errors import SpecError
+from eightfold.golden.quantization import Reference
+from eightfold.model.graph import Graph, Operator
+
+SUPPORTED: frozenset[str] = frozenset(RUNNERS)
+"""Names of the operators that `run_operator` runs."""
+
+
+def run_operator(
+    graph: Graph,
+    operator: Operator,
+    values: Mapping[int, np.ndarray],
+    reference: str = "litert",
+) -> list[np.ndarray]:
+    """Return the outputs of an operator, in its order.
+
+    Parameters
+    ----------
+    graph
+        The graph; constants are taken from it.
+    operator
+        One of its operators, of a name in `SUPPORTED`.
+    values
+        The tensors that are no constants, by index. Shapes come from the arrays, not the graph.
+    reference
+        ``litert`` or ``tflm``: whose kernels to equal where they differ.
+
+    Raises
+    ------
+    InputError
+        If the operator is not supported, its tensors do not fit, or the reference kernels would
+        reject it, abort, or compute what C++ leaves undefined. Names index and operator.
+    """
+    if reference not in ("litert", "tflm"):
+        raise InputError(f"reference must be litert or tflm, not {reference!r}")
+    if operator.name not in RUNNERS:
+        raise InputError(f"{operator}: not supported; supported are {', '.join(sorted(SUPPORTED))}")
+    try:
+        call = OperatorCall(graph, operator, values, cast(Reference, reference))
+        results = RUNNERS[operator.name].run(call)
+    except (SpecError, InputError) as error:
+        raise InputError(f"{operator}: {error}") from None
+    # Copies may be views, and a result without dimensions a scalar.
+    return [np.asarray(array, order="C") for array in results]
