@@ -5,13 +5,9 @@ document's markers.
 """
 
 import argparse
-import importlib
-import inspect
-import pkgutil
 from pathlib import Path
 
-import eightfold.golden
-from eightfold.execute import SUPPORTED
+from eightfold.execute.runners import RUNNERS
 from eightfold.markers import replace_between
 from eightfold.spec.operand import label
 from eightfold.spec.row import INT8_RANGE, SAME, Granularity, Row, Source, TensorRule
@@ -23,7 +19,6 @@ DOCUMENT = Path("docs/operators.md")
 
 def operator_table() -> str:
     """Return one Markdown row per row of the spec."""
-    functions = golden_functions()
     lines = [
         "| # | Operator | Inputs | Output | Restriction | Golden | Test |",
         "|--:|---|---|---|---|---|---|",
@@ -36,28 +31,18 @@ def operator_table() -> str:
             _operands(row.inputs, row.variadic),
             _operands(row.outputs, False),
             _restrictions(row),
-            functions.get(row.name, "not yet"),
-            f"`-k [{row.name}-`" if row.name in SUPPORTED else "",
+            golden_link(row.name) if row.name in RUNNERS else "not yet",
+            f"`-k [{row.name}-`" if row.name in RUNNERS else "",
         )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-def golden_functions() -> dict[str, str]:
-    """Return the golden function of each operator that golden computes, as a Markdown link.
-
-    A function that carries the operator's name in lower case; where one function serves several
-    operators, the entry says only that they are computed.
-    """
-    found = {}
-    for info in pkgutil.iter_modules(eightfold.golden.__path__):
-        if info.name.startswith("tpu_mlir"):  # another spec's operators of the same names
-            continue
-        module = importlib.import_module(f"eightfold.golden.{info.name}")
-        for name, function in inspect.getmembers(module, inspect.isfunction):
-            if function.__module__ == module.__name__:
-                found[name.upper()] = f"[`{module.__name__}.{name}`](../golden/{info.name}.py)"
-    return {name: found.get(name, "computed") for name in SUPPORTED}
+def golden_link(name: str) -> str:
+    """Return the golden function of an operator as a Markdown link to its module."""
+    function = RUNNERS[name].golden_name
+    path = "/".join(function.split(".")[1:-1])
+    return f"[`{function}`](../{path}.py)"
 
 
 def document_with_table(text: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eightfold.documents.cycle_tables import markdown, number, percent
+from eightfold.documents.operator_table import golden_link
 from eightfold.errors import InputError
 from eightfold.files import IMPORT_ROOT, write_file
 from eightfold.markers import replace_between
@@ -27,7 +28,7 @@ def supported_table(descriptions: Sequence[Description]) -> str:
             ", ".join(each.engines) or "none",
             each.limits,
             each.rate,
-            f"[`{each.reference}`](../{'/'.join(each.reference.split('.')[1:-1])}.py)",
+            golden_link(each.name),
         )
         for each in descriptions
     ]

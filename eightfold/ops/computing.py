@@ -4,18 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from eightfold.ops.entry import POOLS, REDUCTIONS, SOFTMAX, TABLES, TWO_OPERANDS, Entry
 from eightfold.ops.series import INPUTS, OUTPUTS, WEIGHTS, Series
 from eightfold.ops.subject import SCALE, ZERO_POINT, Result, Size, Subject, Work
-
-FIXED: dict[str, dict[str, Any]] = {
-    "LOGISTIC": {"scale": 1 / 256, "zero_point": -128},
-    "TANH": {"scale": 1 / 128, "zero_point": 0},
-    "SOFTMAX": {"scale": 1 / 256, "zero_point": -128},
-    "LOG_SOFTMAX": {"scale": 1 / 16, "zero_point": 127},
-    "L2_NORMALIZATION": {"scale": 1 / 128, "zero_point": 0},
-    "QUANTIZE": {"scale": 0.07, "zero_point": -9},
-}
-"""Quantization of results that is not an activation's of `eightfold.ops.subject`."""
+from eightfold.spec import row_of
+from eightfold.spec.row import FixedQuantization
 
 ROW = 256
 """Elements of a row, where rows are long."""
@@ -27,15 +20,21 @@ WIDTH = 64
 
 
 def _result(name: str, shape: Any) -> Result:
-    return shape, FIXED.get(name, {})
+    """Return a result with the quantization that the spec dictates, or that of any activation."""
+    row = row_of(name)
+    fixed = row.outputs[0].restriction if row else None
+    if isinstance(fixed, FixedQuantization):
+        return shape, {"scale": fixed.scale, "zero_point": fixed.zero_point}
+    return shape, {}
 
 
-def unary(name: str, **options: Any) -> tuple[Series, ...]:
+def unary(name: str, result: dict[str, Any] | None = None, **options: Any) -> tuple[Series, ...]:
     """Return the series of a function of one element."""
 
     def build(model: Subject, size: Size) -> Work:
         x = model.operand(size.image)
-        model.subject(name, [x], _result(name, size.image), options=options)
+        shape, fixed = _result(name, size.image)
+        model.subject(name, [x], (shape, result or fixed), options=options)
         return Work(size.elements)
 
     return (Series("any shape", build),)
@@ -213,28 +212,48 @@ def dense() -> tuple[Series, ...]:
     )
 
 
-COMPARISONS = ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL")
-_PLAIN = {"dtype": np.int32}
+_BOOLEAN, _INDEX = {"dtype": np.bool_}, {"dtype": np.int32}
+_RESCALED = {"scale": 0.07, "zero_point": -9}
 
-COMPUTING: dict[str, tuple[Series, ...]] = {
-    **{name: binary(name) for name in ("ADD", "MAXIMUM", "MINIMUM", "MUL", "PRELU", "SUB")},
-    **{name: binary(name, {"dtype": np.bool_}) for name in COMPARISONS},
+COMPUTING: dict[str, Entry] = {
     **{
-        name: unary(name)
+        name: Entry(binary(name), TWO_OPERANDS)
+        for name in ("ADD", "MAXIMUM", "MINIMUM", "MUL", "SUB")
+    },
+    "PRELU": Entry(binary("PRELU"), TWO_OPERANDS, "slopes are broadcast, the input is not"),
+    **{
+        name: Entry(binary(name, _BOOLEAN), TWO_OPERANDS)
+        for name in ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL")
+    },
+    **{
+        name: Entry(unary(name), TABLES)
         for name in (
-            *("HARD_SWISH", "LOGISTIC", "QUANTIZE", "RELU", "RELU6", "RELU_0_TO_1"),
-            *("RELU_N1_TO_1", "TANH"),
+            "HARD_SWISH",
+            "LOGISTIC",
+            "RELU",
+            "RELU6",
+            "RELU_0_TO_1",
+            "RELU_N1_TO_1",
+            "TANH",
         )
     },
-    "LEAKY_RELU": unary("LEAKY_RELU", alpha=0.1),
-    **{name: pool(name) for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D")},
-    **{name: reduction(name) for name in ("MEAN", "REDUCE_MAX", "REDUCE_MIN", "SUM")},
-    **{name: reduction(name, _PLAIN) for name in ("ARG_MAX", "ARG_MIN")},
-    "SOFTMAX": rows("SOFTMAX", beta=1.0),
-    **{name: rows(name) for name in ("LOG_SOFTMAX", "L2_NORMALIZATION")},
-    "CONV_2D": (convolution(3), convolution(1)),
-    "DEPTHWISE_CONV_2D": (depthwise(3, 1), depthwise(3, 2)),
-    "TRANSPOSE_CONV": (transposed(2), transposed(3)),
-    "FULLY_CONNECTED": dense(),
+    "LEAKY_RELU": Entry(unary("LEAKY_RELU", alpha=0.1), TABLES),
+    "QUANTIZE": Entry(unary("QUANTIZE", _RESCALED), TABLES),
+    **{name: Entry(pool(name), POOLS, "rank 4") for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D")},
+    **{name: Entry(reduction(name), REDUCTIONS) for name in ("MEAN", "SUM")},
+    **{
+        name: Entry(reduction(name), REDUCTIONS, "one scale and zero point for input and output")
+        for name in ("REDUCE_MAX", "REDUCE_MIN")
+    },
+    **{
+        name: Entry(reduction(name, _INDEX), REDUCTIONS, "one axis, of at most 65,535 elements")
+        for name in ("ARG_MAX", "ARG_MIN")
+    },
+    "SOFTMAX": Entry(rows("SOFTMAX", beta=1.0), SOFTMAX),
+    **{name: Entry(rows(name), None) for name in ("LOG_SOFTMAX", "L2_NORMALIZATION")},
+    "CONV_2D": Entry((convolution(3), convolution(1)), None, "rank 4, with a bias"),
+    "DEPTHWISE_CONV_2D": Entry((depthwise(3, 1), depthwise(3, 2)), None, "rank 4"),
+    "TRANSPOSE_CONV": Entry((transposed(2), transposed(3)), None),
+    "FULLY_CONNECTED": Entry(dense(), None),
 }
 """By the operator's name."""

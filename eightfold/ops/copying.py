@@ -1,10 +1,10 @@
 """Series of the operators that copy or interpolate: as long runs of bytes, and as short ones."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from eightfold.ops.entry import CONTIGUOUS, Entry
 from eightfold.ops.series import Series
 from eightfold.ops.subject import Size, Subject, Work
 
@@ -160,8 +160,9 @@ def _thick_and_thin(build: Callable[[Subject, Size, bool], Work], unit: str = "r
     )
 
 
-def _resized(name: str, unit: str, **options: Any) -> tuple[Series, ...]:
+def _resized(name: str) -> tuple[Series, ...]:
     """Return an operator that doubles height and width."""
+    options = {"half_pixel_centers": True}
 
     def build(model: Subject, size: Size, thin: bool) -> Work:
         height, width, depth = _thin(size) if thin else size.image[1:]
@@ -170,7 +171,7 @@ def _resized(name: str, unit: str, **options: Any) -> tuple[Series, ...]:
         model.subject(name, inputs, ([1, height, width, depth], {}), options=options)
         return Work(size.elements, height * width)
 
-    return _thick_and_thin(build, unit)
+    return _thick_and_thin(build, "pixel")
 
 
 def _gathered() -> tuple[Series, ...]:
@@ -218,28 +219,29 @@ def _shape() -> tuple[Series, ...]:
     return (Series("rank 4", build),)
 
 
-COPYING: dict[str, tuple[Series, ...]] = {
-    "BATCH_TO_SPACE_ND": _blocks("BATCH_TO_SPACE_ND", 1),
-    "CONCATENATION": _joined("CONCATENATION", (1, 3)),
-    "DEPTH_TO_SPACE": _blocks("DEPTH_TO_SPACE", 2),
-    "EXPAND_DIMS": _renamed("EXPAND_DIMS"),
-    "GATHER": _gathered(),
-    "PACK": _joined("PACK", (1, 4)),
-    "PAD": _padded("PAD"),
-    "PADV2": _padded("PADV2"),
-    "RESHAPE": _renamed("RESHAPE"),
-    "RESIZE_BILINEAR": _resized("RESIZE_BILINEAR", "pixel", half_pixel_centers=True),
-    "RESIZE_NEAREST_NEIGHBOR": _resized(
-        "RESIZE_NEAREST_NEIGHBOR", "pixel", half_pixel_centers=True
-    ),
-    "SHAPE": _shape(),
-    "SLICE": _sliced("SLICE"),
-    "SPACE_TO_BATCH_ND": _blocks("SPACE_TO_BATCH_ND", 1),
-    "SPACE_TO_DEPTH": _blocks("SPACE_TO_DEPTH", 2),
-    "SPLIT": _apart("SPLIT", (1, 3)),
-    "SQUEEZE": _renamed("SQUEEZE"),
-    "STRIDED_SLICE": _sliced("STRIDED_SLICE"),
-    "TRANSPOSE": _transposed(),
-    "UNPACK": _apart("UNPACK", (1, 4)),
+_OUTSIDE = "a computed index outside of the axis stops the run with the error INDEX"
+_CENTERS = "not align_corners with half_pixel_centers"
+
+COPYING: dict[str, Entry] = {
+    "BATCH_TO_SPACE_ND": Entry(_blocks("BATCH_TO_SPACE_ND", 1), CONTIGUOUS),
+    "CONCATENATION": Entry(_joined("CONCATENATION", (1, 3)), CONTIGUOUS),
+    "DEPTH_TO_SPACE": Entry(_blocks("DEPTH_TO_SPACE", 2), CONTIGUOUS),
+    "EXPAND_DIMS": Entry(_renamed("EXPAND_DIMS"), None),
+    "GATHER": Entry(_gathered(), CONTIGUOUS, _OUTSIDE),
+    "PACK": Entry(_joined("PACK", (1, 4)), CONTIGUOUS),
+    "PAD": Entry(_padded("PAD"), CONTIGUOUS),
+    "PADV2": Entry(_padded("PADV2"), CONTIGUOUS),
+    "RESHAPE": Entry(_renamed("RESHAPE"), None),
+    "RESIZE_BILINEAR": Entry(_resized("RESIZE_BILINEAR"), None, _CENTERS),
+    "RESIZE_NEAREST_NEIGHBOR": Entry(_resized("RESIZE_NEAREST_NEIGHBOR"), CONTIGUOUS),
+    "SHAPE": Entry(_shape(), None),
+    "SLICE": Entry(_sliced("SLICE"), CONTIGUOUS),
+    "SPACE_TO_BATCH_ND": Entry(_blocks("SPACE_TO_BATCH_ND", 1), CONTIGUOUS),
+    "SPACE_TO_DEPTH": Entry(_blocks("SPACE_TO_DEPTH", 2), CONTIGUOUS),
+    "SPLIT": Entry(_apart("SPLIT", (1, 3)), CONTIGUOUS),
+    "SQUEEZE": Entry(_renamed("SQUEEZE"), None),
+    "STRIDED_SLICE": Entry(_sliced("STRIDED_SLICE"), CONTIGUOUS),
+    "TRANSPOSE": Entry(_transposed(), CONTIGUOUS),
+    "UNPACK": Entry(_apart("UNPACK", (1, 4)), CONTIGUOUS),
 }
 """By the operator's name."""

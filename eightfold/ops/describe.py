@@ -4,30 +4,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from eightfold.execute.runners import RUNNERS
 from eightfold.ops import probe
-from eightfold.ops.catalogue import SERIES
+from eightfold.ops.catalogue import CATALOGUE
 from eightfold.ops.figures import Figures, measured, throughput
 from eightfold.ops.series import Series
 from eightfold.spec import ROWS, row_of
 from eightfold.spec.rows import place_of
-
-LIMITS: dict[str, str] = {
-    "ARG_MAX": "one axis, of at most 65,535 elements",
-    "ARG_MIN": "one axis, of at most 65,535 elements",
-    "CONV_2D": "rank 4, with a bias",
-    "DEPTHWISE_CONV_2D": "rank 4",
-    "AVERAGE_POOL_2D": "rank 4",
-    "MAX_POOL_2D": "rank 4",
-    "PRELU": "slopes are broadcast, the input is not",
-    "REDUCE_MAX": "one scale and zero point for input and output",
-    "REDUCE_MIN": "one scale and zero point for input and output",
-    "RESIZE_BILINEAR": "not align_corners with half_pixel_centers",
-    "GATHER": "a computed index outside of the axis stops the run with the error INDEX",
-}
-"""What the compiler refuses besides what `probe` finds by asking, or what a run does not accept.
-
-tests/eightfold/ops/test_limits.py shows each.
-"""
 
 
 @dataclass(frozen=True)
@@ -109,7 +92,7 @@ class Description:
 
 def describe(name: str, figures: Figures | None = None) -> Description:
     """Return the description of an operator, with the package's figures if none are given."""
-    row = row_of(name)
+    row, entry = row_of(name), CATALOGUE[name]
     found = (measured() if figures is None else figures)[name]
     return Description(
         name=name,
@@ -118,9 +101,9 @@ def describe(name: str, figures: Figures | None = None) -> Description:
         constants=probe.constant_operands(name),
         types=probe.element_types(name),
         refused=probe.refused_activations(name),
-        limit=LIMITS.get(name, ""),
-        rates=tuple(_rate(series, found[series.label]) for series in SERIES[name]),
-        reference=probe.reference(name),
+        limit=entry.limit,
+        rates=tuple(_rate(series, found[series.label]) for series in entry.series),
+        reference=RUNNERS[name].golden_name,
     )
 
 
@@ -131,7 +114,7 @@ def _rate(series: Series, figures: Sequence[Any]) -> Rate:
 
 def describe_all(figures: Figures | None = None) -> list[Description]:
     """Return every operator: in the spec's order, then those beyond it by name."""
-    every = [describe(name, figures) for name in SERIES]
+    every = [describe(name, figures) for name in CATALOGUE]
     return sorted(every, key=lambda each: (each.row is None, each.row or 0, each.name))
 
 

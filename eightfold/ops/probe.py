@@ -1,24 +1,16 @@
-"""What the compiler and golden say about an operator when they are asked.
+"""What the compiler says about an operator when it is asked.
 
-They are asked once: the answers follow from the code alone.
+It is asked once: the answers follow from the code alone.
 """
 
-import inspect
-import sys
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
-from types import FrameType, ModuleType
-from typing import Any
 
 import numpy as np
 
-import eightfold.execute.runners
-import eightfold.golden
 from eightfold.compiler.exact.channels import CompileError
 from eightfold.compiler.lower.lowering import lower
 from eightfold.config import PRESETS
-from eightfold.execute import run_graph, run_operator
 from eightfold.isa import Engine
 from eightfold.model import Graph, Operator, Tensor
 from eightfold.ops.catalogue import SERIES
@@ -87,43 +79,6 @@ def refused_activations(name: str) -> tuple[str, ...]:
         for activation in ACTIVATIONS
         if not _compiles(case.graph, replace(case.operator, options=options | {field: activation}))
     )
-
-
-@cache
-def reference(name: str) -> str:
-    """Return the function of golden that the operator's runner calls, ``golden.module.function``.
-
-    Raises
-    ------
-    LookupError
-        If it calls none.
-    """
-    case = smallest(name)
-    found: list[str] = []
-    runners, ours = _folder(eightfold.execute.runners), _folder(eightfold.golden)
-
-    def watch(frame: FrameType, event: str, argument: Any) -> None:
-        caller = frame.f_back
-        if event != "call" or caller is None or found:
-            return
-        called = frame.f_code.co_filename
-        if called.startswith(ours) and caller.f_code.co_filename.startswith(runners):
-            found.append(f"{frame.f_globals['__name__']}.{frame.f_code.co_name}")
-
-    values = run_graph(case.graph, case.inputs())
-    before = sys.getprofile()
-    sys.setprofile(watch)
-    try:
-        run_operator(case.graph, case.operator, values)
-    finally:
-        sys.setprofile(before)
-    if not found:
-        raise LookupError(f"{name}: its runner calls no function of golden")
-    return found[0]
-
-
-def _folder(package: ModuleType) -> str:
-    return str(Path(inspect.getfile(package)).parent)
 
 
 def _changed(graph: Graph, *tensors: Tensor) -> Graph:

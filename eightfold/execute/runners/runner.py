@@ -47,6 +47,11 @@ class Runner:
     """Takes a call that `run` has accepted, and returns a faster function of the inputs that are no
     constants, in order, for inputs of the same shapes and dtypes. None: there is none."""
 
+    @property
+    def golden_name(self) -> str:
+        """The golden function with its module, such as ``eightfold.golden.binary.add``."""
+        return f"{self.golden.__module__}.{self.golden.__qualname__}"
+
     def run(self, call: OperatorCall) -> list[np.ndarray]:
         """Return the outputs.
 

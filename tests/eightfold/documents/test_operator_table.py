@@ -32,12 +32,10 @@ def test_table_has_a_row_for_each_operator() -> None:
 
 
 def test_linked_golden_modules_exist() -> None:
-    functions = table.golden_functions()
-    assert functions.keys() == SUPPORTED
-    assert functions["ADD"] == "[`eightfold.golden.binary.add`](../golden/binary.py)"
-    for link in functions.values():
-        if link != "computed":
-            assert (_ROOT / "docs" / link.partition("](")[2].rstrip(")")).is_file()
+    assert table.golden_link("ADD") == "[`eightfold.golden.binary.add`](../golden/binary.py)"
+    for name in SUPPORTED:
+        path = table.golden_link(name).partition("](")[2].rstrip(")")
+        assert (_ROOT / "docs" / path).is_file()
 
 
 def test_write_replaces_only_what_is_between_the_markers(

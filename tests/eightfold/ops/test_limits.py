@@ -1,4 +1,4 @@
-"""The limits of `eightfold.ops.describe`: a model beyond each is refused."""
+"""The limits in `eightfold.ops.catalogue`: a model beyond each is refused."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +12,7 @@ from eightfold.errors import InputError
 from eightfold.isa import ErrorCode
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
-from eightfold.ops.describe import LIMITS
+from eightfold.ops.catalogue import CATALOGUE
 from eightfold.ops.probe import refused_activations
 from eightfold.sim.machine.machine import MachineError
 from tests.support.models.single import convolution, moved, one_operator
@@ -95,7 +95,7 @@ def test_what_is_beyond_a_limit_is_refused(name: str) -> None:
 
 
 def test_every_limit_has_a_model_beyond_it() -> None:
-    assert set(BEYOND) | {"GATHER"} == set(LIMITS)
+    assert set(BEYOND) | {"GATHER"} == {name for name, entry in CATALOGUE.items() if entry.limit}
 
 
 def test_an_axis_at_the_limit_is_computed() -> None:

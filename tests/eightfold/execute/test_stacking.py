@@ -1,0 +1,51 @@
+"""An operator's row says when it computes stacks; where it says so, a stack is each in turn."""
+
+import numpy as np
+import pytest
+
+from eightfold.execute import run_graph, run_graphs
+from eightfold.execute.runners import RUNNERS
+from eightfold.execute.stacking import stackable
+from eightfold.model import Graph, load_model
+from tests.support.models.operators import case_rng, random_case
+
+SEEDS, WANTED = 300, 4
+Inputs = dict[int, np.ndarray]
+
+
+def stacked_models(operator: str) -> list[tuple[Graph, Inputs]]:
+    """Return the first random models that the operator's rule takes, `WANTED` at most."""
+    found = []
+    for seed in range(SEEDS):
+        model, inputs = random_case(operator, case_rng(operator, seed))
+        graph = load_model(model)
+        if stackable(graph):
+            found.append((graph, inputs))
+            if len(found) == WANTED:
+                break
+    return found
+
+
+@pytest.mark.parametrize("operator", [name for name, row in RUNNERS.items() if row.stacks])
+def test_a_stack_is_each_inference_in_turn(operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    models = stacked_models(operator)
+    assert models, f"the rule of {operator} holds for none of {SEEDS} random models"
+    for graph, inputs in models:
+        batch = [
+            {i: np.roll(a, shift) if a.dtype == np.int8 else a for i, a in inputs.items()}
+            for shift in (0, 1, 7)
+        ]
+        expected = [run_graph(graph, one) for one in batch]
+        with monkeypatch.context() as patch:
+            patch.setattr("eightfold.execute.graphs.run_graph", None)  # a stack, or nothing
+            results = run_graphs(graph, batch)
+        for got, one in zip(results, expected, strict=True):
+            assert got.keys() == one.keys()
+            for index, array in one.items():
+                np.testing.assert_array_equal(got[index], array, strict=True)
+
+
+@pytest.mark.parametrize("operator", [name for name, row in RUNNERS.items() if not row.stacks])
+def test_operators_without_a_rule_run_one_at_a_time(operator: str) -> None:
+    model, _ = random_case(operator, case_rng(operator, 0))
+    assert not stackable(load_model(model))

@@ -1,0 +1,106 @@
+"""The one table of operators, `eightfold.execute.runners`: every other place has what it has.
+
+What is forgotten when an operator is added fails here, by the operator's name and the place; so
+does what is left behind when one is removed. docs/add-an-operator.md walks through the places.
+"""
+
+from collections.abc import Callable, Collection
+
+import pytest
+
+from eightfold.compiler.lower.lowering import METHODS
+from eightfold.execute.runners import RUNNERS
+from eightfold.model import load_model
+from eightfold.model.schema import OPERATOR_CODES
+from eightfold.ops.catalogue import CATALOGUE, SERIES
+from eightfold.ops.entry import REQUIREMENTS
+from eightfold.ops.figures import measured
+from eightfold.ops.subject import SIZES
+from eightfold.spec import ROWS
+from examples.operators.network import operators_model
+from tests.coverage.bins import POINTS
+from tests.support.models.operators import OPERATORS as RANDOM_MODELS
+from tests.support.networks.random import EXTENSIONS
+
+GOLDEN_ALONE = {
+    "DEQUANTIZE": "its results are float32, which the accelerator does not have",
+}
+"""Operators that golden computes and the accelerator does not, and why."""
+
+HARDWARE = RUNNERS.keys() - GOLDEN_ALONE.keys()
+
+PLACES: dict[str, tuple[Callable[[], Collection[str]], Collection[str]]] = {
+    "tests/support/models/operators.py": (lambda: RANDOM_MODELS, RUNNERS),
+    "eightfold/compiler/lower/lowering.py": (lambda: METHODS, HARDWARE),
+    "eightfold/ops/computing.py or copying.py": (lambda: CATALOGUE, HARDWARE),
+    "eightfold/ops/figures.json, by eightfold ops --measure": (measured, HARDWARE),
+    "tests/support/networks/operators.py or movement.py": (lambda: EXTENSIONS, HARDWARE),
+    "tests/coverage/bins.py": (lambda: POINTS, HARDWARE),
+    "examples/operators/network.py": (
+        lambda: [operator.name for operator in load_model(operators_model()).operators],
+        HARDWARE,
+    ),
+}
+"""What has something for every operator, how to ask it, and the operators that it must have."""
+
+
+def missing(place: str) -> str:
+    """Return in words which operators a place lacks, or has too many; empty if none."""
+    ask, wanted = PLACES[place]
+    found = set(ask())
+    words = [f"{place} has nothing for {name}" for name in sorted(set(wanted) - found)]
+    words += [f"{place} has {name}, no row of the table" for name in sorted(found - set(wanted))]
+    return "; ".join(words)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_place_has_every_operator(place: str) -> None:
+    words = missing(place)
+    assert not words, words
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_forgotten_is_named(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask, wanted = PLACES[place]
+    others = [name for name in ask() if name != "ADD"]
+    monkeypatch.setitem(PLACES, place, (lambda: others, wanted))
+    assert missing(place) == f"{place} has nothing for ADD"
+    monkeypatch.setitem(PLACES, place, (lambda: [*wanted, "CEIL"], wanted))
+    assert missing(place) == f"{place} has CEIL, no row of the table"
+
+
+def test_every_operator_of_the_spec_has_a_row() -> None:
+    assert sorted({row.name for row in ROWS} - RUNNERS.keys()) == []
+
+
+def test_every_row_is_of_a_builtin_operator() -> None:
+    assert sorted(RUNNERS.keys() - OPERATOR_CODES.keys()) == []
+
+
+def test_operators_that_golden_alone_computes_have_rows_and_reasons() -> None:
+    assert sorted(GOLDEN_ALONE.keys() - RUNNERS.keys()) == []
+    assert all(GOLDEN_ALONE.values())
+
+
+@pytest.mark.parametrize("name", RUNNERS)
+def test_golden_functions_are_those_of_golden(name: str) -> None:
+    assert RUNNERS[name].golden_name.startswith("eightfold.golden.")
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_operators_with_weights_count_their_macs(name: str) -> None:
+    case = SERIES[name][0].case(SIZES[0], inside=False)
+    operands = {case.graph.tensors[index].name for index in case.operator.inputs}
+    assert (RUNNERS[name].macs is not None) == ("weights" in operands), (
+        f"eightfold/execute/runners/matrix.py: the row of {name} must say how to count its "
+        "multiply-accumulates if it has weights, and only then"
+    )
+    assert (case.macs > 0) == ("weights" in operands)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_requirements_are_listed(name: str) -> None:
+    requirement = CATALOGUE[name].requirement
+    assert requirement is None or requirement in REQUIREMENTS, (
+        f"eightfold/ops/entry.py: REQUIREMENTS lacks that of {name}"
+    )
