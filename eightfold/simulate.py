@@ -1,4 +1,8 @@
-"""Whole networks on the simulated accelerator, for `eightfold.Session`."""
+"""Run a compiled network on the simulated accelerator, what is left to golden in this process.
+
+`eightfold.Session` compiles, calls `simulate_network`, and makes `eightfold.report` of its runs.
+Simulators know streams and memory, not networks: this is where the two meet.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,11 +24,12 @@ COUNTERS = [name for name, _ in isa.COUNTERS]
 
 @dataclass(kw_only=True)
 class NetworkRun:
-    """One inference.
+    """One inference of a compiled network.
 
     ``tensors`` has the inputs and every tensor that was kept or computed in golden. Per operator of
     the accelerator: ``counters``, what each counter of `eightfold.isa.COUNTERS` counted from the
-    end of the operator before to this one's; CYCLES adds up to ``cycles``.
+    end of the operator before to this one's; CYCLES adds up to ``cycles``, which are those from
+    doorbell to done of all streams.
     """
 
     tensors: dict[int, np.ndarray]
@@ -48,6 +53,16 @@ def simulate_network(
 
     Parameters
     ----------
+    graph, network
+        A model, and what `eightfold.compiler.compile_network` has made of it.
+    batch
+        Input tensors by index, for each inference.
+    reference
+        ``litert`` or ``tflm``: whose kernels operators in golden equal; as the network's.
+    trace
+        File for the simulation's waves.
+    on_progress
+        Called while a simulation is built and runs.
     stall, seed
         As `eightfold.sim.simulator.system.run_system` takes them.
 

@@ -4,12 +4,14 @@ What is forgotten when an operator is added fails here, by the operator's name a
 does what is left behind when one is removed. docs/add-an-operator.md walks through the places.
 """
 
+import re
 from collections.abc import Callable, Collection
 
 import pytest
 
 from eightfold.compiler.lower.lowering import METHODS
 from eightfold.execute.runners import RUNNERS
+from eightfold.files import IMPORT_ROOT
 from eightfold.model import load_model
 from eightfold.model.schema import OPERATOR_CODES
 from eightfold.ops.catalogue import CATALOGUE, SERIES
@@ -104,3 +106,10 @@ def test_requirements_are_listed(name: str) -> None:
     assert requirement is None or requirement in REQUIREMENTS, (
         f"eightfold/ops/entry.py: REQUIREMENTS lacks that of {name}"
     )
+
+
+def test_the_walkthrough_names_files_that_exist() -> None:
+    text = (IMPORT_ROOT / "docs" / "add-an-operator.md").read_text(encoding="utf-8")
+    paths = set(re.findall(r"\b(?:eightfold|golden|tests|examples)/[\w/]*(?:\.\w+)?", text))
+    assert len(paths) > 20
+    assert [path for path in sorted(paths) if not (IMPORT_ROOT / path).exists()] == []
