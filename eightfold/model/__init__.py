@@ -2,6 +2,15 @@
 
 from eightfold.model.checks import require_int8
 from eightfold.model.graph import Graph, Operator, Quantization, Tensor
+from eightfold.model.normalize import normalize_dimensions
 from eightfold.model.reader import load_model
 
-__all__ = ["Graph", "Operator", "Quantization", "Tensor", "load_model", "require_int8"]
+__all__ = [
+    "Graph",
+    "Operator",
+    "Quantization",
+    "Tensor",
+    "load_model",
+    "normalize_dimensions",
+    "require_int8",
+]

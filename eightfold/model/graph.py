@@ -19,7 +19,16 @@ class Quantization:
     """int64, the shape of ``scale``; within the range of the tensor's dtype."""
 
     axis: int
-    """The dimension along which the values differ; of no meaning with a single scale."""
+    """The dimension along which the values differ, 0 in a tensor of rank 1; of no meaning with a
+    single scale."""
+
+    stated_axis: int | None = None
+    """What the file of a tensor of rank 1 says in place of dimension 0, its only one; None where
+    it says what ``axis`` does."""
+
+    def dimension_note(self) -> str:
+        """Return in words how `stated_axis` is taken."""
+        return f"quantized dimension {self.stated_axis} of a tensor of rank 1 is taken as 0"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,3 +87,12 @@ class Graph:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     description: str
+
+    def notes(self) -> list[str]:
+        """Return in words which tensors are not taken as the file states them."""
+        found: dict[str, list[str]] = {}
+        for tensor in self.tensors:
+            if tensor.quantization and tensor.quantization.stated_axis is not None:
+                note = tensor.quantization.dimension_note()
+                found.setdefault(note, []).append(str(tensor.index))
+        return [f"{note}: tensor {', '.join(tensors)}" for note, tensors in found.items()]

@@ -102,7 +102,9 @@ class TensorReader:
         scale = self._numbers(values, "Scale", np.float32)
         if not scale.size:
             return None
-        axis = values.QuantizedDimension()
+        stated = axis = values.QuantizedDimension()
+        if len(shape) == 1:
+            axis = 0  # files exist that repeat the weights' here; there is no choice
         if not 0 <= axis < max(len(shape), 1):
             raise InputError(
                 f"{label} is quantized along dimension {axis} of {len(shape)}; {CONVERT}"
@@ -118,7 +120,7 @@ class TensorReader:
         zero_point = self._zero_point(values, label, scale.size, dtype)
         for array in (scale, zero_point):
             array.setflags(write=False)
-        return Quantization(scale, zero_point, axis)
+        return Quantization(scale, zero_point, axis, None if stated == axis else stated)
 
     def _zero_point(self, values: Any, label: Tensor, count: int, dtype: np.dtype) -> np.ndarray:
         zero_point = self._numbers(values, "ZeroPoint", np.int64)

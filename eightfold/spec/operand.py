@@ -10,6 +10,9 @@ from eightfold.spec.rows import place_of
 SUMMARY = "spec, specification summary"
 """The spec's section on the tensors of every operator: formula, ranges, zero points."""
 
+PER_AXIS = "spec, per-axis vs per-tensor"
+"""The spec's section on scales along a dimension, which is counted in the tensor's shape."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Operand:

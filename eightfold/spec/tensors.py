@@ -6,14 +6,14 @@ import numpy as np
 
 from eightfold.model.graph import Quantization
 from eightfold.spec.finding import Finding
-from eightfold.spec.operand import SUMMARY, Operand
+from eightfold.spec.operand import PER_AXIS, SUMMARY, Operand
 from eightfold.spec.row import FixedQuantization, Granularity, Restriction, Role
 
 
 def check_tensor(operand: Operand, edges: frozenset[int]) -> Iterator[Finding]:
     """Yield what is wrong with one operand, taken by itself.
 
-    A tensor of another dtype gives that one finding: nothing else of it can be judged.
+    Of a tensor of another dtype only that is said: nothing else of it can be judged.
 
     Parameters
     ----------
@@ -23,6 +23,7 @@ def check_tensor(operand: Operand, edges: frozenset[int]) -> Iterator[Finding]:
         Indices of the graph's inputs and outputs.
     """
     tensor, rule = operand.tensor, operand.rule
+    yield from _dimension(operand)
     if tensor.dtype.name not in rule.dtypes:
         yield _dtype_finding(operand, edges)
         return
@@ -42,6 +43,13 @@ def check_tensor(operand: Operand, edges: frozenset[int]) -> Iterator[Finding]:
         yield from _granularity(operand, quantization)
         yield from _fixed(operand, quantization)
     yield from _range(operand)
+
+
+def _dimension(operand: Operand) -> Iterator[Finding]:
+    quantization = operand.tensor.quantization
+    if quantization is not None and quantization.stated_axis is not None:
+        wanted = "quantized_dimension is a dimension of the tensor"
+        yield operand.finding("note", wanted, quantization.dimension_note(), PER_AXIS)
 
 
 def _dtype_finding(operand: Operand, edges: frozenset[int]) -> Finding:

@@ -15,6 +15,7 @@ from eightfold.reference.oracle import Oracle
 from eightfold.spec import ROWS, check_model, findings_as_json, has_violation, render
 from eightfold.spec.row import SAME
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
+from tests.support.models.person_detect import BIASES, person_detect
 from tests.support.models.spec import found_in, operator_graph, operator_model
 
 _ROOT = IMPORT_ROOT
@@ -51,6 +52,15 @@ def test_the_projects_own_network_conforms() -> None:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_models_of_the_tflite_converter_conform(name: str) -> None:
     assert found_in(load_model(mlperf_tiny(name))) == []
+
+
+def test_a_bias_with_a_dimension_that_it_does_not_have_is_noted_once() -> None:
+    graph = load_model(person_detect(3))
+    findings = check_model(graph)
+    assert [finding.tensor for finding in findings] == list(BIASES)
+    assert not has_violation(findings)
+    assert "quantized dimension 3 of a tensor of rank 1 is taken as 0" in render(findings, graph)[0]
+    assert check_model(load_model(person_detect(0))) == []
 
 
 @pytest.mark.parametrize(

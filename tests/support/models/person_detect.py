@@ -1,0 +1,55 @@
+"""A network of the forms of TFLite Micro's person_detect, much smaller, with random weights."""
+
+import numpy as np
+
+from eightfold.model.builder import ModelBuilder
+
+INPUT = 0
+BIASES = (2, 5, 9)
+"""Tensors that state the quantized dimension of the weights beside them, which they do not have."""
+
+CHANNELS = 4
+
+
+def person_detect(dimension: int = 3, name: str | None = None) -> bytes:
+    """Return a model whose biases, of rank 1, state ``dimension`` as their quantized dimension.
+
+    Depthwise and pointwise convolution, average pooling, a convolution to two classes, softmax.
+    """
+    rng = np.random.default_rng(17)
+    b = ModelBuilder("forms of person_detect")
+
+    def weights(shape: tuple[int, ...], axis: int, scale_in: float) -> list[int]:
+        count = shape[axis]
+        scales = rng.uniform(0.002, 0.01, count).astype(np.float32)
+        codes = rng.integers(-127, 128, shape, dtype=np.int8)
+        values = rng.integers(-2000, 2000, count, dtype=np.int32)
+        product = (scales.astype(np.float64) * np.float64(np.float32(scale_in))).astype(np.float32)
+        return [
+            b.constant(codes, scale=scales, axis=axis),
+            b.constant(values, scale=product, axis=dimension, name=name),
+        ]
+
+    window = {"padding": "SAME", "stride_w": 1, "stride_h": 1}
+    x = b.input((1, 6, 6, 1), scale=0.0078125, zero_point=-1, name="input")
+    first = weights((1, 3, 3, CHANNELS), 3, 0.0078125)
+    y = b.tensor((1, 3, 3, CHANNELS), scale=0.0235, zero_point=-128)
+    options = {"padding": "SAME", "stride_w": 2, "stride_h": 2, "depth_multiplier": CHANNELS}
+    relu = {"fused_activation_function": "RELU6"}
+    b.operator("DEPTHWISE_CONV_2D", [x, *first], [y], options | relu)
+    second = weights((2 * CHANNELS, 1, 1, CHANNELS), 0, 0.0235)
+    z = b.tensor((1, 3, 3, 2 * CHANNELS), scale=0.0235, zero_point=-128)
+    b.operator("CONV_2D", [y, *second], [z], window | relu)
+    mean = b.tensor((1, 1, 1, 2 * CHANNELS), scale=0.0235, zero_point=-128)
+    pool = {"padding": "VALID", "stride_w": 2, "stride_h": 2, "filter_width": 3, "filter_height": 3}
+    b.operator("AVERAGE_POOL_2D", [z], [mean], pool)
+    third = weights((2, 1, 1, 2 * CHANNELS), 0, 0.0235)
+    classes = b.tensor((1, 1, 1, 2), scale=0.02, zero_point=3)
+    b.operator("CONV_2D", [mean, *third], [classes], window)
+    flat = b.tensor((1, 2), scale=0.02, zero_point=3)
+    shape = b.constant(np.array([-1, 2], np.int32))
+    b.operator("RESHAPE", [classes, shape], [flat], {"new_shape": [-1, 2]})
+    chances = b.tensor((1, 2), scale=1 / 256, zero_point=-128)
+    b.operator("SOFTMAX", [flat], [chances], {"beta": 1.0})
+    b.output(chances)
+    return b.build()
