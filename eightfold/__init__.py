@@ -4,23 +4,37 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from eightfold.config import AcceleratorConfig
-    from eightfold.errors import InputError
-    from eightfold.report import RunResult
+    from eightfold.errors import HardwareError, InputError
+    from eightfold.report import OperatorReport, RunResult
     from eightfold.session import Session
 
-__all__ = ["AcceleratorConfig", "InputError", "RunResult", "Session"]
+__all__ = [
+    "AcceleratorConfig",
+    "HardwareError",
+    "InputError",
+    "OperatorReport",
+    "RunResult",
+    "Session",
+]
+
+_MODULES = {
+    "AcceleratorConfig": "config",
+    "HardwareError": "errors",
+    "InputError": "errors",
+    "OperatorReport": "report",
+    "RunResult": "report",
+    "Session": "session",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that `eightfold.config` stays light for hw."""
-    modules = {
-        "AcceleratorConfig": "config",
-        "InputError": "errors",
-        "RunResult": "report",
-        "Session": "session",
-    }
-    if name not in modules:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(f"{__name__}.{modules[name]}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -44,6 +44,8 @@ class OperatorReport:
 class RunResult:
     """One inference: tensors by index, and what it took.
 
+    ``notes`` says which tensors were not taken as the file states them.
+
     ``cycles`` is the sum over the operators that ran in hardware: from doorbell to done. None on
     the golden backend.
     """
@@ -60,6 +62,7 @@ class RunResult:
     compared: bool = False
     first_mismatch: str | None = None
     unread: list[int] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def macs(self) -> int:
@@ -97,6 +100,7 @@ class RunResult:
             "utilisation": self.utilisation,
             "mismatches": self.mismatches,
             "seconds": round(self.seconds, 3),
+            "notes": self.notes,
             "operators": [asdict(operator) for operator in self.operators],
         }
 
@@ -144,7 +148,7 @@ def simulation_progress() -> "Iterator[Callable[[Progress], None] | None]":
 
 
 def print_table(result: RunResult, console: Console) -> None:
-    """Print a row per operator and the totals."""
+    """Print a row per operator, the totals, and what is to be noted."""
     table = Table(title=f"{result.model} on {result.backend}, config {result.config}")
     table.add_column("#", justify="right")
     table.add_column("operator", no_wrap=True)
@@ -166,6 +170,8 @@ def print_table(result: RunResult, console: Console) -> None:
     totals = _figures(result.macs, result.cycles, result.utilisation)
     table.add_row("", "total", "", *totals, "", _count(result.mismatches))
     console.print(table)
+    for note in result.notes:
+        console.print(f"note: {note}", markup=False, highlight=False)
 
 
 def _figures(macs: int, cycles: int | None, utilisation: float | None) -> tuple[str, str, str]:

@@ -27,10 +27,13 @@ from eightfold.program import config_option, one_line_errors
 from eightfold.report import print_table, simulation_progress, verdict
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
 @click.version_option(package_name="eightfold")
-def commands() -> None:
+@click.pass_context
+def commands(context: click.Context) -> None:
     """int8 inference hardware that agrees with the TFLite 8-bit quantization spec bit for bit."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @commands.command()
@@ -40,7 +43,7 @@ def commands() -> None:
     "input_file",
     type=click.Path(path_type=Path),
     metavar="IN.npz",
-    help="Arrays named tensor_<index>; without it int8 inputs are drawn with --seed.",
+    help="Arrays named tensor_<index> or as the tensors; without it they are drawn with --seed.",
 )
 @click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
 @click.option(
@@ -162,20 +165,13 @@ def check(model: Path, as_json: bool) -> None:
     raise SystemExit(has_violation(findings))
 
 
-def _load_inputs(path: Path) -> dict[int, np.ndarray]:
-    """Read ``tensor_<index>`` arrays from an npz file."""
+def _load_inputs(path: Path) -> dict[str, np.ndarray]:
+    """Read the arrays of an npz file."""
     try:
         with np.load(path, allow_pickle=False) as archive:
-            arrays = dict(archive)
+            return dict(archive)
     except Exception as error:  # a damaged archive raises whatever zipfile, zlib or numpy likes
         raise InputError(f"--input {path}: cannot be read as .npz: {error}") from None
-    inputs = {}
-    for name, array in arrays.items():
-        index = name.removeprefix("tensor_")
-        if index == name or not index.isdecimal():
-            raise InputError(f"--input {path}: array {name!r} is not named tensor_<index>")
-        inputs[int(index)] = array
-    return inputs
 
 
 for _command in (compile_command, estimate, header, ops, synth, verilog):

@@ -101,8 +101,8 @@ def measure_here() -> None:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     from eightfold.execute import run_graphs
+    from eightfold.inputs import random_inputs
     from eightfold.model import load_model
-    from eightfold.session import random_inputs
 
     model, (repeats, seed, batch) = sys.argv[1], map(int, sys.argv[2:5])
     graph = load_model(model)

@@ -1,5 +1,6 @@
 """Networks run in golden and in simulated hardware, tensor for tensor equal to LiteRT."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from eightfold.sim.simulator.runner import icarus_available
 from eightfold.sim.simulator.toolchain import Simulator
 from examples.digits.images import load
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
+from tests.support.models.person_detect import person_detect
 
 ROOT = IMPORT_ROOT
 DIGITS = ROOT / "examples" / "digits" / "digits.tflite"
@@ -72,6 +74,23 @@ def test_the_key_word_network_runs_on_icarus() -> None:
     assert {operator.where for operator in result.operators} == {"hardware"}
 
 
+def test_golden_runs_the_forms_of_person_detect_and_notes_their_biases() -> None:
+    with Session() as session:
+        result = session.run(person_detect(), compare=True)
+        assert session.run(person_detect(0)).notes == []
+    assert result.mismatches == 0
+    (note,) = result.notes
+    assert note.startswith("quantized dimension 3 of a tensor of rank 1 is taken as 0: tensor 2, ")
+
+
+@pytest.mark.slow
+def test_the_hardware_runs_the_forms_of_person_detect(simulator: Simulator) -> None:
+    with Session(backend=simulator, config="nano") as session:
+        result = session.run(person_detect(), compare=True)
+    assert result.mismatches == 0
+    assert {operator.where for operator in result.operators} == {"hardware"}
+
+
 def unsupported_model() -> bytes:
     """Return a FULLY_CONNECTED with weights that are an input, and LOGISTIC."""
     builder = ModelBuilder()
@@ -112,7 +131,7 @@ def test_golden_equals_litert_on_mlperf_tiny(name: str) -> None:
 def small_model(**bias: int) -> bytes:
     """Return one FULLY_CONNECTED; its bias can be changed."""
     builder = ModelBuilder()
-    x = builder.input((1, 3), scale=0.5)
+    x = builder.input((1, 3), scale=0.5, name="image")
     w = builder.constant(np.ones((2, 3), dtype=np.int8), scale=0.25)
     b = builder.constant(np.array([bias.get("bias", 0), 0], dtype=np.int32), scale=0.125)
     y = builder.tensor((1, 2), scale=1.0)
@@ -134,8 +153,11 @@ def test_a_difference_is_counted_and_located(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ({}, r"inputs are tensors \[0\]; given are \[\]"),
-        ({1: np.zeros((1, 3), dtype=np.int8)}, "check tensor 0"),
+        ({}, "no input tensor_0 or 'image'; expected: tensor_0 or 'image'$"),
+        ({1: np.zeros((1, 3), dtype=np.int8)}, "tensor 1 is no input of the model; expected: "),
+        ({"picture": np.zeros((1, 3), dtype=np.int8)}, "array 'picture' is no input of the model"),
+        ({"tensor_1": np.zeros((1, 3), dtype=np.int8)}, "array 'tensor_1' is no input of"),
+        (dict.fromkeys((0, "image"), np.zeros((1, 3), np.int8)), "'image' is given twice"),
         ({0: np.zeros((3,), dtype=np.int8)}, r"must be int8 of shape \(1, 3\), not int8 of shape"),
         ({0: np.zeros((1, 3), dtype=np.float32)}, "not float32"),
     ],
@@ -143,6 +165,39 @@ def test_a_difference_is_counted_and_located(monkeypatch: pytest.MonkeyPatch) ->
 def test_wrong_inputs_are_refused(inputs: dict[int, np.ndarray], message: str) -> None:
     with Session() as session, pytest.raises(InputError, match=message):
         session.run(small_model(), inputs)
+
+
+@pytest.mark.parametrize("key", [0, "tensor_0", "image"])
+def test_an_input_is_given_by_index_or_name(key: int | str) -> None:
+    with Session() as session:
+        (output,) = session.run(
+            small_model(), {key: np.full((1, 3), 4, dtype=np.int8)}
+        ).outputs.values()
+    np.testing.assert_array_equal(output, [[2, 2]])  # 3 * 4 * 0.5 * 1 * 0.25 = 1.5 rounds to 2
+
+
+def two_inputs(*names: str) -> bytes:
+    """Return one ADD of two inputs."""
+    builder = ModelBuilder()
+    a, b = (builder.input((1, 3), scale=0.5, name=name) for name in names)
+    y = builder.tensor((1, 3), scale=1.0)
+    builder.operator("ADD", [a, b], [y], {"fused_activation_function": "NONE"})
+    builder.output(y)
+    return builder.build()
+
+
+def test_an_index_goes_before_a_name() -> None:
+    given = {"tensor_1": np.full((1, 3), 8, np.int8), "tensor_0": np.zeros((1, 3), np.int8)}
+    with Session() as session:
+        result = session.run(two_inputs("tensor_1", "tensor_0"), given, all_tensors=True)
+    np.testing.assert_array_equal(result.tensors[1], given["tensor_1"])
+
+
+def test_a_name_of_two_inputs_is_refused() -> None:
+    given = {"same": np.zeros((1, 3), np.int8)}
+    message = "names several inputs of the model; expected: tensor_0 or 'same', tensor_1 or 'same'"
+    with Session() as session, pytest.raises(InputError, match=message):
+        session.run(two_inputs("same", "same"), given)
 
 
 def test_comparing_with_another_reference_is_refused() -> None:
@@ -158,6 +213,8 @@ def test_comparing_with_another_reference_is_refused() -> None:
         ({"config": "huge"}, "no such preset"),
         ({"fallback": "litert"}, "fallback must be golden, not 'litert'"),
         ({"stall": 1.0}, "stall must be at least 0 and below 1, not 1.0"),
+        ({"stall": 0.1}, "stall needs a simulation, not golden; use backend verilator or icarus"),
+        ({"trace": Path("waves.vcd")}, "trace needs a simulation, not golden"),
     ],
 )
 def test_unknown_names_are_refused(options: dict[str, Any], message: str) -> None:

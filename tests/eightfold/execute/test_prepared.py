@@ -12,9 +12,9 @@ from eightfold.execute import run_graph, run_graphs, run_operator
 from eightfold.execute.prepared import PreparedGraph
 from eightfold.execute.stacking import stackable
 from eightfold.files import IMPORT_ROOT
+from eightfold.inputs import random_inputs
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
-from eightfold.session import random_inputs
 from tests.support.models.operators import OPERATORS, case_rng, random_case
 from tests.support.models.tensors import Case
 from tests.support.networks.random import network_rng, random_network

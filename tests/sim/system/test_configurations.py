@@ -8,8 +8,8 @@ import pytest
 from eightfold.compiler import compile_network
 from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.execute import run_graph
+from eightfold.inputs import random_inputs
 from eightfold.model import load_model
-from eightfold.session import random_inputs
 from eightfold.simulate import simulate_network
 from tests.eightfold.test_session import DIGITS
 

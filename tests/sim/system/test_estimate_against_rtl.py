@@ -9,8 +9,8 @@ from eightfold.compiler import HARDWARE, compile_network
 from eightfold.config import PRESETS
 from eightfold.estimate.estimate import estimate_network
 from eightfold.files import IMPORT_ROOT
+from eightfold.inputs import random_inputs
 from eightfold.model import Graph, load_model
-from eightfold.session import random_inputs
 from eightfold.simulate import simulate_network
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
 from tests.support.networks.random import network_rng, random_network

@@ -1,0 +1,94 @@
+"""A run's inputs: drawn, or given by index or name, and checked against the model."""
+
+import re
+from collections.abc import Mapping
+
+import numpy as np
+
+from eightfold.errors import InputError
+from eightfold.model import Graph
+
+Inputs = Mapping[int | str, np.ndarray] | Mapping[int, np.ndarray] | Mapping[str, np.ndarray]
+"""Arrays by the tensor's index, as ``tensor_<index>``, or by the tensor's name."""
+
+_BY_INDEX = re.compile(r"tensor_(\d+)", re.ASCII)
+
+
+def random_inputs(graph: Graph, seed: int) -> dict[int, np.ndarray]:
+    """Draw every int8 input uniformly from [-128, 127], and float32 ones from [-8, 8).
+
+    Raises
+    ------
+    InputError
+        If an input has another dtype.
+    """
+    rng = np.random.default_rng(seed)
+    inputs = {}
+    for index in graph.inputs:
+        tensor = graph.tensors[index]
+        if tensor.dtype == np.float32:
+            inputs[index] = rng.uniform(-8, 8, tensor.shape).astype(np.float32)
+            continue
+        if tensor.dtype != np.int8:
+            raise InputError(
+                f"input tensor {index} ({tensor.name}) is {tensor.dtype}, not int8 or float32; "
+                f"give its values with --input"
+            )
+        inputs[index] = rng.integers(-128, 128, tensor.shape, dtype=np.int8)
+    return inputs
+
+
+def resolve_inputs(graph: Graph, given: Inputs) -> dict[int, np.ndarray]:
+    """Return the arrays by tensor index, one for each input of the graph.
+
+    ``tensor_<index>`` means the tensor of that index where it is an input, whatever the names.
+
+    Raises
+    ------
+    InputError
+        If an input is missing, unknown, given twice, or of another shape or dtype; the message
+        lists the inputs expected.
+    """
+    inputs: dict[int, np.ndarray] = {}
+    for key, array in given.items():
+        index = _index(graph, key)
+        if index in inputs:
+            raise InputError(f"input {_shown(graph, index)} is given twice")
+        inputs[index] = array
+    if missing := [index for index in graph.inputs if index not in inputs]:
+        raise InputError(f"no input {_shown(graph, missing[0])}; {_expected(graph)}")
+    for index, array in inputs.items():
+        tensor = graph.tensors[index]
+        if array.shape != tensor.shape or array.dtype != tensor.dtype:
+            raise InputError(
+                f"input {_shown(graph, index)} must be {tensor.dtype} of shape "
+                f"{tensor.shape}, not {array.dtype} of shape {array.shape}"
+            )
+    return inputs
+
+
+def _index(graph: Graph, key: int | str) -> int:
+    """Return the index of the input that a key names."""
+    if isinstance(key, int):
+        found = [key] if key in graph.inputs else []
+        shown = f"tensor {key}"
+    else:
+        by_index = _BY_INDEX.fullmatch(key)
+        found = [int(by_index[1])] if by_index and int(by_index[1]) in graph.inputs else []
+        found = found or [index for index in graph.inputs if graph.tensors[index].name == key]
+        shown = f"array {key!r}"
+    if not found:
+        raise InputError(f"{shown} is no input of the model; {_expected(graph)}")
+    if len(found) > 1:
+        raise InputError(f"{shown} names several inputs of the model; {_expected(graph)}")
+    return found[0]
+
+
+def _expected(graph: Graph) -> str:
+    return f"expected: {', '.join(_shown(graph, index) for index in graph.inputs)}"
+
+
+def _shown(graph: Graph, index: int) -> str:
+    """Return both names of an input."""
+    label, name = f"tensor_{index}", graph.tensors[index].name
+    return label if name == label else f"{label} or {name!r}"
