@@ -1,20 +1,13 @@
 """Results of a run, and the forms in which they are shown: JSON and a table on the terminal."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-from rich.progress import Progress as Bar
 from rich.table import Table
 
 from eightfold.reference.deviations import DEVIATIONS
-
-if TYPE_CHECKING:
-    from eightfold.sim.simulator.runner import Progress
 
 
 @dataclass(kw_only=True)
@@ -128,55 +121,52 @@ def verdict(result: RunResult) -> str:
     return f"{ran}; {equal}{''.join(deviations)}"
 
 
-@contextmanager
-def simulation_progress() -> "Iterator[Callable[[Progress], None] | None]":
-    """Yield a callback that shows a simulation's progress on a terminal, None in a pipe."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("building the simulator", total=None)
-
-        def show(progress: "Progress") -> None:
-            bar.update(
-                task, completed=progress.done, total=progress.total, description=progress.text
-            )
-
-        yield show
-
-
 def print_table(result: RunResult, console: Console) -> None:
-    """Print a row per operator, the totals, and what is to be noted."""
+    """Print a row per operator, the totals, and what is to be noted.
+
+    Where a terminal is too narrow, columns are left out, those of `_LEFT_OUT` in this order.
+    """
+    rows = [_row(operator, str(operator.index), operator.name) for operator in result.operators]
+    rows.append(_row(result, "", "total"))
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    for name in _LEFT_OUT:
+        widths = [max(_NARROWEST, *map(len, cells)) for cells in columns.values()]
+        if sum(widths) + 3 * len(widths) + 1 <= console.width:
+            break
+        del columns[name]
     table = Table(title=f"{result.model} on {result.backend}, config {result.config}")
-    table.add_column("#", justify="right")
-    table.add_column("operator", no_wrap=True)
-    table.add_column("output", no_wrap=True)
-    for name in ("MACs", "cycles", "utilisation"):
-        table.add_column(name, justify="right")
-    table.add_column("where")
-    table.add_column("mismatches", justify="right")
-    for operator in result.operators:
-        table.add_row(
-            str(operator.index),
-            operator.name,
-            "x".join(map(str, operator.shape)),
-            *_figures(operator.macs, operator.cycles, operator.utilisation),
-            operator.where,
-            _count(operator.mismatches),
-        )
+    for name in columns:
+        words = name in ("operator", "output", "where")
+        table.add_column(name, justify="left" if words else "right", no_wrap=name == "operator")
+    *operators, total = zip(*columns.values(), strict=True)
+    for cells in operators:
+        table.add_row(*cells)
     table.add_section()
-    totals = _figures(result.macs, result.cycles, result.utilisation)
-    table.add_row("", "total", "", *totals, "", _count(result.mismatches))
+    table.add_row(*total)
     console.print(table)
     for note in result.notes:
         console.print(f"note: {note}", markup=False, highlight=False)
 
 
-def _figures(macs: int, cycles: int | None, utilisation: float | None) -> tuple[str, str, str]:
-    shown = f"{utilisation:.1%}" if utilisation is not None and macs else "-"
-    return _count(macs or None), _count(cycles), shown
+_LEFT_OUT = ("output", "utilisation", "where", "MACs", "#")
+_NARROWEST = 6
+"""Characters of a column's heading; longer ones end with an ellipsis."""
+
+
+def _row(of: OperatorReport | RunResult, index: str, name: str) -> dict[str, str]:
+    """Return the cells of an operator's line, or of the total's, by column."""
+    operator = of if isinstance(of, OperatorReport) else None
+    used = f"{of.utilisation:.1%}" if of.utilisation is not None and of.macs else "-"
+    return {
+        "#": index,
+        "operator": name,
+        "output": "x".join(map(str, operator.shape)) if operator else "",
+        "MACs": _count(of.macs or None),
+        "cycles": _count(of.cycles),
+        "utilisation": used,
+        "where": operator.where if operator else "",
+        "mismatches": _count(of.mismatches),
+    }
 
 
 def _count(value: int | None) -> str:

@@ -1,7 +1,7 @@
 """Run a model: golden in this process, or RTL in a simulator, with LiteRT beside it to compare."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, cast
@@ -21,7 +21,7 @@ from eightfold.reference.oracle import Oracle, OracleError
 from eightfold.report import OperatorReport, RunResult
 
 if TYPE_CHECKING:
-    from eightfold.sim.simulator.runner import Progress
+    from eightfold.sim.simulator.progress import OnProgress
 
 Backend = Literal["golden", "verilator", "icarus"]
 
@@ -46,7 +46,8 @@ class Session:
     trace
         File for the simulation's waves, ``.vcd``.
     progress
-        Called during simulation with a `eightfold.sim.simulator.runner.Progress`.
+        Called with a `eightfold.sim.simulator.progress.Progress` while a simulator is built, and
+        during simulation.
 
     Raises
     ------
@@ -65,7 +66,7 @@ class Session:
         fallback: str | None = None,
         stall: float = 0.0,
         trace: Path | None = None,
-        progress: "Callable[[Progress], None] | None" = None,
+        progress: "OnProgress | None" = None,
     ) -> None:
         if backend not in ("golden", "verilator", "icarus"):
             raise InputError(f"backend must be golden, verilator or icarus, not {backend!r}")

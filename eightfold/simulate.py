@@ -4,7 +4,7 @@
 Simulators know streams and memory, not networks: this is where the two meet.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from eightfold.compiler import Compiled, CompiledNetwork
 from eightfold.errors import HardwareError
 from eightfold.execute import run_graph
 from eightfold.model import Graph
-from eightfold.sim.simulator.runner import Progress
+from eightfold.sim.simulator.progress import OnProgress
 from eightfold.sim.simulator.system import END, Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
 
@@ -47,7 +47,7 @@ def simulate_network(
     stall: float = 0.0,
     seed: int = 0,
     trace: Path | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> list[NetworkRun]:
     """Run a compiled network once for each input of ``batch``: one simulation per stream.
 

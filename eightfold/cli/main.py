@@ -24,7 +24,8 @@ from eightfold.cli.ops import ops
 from eightfold.errors import InputError
 from eightfold.files import write_file
 from eightfold.program import config_option, one_line_errors
-from eightfold.report import print_table, simulation_progress, verdict
+from eightfold.progress import terminal_progress
+from eightfold.report import print_table, verdict
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
@@ -109,7 +110,7 @@ def run(
 
     inputs = _load_inputs(input_file) if input_file else None
     with (
-        simulation_progress() as progress,
+        terminal_progress(f"running {model.name} on {backend}") as progress,
         Session(
             backend,
             config,

@@ -54,9 +54,9 @@ def _measure() -> None:
     from eightfold.files import write_file
     from eightfold.ops.figures import FILE, measured, save
     from eightfold.ops.measure import measure
-    from eightfold.report import simulation_progress
+    from eightfold.progress import terminal_progress
 
-    with simulation_progress() as progress:
+    with terminal_progress("measuring operators") as progress:
         figures = measure(on_progress=progress)
     write_file(FILE, lambda: save(figures))
     measured.cache_clear()

@@ -25,7 +25,7 @@ from eightfold.errors import HardwareError, InputError
 from eightfold.files import IMPORT_ROOT, write_file
 from eightfold.markers import replace_between
 from eightfold.program import CONFIG_HELP
-from eightfold.report import simulation_progress
+from eightfold.progress import terminal_progress
 from eightfold.session import Session
 
 ROOT = IMPORT_ROOT
@@ -66,7 +66,7 @@ def measure(
     for config in configs:
         for network, path in models:
             with (
-                simulation_progress() as progress,
+                terminal_progress(f"running {path.name}, config {config}") as progress,
                 Session(backend, config, progress=progress) as session,
             ):
                 compared = session.run(path, seed=seed, compare=True)

@@ -11,7 +11,7 @@ Memory delivers a beat per cycle and answers a read after 20 cycles, without pau
 not depend on what else runs: after each run everything but the scratchpad's bytes is reset.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ from eightfold.ops.stream import PRESET, compiled, loads_table, work
 from eightfold.ops.subject import SIZES, Case, Size
 
 if TYPE_CHECKING:
-    from eightfold.sim.simulator.runner import Progress
+    from eightfold.sim.simulator.progress import OnProgress
     from eightfold.sim.simulator.system import RunResult
 
 LATENCY = 20
@@ -48,7 +48,7 @@ class _Job:
 def measure(
     operators: Iterable[str] = tuple(SERIES),
     sizes: Sequence[Size] = SIZES,
-    on_progress: "Callable[[Progress], None] | None" = None,
+    on_progress: "OnProgress | None" = None,
 ) -> Figures:
     """Measure operators with Verilator, all in one simulation.
 
@@ -77,7 +77,7 @@ def measure(
 
 
 def _simulate(
-    cases: Sequence[Case], on_progress: "Callable[[Progress], None] | None"
+    cases: Sequence[Case], on_progress: "OnProgress | None"
 ) -> "Iterator[tuple[_Job, RunResult]]":
     """Run the models one after the other; yield each with its result, which is golden's."""
     from eightfold.sim.simulator.system import (  # the simulators' packages load only here

@@ -12,7 +12,8 @@ import click
 from rich.console import Console
 
 from eightfold.program import one_line_errors
-from eightfold.report import RunResult, print_table, simulation_progress
+from eightfold.progress import terminal_progress
+from eightfold.report import RunResult, print_table
 from eightfold.session import Session
 from eightfold.sim.simulator.build import Unit, unit_source
 from eightfold.sim.simulator.toolchain import Simulator
@@ -32,11 +33,11 @@ def run(config: str, backend: Simulator, count: int, verilog: Path) -> None:
     source = verilog / f"accelerator-{Path(config).stem}.v"
     images, labels = load(HERE / "test_images.npz")
     with (
-        simulation_progress() as progress,
+        terminal_progress(f"running digits on {backend}") as progress,
         Session(backend, config, progress=progress) as session,
     ):
         source.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(unit_source(Unit("accelerator", session.config)), source)
+        shutil.copy(unit_source(Unit("accelerator", session.config), on_progress=progress), source)
         batch = [{0: image[None]} for image in images[:count]]
         results = session.run_batch(MODEL.read_bytes(), batch, compare=True)
     click.echo(f"Verilog: {source}")

@@ -12,6 +12,7 @@ from eightfold.config import AcceleratorConfig
 from eightfold.hw.units import UNITS
 from eightfold.rtl import verilog
 from eightfold.sim.simulator.cache import cached, content_key
+from eightfold.sim.simulator.progress import OnProgress, tell
 from eightfold.sim.simulator.simulators import make_runner
 from eightfold.sim.simulator.toolchain import (
     OPTIMISATION,
@@ -109,6 +110,7 @@ def build_model(
     *,
     name: str | None = None,
     waves: bool = False,
+    on_progress: OnProgress | None = None,
 ) -> Model:
     """Compile a component for a simulator, or find it compiled.
 
@@ -123,6 +125,8 @@ def build_model(
         the class's name in snake case.
     waves
         Build in the recording of waves; slower even when nothing is recorded.
+    on_progress
+        Called when Verilog is generated, and when the simulator compiles it.
 
     Raises
     ------
@@ -132,8 +136,12 @@ def build_model(
         If the simulator rejects the design.
     """
     check_simulator(simulator)
-    design = component if isinstance(component, Verilog) else _generated(component, name)
-    sources = (*(unit_source(unit) for unit in design.units), *design.sources)
+    if isinstance(component, Verilog):
+        design = component
+    else:
+        design = _generated(component, name, on_progress)
+    units = [unit_source(unit, on_progress=on_progress) for unit in design.units]
+    sources = (*units, *design.sources)
     texts = {source.name: source.read_text("utf-8") for source in sources}
     key = content_key(
         RECIPE,
@@ -148,17 +156,20 @@ def build_model(
     def make(folder: Path) -> None:
         for file, text in texts.items():
             (folder / file).write_text(text, encoding="utf-8")
+        tell(on_progress, f"compiling {design.top} with {simulator.capitalize()}")
         _compile(folder, texts, design.top, design.parameters, simulator, waves)
 
     return Model(cached(simulator, f"{design.top}-{key}", make), design.top, simulator, waves)
 
 
 def _generated(
-    component: wiring.Component | Callable[[], wiring.Component], name: str | None
+    component: wiring.Component | Callable[[], wiring.Component],
+    name: str | None,
+    on_progress: OnProgress | None,
 ) -> Verilog:
     if isinstance(component, Unit):
         top = name or _unit_top(component)
-        return Verilog(top, (unit_source(component, top),))
+        return Verilog(top, (unit_source(component, top, on_progress=on_progress),))
     if not isinstance(component, wiring.Component):
         component = component()
     top = name or _snake_case(type(component).__name__)
@@ -173,15 +184,19 @@ def _snake_case(name: str) -> str:
     return "eightfold_" + re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
-def unit_source(unit: Unit, top: str | None = None) -> Path:
+def unit_source(
+    unit: Unit, top: str | None = None, *, on_progress: OnProgress | None = None
+) -> Path:
     """Return the file with a unit's Verilog; nothing is elaborated if the sources are known.
 
-    ``top`` is the module's name, by default ``eightfold_`` and the unit's.
+    ``top`` is the module's name, by default ``eightfold_`` and the unit's; ``on_progress`` is
+    called when the unit is elaborated.
     """
     top = top or _unit_top(unit)
     key = content_key(verilog.unit_recipe(unit.name, unit.config))
 
     def make(folder: Path) -> None:
+        tell(on_progress, f"generating Verilog of {top}")
         shutil.copy(_component_source(unit(), top), folder)
 
     return cached("unit", f"{top}-{key}", make) / f"{top}.v"

@@ -1,12 +1,13 @@
 """Run cocotb benches on Verilator or Icarus, in a process of their own, with a clear verdict."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from eightfold.errors import InputError
 from eightfold.sim.simulator.build import Design, Model, Unit, Verilog, build_model
-from eightfold.sim.simulator.simulation import BenchFailed, BenchResult, Progress, Simulation
+from eightfold.sim.simulator.progress import OnProgress, Progress
+from eightfold.sim.simulator.simulation import BenchFailed, BenchResult, Simulation
 from eightfold.sim.simulator.toolchain import Simulator, icarus_available
 
 __all__ = [
@@ -35,7 +36,7 @@ def run_bench(
     testcase: str | Sequence[str] | None = None,
     name: str | None = None,
     python_path: Sequence[Path] = (),
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> BenchResult:
     """Build a component if needed, and run a bench against it.
 
@@ -61,7 +62,8 @@ def run_bench(
     python_path
         Further folders to import from.
     on_progress
-        Called in this thread with the bench's latest progress, at most ten times a second.
+        Called in this thread with what is being built, then with the bench's latest progress, at
+        most ten times a second.
 
     Raises
     ------
@@ -72,7 +74,9 @@ def run_bench(
     """
     if trace is not None and trace.suffix != ".vcd":
         raise InputError(f"trace {trace}: waves are value change dumps; name a .vcd file")
-    model = build_model(component, simulator, name=name, waves=trace is not None)
+    model = build_model(
+        component, simulator, name=name, waves=trace is not None, on_progress=on_progress
+    )
     return run_model(
         model,
         bench,
@@ -89,7 +93,7 @@ def run_model(
     model: Model,
     bench: str,
     *,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: OnProgress | None = None,
     **options: Any,
 ) -> BenchResult:
     """Run a bench against a compiled model; ``options`` as in `run_bench`."""

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from eightfold.files import IMPORT_ROOT
 from eightfold.sim.simulator.build import Model
 from eightfold.sim.simulator.cache import cache_directory
 from eightfold.sim.simulator.job import ENVIRONMENT
+from eightfold.sim.simulator.progress import OnProgress, Progress
 from eightfold.sim.simulator.simulators import make_runner
 
 POLL_SECONDS = 0.1
@@ -26,15 +27,6 @@ KEEP_SECONDS = 24 * 3600
 
 class BenchFailed(AssertionError):  # noqa: N818 - reads as what happened
     """A bench's test failed: which one, the seed, why, and where the log is."""
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a bench is: ``done`` of ``total``, and what it is doing."""
-
-    done: int
-    total: int
-    text: str
 
 
 @dataclass(frozen=True)
@@ -118,7 +110,7 @@ class Simulation:
         lines = path.read_text("utf-8").split("\n")[:-1]
         return Progress(**json.loads(lines[-1])) if lines else None
 
-    def wait(self, on_progress: Callable[[Progress], None] | None = None) -> BenchResult:
+    def wait(self, on_progress: OnProgress | None = None) -> BenchResult:
         """Wait for the end; return the verdict, or raise `BenchFailed`."""
         told: Progress | None = None
         while self._thread.is_alive():

@@ -1,7 +1,7 @@
 """The whole accelerator in simulation, with a memory and a monitor around it."""
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from eightfold import isa
 from eightfold.config import AcceleratorConfig
 from eightfold.sim.simulator.memory_image import SIZE
-from eightfold.sim.simulator.runner import Progress, Unit, Verilog, run_bench
+from eightfold.sim.simulator.progress import OnProgress
+from eightfold.sim.simulator.runner import Unit, Verilog, run_bench
 from eightfold.sim.simulator.toolchain import Simulator
 
 FOLDER = Path(__file__).parents[1] / "verilog"
@@ -158,7 +159,7 @@ def run_system(
     limit: int = 10_000_000,
     memory: Literal["verilog", "cocotbext"] = "verilog",
     trace: Path | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> SystemResult:
     """Run commands on the accelerator, any number of times in one simulation.
 

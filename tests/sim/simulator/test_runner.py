@@ -117,8 +117,11 @@ def test_another_design_is_built_again(monkeypatch, simulator):
     monkeypatch.setattr(
         eightfold.sim.simulator.build, "RECIPE", object.__hash__(built)
     )  # a key nobody has used
-    build_model(FaultyStage, simulator)
+    told = []
+    build_model(FaultyStage, simulator, on_progress=told.append)
     assert built == ["eightfold_faulty_stage"]
+    words = f"compiling eightfold_faulty_stage with {simulator.capitalize()}"
+    assert told == [Progress(0, None, words)]
 
 
 def test_waves_are_written_only_on_request(simulator, tmp_path, monkeypatch):
@@ -145,7 +148,8 @@ def test_progress_reaches_the_caller(simulator, tmp_path):
         (tmp_path / str(progress.done)).touch()
 
     run(simulator, "reports_progress", parameters={"seen": str(tmp_path)}, on_progress=on_progress)
-    assert told == [Progress(step, 3, f"step {step}") for step in range(3)]
+    simulated = [progress for progress in told if progress.total]  # before that, what is built
+    assert simulated == [Progress(step, 3, f"step {step}") for step in range(3)]
 
 
 def test_simulations_at_once_do_not_meet(simulator):

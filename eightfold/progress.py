@@ -1,0 +1,59 @@
+"""What long work shows on a terminal: what is being done, how far it is, and for how long."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Task, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+from rich.table import Column
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from eightfold.sim.simulator.progress import OnProgress, Progress
+
+
+class _Count(MofNCompleteColumn):
+    """Steps done of all; nothing where nobody knows how many there are."""
+
+    def render(self, task: Task) -> Text:
+        return Text() if task.total is None else super().render(task)
+
+
+@contextmanager
+def terminal_progress(text: str) -> "Iterator[OnProgress | None]":
+    """Yield a callback that shows a `Progress` on standard error, None where that is no terminal.
+
+    Parameters
+    ----------
+    text
+        What is being done until the first call.
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    words = Column(no_wrap=True, overflow="ellipsis", ratio=3)
+    columns = (
+        TextColumn("{task.description}", markup=False, table_column=words),
+        BarColumn(bar_width=None, table_column=Column(ratio=1)),
+        _Count(),
+        TimeElapsedColumn(),
+    )
+    # What is printed meanwhile goes above the bar, but not away from a file.
+    redirected = sys.stdout.isatty()
+    with Bar(
+        *columns, console=console, transient=True, expand=True, redirect_stdout=redirected
+    ) as bar:
+        task = bar.add_task(text, total=None)
+
+        def show(progress: "Progress") -> None:
+            bar.update(
+                task, completed=progress.done, total=progress.total, description=progress.text
+            )
+            if progress.total is None:  # rich takes None for no change
+                bar.tasks[0].total = None
+
+        yield show

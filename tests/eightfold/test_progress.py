@@ -1,0 +1,40 @@
+"""What long work shows on a terminal, and that it is quiet in a pipe."""
+
+import re
+
+import pytest
+from rich.console import Console
+
+from eightfold import progress
+from eightfold.progress import terminal_progress
+from eightfold.sim.simulator.progress import Progress
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int) -> str:
+    """Return what a terminal of some width is sent for three steps of work, without colours."""
+    monkeypatch.setattr(
+        progress, "Console", lambda **given: Console(**given, force_terminal=True, width=width)
+    )
+    with terminal_progress("elaborating a unit") as tell:
+        assert tell is not None
+        tell(Progress(3, 18, "run 1 of 2"))
+        tell(Progress(0, None, "compiling with Verilator"))
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", captured.err)
+
+
+def test_a_pipe_is_told_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with terminal_progress("elaborating a unit") as tell:
+        assert tell is None
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("width", [80, 40])
+def test_a_terminal_shows_what_is_done_and_for_how_long(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int
+) -> None:
+    lines = shown(monkeypatch, capsys, width).split("\r")
+    assert max(map(len, lines)) <= width + 1
+    assert re.search(r"compiling with.*0:00:0\d", lines[-1] + lines[-2])
+    assert "/" not in lines[-1] + lines[-2]  # of how many steps is not known
