@@ -64,7 +64,7 @@ lint: $(SETUP) ## format, lint and types
 check: lint ## lint and the fast tests; passes on every commit
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" --quiet
 
-verilog: $(SETUP) ## Verilog of every unit, and of the accelerator at each preset, into build/verilog
+verilog: $(SETUP) ## Verilog of every unit, and of the accelerator at each preset, with lint waivers, file list and FuseSoC core, into build/verilog
 	@$(BIN)/eightfold verilog --all --output build/verilog
 
 synth: $(SYNTH) ## area and clock on ECP5 into build/synth: of units, or with CONFIG=small of the accelerator

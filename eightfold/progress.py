@@ -1,6 +1,5 @@
 """What long work shows on a terminal: what is being done, how far it is, and for how long."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -26,6 +25,8 @@ class _Count(MofNCompleteColumn):
 def terminal_progress(text: str) -> "Iterator[OnProgress | None]":
     """Yield a callback that shows a `Progress` on standard error, None where that is no terminal.
 
+    Print to standard output when it has ended: a terminal would show both in one line.
+
     Parameters
     ----------
     text
@@ -42,11 +43,8 @@ def terminal_progress(text: str) -> "Iterator[OnProgress | None]":
         _Count(),
         TimeElapsedColumn(),
     )
-    # What is printed meanwhile goes above the bar, but not away from a file.
-    redirected = sys.stdout.isatty()
-    with Bar(
-        *columns, console=console, transient=True, expand=True, redirect_stdout=redirected
-    ) as bar:
+    # What is printed meanwhile to standard output would go to standard error with the bar.
+    with Bar(*columns, console=console, transient=True, expand=True, redirect_stdout=False) as bar:
         task = bar.add_task(text, total=None)
 
         def show(progress: "Progress") -> None:

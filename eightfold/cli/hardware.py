@@ -5,10 +5,15 @@ from pathlib import Path
 import click
 
 from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.errors import InputError
 from eightfold.extras import needs_extra
 from eightfold.files import write_file
 from eightfold.hw.units import UNITS
 from eightfold.program import CONFIG_HELP, config_option
+from eightfold.progress import terminal_progress
+from eightfold.rtl.header import PREFIX
+from eightfold.rtl.packages import CORE, FILE_LIST, file_list, fusesoc_core
+from eightfold.sim.simulator.progress import tell
 
 UNIT_HELP = f"{', '.join(UNITS)}."
 
@@ -17,38 +22,79 @@ UNIT_HELP = f"{', '.join(UNITS)}."
 @config_option
 @click.option("--unit", default="accelerator", show_default=True, help=UNIT_HELP)
 @click.option(
+    "--prefix",
+    default=PREFIX,
+    show_default=True,
+    metavar="NAME",
+    help="What all modules' names begin with: two configurations fit one design with one each.",
+)
+@click.option(
     "--all",
     "everything",
     is_flag=True,
-    help="Every unit at --config, and the accelerator at every preset, into a directory.",
+    help="Every unit at --config, and the accelerator at every preset, into a directory, with a "
+    f"file list ({FILE_LIST}) and a description for FuseSoC ({CORE}).",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Where to write, standard output without it; with --all a directory.",
+    help="Where to write, standard output without it; with --all a directory. Beside each file "
+    "are the waivers for Verilator's lint, FILE.vlt.",
 )
 @needs_extra("rtl", "verilog")
-def verilog(config: str, unit: str, everything: bool, output: Path | None) -> None:
+def verilog(config: str, unit: str, prefix: str, everything: bool, output: Path | None) -> None:
     """Generate Verilog of one unit."""
     from eightfold.rtl.verilog import unit_verilog
 
     chosen = AcceleratorConfig.load(config)
-    if not everything and output is None:
-        click.echo(unit_verilog(unit, chosen), nl=False)
+    names = {"prefix": prefix, "config_name": Path(config).name}
+    if output is None and not everything:
+        with terminal_progress(f"generating Verilog of {unit}"):
+            text = unit_verilog(unit, chosen, **names)
+        click.echo(text, nl=False)
         return
+    stem = Path(config).stem
+    folder = output or Path("build/verilog")
     if everything:
-        folder = output or Path("build/verilog")
-        files = {folder / f"{name}-{Path(config).stem}.v": (name, chosen) for name in UNITS}
+        files = {folder / f"{name}-{stem}.v": (name, chosen) for name in UNITS}
         files |= {folder / f"accelerator-{p}.v": ("accelerator", PRESETS[p]) for p in PRESETS}
     else:
-        assert output is not None
-        files = {output: (unit, chosen)}
-    for path, (name, sizes) in files.items():
-        text = unit_verilog(name, sizes)
-        write_file(path, lambda path=path, text=text: path.write_text(text, encoding="utf-8"))
+        files = {folder: (unit, chosen)}
+    total = len(files) if everything else None
+    written = []
+    with terminal_progress("generating Verilog") as on_progress:
+        for number, (path, (name, sizes)) in enumerate(files.items()):
+            tell(on_progress, f"generating {path.name}", number, total)
+            written.append(_written(path, unit_verilog(name, sizes, **names)))
+            tell(on_progress, f"linting {path.name}", number, total)
+            written += _waivers(path)
+    if everything:
+        presets = list(dict.fromkeys([*PRESETS, stem]))
+        written.append(_written(folder / FILE_LIST, file_list([f"accelerator-{stem}.v"])))
+        written.append(_written(folder / CORE, fusesoc_core(presets, stem, prefix)))
+    for path in written:
         click.echo(path)
+
+
+def _written(path: Path, text: str) -> Path:
+    write_file(path, lambda: path.write_text(text, encoding="utf-8"))
+    return path
+
+
+def _waivers(source: Path) -> list[Path]:
+    """Write beside a file what Verilator's lint may say of it, and return where."""
+    from eightfold.sim.simulator.lint import waivers
+
+    if not source.is_file():  # a device
+        return []
+    try:
+        text = waivers(source)
+    except InputError as error:
+        click.echo(f"eightfold: no waivers for Verilator's lint: {error}", err=True)
+        return []
+    return [_written(source.with_suffix(".vlt"), text)]
 
 
 @click.command()

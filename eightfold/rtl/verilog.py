@@ -16,6 +16,7 @@ from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
 from eightfold.hw.units import UNITS
 from eightfold.rtl import layout, netlist
+from eightfold.rtl.header import PREFIX, header
 
 PACKAGE = Path(__file__).parents[1]
 """The folder of `eightfold`."""
@@ -59,28 +60,44 @@ _DROPPED = re.compile(
 """Yosys' name and version, and its attributes, but for the one of a RAM that needs no bypass."""
 
 
-def unit_verilog(unit: str, config: AcceleratorConfig) -> str:
-    """Return the Verilog of one unit, with ``eightfold_<unit>`` as its top module.
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def unit_verilog(
+    unit: str,
+    config: AcceleratorConfig,
+    *,
+    prefix: str = PREFIX,
+    config_name: str | None = None,
+) -> str:
+    """Return the Verilog of one unit, with ``<prefix>_<unit>`` as its top module.
+
+    Parameters
+    ----------
+    unit
+        A name of `eightfold.hw.units.UNITS`.
+    config
+        Its sizes.
+    prefix
+        What the names of all modules begin with: with prefixes of their own, units of several
+        configurations fit one design.
+    config_name
+        How the command in the header names a configuration that is no preset.
 
     Raises
     ------
     InputError
-        If there is no such unit.
+        If there is no such unit, or the prefix cannot begin a name.
     """
     if unit not in UNITS:
         raise InputError(f"unit {unit}: no such unit; use one of {', '.join(UNITS)}")
-    name = f"eightfold_{unit}"
-    return _header(unit, name, config) + generate(UNITS[unit](config), name)
-
-
-def _header(unit: str, name: str, config: AcceleratorConfig) -> str:
-    sizes = ", ".join(f"{field} = {value}" for field, value in config.as_dict().items())
-    return (
-        f"// {name}: the unit {unit} of Eightfold, an int8 inference accelerator.\n"
-        f"// Configuration: {sizes}.\n"
-        "// Verilog-2001, one clock (clk), synchronous reset (rst), both active high.\n"
-        "// Generated from the Amaranth sources in hw/: change those, not this file.\n\n"
-    )
+    if not _IDENTIFIER.fullmatch(prefix):
+        raise InputError(
+            f"prefix {prefix!r}: modules' names begin with a letter or underscore, and go on with "
+            "letters, digits and underscores"
+        )
+    body = generate(UNITS[unit](config), f"{prefix}_{unit}")
+    return header(unit, config, prefix, config_name) + body
 
 
 def generate(component: wiring.Component, name: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
+from eightfold.rtl.header import without_header
 from eightfold.rtl.verilog import unit_verilog
 from eightfold.synth.absorb import absorb_registers
 from eightfold.synth.area import Area, area_of, cells_of
@@ -87,7 +88,7 @@ def run_synthesis(
     if verilog is None:
         stage("Verilog")
         verilog = unit_verilog(unit, config)
-    digest = digest_of(verilog)
+    digest = digest_of(without_header(verilog))
     folder = out / family / config_name / unit
     folder.mkdir(parents=True, exist_ok=True)
     try:

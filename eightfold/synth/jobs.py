@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.rtl.header import without_header
 from eightfold.rtl.verilog import unit_verilog
 from eightfold.synth.flow import run_synthesis
 from eightfold.synth.kept import digest_of
@@ -148,7 +149,7 @@ def _order(result: SynthesisResult) -> tuple[str, int, tuple[str, str, str, int]
 
 
 def _is_current(result: SynthesisResult) -> bool:
-    return digest_of(unit_verilog(result.unit, result.config)) == result.digest
+    return digest_of(without_header(unit_verilog(result.unit, result.config))) == result.digest
 
 
 def _print(console: Console, results: Sequence[SynthesisResult]) -> None:

@@ -4,16 +4,17 @@ Generates the Verilog of the accelerator, simulates it on a batch of test images
 tensor with LiteRT's reference kernels, and prints a row per operator and the recognized digits.
 """
 
-import shutil
 import sys
 from pathlib import Path
 
 import click
 from rich.console import Console
 
+from eightfold.files import write_file
 from eightfold.program import one_line_errors
 from eightfold.progress import terminal_progress
 from eightfold.report import RunResult, print_table
+from eightfold.rtl.header import PREFIX, header
 from eightfold.session import Session
 from eightfold.sim.simulator.build import Unit, unit_source
 from eightfold.sim.simulator.toolchain import Simulator
@@ -36,8 +37,10 @@ def run(config: str, backend: Simulator, count: int, verilog: Path) -> None:
         terminal_progress(f"running digits on {backend}") as progress,
         Session(backend, config, progress=progress) as session,
     ):
-        source.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(unit_source(Unit("accelerator", session.config), on_progress=progress), source)
+        unit = Unit("accelerator", session.config)
+        text = unit_source(unit, on_progress=progress).read_text("utf-8")
+        head = header(unit.name, unit.config, PREFIX, Path(config).name)
+        write_file(source, lambda: source.write_text(head + text, encoding="utf-8"))
         batch = [{0: image[None]} for image in images[:count]]
         results = session.run_batch(MODEL.read_bytes(), batch, compare=True)
     click.echo(f"Verilog: {source}")

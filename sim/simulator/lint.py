@@ -3,8 +3,10 @@
 import os
 import re
 import subprocess
+from importlib.metadata import version
 from pathlib import Path
 
+from eightfold.errors import InputError
 from eightfold.sim.simulator.toolchain import tool_environment, verilator_root
 
 WAIVERS = {
@@ -33,3 +35,30 @@ def lint(source: Path, waivers: tuple[str, ...] = tuple(WAIVERS)) -> list[str]:
     )
     found = re.findall(r"^%(?:Warning|Error).*$", done.stderr, re.MULTILINE)
     return found or ([done.stderr] if done.returncode else [])
+
+
+def waivers(source: Path) -> str:
+    """Return the Verilator configuration that waives the warnings of one file.
+
+    It names the rules of `WAIVERS` that the file breaks under its present name, with the reason of
+    each; ``verilator --lint-only -Wall FILE.vlt FILE.v`` then has nothing to say.
+
+    Raises
+    ------
+    InputError
+        If Verilator cannot run.
+    """
+    found = lint(source, ())
+    rules = {match[1] for line in found if (match := re.match(r"%Warning-(\w+)", line))}
+    if found and not rules:
+        raise InputError(f"verilator --lint-only {source}: {' '.join(found[0].split())}")
+    lines = [
+        "// SPDX-License-Identifier: Apache-2.0",
+        f"// Warnings of Verilator {version('verilator')} that are harmless in {source.name}:",
+        f"// give it both files, {source.stem}.vlt first.",
+        "`verilator_config",
+    ]
+    for rule, reason in WAIVERS.items():
+        if rule in rules:
+            lines += [f"// {reason}", f'lint_off -rule {rule} -file "*{source.name}"']
+    return "\n".join(lines) + "\n"

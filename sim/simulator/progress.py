@@ -17,7 +17,9 @@ OnProgress = Callable[[Progress], None]
 """Called with the latest progress."""
 
 
-def tell(on_progress: OnProgress | None, text: str) -> None:
-    """Say that something begins whose length is not known, if anybody listens."""
+def tell(
+    on_progress: OnProgress | None, text: str, done: int = 0, total: int | None = None
+) -> None:
+    """Say what begins, if anybody listens."""
     if on_progress is not None:
-        on_progress(Progress(0, None, text))
+        on_progress(Progress(done, total, text))

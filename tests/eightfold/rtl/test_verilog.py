@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,12 @@ from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.errors import InputError
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.units import UNITS
+from eightfold.isa.definition import VERSION
+from eightfold.rtl.header import header, without_header
 from eightfold.rtl.verilog import generate as generate_component
 from eightfold.rtl.verilog import run_yosys, unit_verilog
-from eightfold.sim.simulator.lint import WAIVERS, lint
+from eightfold.sim.simulator.lint import WAIVERS, lint, waivers
+from eightfold.sim.simulator.toolchain import tool_environment
 
 PROGRAM = """
 import sys
@@ -84,7 +88,8 @@ def test_reads_in_yosys(source, unit):
 def test_is_portable_and_readable(unit, preset):
     text = text_of(unit, preset)
     assert text.startswith(f"// eightfold_{unit}: ")
-    assert f"lanes = {PRESETS[preset].lanes}, " in text.split("\n")[1]
+    assert f"\n// Configuration: lanes = {PRESETS[preset].lanes}, " in text
+    assert f"\n// Made by: eightfold verilog --config {preset} --unit {unit}\n" in text
     modules = re.findall(r"^module (\w+) \($", text, re.MULTILINE)
     assert modules[0] == f"eightfold_{unit}"
     assert all(name.startswith(f"eightfold_{unit}") for name in modules)
@@ -132,6 +137,101 @@ def test_every_lint_waiver_is_needed(tmp_path):
         path.write_text(text_of(unit, "nano"))
         found |= {match[1] for line in lint(path, ()) if (match := re.match(r"%\w+-(\w+)", line))}
     assert found - {"fatal"} == set(WAIVERS)
+
+
+def verilator_lint(*files):
+    """Return the warnings and errors of Verilator's lint over files, as users call it."""
+    done = subprocess.run(
+        ["verilator", "--lint-only", "-Wall", *map(str, files)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | tool_environment(),
+    )
+    found = re.findall(r"^%(?:Warning|Error)[^ ]*: (?!Exiting)", done.stderr, re.MULTILINE)
+    assert bool(found) == bool(done.returncode)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("unit", "preset"),
+    [("lane", "nano"), pytest.param("accelerator", "nano", marks=pytest.mark.slow)],
+)
+def test_lint_is_clean_with_the_waivers_beside_a_file(source):
+    beside = source.with_suffix(".vlt")
+    beside.write_text(waivers(source))
+    assert verilator_lint(source)
+    assert verilator_lint(beside, source) == []
+    rules = beside.read_text().split("\n")
+    for needed in (line for line in rules if line.startswith("lint_off")):
+        beside.write_text("\n".join(line for line in rules if line != needed))
+        assert verilator_lint(beside, source), f"not needed: {needed}"
+
+
+def test_waivers_are_only_for_what_is_harmless(tmp_path):
+    source = tmp_path / "wrong.v"
+    source.write_text("module wrong (input wire a, output wire b);\nendmodule\n")
+    beside = source.with_suffix(".vlt")
+    beside.write_text(waivers(source))
+    assert verilator_lint(beside, source) == ["%Warning-UNDRIVEN: "]
+
+
+@pytest.mark.parametrize("unit", ["lane", pytest.param("accelerator", marks=pytest.mark.slow)])
+def test_two_configurations_with_prefixes_of_their_own_fit_one_design(unit, tmp_path):
+    config = AcceleratorConfig(
+        lanes=2, width=2, port=4, scratchpad=4096, vector_lanes=1, weight_buffer=512
+    )
+    first, second = tmp_path / "first.v", tmp_path / "second.v"
+    first.write_text(text_of(unit, "nano"))
+    second.write_text(unit_verilog(unit, config, prefix="npu_b"))
+    tops = [f"eightfold_{unit}", f"npu_b_{unit}"]
+    both = tmp_path / "both.v"
+    places = "".join(f"  {top} {top}_0 (.clk(clk), .rst(rst));\n" for top in tops)
+    both.write_text(f"module both (input wire clk, input wire rst);\n{places}endmodule\n")
+    beside = tmp_path / "both.vlt"
+    beside.write_text("`verilator_config\n" + "lint_off -rule PINMISSING\n")
+    files = [beside, both]
+    for path in (first, second):
+        path.with_suffix(".vlt").write_text(waivers(path))
+        files += [path.with_suffix(".vlt"), path]
+    found = verilator_lint(*files)
+    assert set(found) <= {"%Warning-UNUSEDSIGNAL: "}, "of ports that are left open"
+    names = re.findall(r"^module (\w+)", second.read_text(), re.MULTILINE)
+    assert names[0] == tops[1]
+    assert all(name.startswith("npu_b_") for name in names)
+    second.write_text(second.read_text().replace("npu_b_", "eightfold_"))
+    both.write_text(both.read_text().replace("npu_b_", "eightfold_"))
+    assert "%Warning-MODDUP: " in verilator_lint(*files)
+
+
+def test_a_prefix_changes_names_alone():
+    text = unit_verilog("requantizer", PRESETS["nano"], prefix="npu_b")
+    assert "Made by: eightfold verilog --config nano --unit requantizer --prefix npu_b\n" in text
+    plain = without_header(text_of("requantizer", "nano"))
+    assert without_header(text).replace("npu_b_", "eightfold_") == plain
+
+
+@pytest.mark.parametrize("prefix", ["", "1st", "a-b", "a b", "a\n", "ä"])
+def test_a_prefix_that_begins_no_name_is_one_clear_line(prefix):
+    with pytest.raises(InputError, match="prefix .* begin with a letter or underscore"):
+        unit_verilog("requantizer", PRESETS["nano"], prefix=prefix)
+
+
+def test_the_header_names_a_file_of_sizes():
+    config = AcceleratorConfig(lanes=2, width=3)
+    text = header("lane", config, "eightfold", "mine.toml")
+    assert "\n// Made by: eightfold verilog --config mine.toml --unit lane\n" in text
+    lines = text.split("\n")
+    assert lines[0] == (
+        f"// eightfold_lane: the unit lane of Eightfold {version('eightfold')}, "
+        "an int8 inference accelerator."
+    )
+    assert lines[1:3] == [
+        "// SPDX-License-Identifier: Apache-2.0",
+        f"// Instruction set: version {VERSION}.",
+    ]
+    body = "module m (\n);\n\n// not the head\n\nendmodule\n"
+    assert without_header(text + body) == without_header(body) == body
 
 
 def test_unknown_unit_is_one_clear_line():
