@@ -1,5 +1,6 @@
 """Results of a run, and the forms in which they are shown: JSON and a table on the terminal."""
 
+import hashlib
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -8,6 +9,10 @@ from rich.console import Console
 from rich.table import Table
 
 from eightfold.reference.deviations import DEVIATIONS
+
+SCHEMA_VERSION = 1
+"""Of `RunResult.as_json`: counts up when a field goes or changes its meaning, not when one comes.
+"""
 
 
 @dataclass(kw_only=True)
@@ -33,11 +38,48 @@ class OperatorReport:
     reason: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """What a run was made from: with it the run can be repeated, and known to be the same.
+
+    ``docs/run-json.md`` says of each field what it is. ``inputs`` and ``outputs`` have a dict for
+    each tensor, see `fingerprint`.
+    """
+
+    model_sha256: str
+    configuration: dict[str, Any]
+    fallback: str | None
+    stall: float
+    seed: int | None
+    input_file: str | None = None
+    compare: bool
+    all_tensors: bool
+    versions: dict[str, str | None]
+    inputs: list[dict[str, Any]]
+    outputs: list[dict[str, Any]]
+
+
+def fingerprint(index: int, name: str, array: np.ndarray) -> dict[str, Any]:
+    """Return index, name, dtype and shape of a tensor, and the SHA-256 of its elements.
+
+    The hash is of the elements' bytes, little-endian, the last dimension varying fastest.
+    """
+    ordered = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    return {
+        "index": index,
+        "name": name,
+        "dtype": array.dtype.name,
+        "shape": list(array.shape),
+        "sha256": hashlib.sha256(ordered.tobytes()).hexdigest(),
+    }
+
+
 @dataclass(kw_only=True)
 class RunResult:
     """One inference: tensors by index, and what it took.
 
-    ``notes`` says which tensors were not taken as the file states them.
+    ``notes`` says which tensors were not taken as the file states them; ``provenance`` is None
+    where no `eightfold.Session` ran it.
 
     ``cycles`` is the sum over the operators that ran in hardware: from doorbell to done. None on
     the golden backend.
@@ -56,6 +98,7 @@ class RunResult:
     first_mismatch: str | None = None
     unread: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    provenance: Provenance | None = None
 
     @property
     def macs(self) -> int:
@@ -82,12 +125,14 @@ class RunResult:
         return in_hardware / (self.cycles * self.macs_per_cycle) if self.cycles else None
 
     def as_json(self) -> dict[str, Any]:
-        """Return what ``eightfold run --json`` writes."""
+        """Return what ``eightfold run --json`` writes; ``docs/run-json.md`` has every field."""
         return {
+            "schema_version": SCHEMA_VERSION,
             "model": self.model,
             "config": self.config,
             "backend": self.backend,
             "reference": self.reference,
+            **({} if self.provenance is None else asdict(self.provenance)),
             "macs": self.macs,
             "cycles": self.cycles,
             "utilisation": self.utilisation,

@@ -1,10 +1,14 @@
 """Run a model: golden in this process, or RTL in a simulator, with LiteRT beside it to compare."""
 
+import hashlib
+import platform
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 
@@ -18,7 +22,7 @@ from eightfold.inputs import Inputs, random_inputs, resolve_inputs
 from eightfold.model import Graph, load_model, normalize_dimensions
 from eightfold.reference.deviations import litert_tensors
 from eightfold.reference.oracle import Oracle, OracleError
-from eightfold.report import OperatorReport, RunResult
+from eightfold.report import OperatorReport, Provenance, RunResult, fingerprint
 
 if TYPE_CHECKING:
     from eightfold.sim.simulator.progress import OnProgress
@@ -135,8 +139,11 @@ class Session:
             Compare every computed tensor with LiteRT's reference kernels.
         """
         graph = load_model(model)
-        chosen = random_inputs(graph, seed) if inputs is None else resolve_inputs(graph, inputs)
-        return self._run(model, graph, [chosen], all_tensors, compare)[0]
+        if inputs is None:
+            return self._run(
+                model, graph, [random_inputs(graph, seed)], all_tensors, compare, seed=seed
+            )[0]
+        return self._run(model, graph, [resolve_inputs(graph, inputs)], all_tensors, compare)[0]
 
     def run_batch(
         self,
@@ -158,6 +165,8 @@ class Session:
         batch: Sequence[Mapping[int, np.ndarray]],
         all_tensors: bool,
         compare: bool,
+        *,
+        seed: int | None = None,
     ) -> list[RunResult]:
         if compare and self.reference != "litert":
             raise InputError("compare runs LiteRT's kernels; use it with reference litert")
@@ -173,11 +182,46 @@ class Session:
         if compare:
             for result, inputs in zip(results, batch, strict=True):
                 self._compare(result, graph, _model_bytes(model), inputs)
-        for result in results:
-            result.seconds = (time.monotonic() - started) / len(batch)
+        seconds = (time.monotonic() - started) / len(batch)
+        provenance = self._provenance(model, seed, all_tensors, compare)
+        for result, inputs in zip(results, batch, strict=True):
+            result.seconds = seconds
+            result.provenance = replace(
+                provenance,
+                inputs=_fingerprints(graph, graph.inputs, inputs),
+                outputs=_fingerprints(graph, graph.outputs, result.outputs),
+            )
             if not all_tensors:
                 result.tensors = dict(result.outputs)
         return results
+
+    def _provenance(
+        self, model: bytes | str | Path, seed: int | None, all_tensors: bool, compare: bool
+    ) -> Provenance:
+        """Return what the runs of a batch have in common."""
+        versions = {
+            "eightfold": version("eightfold"),
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "litert": version("ai-edge-litert") if compare else None,
+            "simulator": None,
+        }
+        if self.backend != "golden":
+            from eightfold.sim.simulator.toolchain import simulator_version
+
+            versions["simulator"] = simulator_version(self.backend)
+        return Provenance(
+            model_sha256=hashlib.sha256(_model_bytes(model)).hexdigest(),
+            configuration=self.config.as_dict(),
+            fallback=self.fallback,
+            stall=self.stall,
+            seed=seed,
+            compare=compare,
+            all_tensors=all_tensors,
+            versions=versions,
+            inputs=[],
+            outputs=[],
+        )
 
     def _simulate(
         self,
@@ -291,6 +335,16 @@ def _differ(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
     """Return where two tensors differ; NaN equals NaN, as at a network's float edges."""
     both_nan = (got != got) & (expected != expected)
     return (got != expected) & ~both_nan
+
+
+def _fingerprints(
+    graph: Graph, indices: Sequence[int], tensors: Mapping[int, np.ndarray]
+) -> list[dict[str, Any]]:
+    return [
+        fingerprint(index, graph.tensors[index].name, tensors[index])
+        for index in indices
+        if index in tensors
+    ]
 
 
 def _model_bytes(model: bytes | str | Path) -> bytes:

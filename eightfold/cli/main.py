@@ -6,6 +6,7 @@
 import json
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -124,6 +125,8 @@ def run(
         result = session.run(
             model, inputs=inputs, seed=seed, compare=compare, all_tensors=all_tensors
         )
+    if input_file and result.provenance:
+        result.provenance = replace(result.provenance, input_file=str(input_file))
     if output:
         tensors = result.tensors if all_tensors else result.outputs
         write_file(

@@ -45,8 +45,9 @@ def test_run_takes_inputs_and_writes_outputs(
     assert status == 0
     data = json.loads(report.read_text())
     expected = {"model", "config", "backend", "reference", "macs", "cycles", "utilisation",
-                "mismatches", "seconds", "notes", "operators"}  # fmt: skip
-    assert set(data) == expected
+                "mismatches", "seconds", "operators"}  # fmt: skip
+    assert expected <= set(data)
+    assert (data["seed"], data["input_file"]) == (None, str(DIGITS / "sample.npz"))
     assert data["cycles"] is None
     assert data["mismatches"] is None
     assert {"index", "name", "macs", "cycles", "utilisation", "mismatches", "where"} <= set(
