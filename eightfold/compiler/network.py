@@ -11,12 +11,9 @@ from eightfold.compiler.emit.memory import Block, allocate, plan
 from eightfold.compiler.emit.staging import NoRoomError, Place, Staging
 from eightfold.compiler.emit.tokens import encode, hoist_tables
 from eightfold.compiler.exact.channels import CompileError
-from eightfold.compiler.lower.lowering import Lowered, Step
+from eightfold.compiler.lower.lowering import Lowered
 from eightfold.compiler.program import Program
-from eightfold.compiler.steps.alias import Alias
-from eightfold.compiler.steps.bilinear import Bilinear
-from eightfold.compiler.steps.gather import Gather
-from eightfold.compiler.steps.windowed import Windowed
+from eightfold.compiler.steps.step import Step
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import Space
 from eightfold.model import Graph, Operator
@@ -114,11 +111,7 @@ class _NetworkCompiler:
     def _attempt(self) -> tuple[Emitter, _Arena]:
         program, config = self.program, self.config
         blocks, steps = program.blocks(), program.steps
-        always = {
-            n: step.room(config)
-            for n, step in enumerate(steps)
-            if isinstance(step, Windowed | Bilinear | Gather)
-        }
+        always = {number: step.room(config) for number, step in enumerate(steps)}
         together, uses = program.in_place(blocks), program.uses()
         layout = plan(blocks, together, self.rooms, always, uses, config.scratchpad)
         arena = self._arena(blocks, layout.tensors)
@@ -127,7 +120,7 @@ class _NetworkCompiler:
         loaded: set[int] = set()
         for number, step in enumerate(steps):
             emitter.operator = program.owners[number]
-            if isinstance(step, Alias):
+            if step.shares is not None:
                 continue
             places = self._places(emitter, step, layout.tensors, arena, loaded)
             try:
@@ -165,7 +158,6 @@ class _NetworkCompiler:
         loaded: set[int],
     ) -> dict[int, Place]:
         """Return where the step's tensors are; those that were outside so far are loaded."""
-        assert not isinstance(step, Alias)
         program, places = self.program, dict[int, Place]()
         for tensor in step.uses:
             storage = program.storage(tensor)

@@ -5,10 +5,7 @@ from math import prod
 
 from eightfold.compiler.emit.memory import Block
 from eightfold.compiler.lower.lowering import Lowered
-from eightfold.compiler.steps.alias import Alias
-from eightfold.compiler.steps.gather import Gather
-from eightfold.compiler.steps.movement import Movement
-from eightfold.compiler.steps.pointwise import Pointwise
+from eightfold.compiler.steps.step import Step
 from eightfold.model import Graph, Operator
 
 
@@ -46,8 +43,8 @@ class Program:
         self._computed = {step.target for step in self.steps}
         self._storages: dict[int, int] = {}
         for step in self.steps:
-            if isinstance(step, Alias):
-                self._storages[step.target] = self.storage(step.source)
+            if step.shares is not None:
+                self._storages[step.target] = self.storage(step.shares)
 
     def storage(self, tensor: int) -> int:
         """Return the storage of a tensor."""
@@ -80,14 +77,14 @@ class Program:
     def uses(self) -> dict[int, list[int]]:
         """Return the storages that each step's commands touch."""
         return {
-            number: [] if isinstance(step, Alias) else [self.storage(t) for t in step.uses]
+            number: [self.storage(tensor) for tensor in step.uses]
             for number, step in enumerate(self.steps)
         }
 
     def inputs(self) -> list[int]:
         """Return the tensors that must be there before: neither computed here nor constant."""
-        read = {t for s in self.steps for t in ((s.source,) if isinstance(s, Alias) else s.uses)}
-        return sorted(t for t in read if not self.computed(t) and not self.constant(t))
+        touched = {tensor for step in self.steps for tensor in _touched(step)}
+        return sorted(t for t in touched if not self.computed(t) and not self.constant(t))
 
     def blocks(self) -> dict[int, Block]:
         """Return size and steps of every storage, but for constants that are only copied.
@@ -97,11 +94,10 @@ class Program:
         spans: dict[int, list[int]] = {}
         copied_only: dict[int, bool] = {}
         for number, step in enumerate(self.steps):
-            touched = (step.source, step.target) if isinstance(step, Alias) else step.uses
-            for storage in map(self.storage, touched):
+            for storage in map(self.storage, _touched(step)):
                 spans.setdefault(storage, []).append(number)
                 only = copied_only.get(storage, self.constant(storage))
-                copied_only[storage] = only and isinstance(step, Movement | Gather)
+                copied_only[storage] = only and step.only_copies
         return {
             storage: Block(self.size(storage), steps[0], steps[-1])
             for storage, steps in spans.items()
@@ -112,11 +108,15 @@ class Program:
         """Return pairs of storages where a result may take the place of its first operand."""
         pairs, taken = [], set()
         for number, step in enumerate(self.steps):
-            if not isinstance(step, Pointwise):
+            if step.replaceable is None:
                 continue
-            source, target = self.storage(step.sources[0]), self.storage(step.target)
-            same = step.shapes[0] == step.shape and step.sources.count(step.sources[0]) == 1
-            if same and blocks[source].last == number and source not in taken and source != target:
+            source, target = self.storage(step.replaceable), self.storage(step.target)
+            if blocks[source].last == number and source not in taken and source != target:
                 pairs.append((source, target))
                 taken |= {source}
         return pairs
+
+
+def _touched(step: Step) -> tuple[int, ...]:
+    """Return the tensors whose bytes must be there during a step."""
+    return step.uses if step.shares is None else (step.shares, step.target)

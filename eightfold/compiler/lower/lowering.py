@@ -13,23 +13,13 @@ from eightfold.compiler.lower import rows as lower_rows
 from eightfold.compiler.lower import transposed as lower_transposed
 from eightfold.compiler.lower import windowed as lower_windowed
 from eightfold.compiler.lower.call import Call
-from eightfold.compiler.steps.alias import Alias
-from eightfold.compiler.steps.bilinear import Bilinear
-from eightfold.compiler.steps.gather import Gather
-from eightfold.compiler.steps.movement import Movement
-from eightfold.compiler.steps.pointwise import Pointwise
-from eightfold.compiler.steps.reduction import Reduction
-from eightfold.compiler.steps.rows import ScaledRows
+from eightfold.compiler.steps.step import Step
 from eightfold.compiler.steps.temporary import Temporary
-from eightfold.compiler.steps.windowed import Windowed
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
 from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator
-
-Step = Alias | Windowed | Pointwise | ScaledRows | Reduction | Bilinear | Gather | Movement
-"""What writes one tensor, the graph's or a temporary."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -115,7 +115,7 @@ def spread(source: int, target: int, size: int) -> list[Copy]:
 def _whole(source: Tensor, target: Tensor) -> Alias | Movement:
     """Return what gives a tensor the bytes of another one."""
     if source.data is None:
-        return Alias(source.index, target.index)
+        return Alias(source=source.index, target=target.index)
     return Movement(target=target.index, copies=(Copy(source.index, 0, 0, source.data.nbytes),))
 
 

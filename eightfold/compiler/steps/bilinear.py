@@ -11,6 +11,7 @@ from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings
 from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.steps.elementwise import RUN
 from eightfold.compiler.steps.pieces import Piece, affine_pieces
+from eightfold.compiler.steps.step import Step
 from eightfold.config import AcceleratorConfig
 from eightfold.golden.resize import COORDINATE_BITS
 from eightfold.isa import Combine, Operand, Reduce, Requantize, Space, Vector
@@ -75,11 +76,10 @@ class Patch:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bilinear:
+class Bilinear(Step):
     """``target``: each output between four inputs, of tensors (N, H, W, C)."""
 
     source: int
-    target: int
     source_shape: tuple[int, ...]
     target_shape: tuple[int, ...]
     rows: Taps

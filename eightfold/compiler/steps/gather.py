@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
+from eightfold.compiler.steps.step import Step
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import Space
 
@@ -30,7 +31,7 @@ class Box:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gather:
+class Gather(Step):
     """``target[b, i, j] = source[b, i, indices[b, j]]``, of slices of ``run`` bytes.
 
     ``batches``, ``outer``, ``length`` are the source's sizes, ``chosen`` the indices of a batch,
@@ -39,7 +40,6 @@ class Gather:
 
     source: int
     indices: int
-    target: int
     batches: int
     outer: int
     length: int
@@ -51,6 +51,11 @@ class Gather:
     def uses(self) -> tuple[int, ...]:
         """The tensors that must be reachable."""
         return (self.source, self.indices, self.target)
+
+    @property
+    def only_copies(self) -> bool:
+        """The mover does it."""
+        return True
 
     def room(self, config: AcceleratorConfig) -> int:
         """Return the room for indices if all tensors are where GATHER can reach them."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
+from eightfold.compiler.steps.step import Step
 from eightfold.isa import Space
 
 
@@ -24,10 +25,9 @@ class Copy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Movement:
+class Movement(Step):
     """Copies into ``target``, in order: later ones read or overwrite what earlier ones wrote."""
 
-    target: int
     copies: tuple[Copy, ...]
 
     @property
@@ -35,6 +35,11 @@ class Movement:
         """The tensors that must be reachable."""
         sources = {copy.source for copy in self.copies if copy.source is not None}
         return (*sorted(sources - {self.target}), self.target)
+
+    @property
+    def only_copies(self) -> bool:
+        """The mover does it."""
+        return True
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
         """Emit all commands."""

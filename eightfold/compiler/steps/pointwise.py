@@ -7,22 +7,29 @@ import numpy as np
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
 from eightfold.compiler.steps.elementwise import Elementwise, emit_elementwise
+from eightfold.compiler.steps.step import Step
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pointwise:
+class Pointwise(Step):
     """``target = operation(sources)``; ``shapes`` of the sources, which broadcast to ``shape``."""
 
     operation: Elementwise
     sources: tuple[int, ...]
     shapes: tuple[tuple[int, ...], ...]
-    target: int
     shape: tuple[int, ...]
 
     @property
     def uses(self) -> tuple[int, ...]:
         """The tensors that must be reachable."""
         return (*self.sources, self.target)
+
+    @property
+    def replaceable(self) -> int | None:
+        """The first operand, if each of its bytes is read once, for the byte in its place."""
+        first = self.sources[0]
+        once = self.shapes[0] == self.shape and self.sources.count(first) == 1
+        return first if once else None
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
         """Emit all commands."""

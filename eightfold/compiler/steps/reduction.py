@@ -11,6 +11,7 @@ from eightfold.compiler.emit.memory import ALIGNMENT
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
 from eightfold.compiler.exact.channels import CompileError
 from eightfold.compiler.steps.elementwise import RUN, operand_tables
+from eightfold.compiler.steps.step import Step
 from eightfold.isa import Combine, Operand, Reduce, Requantize, Rounding, Row, Space, Vector
 
 LONGEST = (1 << 16) - 1
@@ -63,7 +64,7 @@ def is_direct(groups: Sequence[Group]) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reduction:
+class Reduction(Step):
     """``target = requantize(reduce(source))`` over the groups that are reduced.
 
     ``byte``: None for the value; 0 or 1 for a byte of the number of the first element that has the
@@ -71,7 +72,6 @@ class Reduction:
     """
 
     source: int
-    target: int
     groups: tuple[Group, ...]
     reduce: Reduce
     byte: int | None = None

@@ -6,16 +6,16 @@ from eightfold.compiler.emit.emitter import Emitter, Interval
 from eightfold.compiler.emit.memory import ALIGNMENT
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
 from eightfold.compiler.steps.elementwise import RUN, operand_tables
+from eightfold.compiler.steps.step import Step
 from eightfold.isa import Requantize, Row, Space, Vector
 from eightfold.isa.vector_fields import RowScaling
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScaledRows:
+class ScaledRows(Step):
     """``target = scaling(source)``, of ``rows`` contiguous rows of ``length`` bytes."""
 
     source: int
-    target: int
     rows: int
     length: int
     scaling: RowScaling

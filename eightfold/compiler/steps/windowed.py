@@ -8,18 +8,17 @@ from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
 from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.steps.axis import Axis
-from eightfold.config import AcceleratorConfig
+from eightfold.compiler.steps.step import Step
 
 Part = tuple[range, range, range]
 """Rows, columns and channels of a result."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Windowed:
+class Windowed(Step):
     """Geometry that all windowed operators share: tensors (N, H, W, C), an axis each way."""
 
     source: int
-    target: int
     source_shape: tuple[int, int, int, int]
     target_shape: tuple[int, int, int, int]
     rows: Axis
@@ -29,10 +28,6 @@ class Windowed:
     def uses(self) -> tuple[int, ...]:
         """The tensors that must be reachable."""
         return (self.source, self.target)
-
-    def room(self, config: AcceleratorConfig) -> int:
-        """Return the bytes of scratchpad needed even if both tensors are there."""
-        return 0
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
         """Emit all commands.

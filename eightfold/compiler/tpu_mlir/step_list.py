@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from eightfold.compiler.lower.lowering import Lowered, Step
+from eightfold.compiler.lower.lowering import Lowered
 from eightfold.compiler.steps.elementwise import Elementwise
 from eightfold.compiler.steps.pointwise import Pointwise
+from eightfold.compiler.steps.step import Step
 from eightfold.compiler.steps.temporary import Temporary
 from eightfold.compiler.steps.two_bytes import TwoBytes
 

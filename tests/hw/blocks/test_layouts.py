@@ -1,5 +1,7 @@
 """Amaranth's layouts have the places of those of the instruction set."""
 
+from typing import Any
+
 import pytest
 from amaranth.hdl import Shape, Value
 from amaranth.lib import data
@@ -26,7 +28,8 @@ LAYOUTS = {
 def test_every_field_is_in_its_place(layout: Layout) -> None:
     assert hdl(layout).size == layout.size
     for path, (offset, shape) in leaves(layout):
-        place, found = 0, hdl(layout)
+        place: int = 0
+        found: Any = hdl(layout)
         for name in path.split("."):
             field = found[name]
             place, found = place + field.offset, field.shape

@@ -1,0 +1,52 @@
+"""What every step tells the compiler: its tensors, its room, its commands."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from eightfold.compiler.emit.emitter import Emitter
+from eightfold.compiler.emit.staging import Staging
+from eightfold.config import AcceleratorConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step(ABC):
+    """A piece of an operator's work, which writes one tensor: the graph's or a temporary.
+
+    ``target`` is that tensor; no other step writes it.
+    """
+
+    target: int
+
+    @property
+    @abstractmethod
+    def uses(self) -> tuple[int, ...]:
+        """The tensors that the commands touch, ``target`` the last of them; none without any."""
+
+    @property
+    def shares(self) -> int | None:
+        """The tensor whose bytes ``target`` has under another shape; None if it has its own."""
+        return None
+
+    @property
+    def only_copies(self) -> bool:
+        """Whether the mover does it: a constant is then read where it is, in the model region."""
+        return False
+
+    @property
+    def replaceable(self) -> int | None:
+        """The tensor whose place the result may take, if no step needs it later."""
+        return None
+
+    def room(self, config: AcceleratorConfig) -> int:
+        """Return the bytes of scratchpad needed even if all tensors are there."""
+        return 0
+
+    @abstractmethod
+    def emit(self, emitter: Emitter, staging: Staging) -> None:
+        """Emit all commands.
+
+        Raises
+        ------
+        NoRoomError
+            If the room is too small for the smallest part.
+        """
