@@ -35,6 +35,7 @@ from eightfold.isa.entries import (
 from eightfold.isa.enumerations import (
     ENGINES,
     ROW_RESULTS,
+    SPACES,
     Combine,
     Engine,
     ErrorCode,
@@ -90,6 +91,7 @@ __all__ = [
     "REQUANTIZE",
     "REQUANTIZE_LAYOUT",
     "ROW_RESULTS",
+    "SPACES",
     "VECTOR",
     "VERSION",
     "WEIGHTS",

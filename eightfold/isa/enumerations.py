@@ -114,3 +114,24 @@ ENGINES: dict[Opcode, Engine] = {
     Opcode.GATHER: Engine.MOVER,
 }
 """Which engine executes a command; those that are not here take and give no tokens."""
+
+SPACES: dict[Opcode, tuple[tuple[Space, Space], ...]] = {
+    Opcode.MOVE: (
+        (Space.MODEL, Space.SCRATCHPAD),
+        (Space.MODEL, Space.TABLES),
+        (Space.ARENA, Space.SCRATCHPAD),
+        (Space.ARENA, Space.TABLES),
+        (Space.SCRATCHPAD, Space.ARENA),
+        (Space.SCRATCHPAD, Space.SCRATCHPAD),
+        (Space.SCRATCHPAD, Space.TABLES),
+        (Space.FILL, Space.ARENA),
+        (Space.FILL, Space.SCRATCHPAD),
+    ),
+    Opcode.GATHER: (
+        (Space.MODEL, Space.SCRATCHPAD),
+        (Space.ARENA, Space.SCRATCHPAD),
+        (Space.SCRATCHPAD, Space.SCRATCHPAD),
+        (Space.SCRATCHPAD, Space.ARENA),
+    ),
+}
+"""From where to where a command may copy; every other pair is the error ADDRESS."""

@@ -6,16 +6,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.isa import GATHER, MOVE, Space
+from eightfold.isa import GATHER, MOVE, SPACES, Opcode, Space
 
-LEGAL = [
-    (source, target)
-    for source in (Space.MODEL, Space.ARENA, Space.SCRATCHPAD, Space.FILL)
-    for target in (Space.ARENA, Space.SCRATCHPAD, Space.TABLES)
-    if not (source in (Space.MODEL, Space.ARENA) and target == Space.ARENA)
-    and (source, target) != (Space.FILL, Space.TABLES)
-]
-"""Every pair of spaces that a MOVE may have."""
+LEGAL = SPACES[Opcode.MOVE]
 
 FAULTS = (
     "memory_to_memory",

@@ -5,16 +5,10 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.isa import ErrorCode, Space
+from eightfold.isa import SPACES, ErrorCode, Opcode, Space
 from eightfold.sim.benches.mover_commands import Move, Spaces, add_offsets, execute
 
-LEGAL = [
-    (Space.MODEL, Space.SCRATCHPAD),
-    (Space.ARENA, Space.SCRATCHPAD),
-    (Space.SCRATCHPAD, Space.SCRATCHPAD),
-    (Space.SCRATCHPAD, Space.ARENA),
-]
-"""Every pair of spaces that a GATHER may have."""
+LEGAL = SPACES[Opcode.GATHER]
 
 FAULTS = {
     "memory_to_memory": ErrorCode.ADDRESS,

@@ -76,15 +76,8 @@ def _parameters(config: AcceleratorConfig, f: Fields) -> Iterator[Finding]:
 
 
 def _move(config: AcceleratorConfig, f: Fields) -> Iterator[Finding]:
-    space = isa.Space
-    source, target = space(f["source_space"]), space(f["target_space"])
-    memory = space.MODEL, space.ARENA
-    yield source == space.TABLES, _ADDRESS, "TABLES cannot be read"
-    yield target in (space.MODEL, space.FILL), _ADDRESS, f"{target.name} cannot be written"
-    yield source in memory and target in memory, _ADDRESS, "from memory to memory"
-    fills_tables = source == space.FILL and target == space.TABLES
-    yield fills_tables, _ADDRESS, "FILL cannot go to TABLES"
-    if target == space.TABLES:
+    yield _spaces(isa.Opcode.MOVE, f)
+    if f["target_space"] == isa.Space.TABLES.value:
         for side in ("source", "target"):
             unaligned = (move_starts(f, side) % 4).any()
             yield bool(unaligned), _ADDRESS, f"{side} must be a multiple of 4"
@@ -92,13 +85,13 @@ def _move(config: AcceleratorConfig, f: Fields) -> Iterator[Finding]:
 
 
 def _gather(config: AcceleratorConfig, f: Fields) -> Iterator[Finding]:
-    space = isa.Space
-    source, target = space(f["source_space"]), space(f["target_space"])
-    memory = space.MODEL, space.ARENA
-    yield source in (space.FILL, space.TABLES), _ADDRESS, f"{source.name} cannot be read"
-    wrong = target not in (space.ARENA, space.SCRATCHPAD)
-    yield wrong, _ADDRESS, f"{target.name} cannot be written"
-    yield source in memory and target in memory, _ADDRESS, "from memory to memory"
+    yield _spaces(isa.Opcode.GATHER, f)
+
+
+def _spaces(opcode: isa.Opcode, f: Fields) -> Finding:
+    source, target = isa.Space(f["source_space"]), isa.Space(f["target_space"])
+    text = f"no {opcode.name} is from {source.name} to {target.name}"
+    return (source, target) not in isa.SPACES[opcode], _ADDRESS, text
 
 
 def _matrix(config: AcceleratorConfig, f: Fields) -> Iterator[Finding]:

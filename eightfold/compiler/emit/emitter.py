@@ -146,6 +146,7 @@ class Emitter:
         loops: Sequence[Loop],
         fill: int,
     ) -> None:
+        assert (source[0], target[0]) in isa.SPACES[isa.Opcode.MOVE], "no such MOVE"
         command = isa.Move(
             source_space=source[0],
             target_space=target[0],
@@ -195,6 +196,7 @@ class Emitter:
                     step=step,
                 )
             return
+        assert (source[0], target[0]) in isa.SPACES[isa.Opcode.GATHER], "no such GATHER"
         command = isa.Gather(
             source_space=source[0],
             target_space=target[0],

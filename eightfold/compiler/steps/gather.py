@@ -7,7 +7,7 @@ from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
 from eightfold.compiler.steps.step import Step
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import Space
+from eightfold.isa import SPACES, Opcode, Space
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,8 @@ class Gather(Step):
         self._command(emitter, staging, box, indices)
 
     def _through_room(self, staging: Staging) -> bool:
-        return staging.resident(self.source) is None and staging.resident(self.target) is None
+        pair = staging.places[self.source][0], staging.places[self.target][0]
+        return pair not in SPACES[Opcode.GATHER]
 
     def _command(self, emitter: Emitter, staging: Staging, box: Box, indices: int) -> None:
         """Emit GATHER, and the copy out of the room if it is needed."""

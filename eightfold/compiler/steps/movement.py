@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
 from eightfold.compiler.steps.step import Step
-from eightfold.isa import Space
+from eightfold.isa import SPACES, Opcode, Space
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Movement(Step):
                 continue
             space, offset = staging.places[copy.source]
             source = (space, offset + copy.source_offset)
-            if Space.SCRATCHPAD in (source[0], target[0]):
+            if (source[0], target[0]) in SPACES[Opcode.MOVE]:
                 emitter.move(source, target, copy.run, copy.loops)
             else:
                 _through_room(emitter, staging, source, target, copy.run, list(copy.loops))

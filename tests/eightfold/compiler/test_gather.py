@@ -69,8 +69,18 @@ def test_all_that_may_be_chosen_is_read() -> None:
 
 def test_constants_need_no_order_but_their_indices_do() -> None:
     emitter = Emitter(CONFIG)
-    emitter.gather((Space.MODEL, 0), (Space.ARENA, 0), 4, indices=8, index_bytes=2, limit=3, step=4)
+    local = (Space.SCRATCHPAD, 64)
+    emitter.gather((Space.MODEL, 0), local, 4, indices=8, index_bytes=2, limit=3, step=4)
     assert emitter.issued[0].reads == (Interval(Space.SCRATCHPAD, 8, 10),)
+
+
+def test_what_no_command_may_copy_is_never_emitted() -> None:
+    emitter = Emitter(CONFIG)
+    arena = (Space.ARENA, 0)
+    with pytest.raises(AssertionError, match="no such GATHER"):
+        emitter.gather((Space.MODEL, 0), arena, 4, indices=8, index_bytes=2, limit=3, step=4)
+    with pytest.raises(AssertionError, match="no such MOVE"):
+        emitter.move((Space.MODEL, 0), arena, 4)
 
 
 def test_loops_that_continue_a_run_become_part_of_it_if_the_index_stays() -> None:

@@ -88,7 +88,8 @@ def emit_dense(
 
 
 def emit_vector(emitter: Emitter, run: int, rows: int = 1, **fields: Any) -> None:
-    command = isa.Vector(**{"run": run, "count0": rows, "source_a": 0, "target": 2048} | fields)
+    usual: dict[str, Any] = {"run": run, "count0": rows, "source_a": 0, "target": 2048}
+    command = isa.Vector(**usual | fields)
     emitter.vector(command, [local(0, 2048)], local(2048, 4096))
 
 
