@@ -174,27 +174,33 @@ class Reduction(Step):
     ) -> None:
         """Emit the commands of a part at scratchpad addresses, each within the limits."""
         loops = [loop for loop in loops if loop.count > 1]
-        inner = loops[-1] if loops and loops[-1].source == 1 else None
-        outer = [i for i, loop in enumerate(loops) if not loop.reduced and loop is not inner]
+        outer = [i for i, loop in enumerate(loops) if _is_outer(loops, loop)]
         long = [i for i, loop in enumerate(loops) if not loop.reduced and loop.count > RUN]
-        if place := (outer[:1] if len(outer) > LOOPS else long[:1]):
-            loop, size = loops[place[0]], 1 if len(outer) > LOOPS else RUN
-            for start in range(0, loop.count, size):
-                part = list(loops)
-                part[place[0]] = replace(loop, count=min(size, loop.count - start))
-                moved = source + start * loop.source, target + start * loop.target
-                self._commands(emitter, *moved, part, resume)
+        if len(outer) <= LOOPS and not long:
+            self._command(emitter, source, target, loops, resume)
             return
-        windows = [part for loop in loops if loop.reduced for part in _factored(loop)]
+        place, size = (outer[0], 1) if len(outer) > LOOPS else (long[0], RUN)
+        loop = loops[place]
+        for start in range(0, loop.count, size):
+            part = list(loops)
+            part[place] = replace(loop, count=min(size, loop.count - start))
+            moved = source + start * loop.source, target + start * loop.target
+            self._commands(emitter, *moved, part, resume)
+
+    def _command(
+        self, emitter: Emitter, source: int, target: int, loops: list[Loop], resume: bool
+    ) -> None:
+        """Emit the command of loops that are within the limits."""
+        inner = _inner(loops)
         in_rows = resume or (inner is not None and inner.reduced)
-        run = inner.count if inner else 1
+        windows = [part for loop in loops if loop.reduced for part in _factored(loop)]
         windows = windows[:-1] if inner and in_rows else windows
-        kept = [loops[i] for i in outer]
+        kept = [loop for loop in loops if _is_outer(loops, loop)]
         places = [(loop.count, loop.source, loop.target) for loop in kept]
         taps = [(loop.count, loop.source) for loop in windows]
         command = replace(
             self._operation(emitter, in_rows),
-            run=run,
+            run=inner.count if inner else 1,
             source_a=source,
             target=target,
             resume=resume,
@@ -228,6 +234,16 @@ class Reduction(Step):
         if self.byte is None:
             return extract_byte(2) if in_rows else Requantize()
         return extract_byte(self.byte)
+
+
+def _inner(loops: Sequence[Loop]) -> Loop | None:
+    """Return the loop that becomes the command's run: the last one, if its bytes are adjacent."""
+    return loops[-1] if loops and loops[-1].source == 1 else None
+
+
+def _is_outer(loops: Sequence[Loop], loop: Loop) -> bool:
+    """Return whether a loop goes over results, and is not the run."""
+    return not loop.reduced and loop is not _inner(loops)
 
 
 def extract_byte(number: int) -> Requantize:
