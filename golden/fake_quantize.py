@@ -203,15 +203,8 @@ def from_int8(
     RejectedError
         If the quantization has an axis, and no rank contains it.
     """
-    if levels not in (255, 256):
-        raise NoInt8Error(f"int8 has 256 levels, or 255 for weights, not {levels}")
+    _check_codes(quantization, levels)
     scale, zero_point = quantization.scale.astype(np.float64), quantization.zero_point
-    if levels == 255 and np.any(zero_point):
-        raise NoInt8Error("255 levels are a weight's, and its zero point is 0")
-    if levels == 256 and (scale.size != 1 or quantization.axis is not None):
-        raise NoInt8Error("an activation has one scale")
-    if np.any(zero_point < -128) or np.any(zero_point > 127):
-        raise NoInt8Error(f"the zero point {zero_point} is no int8")
     shape: tuple[int, ...] = ()
     if quantization.axis is not None:
         if rank is None or not 0 <= quantization.axis < rank:
@@ -223,6 +216,19 @@ def from_int8(
     if not np.all(np.isfinite(high) & np.isfinite(low) & (low < high)):
         raise NoInt8Error("a range is empty or infinite in float32")
     return Limits(*(limit.reshape(shape) for limit in (low, high, low, high)))
+
+
+def _check_codes(quantization: Quantization, levels: int) -> None:
+    """Refuse a quantization whose codes are not the levels."""
+    scale, zero_point = quantization.scale, quantization.zero_point
+    if levels not in (255, 256):
+        raise NoInt8Error(f"int8 has 256 levels, or 255 for weights, not {levels}")
+    if levels == 255 and np.any(zero_point):
+        raise NoInt8Error("255 levels are a weight's, and its zero point is 0")
+    if levels == 256 and (scale.size != 1 or quantization.axis is not None):
+        raise NoInt8Error("an activation has one scale")
+    if np.any(zero_point < -128) or np.any(zero_point > 127):
+        raise NoInt8Error(f"the zero point {zero_point} is no int8")
 
 
 def _check_range(limits: tuple[NDArray[np.float32], ...], levels: int) -> None:

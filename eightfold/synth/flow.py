@@ -79,11 +79,8 @@ def run_synthesis(
     """
     device = Device.load(family)
     routed = bool(device.nextpnr)
-    if routed and speed not in device.speeds:
-        grades = ", ".join(str(grade) for grade in device.speeds)
-        raise InputError(f"speed grade of {device.name} must be one of {grades}, not {speed}")
-    if routed and not seeds:
-        raise InputError("at least one seed is needed")
+    if routed:
+        _check_route(device, speed, seeds)
     tools = [tool_version("yosys"), *([tool_version("nextpnr_ecp5")] if routed else [])]
     if verilog is None:
         stage("Verilog")
@@ -101,13 +98,9 @@ def run_synthesis(
         )
         luts = area_of(area["cells"], family).lut4_equivalents
         timing: dict[int, Timing] = {}
-        for number, seed in enumerate(seeds if routed else (), start=1):
-            here = f"seed {number} of {len(seeds)}"
-            timing[seed] = place_and_route(
-                PlaceAndRoute(device, folder, luts, speed, seed, blocks),
-                digest_of(netlist_key, tools[1]),
-                lambda words, here=here: stage(f"{here}, {words}"),
-            )
+        if routed:
+            jobs = [PlaceAndRoute(device, folder, luts, speed, seed, blocks) for seed in seeds]
+            timing = _route(jobs, digest_of(netlist_key, tools[1]), stage)
     except InputError as error:
         raise InputError(f"{unit} ({config_name}): {error}") from None
     warnings = [*area["warnings"], *(w for t in timing.values() for w in t.warnings)]
@@ -129,6 +122,26 @@ def run_synthesis(
         tools=tuple(tools),
         digest=digest,
     )
+
+
+def _check_route(device: Device, speed: int, seeds: Sequence[int]) -> None:
+    """Refuse a speed grade that the device does not have, and to route with no seed."""
+    if speed not in device.speeds:
+        grades = ", ".join(str(grade) for grade in device.speeds)
+        raise InputError(f"speed grade of {device.name} must be one of {grades}, not {speed}")
+    if not seeds:
+        raise InputError("at least one seed is needed")
+
+
+def _route(jobs: Sequence[PlaceAndRoute], key: str, stage: Stage) -> dict[int, Timing]:
+    """Place and route once per seed; return the timing of each."""
+    timing = {}
+    for number, job in enumerate(jobs, start=1):
+        here = f"seed {number} of {len(jobs)}"
+        timing[job.seed] = place_and_route(
+            job, key, lambda words, here=here: stage(f"{here}, {words}")
+        )
+    return timing
 
 
 def _own_steps() -> list[str]:
