@@ -26,7 +26,8 @@ def normalize_dimensions(model: bytes) -> bytes:
     places, kept = set(), set()
     for index in range(subgraph.TensorsLength()):
         tensor = subgraph.Tensors(index)
-        values = tensor and tensor.Quantization()
+        assert tensor is not None, "a vector has as many tensors as it says"
+        values = tensor.Quantization()
         # A file without the field means 0, the schema's default.
         if values and (offset := values._tab.Offset(_QUANTIZED_DIMENSION)):
             chosen = places if tensor.ShapeLength() == 1 else kept

@@ -207,6 +207,7 @@ def test_two_configurations_with_prefixes_of_their_own_fit_one_design(unit, tmp_
 def test_a_prefix_changes_names_alone():
     text = unit_verilog("requantizer", PRESETS["nano"], prefix="npu_b")
     assert "Made by: eightfold verilog --config nano --unit requantizer --prefix npu_b\n" in text
+    assert "eightfold_" not in text
     plain = without_header(text_of("requantizer", "nano"))
     assert without_header(text).replace("npu_b_", "eightfold_") == plain
 
