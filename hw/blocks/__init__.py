@@ -1,4 +1,4 @@
 """What several parts are made of: registers on streams, queues, delays, loops, the requantizer.
 
-Imports nothing else of hw.
+`component` is the base of all components. Imports nothing else of hw.
 """

@@ -19,7 +19,9 @@ class _Passes(Component):
     """
 
     i: Annotated[stream.Interface, lambda self: In(stream.Signature(self.shape))]
+    """Words that come."""
     o: Annotated[stream.Interface, lambda self: Out(stream.Signature(self.shape))]
+    """The same words."""
 
     def __init__(self, shape: ShapeLike) -> None:
         self.shape = shape
