@@ -21,6 +21,7 @@ from eightfold.ops.subject import SIZES
 from eightfold.spec import ROWS
 from tests.eightfold.cli.test_cli import call
 from tests.eightfold.compiler.test_refusals import RUN_TIME
+from tests.support.hardware.twins import TWINS
 
 LARGE = SIZES[-1]
 
@@ -225,8 +226,9 @@ def test_the_command_prints_json(
 
 
 @pytest.mark.slow
-def test_rtl_takes_the_cycles_that_are_written_down() -> None:
+def test_rtl_takes_the_cycles_that_are_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another simulation, of some operators alone: the figures do not depend on the others."""
+    monkeypatch.setattr("eightfold.ops.measure.PRESETS", TWINS)
     names = ("ADD", "CONV_2D", "GATHER", "MEAN", "PAD", "RESHAPE", "SHAPE", "SOFTMAX", "SPLIT")
     found = measure(names, SIZES[:1])
     expected = measured()

@@ -50,7 +50,8 @@ def run(config, simulator, seed, passes):
         pytest.param(8, 8, "rows", 3, marks=pytest.mark.slow),
         pytest.param(8, 4, "infer", 4, marks=pytest.mark.slow),
         pytest.param(4, 16, "rows", 5, marks=pytest.mark.slow),
-        pytest.param(16, 16, "rows", 6, marks=pytest.mark.slow),
+        # Twice as long as all others, which have its width and its style.
+        pytest.param(16, 16, "rows", 6, marks=pytest.mark.long),
         pytest.param(16, 16, "infer", 7, marks=pytest.mark.slow),
     ],
 )

@@ -15,27 +15,45 @@ from tests.eightfold.test_session import DIGITS
 
 NANO = PRESETS["nano"]
 SWEPT = {
-    "one-lane": NANO.replace(lanes=1, width=2, vector_lanes=1, psum_depth=16, line_depth=128),
-    "uneven": NANO.replace(
-        lanes=6, width=5, scratchpad=1 << 13, weight_buffer=512, output_depth=32, tables=4
-    ),
-    "wide-port": NANO.replace(
-        port=32, vector_lanes=8, weight_buffer=2048, parameter_banks=2, command_queue=128
+    "one-lane": NANO.replace(
+        lanes=1,
+        width=2,
+        port=8,
+        vector_lanes=1,
+        psum_depth=16,
+        parameter_banks=8,
+        line_depth=128,
+        scratchpad=1 << 13,
+        weight_buffer=512,
+        output_depth=32,
+        tables=4,
     ),
     "wide-dot": NANO.replace(
-        lanes=3, width=17, port=8, psum_depth=64, parameter_banks=8, multiplier="rows"
+        lanes=6,
+        width=17,
+        port=32,
+        vector_lanes=8,
+        psum_depth=64,
+        parameter_banks=2,
+        line_depth=1024,
+        scratchpad=1 << 17,
+        weight_buffer=2048,
+        tables=8,
+        command_queue=128,
+        multiplier="rows",
     ),
     "many-lanes": NANO.replace(
-        lanes=20, width=4, port=16, vector_lanes=32, scratchpad=1 << 14, line_depth=16
-    ),
-    "deep": NANO.replace(
+        lanes=20,
+        width=5,
+        port=16,
+        vector_lanes=32,
         psum_depth=2048,
-        scratchpad=1 << 17,
-        line_depth=1024,
-        tables=8,
-        command_queue=256,
-        output_depth=128,
         parameter_banks=64,
+        line_depth=16,
+        scratchpad=1 << 14,
+        weight_buffer=512,
+        output_depth=128,
+        command_queue=256,
     ),
 }
 """Configurations that between them take every field to at least three values."""

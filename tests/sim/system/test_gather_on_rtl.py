@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from eightfold.compiler import Compiled
-from eightfold.config import PRESETS
 from eightfold.estimate.estimate import estimate_commands
 from eightfold.isa import GATHER, Space
 from eightfold.sim.simulator.system import Run, RunResult, run_system
@@ -16,6 +15,7 @@ from tests.support.hardware.gather_program import (
     new_program,
     random_tensor,
 )
+from tests.support.hardware.twins import TWINS
 
 LOCAL = (Space.SCRATCHPAD, Space.SCRATCHPAD)
 
@@ -23,7 +23,7 @@ LOCAL = (Space.SCRATCHPAD, Space.SCRATCHPAD)
 def simulate(program: GatherProgram, preset: str, simulator: Simulator, **options) -> RunResult:
     """Run a program, and compare."""
     (done,) = run_system(
-        PRESETS[preset],
+        TWINS[preset],
         simulator,
         words=program.words(),
         model=bytes(program.emitter.image),
@@ -38,7 +38,7 @@ def simulate(program: GatherProgram, preset: str, simulator: Simulator, **option
 
 @pytest.mark.parametrize(("seed", "stall"), [(0, 0.0), (1, 0.4)])
 def test_takes_what_numpy_takes(simulator, seed, stall):
-    rng, program = np.random.default_rng(seed), new_program(PRESETS["nano"])
+    rng, program = np.random.default_rng(seed), new_program(TWINS["nano"])
     for number in range(12):
         batches, outer, inner = rng.choice([1, 2, 3, 9], 3).tolist()
         limit, count = int(rng.integers(1, 30)), int(rng.integers(1, 20))
@@ -67,7 +67,7 @@ SHAPES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", ["nano", "small", "base"])
 def test_takes_the_estimated_cycles(preset):
-    rng, program = np.random.default_rng(0), new_program(PRESETS[preset])
+    rng, program = np.random.default_rng(0), new_program(TWINS[preset])
     for (batches, *rest), count, dtype, spaces in SHAPES.values():
         indices = rng.integers(0, rest[1], (batches, count)).astype(dtype)
         program.take(random_tensor(rng, batches, *rest), indices, spaces)
@@ -75,7 +75,7 @@ def test_takes_the_estimated_cycles(preset):
     run = simulate(program, preset, "verilator")
     issued = program.emitter.issued
     stream = Compiled(
-        config=PRESETS[preset],
+        config=TWINS[preset],
         issued=tuple(issued),
         model=bytes(program.emitter.image),
         arena=program.arena,

@@ -21,6 +21,7 @@ from eightfold.sim.simulator.runner import icarus_available
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.simulate import simulate_network
 from tests.coverage.bins import POINTS, Collector
+from tests.support.hardware.twins import TWINS
 from tests.support.models.operators import OPERATORS, case_rng, random_case
 from tests.support.networks.combined import Tensors, combined
 
@@ -104,7 +105,7 @@ def test_every_operator_runs_and_has_bins() -> None:
 @pytest.mark.parametrize("operator", sorted(HARDWARE))
 def test_equals_golden_on_small(operator: str, start: int, collector: Collector | None) -> None:
     seeds = range(start, min(start + TOGETHER, FIRST + COUNT))
-    expect_equal(operator, seeds, PRESETS["small"], "verilator", collector)
+    expect_equal(operator, seeds, TWINS["small"], "verilator", collector)
 
 
 @pytest.mark.slow

@@ -8,9 +8,9 @@ has all.
 import numpy as np
 import pytest
 
-from eightfold.config import PRESETS
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.simulate import simulate_network
+from tests.support.hardware.twins import TWINS
 from tests.support.networks.tpu_mlir import FORMS, random_cases
 
 COUNTS = {
@@ -32,7 +32,7 @@ def expect_golden(
     form: str, preset: str, seed: int, size: tuple[int, int], simulator: Simulator
 ) -> None:
     """Simulate a network of ``size`` forms and codes, and compare."""
-    cases = random_cases(form, PRESETS[preset], seed, *size)
+    cases = random_cases(form, TWINS[preset], seed, *size)
     stall = (0.0, 0.1, 0.4)[(seed + len(form)) % 3]
     (run,) = simulate_network(
         cases.network.graph,

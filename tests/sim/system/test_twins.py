@@ -1,0 +1,31 @@
+"""The style of multiplier changes neither bytes nor cycles, so that others may simulate a twin."""
+
+import numpy as np
+import pytest
+
+from eightfold.compiler import HARDWARE, compile_network
+from eightfold.config import PRESETS
+from eightfold.model import load_model
+from eightfold.simulate import simulate_network
+from tests.support.hardware.twins import TWINS
+from tests.support.networks.random import network_rng, random_network
+
+
+@pytest.mark.slow
+def test_rows_and_infer_leave_the_same_in_the_same_cycles() -> None:
+    model, inputs = random_network(network_rng(0), operators=HARDWARE, lengths=(24, 25))
+    graph, found = load_model(model), []
+    assert PRESETS["small"] != TWINS["small"]
+    for config in (PRESETS["small"], TWINS["small"]):
+        network = compile_network(graph, config, keep=True)
+        (run,) = simulate_network(graph, network, [inputs], simulator="verilator", stall=0.1)
+        found.append((network, run))
+    (first, rows), (second, infer) = found
+    for one, other in zip(first.segments, second.segments, strict=True):
+        assert one.compiled is not None
+        assert other.compiled is not None
+        np.testing.assert_array_equal(one.compiled.words, other.compiled.words)
+    assert (rows.cycles, rows.counters) == (infer.cycles, infer.counters)
+    assert set(rows.tensors) == set(infer.tensors)
+    for index, tensor in rows.tensors.items():
+        np.testing.assert_array_equal(tensor, infer.tensors[index], err_msg=f"tensor {index}")
