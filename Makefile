@@ -45,7 +45,7 @@ run: $(SETUP) ## the handwritten digits through the hardware, every tensor again
 	@$(BIN)/python -m examples.digits.run --config $(CONFIG)
 
 test: $(SETUP) ## all tests on Verilator and, if installed, Icarus (about 40 minutes on 2 cores)
-	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long"
 
 test-long: $(SETUP) ## CASES=3000 models per operator in golden, RTL_MODELS=500 and NETWORKS=300 in RTL, from SEED=0; coverage (about an hour)
 	@rm -rf $(COVERAGE)
@@ -62,7 +62,7 @@ lint: $(SETUP) ## format, lint and types
 	@$(BIN)/pyright
 
 check: lint ## lint and the fast tests; passes on every commit
-	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" --quiet
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow and not long" --quiet
 
 verilog: $(SETUP) ## Verilog of every unit, and of the accelerator at each preset, with lint waivers, file list and FuseSoC core, into build/verilog
 	@$(BIN)/eightfold verilog --all --output build/verilog

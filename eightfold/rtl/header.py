@@ -5,7 +5,7 @@ import re
 from importlib.metadata import version
 
 from eightfold.config import PRESETS, AcceleratorConfig
-from eightfold.isa.definition import VERSION
+from eightfold.isa import VERSION
 
 LICENCE = "Apache-2.0"
 """SPDX identifier of the licence of everything that is generated."""
