@@ -36,6 +36,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("simulator", ON_EVERY_SIMULATOR)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the slow tests first: they build simulators, and short ones at the end fill all cores."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip, and say what to install, where a tool is missing."""
     if item.get_closest_marker("icarus") and not icarus_available():

@@ -13,6 +13,8 @@ from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.array.weights import WeightBuffer
 from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
 
+pytestmark = pytest.mark.slow
+
 BENCH = "eightfold.sim.benches.mac_array"
 
 needs_icarus = pytest.mark.skipif(not icarus_available(), reason="Icarus is not installed")

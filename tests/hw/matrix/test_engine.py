@@ -15,6 +15,8 @@ from eightfold.hw.matrix.operands import MatrixOperands
 from eightfold.hw.matrix.walk import Firing
 from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
 
+pytestmark = pytest.mark.slow
+
 BENCH = "eightfold.sim.benches.matrix_engine"
 
 needs_icarus = pytest.mark.skipif(not icarus_available(), reason="Icarus is not installed")

@@ -22,6 +22,8 @@ from eightfold.sim.benches import mover_gather_commands
 from eightfold.sim.benches.mover_commands import FAULTS
 from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
 
+pytestmark = pytest.mark.slow
+
 MOVE, GATHER = "eightfold.sim.benches.mover", "eightfold.sim.benches.mover_gather"
 NANO = AcceleratorConfig(lanes=4, width=4, port=4, scratchpad=4096, vector_lanes=2)
 NARROW_PORT = NANO.replace(lanes=8, width=8, tables=8)

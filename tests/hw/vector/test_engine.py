@@ -23,7 +23,14 @@ needs_icarus = pytest.mark.skipif(not icarus_available(), reason="Icarus is not 
 
 
 def run_engine(
-    simulator, config, seed, commands, latency=Scratchpad.READ_LATENCY, bench=BENCH, rows=()
+    simulator,
+    config,
+    seed,
+    commands,
+    latency=Scratchpad.READ_LATENCY,
+    bench=BENCH,
+    rows=(),
+    testcase=None,
 ):
     return run_bench(
         lambda: VectorEngine(AcceleratorConfig(**config)),
@@ -36,9 +43,11 @@ def run_engine(
             "rows": rows or row_cases(seed),
         },
         seed=seed,
+        testcase=testcase,
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0])
 def test_matches_the_model_under_stalls_on_verilator(seed):
     run_engine("verilator", NARROW | {"vector_lanes": 2}, seed, 16)
@@ -119,26 +128,45 @@ def any_place(self, words):
     return words.available
 
 
+AT_ONCE = ("random_commands/stall=0.0/idle=0.0", 5, 16)
+PAUSING = ("random_commands/stall=0.3/idle=0.0", 6, 16)
+MANY = ("random_commands/stall=0.3/idle=0.0", 8, 120)
+SLOWLY = ("random_commands/stall=0.7/idle=0.9", 5, 16)
+"""A test of the bench, a seed and a number of commands."""
+
 MUTANTS = {
-    "maximum_and_minimum_swapped": (VectorLane, "takes_b", swap_maximum_and_minimum),
-    "sums_without_a_sign": (VectorLane, "add", add_without_a_sign),
-    "negative_rows_exist": (VectorWalk, "_below", accept_negative_numbers),
-    "softmax_without_phases": (VectorWalk, "first_phase", never_wait_for_the_row),
-    "products_of_18_bits": (vector_lane, "PRODUCT_BITS", 18),
-    "last_of_equal_extremes": (RowUnit, "less", take_the_last_of_equals),
-    "chunks_cut_short": (VectorBeats, "_load", always_free),
-    "one_result_too_many": (VectorWriter, "_room", any_place),
-    "restart_a_cycle_late": (VectorLane, "REDUCE_CYCLE", VectorLane.REDUCE_CYCLE + 1),
-    "done_before_it_is_written": (Bypass, "_waits", lambda self, full: C(0)),
-    "result_a_cycle_early": (VectorLane, "LATENCY", VectorLane.LATENCY - 1),
+    "maximum_and_minimum_swapped": (VectorLane, "takes_b", swap_maximum_and_minimum, MANY),
+    "sums_without_a_sign": (VectorLane, "add", add_without_a_sign, PAUSING),
+    "negative_rows_exist": (VectorWalk, "_below", accept_negative_numbers, AT_ONCE),
+    "softmax_without_phases": (VectorWalk, "first_phase", never_wait_for_the_row, PAUSING),
+    "products_of_18_bits": (vector_lane, "PRODUCT_BITS", 18, PAUSING),
+    "last_of_equal_extremes": (RowUnit, "less", take_the_last_of_equals, MANY),
+    "chunks_cut_short": (VectorBeats, "_load", always_free, PAUSING),
+    "one_result_too_many": (VectorWriter, "_room", any_place, MANY),
+    "restart_a_cycle_late": (VectorLane, "REDUCE_CYCLE", VectorLane.REDUCE_CYCLE + 1, PAUSING),
+    "done_before_it_is_written": (Bypass, "_waits", lambda self, full: C(0), SLOWLY),
+    "result_a_cycle_early": (VectorLane, "LATENCY", VectorLane.LATENCY - 1, PAUSING),
 }
+"""What is broken, how, and the bench's test that sees it."""
+
+
+def run_one(testcase, seed, commands):
+    config = NARROW | {"vector_lanes": 2}
+    run_engine("icarus", config, seed, commands, testcase=testcase)
 
 
 @pytest.mark.slow
 @needs_icarus
-@pytest.mark.parametrize("seed", [6])
+@pytest.mark.parametrize("bench", [AT_ONCE, PAUSING, MANY, SLOWLY])
+def test_bench_passes_what_is_not_broken(bench):
+    run_one(*bench)
+
+
+@pytest.mark.slow
+@needs_icarus
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_bench_catches(monkeypatch, mutant, seed):
-    monkeypatch.setattr(*MUTANTS[mutant])
-    with pytest.raises(BenchFailed, match="not equal|is not done|failed"):
-        run_engine("icarus", NARROW | {"vector_lanes": 2}, seed, 16)
+def test_bench_catches(monkeypatch, mutant):
+    *broken, bench = MUTANTS[mutant]
+    monkeypatch.setattr(*broken)
+    with pytest.raises(BenchFailed, match="not equal|is not done"):
+        run_one(*bench)

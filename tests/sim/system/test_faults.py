@@ -28,6 +28,8 @@ from tests.support.hardware.small_program import PARAMETERS as RECORDS
 from tests.support.hardware.small_program import WEIGHTS as BUFFERS
 
 MOVER, MATRIX, VECTOR = (engine.value for engine in isa.Engine)
+pytestmark = pytest.mark.slow
+
 TIMEOUT = 1000
 
 

@@ -17,6 +17,8 @@ from tests.support.hardware.gather_program import (
 )
 from tests.support.hardware.twins import TWINS
 
+pytestmark = pytest.mark.slow
+
 LOCAL = (Space.SCRATCHPAD, Space.SCRATCHPAD)
 
 

@@ -14,6 +14,8 @@ from tests.support.hardware.small_program import (
     run_model,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def run(simulator, seed, count=4, **options):
     """Run the program on random data, compare with the machine model, and return the results."""
