@@ -44,10 +44,10 @@ setup: $(SETUP) ## make .venv with everything that run, test and check need
 run: $(SETUP) ## the handwritten digits through the hardware, every tensor against LiteRT
 	@$(BIN)/python -m examples.digits.run --config $(CONFIG)
 
-test: $(SETUP) ## all tests on Verilator and, if installed, Icarus (about 40 minutes on 2 cores)
+test: $(SETUP) ## the tests on Verilator and, if installed, Icarus; all but those that repeat at larger sizes
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long"
 
-test-long: $(SETUP) ## CASES=3000 models per operator in golden, RTL_MODELS=500 and NETWORKS=300 in RTL, from SEED=0; coverage (about an hour)
+test-long: $(SETUP) ## CASES=3000 models per operator in golden, RTL_MODELS=500 and NETWORKS=300 in RTL, from SEED=0; coverage; larger sizes (over an hour)
 	@rm -rf $(COVERAGE)
 	@EIGHTFOLD_COVERAGE=$(COVERAGE) EIGHTFOLD_CASES=$(CASES) EIGHTFOLD_NETWORKS=$(NETWORKS) EIGHTFOLD_SEED=$(SEED) \
 		EIGHTFOLD_MODELS=$(RTL_MODELS) \
@@ -55,6 +55,7 @@ test-long: $(SETUP) ## CASES=3000 models per operator in golden, RTL_MODELS=500 
 		tests/eightfold/execute/test_random_networks.py tests/sim/system/test_random_networks_on_rtl.py \
 		tests/sim/system/test_operators_on_rtl.py tests/examples/test_operators.py
 	@$(BIN)/python -m tests.coverage.report $(COVERAGE)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m long
 
 lint: $(SETUP) ## format, lint and types
 	@$(BIN)/ruff format --check --quiet . || { echo "make lint: run .venv/bin/ruff format" >&2; exit 1; }
