@@ -1,4 +1,8 @@
-"""What writes the documents: cycles of networks, their chart, golden's speed.
+"""What writes the documents' generated parts, between the markers of `eightfold.markers`.
+
+`figures` measures cycles of networks (`cycle_tables`, `cycle_chart`) and puts `peers` beside them;
+`throughput` and `operator_table` are of operators, `preset_table` of configurations, `speed` of
+golden.
 
 Programs of their own (``python -m eightfold.documents.figures``); nobody imports them but tests.
 """

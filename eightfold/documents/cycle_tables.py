@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from eightfold.documents.peers import PEERS
 from eightfold.report import OperatorReport, RunResult
 
 
@@ -25,27 +26,6 @@ NETWORKS = (
 
 
 @dataclass(frozen=True)
-class Target:
-    """Cycles from doorbell to done that a network may take, and those that were aimed at."""
-
-    most: int
-    aim: int | None = None
-
-
-TARGETS: dict[tuple[str, str], Target] = {
-    ("base", "KWS"): Target(16_000, 12_500),
-    ("base", "VWW"): Target(50_000, 40_000),
-    ("base", "IC"): Target(60_000, 53_000),
-    ("base", "AD"): Target(18_000, 17_000),
-    ("small", "KWS"): Target(58_000),
-    ("small", "VWW"): Target(160_000),
-    ("small", "IC"): Target(220_000),
-    ("small", "AD"): Target(36_000),
-}
-"""The project's requirement, by preset and label."""
-
-
-@dataclass(frozen=True)
 class Measurement:
     """A network's plain run, with no tensor kept but its outputs."""
 
@@ -62,11 +42,6 @@ class Measurement:
     def limit(self) -> int:
         """Cycles that the multipliers need at least."""
         return mac_limit(self.result.macs, self.result.macs_per_cycle)
-
-    @property
-    def target(self) -> Target | None:
-        """The requirement, if there is one."""
-        return TARGETS.get((self.result.config, self.network.label))
 
     def counted(self, name: str) -> int:
         """Return a counter at the end of the run."""
@@ -99,58 +74,39 @@ def mac_limit(macs: int, macs_per_cycle: int) -> int:
 
 
 def summary_table(measurements: Iterable[Measurement]) -> str:
-    """Return a row per network and preset: cycles, limit, utilisation, requirement."""
-    head = (
-        *("Network", "Preset", "MACs", "Limit", "Cycles", "Utilisation"),
-        *("Beats read", "Required", "Aim"),
-    )
-    rows = []
-    for item in measurements:
-        target = item.target
-        rows.append(
-            (
-                item.network.label,
-                item.result.config,
-                number(item.result.macs),
-                number(item.limit),
-                number(item.cycles),
-                percent(item.limit, item.cycles),
-                number(item.counted("READ_BEATS")),
-                f"≤ {number(target.most)}" if target else "",
-                number(target.aim) if target and target.aim else "",
-            )
+    """Return a row per network and preset: cycles, limit, utilisation, beats read."""
+    head = ("Network", "Preset", "MACs", "Limit", "Cycles", "Utilisation", "Beats read")
+    rows = [
+        (
+            item.network.label,
+            item.result.config,
+            number(item.result.macs),
+            number(item.limit),
+            number(item.cycles),
+            percent(item.limit, item.cycles),
+            number(item.counted("READ_BEATS")),
         )
+        for item in measurements
+    ]
     return markdown(head, rows, text=2)
 
 
 def overview_table(measurements: Sequence[Measurement]) -> str:
-    """Return the README's table: a column per network, some rows per preset."""
-    networks = list(dict.fromkeys(item.network for item in measurements))
-    found = {(item.result.config, item.network): item for item in measurements}
-    configs = list(dict.fromkeys(item.result.config for item in measurements))
-    by_network = {item.network: item for item in measurements}
-    rows = [("MACs", *(number(by_network[network].result.macs) for network in networks))]
-    for config in configs:
-        items = [found.get((config, network)) for network in networks]
-        multipliers = next(i.result.macs_per_cycle for i in items if i)
-        required = [item.target if item else None for item in items]
-        rows += [
-            (
-                f"**`{config}`**, {multipliers} MACs per cycle: cycles",
-                *(f"**{number(item.cycles)}**" if item else "" for item in items),
-            ),
-            ("limit of the multipliers", *(number(i.limit) if i else "" for i in items)),
-            ("utilisation", *(percent(i.limit, i.cycles) if i else "" for i in items)),
-            (
-                "beats read from memory",
-                *(number(item.counted("READ_BEATS")) if item else "" for item in items),
-            ),
-        ]
-        if any(required):
-            rows.append(("required", *(f"≤ {number(t.most)}" if t else "" for t in required)))
-        if any(target and target.aim for target in required):
-            rows.append(("aim", *(number(t.aim) if t and t.aim else "" for t in required)))
-    return markdown(("", *(network.label for network in networks)), rows, text=1)
+    """Return the README's table: a column per network; our presets, then `PEERS`, a row each."""
+    labels = list(dict.fromkeys(item.network.label for item in measurements))
+    ours: dict[str, dict[str, Measurement]] = {}
+    for item in measurements:
+        ours.setdefault(item.result.config, {})[item.network.label] = item
+    rows = []
+    for config, items in ours.items():
+        multipliers = next(iter(items.values())).result.macs_per_cycle
+        cycles = (f"**{number(items[name].cycles)}**" if name in items else "" for name in labels)
+        rows.append((f"**Eightfold `{config}`**", str(multipliers), *cycles, "RTL simulation"))
+    for peer in PEERS:
+        cycles = [peer.cycles.get(name, "") for name in labels]
+        if any(cycles):
+            rows.append((peer.name, peer.multipliers, *cycles, peer.kind))
+    return markdown(("", "MACs per cycle", *labels, "Figure is"), rows, text=1)
 
 
 def operator_tables(measurements: Iterable[Measurement]) -> str:

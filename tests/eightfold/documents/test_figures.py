@@ -10,7 +10,6 @@ from eightfold.documents.cycle_chart import chart
 from eightfold.documents.cycle_tables import (
     MATRIX_REASONS,
     NETWORKS,
-    TARGETS,
     Measurement,
     Network,
     mac_limit,
@@ -21,9 +20,11 @@ from eightfold.documents.cycle_tables import (
     problems,
     summary_table,
 )
-from eightfold.documents.figures import ROOT, networks_of, write_documents
+from eightfold.documents.figures import OVERVIEW, ROOT, SUMMARY, networks_of, write_documents
+from eightfold.documents.peers import PEERS
 from eightfold.errors import InputError
 from eightfold.isa import COUNTERS
+from eightfold.markers import begin, end
 from eightfold.report import OperatorReport, RunResult
 
 KWS, AD = NETWORKS[0], NETWORKS[3]
@@ -122,43 +123,64 @@ def test_reasons_are_counters_of_the_accelerator() -> None:
     assert {counter for _, counter in MATRIX_REASONS} <= names
 
 
-def test_summary_has_the_requirement_where_there_is_one() -> None:
+def test_summary_has_cycles_limit_and_beats_of_every_run() -> None:
     measured = [
         Measurement(KWS, two_operators()),
-        Measurement(KWS, two_operators("small")),
-        Measurement(Network("mine", "mine", "mine.tflite"), two_operators()),
+        Measurement(Network("mine", "mine", "mine.tflite"), two_operators("small")),
     ]
     head, *rows = cells(summary_table(measured))
     found = [dict(zip(head, row, strict=True)) for row in rows]
-    assert [row["Required"] for row in found] == ["≤ 16,000", "≤ 58,000", ""]
-    assert [row["Aim"] for row in found] == ["12,500", "", ""]
-    assert found[0]["Cycles"] == "40" and found[0]["Limit"] == "11"
-    assert found[0]["Beats read"] == "20"
+    assert [(row["Network"], row["Preset"]) for row in found] == [
+        ("KWS", "base"),
+        ("mine", "small"),
+    ]
+    for row in found:
+        assert row["Cycles"] == "40" and row["Limit"] == "11"
+        assert row["Utilisation"] == "27.5 %" and row["Beats read"] == "20"
 
 
-def test_overview_has_a_column_per_network_and_gaps_where_nothing_was_measured() -> None:
+def test_overview_has_our_presets_and_gaps_where_nothing_was_measured() -> None:
     measured = [
         Measurement(KWS, two_operators()),
         Measurement(AD, two_operators()),
         Measurement(KWS, two_operators("small")),
     ]
     head, *rows = cells(overview_table(measured))
-    assert head == ["", "KWS", "AD"]
-    by_title = {row[0]: row[1:] for row in rows}
-    assert by_title["MACs"] == ["2,561", "2,561"]
-    assert by_title["**`base`**, 256 MACs per cycle: cycles"] == ["**40**", "**40**"]
-    assert by_title["**`small`**, 256 MACs per cycle: cycles"] == ["**40**", ""]
-    assert [row[1:] for row in rows if row[0] == "required"] == [
-        ["≤ 16,000", "≤ 18,000"],
-        ["≤ 58,000", ""],
+    assert head == ["", "MACs per cycle", "KWS", "AD", "Figure is"]
+    assert rows[:2] == [
+        ["**Eightfold `base`**", "256", "**40**", "**40**", "RTL simulation"],
+        ["**Eightfold `small`**", "256", "**40**", "", "RTL simulation"],
     ]
-    assert [row[1:] for row in rows if row[0] == "aim"] == [["12,500", "17,000"]]
 
 
-def test_every_network_has_a_requirement_at_base_and_small() -> None:
-    labels = [network.label for network in NETWORKS]
-    assert set(TARGETS) == {(config, label) for config in ("base", "small") for label in labels}
-    assert all(target.aim is None or target.aim < target.most for target in TARGETS.values())
+def test_overview_has_the_figures_of_every_peer_and_what_they_are() -> None:
+    labels = {network.label for network in NETWORKS}
+    assert all(peer.cycles and peer.cycles.keys() <= labels for peer in PEERS)
+    table = overview_table([Measurement(network, two_operators()) for network in NETWORKS])
+    rows = {row[0]: row[1:] for row in cells(table)}
+    for peer in PEERS:
+        figures = [peer.cycles.get(network.label, "") for network in NETWORKS]
+        assert rows[peer.name] == [peer.multipliers, *figures, peer.kind]
+
+
+def test_readme_has_the_cycles_of_the_page_of_cycles_and_every_peer() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "cycles.md").read_text(encoding="utf-8")
+    overview = cells(readme.partition(f"{begin(OVERVIEW)}\n")[2].partition(end(OVERVIEW))[0])
+    summary = cells(page.partition(f"{begin(SUMMARY)}\n")[2].partition(end(SUMMARY))[0])
+    columns = overview[0]
+    shown = {row[0]: dict(zip(columns, row, strict=True)) for row in overview[1:]}
+    for network, preset, _, _, cycles, *_ in summary[1:]:
+        assert shown[f"**Eightfold `{preset}`**"][network] == f"**{cycles}**"
+    for peer in PEERS:
+        row = shown[peer.name]
+        assert {label: row[label] for label in peer.cycles} == peer.cycles
+        assert row["Figure is"] == peer.kind
+
+
+def test_a_network_that_no_peer_has_run_stands_alone() -> None:
+    mine = Measurement(Network("mine", "mine", "mine.tflite"), two_operators())
+    assert len(cells(overview_table([mine]))) == 2
 
 
 def test_runs_that_are_equal_to_litert_have_no_problem() -> None:

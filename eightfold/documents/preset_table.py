@@ -1,0 +1,81 @@
+"""What each preset contains, as the Markdown table of ``docs/architecture.md``.
+
+``python -m eightfold.documents.preset_table`` prints it, ``--write`` puts it between the
+document's markers.
+"""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.documents.cycle_tables import markdown, number
+from eightfold.markers import replace_between
+
+PART = "presets"
+DOCUMENT = Path("docs/architecture.md")
+
+ROWS: tuple[tuple[str, Callable[[AcceleratorConfig], str]], ...] = (
+    ("lanes (`lanes`)", lambda config: number(config.lanes)),
+    ("products of a lane per cycle (`width`)", lambda config: number(config.width)),
+    ("MACs per cycle", lambda config: number(config.macs_per_cycle)),
+    ("products in (`multiplier`)", lambda config: STYLES[config.multiplier]),
+    ("bytes of a beat (`port`)", lambda config: number(config.port)),
+    ("scratchpad (`scratchpad`)", lambda config: size(config.scratchpad)),
+    ("bytes of a scratchpad access", lambda config: number(config.vector)),
+    ("weights fetched ahead (`weight_buffer`)", lambda config: size(config.weight_buffer)),
+    ("partial sums of a lane (`psum_depth`)", lambda config: number(config.psum_depth)),
+    ("parameter banks (`parameter_banks`)", lambda config: number(config.parameter_banks)),
+    ("result vectors that wait (`output_depth`)", lambda config: number(config.output_depth)),
+    (
+        "depthwise window, rows x columns",
+        lambda config: f"{config.window_rows} x {config.window_columns}",
+    ),
+    ("vectors of a line (`line_depth`)", lambda config: number(config.line_depth)),
+    ("vector lanes (`vector_lanes`)", lambda config: number(config.vector_lanes)),
+    ("tables of 256 entries (`tables`)", lambda config: number(config.tables)),
+    ("command words per queue (`command_queue`)", lambda config: number(config.command_queue)),
+)
+"""What a row is called, the configuration's field in brackets, and its cell."""
+
+STYLES = {"infer": "DSP blocks", "rows": "carry chains"}
+"""What makes the products of each multiplier style."""
+
+
+def preset_table() -> str:
+    """Return a column per preset, a row per size."""
+    rows = [(title, *map(cell, PRESETS.values())) for title, cell in ROWS]
+    return markdown(("", *(f"`{name}`" for name in PRESETS)), rows, text=1)
+
+
+def size(count: int) -> str:
+    """Return bytes in KiB."""
+    return f"{count / 1024:g} KiB"
+
+
+def document_with_table(text: str) -> str:
+    """Return a document's text with the table between its markers.
+
+    Raises
+    ------
+    ValueError
+        If the markers are missing.
+    """
+    return replace_between(text, PART, preset_table())
+
+
+def main() -> None:
+    """Print the table, or write it into the document."""
+    parser = argparse.ArgumentParser(description="The table of presets in docs/architecture.md.")
+    parser.add_argument(
+        "--write", nargs="?", const=DOCUMENT, type=Path, metavar="FILE", help=f"{DOCUMENT}"
+    )
+    path = parser.parse_args().write
+    if path is None:
+        print(preset_table(), end="")
+        return
+    path.write_text(document_with_table(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
