@@ -4,5 +4,6 @@
 `throughput` and `operator_table` are of operators, `preset_table` of configurations, `speed` of
 golden.
 
-Programs of their own (``python -m eightfold.documents.figures``); nobody imports them but tests.
+Programs of their own (``python -m eightfold.documents.figures``). Imports everything below the
+command line; the command line alone imports it.
 """
