@@ -18,7 +18,7 @@ COVERAGE ?= build/coverage
 MODELS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-long lint check verilog synth figures clean
+.PHONY: help setup run test test-long lint check verilog synth figures docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | \
@@ -74,6 +74,9 @@ synth: $(SYNTH) ## area and clock on ECP5 into build/synth: of units, or with CO
 figures: $(if $(MODELS),$(DOCS)) ## cycles of the networks in MODELS=folder into README, docs/cycles.md and the chart
 	@test -n "$(MODELS)" || { echo "make figures: set MODELS to a folder of .tflite files" >&2; exit 2; }
 	@$(BIN)/python -m eightfold.documents.figures "$(MODELS)"
+
+docs: $(DOCS) ## the documents as a site with search, into build/site
+	@$(BIN)/python -m eightfold.documents.site
 
 clean: ## remove what was built; .venv stays
 	rm -rf build .pytest_cache .ruff_cache .hypothesis

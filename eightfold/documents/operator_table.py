@@ -42,7 +42,7 @@ def golden_link(name: str) -> str:
     """Return the golden function of an operator as a Markdown link to its module."""
     function = RUNNERS[name].golden_name
     path = "/".join(function.split(".")[1:-1])
-    return f"[`{function}`](../{path}.py)"
+    return f"[`{function.removeprefix('eightfold.golden.')}`](../{path}.py)"
 
 
 def document_with_table(text: str) -> str:

@@ -32,7 +32,7 @@ def test_table_has_a_row_for_each_operator() -> None:
 
 
 def test_linked_golden_modules_exist() -> None:
-    assert table.golden_link("ADD") == "[`eightfold.golden.binary.add`](../golden/binary.py)"
+    assert table.golden_link("ADD") == "[`binary.add`](../golden/binary.py)"
     for name in SUPPORTED:
         path = table.golden_link(name).partition("](")[2].rstrip(")")
         assert (_ROOT / "docs" / path).is_file()
