@@ -92,16 +92,17 @@ def summary_table(measurements: Iterable[Measurement]) -> str:
 
 
 def overview_table(measurements: Sequence[Measurement]) -> str:
-    """Return the README's table: a column per network; our presets, then `PEERS`, a row each."""
+    """Return the README's table: a column per network; our presets by size, then `PEERS`."""
     labels = list(dict.fromkeys(item.network.label for item in measurements))
     ours: dict[str, dict[str, Measurement]] = {}
     for item in measurements:
         ours.setdefault(item.result.config, {})[item.network.label] = item
+    sizes = {name: next(iter(items.values())).result.macs_per_cycle for name, items in ours.items()}
     rows = []
-    for config, items in ours.items():
-        multipliers = next(iter(items.values())).result.macs_per_cycle
+    for config in sorted(ours, key=lambda name: sizes[name]):
+        items = ours[config]
         cycles = (f"**{number(items[name].cycles)}**" if name in items else "" for name in labels)
-        rows.append((f"**Eightfold `{config}`**", str(multipliers), *cycles, "RTL simulation"))
+        rows.append((f"**Eightfold `{config}`**", number(sizes[config]), *cycles, "RTL simulation"))
     for peer in PEERS:
         cycles = [peer.cycles.get(name, "") for name in labels]
         if any(cycles):
