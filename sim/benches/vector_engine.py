@@ -104,7 +104,7 @@ async def functions_of_any_sum(dut: Any) -> None:
         row = FUNCTIONS[number % len(FUNCTIONS)]
         summands = random_summands(generator, row, LONGEST)
         await bench.load(np.stack([random_tables(generator, 1)[0], summands]))
-        fields = random_command(generator, bench.config, [0], (row,)) | {"repeat_a": 0}
+        fields = random_command(generator, bench.config, [0], (row,))
         bench.expect(fields | {"lookup_b": 1, "table_b": 1})
         await bench.finish()
 

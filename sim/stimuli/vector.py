@@ -152,7 +152,8 @@ def _operation(rng: np.random.Generator, tables: list[int], row: Row) -> Fields:
         "row": row.value,
         "relative": int(rng.integers(2)) if row in functions else 0,
         "operand_b": int(rng.choice([0, 0, *(operand.value for operand in Operand)])),
-        "repeat_a": int(rng.random() < 0.2),
+        # A row is more than one byte; where its reads end must be known before targets are drawn.
+        "repeat_a": int(rng.random() < 0.2 and row == Row.NONE),
         "lookup_a": int(rng.integers(2)),
         "lookup_b": int(rng.integers(2)),
         "table_a": int(rng.choice(tables)),
