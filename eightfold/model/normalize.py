@@ -2,7 +2,7 @@
 
 import struct
 
-from ai_edge_litert import schema_py_generated as generated
+import tflite
 
 _QUANTIZED_DIMENSION = 16
 """Where a quantization's vtable says at which byte its table holds the quantized dimension."""
@@ -20,7 +20,7 @@ def normalize_dimensions(model: bytes) -> bytes:
     model
         The bytes of a ``.tflite`` file that `eightfold.model.load_model` has read.
     """
-    subgraph = generated.Model.GetRootAs(model, 0).Subgraphs(0)
+    subgraph = tflite.Model.GetRootAs(model, 0).Subgraphs(0)
     assert subgraph is not None, "a model that was read has a subgraph"
     changed = bytearray(model)
     places, kept = set(), set()

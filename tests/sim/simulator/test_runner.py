@@ -18,7 +18,7 @@ from eightfold.sim.simulator.runner import (
 )
 from tests.support.hardware.faulty_stage import Fault, FaultyStage
 
-BENCHES = IMPORT_ROOT / "support" / "hardware"
+BENCHES = IMPORT_ROOT / "tests" / "support" / "hardware"
 
 
 def run(simulator, testcase="passes_words_on", bench="stage_bench", **options):
