@@ -4,17 +4,13 @@
 document's markers.
 """
 
-import argparse
 from pathlib import Path
 
+from eightfold.documents.generated_table import GeneratedTable
 from eightfold.execute.runners import RUNNERS
-from eightfold.markers import replace_between
 from eightfold.spec.operand import label
 from eightfold.spec.row import INT8_RANGE, SAME, Granularity, Row, Source, TensorRule
 from eightfold.spec.rows import ROWS, place_of
-
-PART = "operator table"
-DOCUMENT = Path("docs/operators.md")
 
 
 def operator_table() -> str:
@@ -45,17 +41,6 @@ def golden_link(name: str) -> str:
     return f"[`{function.removeprefix('eightfold.golden.')}`](../{path}.py)"
 
 
-def document_with_table(text: str) -> str:
-    """Return a document's text with the table between its markers.
-
-    Raises
-    ------
-    ValueError
-        If the markers are missing.
-    """
-    return replace_between(text, PART, operator_table())
-
-
 def _operands(rules: tuple[TensorRule, ...], variadic: bool) -> str:
     if variadic:
         return f"{_words(rules[0])} ..."
@@ -84,18 +69,7 @@ def _restrictions(row: Row) -> str:
     return "; ".join(found)
 
 
-def main() -> None:
-    """Print the table, or write it into the document."""
-    parser = argparse.ArgumentParser(description="The operator table of docs/operators.md.")
-    parser.add_argument(
-        "--write", nargs="?", const=DOCUMENT, type=Path, metavar="FILE", help=f"{DOCUMENT}"
-    )
-    path = parser.parse_args().write
-    if path is None:
-        print(operator_table(), end="")
-        return
-    path.write_text(document_with_table(path.read_text(encoding="utf-8")), encoding="utf-8")
-
+TABLE = GeneratedTable("operator table", Path("docs/operators.md"), operator_table)
 
 if __name__ == "__main__":
-    main()
+    TABLE.main()

@@ -4,16 +4,12 @@
 document's markers.
 """
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 
 from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.documents.cycle_tables import markdown, number
-from eightfold.markers import replace_between
-
-PART = "presets"
-DOCUMENT = Path("docs/architecture.md")
+from eightfold.documents.generated_table import GeneratedTable
 
 ROWS: tuple[tuple[str, Callable[[AcceleratorConfig], str]], ...] = (
     ("lanes (`lanes`)", lambda config: number(config.lanes)),
@@ -53,29 +49,7 @@ def size(count: int) -> str:
     return f"{count / 1024:g} KiB"
 
 
-def document_with_table(text: str) -> str:
-    """Return a document's text with the table between its markers.
-
-    Raises
-    ------
-    ValueError
-        If the markers are missing.
-    """
-    return replace_between(text, PART, preset_table())
-
-
-def main() -> None:
-    """Print the table, or write it into the document."""
-    parser = argparse.ArgumentParser(description="The table of presets in docs/architecture.md.")
-    parser.add_argument(
-        "--write", nargs="?", const=DOCUMENT, type=Path, metavar="FILE", help=f"{DOCUMENT}"
-    )
-    path = parser.parse_args().write
-    if path is None:
-        print(preset_table(), end="")
-        return
-    path.write_text(document_with_table(path.read_text(encoding="utf-8")), encoding="utf-8")
-
+TABLE = GeneratedTable("presets", Path("docs/architecture.md"), preset_table)
 
 if __name__ == "__main__":
-    main()
+    TABLE.main()
