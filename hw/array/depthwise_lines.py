@@ -54,7 +54,9 @@ class DepthwiseLines(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.d.comb += Value.cast(self.o).eq(delay(m, self.i, "step1", reset=True))
-        push, place, word = self.line.push, self.line.write, Value.cast(self.i.bytes)
+        push = self.line.push
+        place = self.line.write
+        word = Value.cast(self.i.bytes)
         for number in range(self.config.window_rows - 1):
             # The second RAM's word is the first one's output, slow from the clock: it, too, takes
             # a register on its way.

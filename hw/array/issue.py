@@ -186,7 +186,9 @@ class Issue(Component):
         reads_behind = self._reads(new, self._stores(behind.vector), behind.vector.slot)
         # What the vectors issued in this cycle and before, latest first, keep the new one from.
         recent = [go & reads_held, *self._reads_issued(m, new, cycles - 1)]
-        in_front, behind_wait, held_wait = Signal(), Signal(cycles), Signal(cycles)
+        in_front = Signal()
+        behind_wait = Signal(cycles)
+        held_wait = Signal(cycles)
         m.d.sync += behind_wait.eq(behind_wait >> 1)
         with m.If(load):
             waits = [Cat(*recent[: cycles - age]).any() for age in range(cycles)]

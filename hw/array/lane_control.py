@@ -90,7 +90,8 @@ class LaneControl(Component):
             self.valid.eq(at(result, self.sum.send, "valid")),
             self.retire.eq(at(result, self.sum.retire, "retire")),
         ]
-        bank, since = self.bank, 1 - self.AHEAD
+        bank = self.bank
+        since = 1 - self.AHEAD
         # A field is read one cycle before it is used.
         for name, cycle in sorted(RequantizePipeline.FIELD_CYCLE.items(), key=lambda item: item[1]):
             bank = at(acc + cycle - 1, bank, f"{name}_bank", since)

@@ -107,10 +107,12 @@ class Multiplier(Component):
             m.d.sync += [product.eq(self.operand * self.weight.byte), settled.eq(product)]
             m.d.comb += self.terms[0].value.eq(settled)
             return m
-        single, double = self.operand, self.operand << 1
+        single = self.operand
+        double = self.operand << 1
         multiples = Array([Const(0), single, double, ~single])
         for i in range(3):
-            term, digit = self.terms[i], self.weight.low[i]
+            term = self.terms[i]
+            digit = self.weight.low[i]
             m.d.comb += [term.value.eq(multiples[digit]), term.carry.eq(digit == 3)]
         # The size is one of two bits, the sign apart: a carry cell that adds has room for a sign.
         top = self.weight.top

@@ -115,7 +115,8 @@ class ParameterLoader(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         banks = self.config.parameter_banks
-        lane, bank = Signal(range(self.config.lanes)), Signal(range(banks))
+        lane = Signal(range(self.config.lanes))
+        bank = Signal(range(banks))
         accept, done = Signal(), Signal()
         free = self._count(m, "free", banks - 1, self.retire, done)
         complete = self._count(m, "complete", 0, done, self.take)

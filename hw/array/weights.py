@@ -101,7 +101,8 @@ class WeightLoader(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        word, valid = Signal(weight_layout(self.config), reset_less=True), Signal()
+        word = Signal(weight_layout(self.config), reset_less=True)
+        valid = Signal()
         following, lane = (Signal(range(self.config.lanes), name=n) for n in ("following", "lane"))
         # The buffer is complete and not swapped in this cycle; the word in the register completes
         # it; ``full`` is either of them.

@@ -82,7 +82,9 @@ class CreditQueue(Component):
         # One of ``depth`` words is always in the output register, so the RAM never fills, and equal
         # pointers mean an empty one. That also tells synthesis, which merges the register into the
         # RAM, that no word is read while it is written; otherwise it would add a bypass.
-        word, valid, read = Signal(len(payload), reset_less=True), Signal(), Signal()
+        word = Signal(len(payload), reset_less=True)
+        valid = Signal()
+        read = Signal()
         waiting = write_port.addr != read_port.addr
         m.d.comb += [
             write_port.data.eq(self.push_data),

@@ -54,7 +54,8 @@ class Gearbox(Component):
 
     def _cut(self, m: Module, parts: int) -> None:
         part = Signal(range(parts))
-        leaves, ends = self.o.valid & self.o.ready, self._ends(part, parts)
+        leaves = self.o.valid & self.o.ready
+        ends = self._ends(part, parts)
         m.d.comb += [
             self.o.valid.eq(self.i.valid),
             self.o.payload.eq(Value.cast(self.i.payload).word_select(part, 8 * self.o_bytes)),
@@ -68,7 +69,8 @@ class Gearbox(Component):
 
     def _join(self, m: Module, parts: int) -> None:
         waiting = Signal(8 * (self.o_bytes - self.i_bytes), reset_less=True)
-        part, complete = Signal(range(parts)), Signal()
+        part = Signal(range(parts))
+        complete = Signal()
         joined = Cat(waiting, self.i.payload)
         m.d.comb += [
             complete.eq(part == parts - 1),

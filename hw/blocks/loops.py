@@ -92,7 +92,9 @@ class Loops(Component):
     def __init__(self, levels: int, addresses: Mapping[str, Address], count_bits: int = 16) -> None:
         if levels < 1:
             raise ValueError(f"levels must be at least 1, not {levels}")
-        self.levels, self.addresses, self.count_bits = levels, dict(addresses), count_bits
+        self.levels = levels
+        self.addresses = dict(addresses)
+        self.count_bits = count_bits
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -155,7 +157,9 @@ class Loops(Component):
         After an iteration the innermost of its loops that does not start again goes on: by its
         stride if it is the one that advances, by nothing if a loop inside it does.
         """
-        nest, loops, bits = self.i.payload[name], address.loops, address.bits
+        nest = self.i.payload[name]
+        loops = address.loops
+        bits = address.bits
         outermost = bool(loops) and loops[-1] == self.levels - 1
         positions = [
             Signal(bits, name=f"{name}_position{j}", reset_less=True)

@@ -104,7 +104,8 @@ class Bypass(_Passes):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         word = Value.cast(self.i.payload)
-        waiting, full = Signal(len(word), reset_less=True), Signal()
+        waiting = Signal(len(word), reset_less=True)
+        full = Signal()
         m.d.comb += [
             self.full.eq(self._waits(full)),
             self.i.ready.eq(~full),

@@ -51,19 +51,24 @@ class WordPlacer(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        word, placed, valid = self.i.payload, Signal(PLACED_LAYOUT, reset_less=True), Signal()
+        word = self.i.payload
+        placed = Signal(PLACED_LAYOUT, reset_less=True)
+        valid = Signal()
         m.d.comb += [
             self.o.payload.eq(placed),
             self.o.valid.eq(valid),
             self.i.ready.eq(self.o.ready | ~valid),
         ]
-        between, known, length = Signal(init=1), Signal(len(OPCODES)), Signal(PLACE)
+        between = Signal(init=1)
+        known = Signal(len(OPCODES))
+        length = Signal(PLACE)
         m.d.comb += self.between.eq(between)
         for number, opcode in enumerate(OPCODES):
             m.d.comb += known[number].eq(word[:8] == opcode.value)
             with m.If(known[number]):
                 m.d.comb += length.eq(COMMANDS[opcode].words - 1)
-        left, following = Signal(PLACE, reset_less=True), Signal(PLACE)
+        left = Signal(PLACE, reset_less=True)
+        following = Signal(PLACE)
         m.d.comb += following.eq(Mux(between, length, left - 1))
         with m.If(self.i.ready):
             m.d.sync += valid.eq(self.i.valid)
@@ -171,7 +176,8 @@ class CommandDecoder(Component):
         self, m: Module, first: Signal, expected: Signal, mask: Signal
     ) -> tuple[Value, Signal]:
         """Return whether the word in ``checked`` is illegal, and whether BEGIN is the reason."""
-        ruled, begin = self.ruled, self.ruled.command[OPCODES.index(Opcode.BEGIN)]
+        ruled = self.ruled
+        begin = self.ruled.command[OPCODES.index(Opcode.BEGIN)]
         index = data.View(hdl(END.layout), ruled.word).index
         broken = Signal(4, reset_less=True)  # registered apart: each is a wide comparison
         version = Signal(reset_less=True)
@@ -192,7 +198,8 @@ class CommandDecoder(Component):
     def _send(self, m: Module, broken: Value) -> None:
         """Offer the word in ``checked`` to its queue; BEGIN has none, END stays."""
         begin, end = (OPCODES.index(opcode) for opcode in (Opcode.BEGIN, Opcode.END))
-        legal, taken = self.checked_valid & ~broken, Signal(len(QUEUES))
+        legal = self.checked_valid & ~broken
+        taken = Signal(len(QUEUES))
         for number, (queue, opcodes) in enumerate(zip(self.queues, QUEUES, strict=True)):
             mine = Cat(self.checked.command[OPCODES.index(opcode)] for opcode in opcodes).any()
             m.d.comb += [
@@ -211,7 +218,8 @@ class CommandDecoder(Component):
         self, m: Module, placed: Value, following: Value, broken: Value, version: Signal
     ) -> None:
         """Report the word that holds up everything behind it, or that no more come."""
-        number, truncated = Signal(16, reset_less=True), Signal()
+        number = Signal(16, reset_less=True)
+        truncated = Signal()
         with m.If(self.proceed):
             m.d.sync += number.eq(self.number)
         m.d.sync += [

@@ -57,7 +57,9 @@ class CommandFetch(Component):
         connect(m, fetch.o, gearbox.i)
         connect(m, skid.o, flipped(self.words))
         # What is left counts words that leave the gearbox; what comes behind them is padding.
-        left, more, asking = Signal(ADDRESS_BITS - 2), Signal(), Signal()
+        left = Signal(ADDRESS_BITS - 2)
+        more = Signal()
+        asking = Signal()
         m.d.comb += [
             fetch.runs.valid.eq(asking),
             fetch.runs.payload.address.eq(self.address),

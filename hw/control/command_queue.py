@@ -48,7 +48,9 @@ class CommandAssembler(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.queue = queue = CreditQueue(unsigned(32), self.config.command_queue)
-        push, move, complete = self.words.valid & self.words.ready, Signal(), Signal()
+        push = self.words.valid & self.words.ready
+        move = Signal()
+        complete = Signal()
         m.d.comb += [
             self.words.ready.eq(queue.available),
             queue.take.eq(push),
@@ -152,7 +154,9 @@ class CommandQueue(Component):
         m = Module()
         m.submodules.assembler = assembler = CommandAssembler(self.config, *self.commands)
         wiring.connect(m, wiring.flipped(self.words), assembler.words)
-        following, offered, room = assembler.o.payload, Signal(), self._flight(m, assembler)
+        following = assembler.o.payload
+        offered = Signal()
+        room = self._flight(m, assembler)
         m.d.comb += [
             self.wait.eq(self._header(assembler).wait),
             self.request.eq(assembler.o.valid & ~offered & room),
@@ -192,7 +196,9 @@ class CommandQueue(Component):
     def _count(self, m: Module) -> None:
         """Count the commands from the cycle after their last word to their end."""
         unfinished = Signal(range(self.config.command_queue + self.FLIGHT + 2))
-        more, idle, partial = Signal(), Signal(init=1), Signal()
+        more = Signal()
+        idle = Signal(init=1)
+        partial = Signal()
         accepted = self.words.valid & self.words.ready
         m.d.comb += self.idle.eq(idle & ~partial & ~more)
         m.d.sync += more.eq(accepted & self.last)  # counted a cycle later, for the clock's sake

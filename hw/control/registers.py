@@ -135,7 +135,8 @@ class Registers(Component):
         """Register the address, then a value of each quarter of the registers, then one of them."""
         asked, found = Signal(), Signal()
         index = Signal(REGISTER_ADDRESS_BITS - 2, name="read_index", reset_less=True)
-        group, within = index[-2:], index[:-2]
+        group = index[-2:]
+        within = index[:-2]
         words = [Signal(32, name=f"word{i}", reset_less=True) for i in range(4)]
         m.d.comb += self.s_axi_arready.eq(~asked & ~found & ~self.s_axi_rvalid)
         m.d.sync += [asked.eq(self.s_axi_arready & self.s_axi_arvalid), found.eq(asked)]

@@ -107,7 +107,8 @@ class RunControl(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         reset, stop = Signal(init=1), Signal(init=1)
-        succeeds, settled = Signal(), Signal(range(self.SETTLE + 1))
+        succeeds = Signal()
+        settled = Signal(range(self.SETTLE + 1))
         m.d.comb += [self.reset.eq(reset), self.stop.eq(stop)]
         m.d.sync += self.begin.eq(0)
         drained, done = Signal(), Signal()

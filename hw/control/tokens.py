@@ -36,7 +36,8 @@ class TokenCounter(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        count, available = Signal(self.BITS), Signal()
+        count = Signal(self.BITS)
+        available = Signal()
         m.d.comb += self.available.eq(available)
         with m.If(self.give & ~self.take & ~count.all()):
             m.d.sync += [count.eq(count + 1), available.eq(1)]

@@ -27,7 +27,9 @@ class Watchdog(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        left, limited, restart = Signal(32, reset_less=True), Signal(), Signal(init=1)
+        left = Signal(32, reset_less=True)
+        limited = Signal()
+        restart = Signal(init=1)
         m.d.sync += [restart.eq(self._restarts()), limited.eq(self.limit != 0)]
         with m.If(restart):
             m.d.sync += [left.eq(self.limit), self.expired.eq(0)]

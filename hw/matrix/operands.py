@@ -78,7 +78,8 @@ class MatrixOperands(Component):
         m.submodules.queue = queue
         connect(m, queue.o, wiring.flipped(self.activations))
         self._locate(m, requests.i)
-        granted, ask = Signal(), self.read.request
+        granted = Signal()
+        ask = self.read.request
         m.d.comb += [
             # A place in the queue stays there until it is taken, so valid does not drop.
             ask.valid.eq(requests.o.valid & queue.available),
@@ -99,12 +100,15 @@ class MatrixOperands(Component):
 
     def _locate(self, m: Module, requests: stream.Interface) -> None:
         """Work out the address, and where the tensor begins and ends within the vector."""
-        valid, accept, at = Signal(), Signal(), self.i.payload
+        valid = Signal()
+        accept = Signal()
+        at = self.i.payload
         address = Signal(local_address(self.config), reset_less=True)
         before = Signal(signed(LOCAL_BITS + 1), reset_less=True)
         beyond = Signal(signed(LOCAL_BITS + 1), reset_less=True)
         outside = Signal(reset_less=True)
-        fill, final = Signal(8, reset_less=True), Signal(reset_less=True)
+        fill = Signal(8, reset_less=True)
+        final = Signal(reset_less=True)
         control = Signal(control_layout(self.config), reset_less=True)
         m.d.comb += [accept.eq(requests.ready | ~valid), self.i.ready.eq(accept)]
         with m.If(accept):
@@ -136,12 +140,14 @@ class MatrixOperands(Component):
 
     def _fill(self, m: Module, tail: data.View, queue: CreditQueue) -> None:
         """Register the bytes that came, and push them with those outside replaced."""
-        config, layout = self.config, activation_layout(self.config)
+        config = self.config
+        layout = activation_layout(self.config)
         word, filled = (
             data.View(layout, Signal(layout.size, name=name, reset_less=True))
             for name in ("word", "filled")
         )
-        fill, inside = Signal(8, reset_less=True), Signal(config.width, reset_less=True)
+        fill = Signal(8, reset_less=True)
+        inside = Signal(config.width, reset_less=True)
         ones = Const((1 << config.width) - 1, config.width)
         m.d.sync += [
             queue.push.eq(self.read.valid),

@@ -57,15 +57,18 @@ class ParameterRecords(Component):
     """``last`` is set at the end of a run, and at every ``lanes``-th channel of it."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
-        self.config, self.bytes = config, unit_bytes(config)
+        self.config = config
+        self.bytes = unit_bytes(config)
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.output = output = Skid(parameter_layout())
         connect(m, output.o, flipped(self.o))
-        run, active = Signal(RUN_LAYOUT, reset_less=True), Signal()
-        lane, leaves = Signal(range(self.config.lanes)), Signal()
+        run = Signal(RUN_LAYOUT, reset_less=True)
+        active = Signal()
+        lane = Signal(range(self.config.lanes))
+        leaves = Signal()
         last = run.single | (lane == self.config.lanes - 1)
         m.d.comb += [
             leaves.eq(output.i.valid & output.i.ready),
@@ -87,13 +90,18 @@ class ParameterRecords(Component):
 
     def _assemble(self, m: Module, run: data.View, active: Signal, output: Skid) -> None:
         """Give a channel to ``output`` for each record, or for each bias after the shared one."""
-        unit, parts, places = self.units.payload, RECORD // self.bytes, self.bytes // BIAS
+        unit = self.units.payload
+        parts = RECORD // self.bytes
+        places = self.bytes // BIAS
         # A record's parts move down until the first is lowest; a shared record then stays.
         record = Signal(8 * RECORD, reset_less=True)
         joined = Cat(record, unit)[8 * self.bytes :]
-        part, place, biases = Signal(range(parts)), Signal(range(places)), Signal()
+        part = Signal(range(parts))
+        place = Signal(range(places))
+        biases = Signal()
         complete, used = part == parts - 1, place == places - 1
-        is_channel, takes = biases | (complete & ~run.shared), Signal()
+        is_channel = biases | (complete & ~run.shared)
+        takes = Signal()
         bias = Cat(unit.word_select(place, 8 * BIAS), record[8 * BIAS :])
         m.d.comb += [
             Value.cast(output.i.payload.requantize).eq(Mux(biases, bias, joined)),

@@ -81,12 +81,11 @@ class ParameterStream(Component):
 
     def _start(self, m: Module, fetch: RegionFetch, runs: SyncFIFO) -> None:
         """Fetch what a command needs, and note its channels if that is in range."""
-        new, command = self.command.payload, Signal(hdl(PARAMETERS.layout), reset_less=True)
-        size, illegal, run = (
-            Signal(32, reset_less=True),
-            Signal(),
-            data.View(RUN_LAYOUT, runs.w_data),
-        )
+        new = self.command.payload
+        command = Signal(hdl(PARAMETERS.layout), reset_less=True)
+        size = Signal(32, reset_less=True)
+        illegal = Signal()
+        run = data.View(RUN_LAYOUT, runs.w_data)
         m.d.comb += [
             fetch.parts.payload.address.eq(command.address),
             fetch.parts.payload.bytes.eq(size),

@@ -98,7 +98,8 @@ class MatrixResults(Component):
         self._items(m, commands.o, stage.i)
         connect(m, stage.o, items.i)
         connect(m, bypass.o, flipped(self.write))
-        done, ready = items.o.payload, Signal()
+        done = items.o.payload
+        ready = Signal()
         m.d.comb += [
             bypass.i.valid.eq(items.o.valid & ~done.skip),
             bypass.i.payload.eq(done.write),
@@ -125,7 +126,9 @@ class MatrixResults(Component):
         empty = x.none | y.none | ~command.last
         # A cycle to measure the strides, one to start them.
         measured, start, run, take = Signal(), Signal(), Signal(), Signal()
-        row, group, step = ~run | x.last, ~run | (x.last & y.last), Signal()
+        row = ~run | x.last
+        group = ~run | (x.last & y.last)
+        step = Signal()
         m.d.comb += [
             start.eq(commands.valid & measured & ~run),
             items.valid.eq(run & (self.results.valid | empty)),
@@ -182,7 +185,9 @@ class MatrixResults(Component):
         full = Mux(command.depthwise, min(config.lanes, config.width), config.lanes)
         bits = (config.scratchpad - 1).bit_length()
         # Of a full group and of the last one: lanes that are written, the last address they fit at.
-        masks, rooms, ones = [], [], Const((1 << config.lanes) - 1, config.lanes)
+        masks = []
+        rooms = []
+        ones = Const((1 << config.lanes) - 1, config.lanes)
         for name, lanes in (("full", full), ("last", command.last_lanes)):
             mask = Signal(config.lanes, name=f"{name}_mask", reset_less=True)
             room = Signal(bits, name=f"{name}_room", reset_less=True)

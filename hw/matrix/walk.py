@@ -126,7 +126,8 @@ class MatrixWalk(Component):
         self, m: Module, command: data.View, passes: stream.Interface, vectors: Loops
     ) -> None:
         """Walk through x, y from where the pass begins."""
-        loops, begin = vectors.i.payload, passes.payload
+        loops = vectors.i.payload
+        begin = passes.payload
         m.d.comb += [
             vectors.i.valid.eq(passes.valid),
             passes.ready.eq(vectors.i.ready),
@@ -160,10 +161,14 @@ class MatrixWalk(Component):
 
     def _pass_flags(self, m: Module, command: data.View, place: data.View, begin: Value) -> Signal:
         """Keep what is said of a whole pass; return whether it is its command's last one."""
-        o, control = self.o.payload, self.o.payload.control
-        opens, closes = Signal(init=1), place.ends[:3].all()  # a group
+        o = self.o.payload
+        control = self.o.payload.control
+        opens = Signal(init=1)
+        closes = place.ends[:3].all()  # a group
         first, last, final = Signal(), Signal(), Signal()
-        begins, advances, left = Signal(), Signal(), Signal(8, reset_less=True)
+        begins = Signal()
+        advances = Signal()
+        left = Signal(8, reset_less=True)
         m.d.comb += [
             control.first.eq(first),
             control.last.eq(last),
@@ -192,7 +197,9 @@ class MatrixWalk(Component):
 
         ``step`` only enables registers, what they become is known before: it comes late.
         """
-        control, at, none = self.o.payload.control, vectors.o.payload, ~vectors.o.valid
+        control = self.o.payload.control
+        at = vectors.o.payload
+        none = ~vectors.o.valid
         step, row, restart = Signal(), Signal(), Signal()
         m.submodules.fires_x = fires_x = Firing()
         m.submodules.fires_y = fires_y = Firing()

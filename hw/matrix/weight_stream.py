@@ -76,8 +76,11 @@ class WeightCommands(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         command = Signal(hdl(WEIGHTS.layout), reset_less=True)
-        words, illegal = Signal(40, reset_less=True), Signal()
-        some_full, some_partial, lanes = Signal(), Signal(), command.partial_lanes
+        words = Signal(40, reset_less=True)
+        illegal = Signal()
+        some_full = Signal()
+        some_partial = Signal()
+        lanes = command.partial_lanes
         m.d.comb += [
             self.parts.payload.address.eq(command.address),
             self.parts.payload.bytes.eq(words * self.config.weight_word),
@@ -219,7 +222,8 @@ class WeightStream(Component):
         shape = run_layout(self.config)
         m.submodules.runs = runs = SyncFIFO(width=shape.size, depth=AHEAD)
         following = data.View(shape, runs.r_data)
-        run, active = Signal(shape, reset_less=True), Signal()
+        run = Signal(shape, reset_less=True)
+        active = Signal()
         lane = Signal.like(run.lanes, reset_less=True)  # words of the buffer after this one
         last, ends, passes = Signal(), Signal(), Signal()
         m.d.comb += [

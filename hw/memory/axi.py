@@ -131,7 +131,8 @@ def connect_flat(m: Module, outer: Any, prefix: str, inner: Any) -> None:
     for name, member in inner.signature.members.items():
         if not hasattr(outer, f"{prefix}{name}"):
             continue
-        around, inside = getattr(outer, f"{prefix}{name}"), getattr(inner, name)
+        around = getattr(outer, f"{prefix}{name}")
+        inside = getattr(inner, name)
         m.d.comb += around.eq(inside) if member.flow is Flow.Out else inside.eq(around)
 
 

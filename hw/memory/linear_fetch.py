@@ -81,9 +81,13 @@ class LinearFetch(Component):
     def _request(self, m: Module, leaves: Value) -> None:
         """Cut runs into bursts: measure one, wait for room, reserve that, and ask."""
         request, run = self.memory.request, self.runs.payload
-        room, left_queue = Signal(range(self.depth + 1), init=self.depth), Signal()
-        beat, left = Signal(ADDRESS_BITS - self._shift), Signal(32)
-        burst, final, reserve = Signal(range(BURST + 1)), Signal(), Signal()
+        room = Signal(range(self.depth + 1), init=self.depth)
+        left_queue = Signal()
+        beat = Signal(ADDRESS_BITS - self._shift)
+        left = Signal(32)
+        burst = Signal(range(BURST + 1))
+        final = Signal()
+        reserve = Signal()
         m.d.comb += [
             request.payload.address.eq(beat << self._shift),
             request.payload.beats.eq(burst),

@@ -79,7 +79,9 @@ class MemoryReader(Component):
     def _arbitrate(self, m: Module, addresses: Skid, route: SyncFIFO) -> None:
         """Take a request into the address register, and its client's number into the queue."""
         asking, above, grant = (Signal(self.count, name=n) for n in ("asking", "above", "grant"))
-        room, take, chosen = Signal(), Signal(), Signal(burst_layout())
+        room = Signal()
+        take = Signal()
+        chosen = Signal(burst_layout())
         # Clients above the one served last go first; x & -x is the lowest bit that is set.
         candidates = Mux((asking & above).any(), asking & above, asking)
         m.d.comb += [
@@ -102,7 +104,8 @@ class MemoryReader(Component):
 
     def _deliver(self, m: Module, route: SyncFIFO) -> None:
         """Register the beat, and give it to the client of the oldest burst."""
-        axi, beat = self.axi, Signal(8 * self.config.port, reset_less=True)
+        axi = self.axi
+        beat = Signal(8 * self.config.port, reset_less=True)
         valid = Signal(self.count)
         m.d.comb += [
             axi.rready.eq(1),

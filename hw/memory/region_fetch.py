@@ -63,8 +63,10 @@ class RegionFetch(Component):
         connect(m, fetch.memory, flipped(self.memory))
         connect(m, fetch.o, flipped(self.o))
         part, port = self.parts.payload, self.config.port
-        end, beats = Signal(self.bits + 1), Signal(32, reset_less=True)
-        start, misplaced = Signal(ADDRESS_BITS, reset_less=True), Signal()
+        end = Signal(self.bits + 1)
+        beats = Signal(32, reset_less=True)
+        start = Signal(ADDRESS_BITS, reset_less=True)
+        misplaced = Signal()
         m.d.comb += [fetch.runs.payload.address.eq(start), fetch.runs.payload.beats.eq(beats)]
         with m.FSM():
             with m.State("ADD"):

@@ -124,7 +124,8 @@ class Scratchpad(Component):
     def _rows(self, m: Module, address: Signal, name: str) -> tuple[Sequence[Value], Value]:
         """Return, two cycles after the address, each column's row; and the offset at once."""
         bits = (self.config.vector - 1).bit_length()
-        row, offset = address[bits:], address[:bits]
+        row = address[bits:]
+        offset = address[:bits]
         rows = [Signal(len(row), name=f"{name}_row{i}", reset_less=True) for i in range(2)]
         m.d.sync += [rows[0].eq(row), rows[1].eq(row + 1)]
         before = delay(m, offset, f"{name}_from1", reset=True)

@@ -66,7 +66,8 @@ class MemoryWriter(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.addresses = addresses = Skid(address_layout())
-        begun, request = self._begin(m, addresses), self.client.request.payload
+        begun = self._begin(m, addresses)
+        request = self.client.request.payload
         drive_address_constants(m, self.axi, "aw", self.config.port)
         m.d.comb += [
             addresses.i.payload.address.eq(request.address),
@@ -81,7 +82,9 @@ class MemoryWriter(Component):
 
     def _begin(self, m: Module, addresses: Skid) -> Signal:
         """Take a request when all its beats are there; return whether one is taken."""
-        axi, request, beats = self.axi, self.client.request, self.client.beats
+        axi = self.axi
+        request = self.client.request
+        beats = self.client.beats
         stored = Signal(range(self.BEATS + 1))  # beats that belong to no burst begun
         unanswered = Signal(range(self.OUTSTANDING + 1))
         begun, may_begin = Signal(), Signal()
@@ -104,7 +107,8 @@ class MemoryWriter(Component):
 
     def _send(self, m: Module, begun: Signal, length: Value) -> None:
         """Queue the beats, and send those of the bursts begun."""
-        axi, beats = self.axi, self.client.beats
+        axi = self.axi
+        beats = self.client.beats
         bits = len(length)
         m.submodules.lengths = lengths = SyncFIFO(width=bits, depth=self.OUTSTANDING)
         m.submodules.queue = queue = CreditQueue(beat_layout(self.config), self.BEATS)
@@ -113,7 +117,9 @@ class MemoryWriter(Component):
             data.StructLayout({"beat": beat_layout(self.config), "last": unsigned(1)})
         )
         connect(m, queue.o, stage.i)
-        position, last, leaves = Signal(bits), Signal(), Signal()
+        position = Signal(bits)
+        last = Signal()
+        leaves = Signal()
         m.d.comb += [
             lengths.w_en.eq(begun),
             lengths.w_data.eq(length),

@@ -147,7 +147,8 @@ class Mover(Component):
 
     def _burst_fits(self, m: Module, beats: CreditQueue) -> Signal:
         """Return whether the queue has places for a whole burst."""
-        used, fits = Signal(range(BEATS + 1)), Signal(init=1)
+        used = Signal(range(BEATS + 1))
+        fits = Signal(init=1)
         leaves = beats.o.valid & beats.o.ready
         m.d.sync += [
             used.eq(used + beats.take - leaves),

@@ -135,7 +135,8 @@ class Indices(Component):
                 "limit": unsigned(ADDRESS_BITS),
             }
         )
-        kept, command = Signal(layout, reset_less=True), self.command.payload
+        kept = Signal(layout, reset_less=True)
+        command = self.command.payload
         with m.If(self.command.valid & self.command.ready):
             m.d.sync += [
                 kept.base.eq(command.indices),
@@ -149,9 +150,11 @@ class Indices(Component):
         self, m: Module, goes: Value, index: stream.Interface, kept: data.View
     ) -> tuple[data.View, Value]:
         """Return, in the second cycle, the place of an index, and whether there is one."""
-        layout, valid = _place_layout(self.config), Signal(2)
+        layout = _place_layout(self.config)
+        valid = Signal(2)
         first, second = (Signal(layout, name=n, reset_less=True) for n in ("first", "second"))
-        address, bits = index.payload["index"], len(first.address)
+        address = index.payload["index"]
+        bits = len(first.address)
         distance = (address - kept.base)[: len(first.select)]
         alone = (distance[:_PLACE] & kept.inner).any()
         crosses = (address[:_PLACE] + kept.inner)[_PLACE]  # a multiple of 8
@@ -175,8 +178,10 @@ class Indices(Component):
         """
         asked = Signal(_place_layout(self.config), reset_less=True)
         waits, again, arrives = Signal(), Signal(), Signal()
-        parts, request = _window(self.config) // self.config.vector, self.read.request
-        part, latency = Signal(range(parts)), Scratchpad.READ_LATENCY
+        parts = _window(self.config) // self.config.vector
+        request = self.read.request
+        part = Signal(range(parts))
+        latency = Scratchpad.READ_LATENCY
         m.d.comb += [
             request.valid.eq(waits & ~again & queue.available),
             request.payload.eq(asked.address + (part << exact_log2(self.config.vector))),
@@ -230,5 +235,6 @@ class Indices(Component):
             delay(m, part[:DIGIT], "product", 2)
             for part in (n[DIGIT:] * step_low, low * step[DIGIT:])
         )
-        cross, product = delay(m, (upper + lower)[:DIGIT], "cross"), delay(m, product, "low")
+        cross = delay(m, (upper + lower)[:DIGIT], "cross")
+        product = delay(m, product, "low")
         return delay(m, Cat(product[:DIGIT], (product[DIGIT:] + cross)[:DIGIT]), "offset")

@@ -148,7 +148,8 @@ class Runs(Component):
             queue.take.eq(step),
         ]
         m.d.sync += [prepare.eq(take), checked.eq(step), queue.push.eq(checked)]
-        command, nest = self.command.payload.move, loops.i.payload
+        command = self.command.payload.move
+        nest = loops.i.payload
         m.d.comb += [nest.counts[k].eq(command[f"count{k}"]) for k in range(LEVELS)]
         # In place of the last loop a GATHER has other fields: it runs once.
         m.d.comb += nest.counts[LEVELS - 1].eq(command[f"count{LEVELS - 1}"] | self._is_gather())
@@ -168,7 +169,9 @@ class Runs(Component):
         self, m: Module, kept: data.View, run: stream.Interface, located: stream.Interface
     ) -> None:
         """Add the offset to the source of a GATHER's run, which waits for it."""
-        ready, gather, offset = Signal(), kept.gather, self.offsets.payload
+        ready = Signal()
+        gather = kept.gather
+        offset = self.offsets.payload
         m.d.comb += [
             ready.eq(~gather | self.offsets.valid),
             located.valid.eq(run.valid & ready),
@@ -184,11 +187,13 @@ class Runs(Component):
     def _keep(self, m: Module, take: Value, prepare: Value) -> data.View:
         """Return what is known of the command's runs; the limits one cycle after the rest."""
         kept = Signal(_kept_layout(), reset_less=True)
-        command, gather = self.command.payload.move, self._is_gather()
+        command = self.command.payload.move
+        gather = self._is_gather()
         source, target = Value.cast(command.source_space), Value.cast(command.target_space)
         from_memory = source.matches(Space.MODEL, Space.ARENA)
         to_memory, to_tables = target == Space.ARENA, target == Space.TABLES
-        run, model = Value.cast(command.run), Signal(reset_less=True)
+        run = Value.cast(command.run)
+        model = Signal(reset_less=True)
         from_fill, to_scratchpad = source == Space.FILL, target == Space.SCRATCHPAD
         may_fill = ~gather & (to_memory | to_scratchpad)
         may_read = Mux(from_memory, ~to_memory, source == Space.SCRATCHPAD)
@@ -214,7 +219,8 @@ class Runs(Component):
         """Keep the base of the region, and the last places at which runs may begin."""
         spaces = kept.spaces
         region = data.View(region_layout(), Mux(model, self.model, self.arena))
-        scratchpad, tables = self.config.scratchpad, TABLE_BYTES * self.config.tables
+        scratchpad = self.config.scratchpad
+        tables = TABLE_BYTES * self.config.tables
         source_size = Mux(spaces.from_memory, region.size, scratchpad)
         local_size = Mux(spaces.to_tables, tables, scratchpad)
         target_size = Mux(spaces.to_memory, self.arena.size, local_size)
@@ -226,7 +232,8 @@ class Runs(Component):
 
     def _place(self, m: Module, kept: data.View, run: data.View, placed: data.View) -> None:
         """Check a run in one cycle, and work out where its units lie in the next one."""
-        spaces, port = kept.spaces, self.config.port
+        spaces = kept.spaces
+        port = self.config.port
         memory = spaces.from_memory | spaces.to_memory
         outer = Signal(ADDRESS_BITS, reset_less=True)
         local = Signal(local_place(self.config), reset_less=True)

@@ -81,7 +81,8 @@ class Units(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        run, valid = Signal(run_layout(self.config), reset_less=True), Signal()
+        run = Signal(run_layout(self.config), reset_less=True)
+        valid = Signal()
         opens, final, stopped = Signal(), Signal(), Signal()
         m.submodules.queue = queue = CreditQueue(unit_layout(self.config), self.depth)
         wiring.connect(m, queue.o, wiring.flipped(self.units))

@@ -80,9 +80,11 @@ class Writer(Component):
             {"unit": unit_layout(self.config), "mask": self.config.vector}
             | {"data": vector_layout(self.config)}
         )
-        held, valid = Signal(layout, reset_less=True), Signal()
+        held = Signal(layout, reset_less=True)
+        valid = Signal()
         active, written, load, crowded = Signal(), Signal(), Signal(), Signal()
-        unit, spaces = self.units.payload, self.units.payload.spaces
+        unit = self.units.payload
+        spaces = self.units.payload.spaces
         from_scratchpad = ~(spaces.from_memory | spaces.from_fill | unit.fault)
         free = ~valid | written
         has_beat = ~spaces.from_memory | self.from_memory.valid
@@ -104,7 +106,8 @@ class Writer(Component):
 
     def _join(self) -> Value:
         """Return a unit, which of its bytes count, and its bytes."""
-        unit, size = self.units.payload, 8 * self.config.vector
+        unit = self.units.payload
+        size = 8 * self.config.vector
         mask = Cat((j >= unit.first) & (j <= unit.end) for j in range(self.config.vector))
         beat, vector = (Value.cast(s.payload) for s in (self.from_memory, self.from_scratchpad))
         fill = Value.cast(unit.fill).replicate(self.config.vector)
@@ -114,7 +117,8 @@ class Writer(Component):
 
     def _write(self, m: Module, held: data.View, active: Value, load: Value) -> Value:
         """Drive the outputs; return whether the unit is written with this cycle."""
-        unit, word = held.unit, Value.cast(held.data)
+        unit = held.unit
+        word = Value.cast(held.data)
         entry = Signal(table_entry_layout(self.config)["index"].shape, reset_less=True)
         at = Signal(range(max(2, self.config.vector // _WORD)), reset_less=True)
         new = self.units.payload

@@ -93,8 +93,11 @@ class VectorBeats(Component):
 
     def _load(self, m: Module, free: Value) -> Signal:
         """Add the operands' registers; return whether they take a chunk in this cycle."""
-        chunk, load = self.chunks.payload, Signal()
-        staged, waits, two = Signal(), Signal(), self.operation.two
+        chunk = self.chunks.payload
+        load = Signal()
+        staged = Signal()
+        waits = Signal()
+        two = self.operation.two
         offered = free & self.chunks.valid & self.words.valid
         has_b = ~two | staged
         has_place = ~chunk.writes | self.available
@@ -116,7 +119,8 @@ class VectorBeats(Component):
 
     def _operands(self, m: Module, load: Value, staged: Value) -> None:
         """Add the operands' registers: a chunk's first beat, then the following ones."""
-        operation, word = self.operation, Value.cast(self.words.payload)
+        operation = self.operation
+        word = Value.cast(self.words.payload)
         repeated = word[:8].replicate(self.config.vector)
         position = Signal(16)
         stage, a, b = (

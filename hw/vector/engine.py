@@ -128,7 +128,8 @@ class VectorEngine(Component):
         command = self.engine.command.payload
         operation = Signal(operation_layout(self.config), reset_less=True)
         requantize = Signal(REQUANTIZE_LAYOUT, reset_less=True)
-        rows, single = command.row != Row.NONE, Cat(command.row == k for k in ROW_RESULTS).any()
+        rows = command.row != Row.NONE
+        single = Cat(command.row == k for k in ROW_RESULTS).any()
         extreme = (command.row == Row.MAXIMUM) | (command.row == Row.MINIMUM)
         word, position = (command.operand_b == k for k in (Operand.WORD, Operand.POSITION))
         with m.If(taken):
@@ -227,7 +228,8 @@ class VectorEngine(Component):
 
     def _status(self, m: Module, busy: Value, reader: VectorReader, writer: VectorWriter) -> None:
         """Add the status, from registers."""
-        request, target = reader.scratchpad.request, writer.scratchpad
+        request = reader.scratchpad.request
+        target = writer.scratchpad
         m.d.comb += self.status.busy.eq(busy)
         m.d.sync += self.status.moving.eq(
             (request.valid & request.ready) | (target.valid & target.ready)

@@ -139,7 +139,9 @@ class VectorLane(Component):
 
     def _product(self, m: Module, a: Value, b: Value) -> Value:
         """Cycles 5 to 7: the product of a's low 16 bits and b's low 22, in cycle 7."""
-        factor, low, high = a[:16].as_signed(), b[:SPLIT], b[SPLIT:PRODUCT_BITS].as_signed()
+        factor = a[:16].as_signed()
+        low = b[:SPLIT]
+        high = b[SPLIT:PRODUCT_BITS].as_signed()
         # Two registers behind a product: the way out of a DSP block takes a cycle of its own.
         part = delay(m, factor * Cat(low, C(0, 1)).as_signed(), "product", 2)
         rest = delay(m, factor * high, "rest", 2)
@@ -160,10 +162,12 @@ class VectorLane(Component):
         What is known of the value, its complement for a comparison, comes from cycle 7: a sum goes
         round through one adder and one choice.
         """
-        compares, minimum = ~self.operation.sum, self.operation.minimum
+        compares = ~self.operation.sum
+        minimum = self.operation.minimum
         addend = delay(m, Mux(compares, ~value, value), "addend")
         value = delay(m, value, "value")
-        after, reduced = Signal(signed(32)), Signal(signed(32), reset_less=True)
+        after = Signal(signed(32))
+        reduced = Signal(signed(32), reset_less=True)
         m.d.sync += reduced.eq(after)
         before = self._accumulators(m, after, reduced)
         # In a comparison the total is the difference: negative if the value is larger.

@@ -61,7 +61,8 @@ class RowArithmetic(Component):
         with m.If(self.run):
             m.d.sync += cycle.eq(cycle + 1)
         total = self._total(m, registers, cycle)
-        holds, result = self._holds(m, total), Signal(signed(32), reset_less=True)
+        holds = self._holds(m, total)
+        result = Signal(signed(32), reset_less=True)
         with m.If(self.last & holds):
             m.d.sync += result.eq(total)
         number = {name: REGISTERS.index(name) for name in "xn"}
@@ -83,7 +84,8 @@ class RowArithmetic(Component):
         # When the product has its operands, the second port reads the addend.
         adds = cycle >= FixedPointProduct.OPERAND_CYCLES
         source = Mux(adds, self.instruction.addend, self.instruction.b)
-        operand, addend = Signal(signed(32)), Signal(signed(32), reset_less=True)
+        operand = Signal(signed(32))
+        addend = Signal(signed(32), reset_less=True)
         m.d.comb += [
             first.addr.eq(self.instruction.a),
             second.addr.eq(source),
@@ -118,7 +120,9 @@ class RowArithmetic(Component):
 
     def _holds(self, m: Module, total: Value) -> Value:
         """Return whether the instruction's condition holds, from a register."""
-        condition, negative, holds = self.instruction.condition, Signal(), Signal()
+        condition = self.instruction.condition
+        negative = Signal()
+        holds = Signal()
         with m.If(self.last & (condition == Condition.ALWAYS)):
             m.d.sync += negative.eq(total[-1])
         conditions = {

@@ -72,7 +72,8 @@ class RowFunction(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.arithmetic = arithmetic = RowArithmetic()
-        function, exponent = Signal(hdl(Row), reset_less=True), Signal(EXPONENT, reset_less=True)
+        function = Signal(hdl(Row), reset_less=True)
+        exponent = Signal(EXPONENT, reset_less=True)
         value = Signal(32, reset_less=True)
         loads, normalizes, runs = Signal(), Signal(), Signal()
         ready, ends = Signal(), Signal()
@@ -106,7 +107,8 @@ class RowFunction(Component):
         """Return the instruction, from a register; ``fetch`` replaces it by the next one."""
         words: list[Any] = [each._asdict() for each in PROGRAM]
         m.submodules.rom = rom = Memory(shape=INSTRUCTION_LAYOUT, depth=len(words), init=words)
-        port, following = rom.read_port(domain="comb"), Signal(range(len(words)), reset_less=True)
+        port = rom.read_port(domain="comb")
+        following = Signal(range(len(words)), reset_less=True)
         instruction = Signal(INSTRUCTION_LAYOUT, reset_less=True)
         m.d.comb += port.addr.eq(following)
         with m.If(fetch):

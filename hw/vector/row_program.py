@@ -183,7 +183,8 @@ def _assembled(line: str, end: Row) -> Instruction:
     target, _, expression = assignment.partition(" = ")
     match expression.split():
         case [addend]:
-            sign, factors = "+", ["x", "*", "0"]
+            sign = "+"
+            factors = ["x", "*", "0"]
         case [addend, "+" | "-" as sign, *factors]:
             pass
         case factors:

@@ -121,9 +121,11 @@ class RowUnit(Component):
         while len(values) > 1:
             pairs = zip(values[::2], values[1::2], strict=True)
             values = [self._larger(m, x, y) for x, y in pairs]
-        (value, lane), cycle = values[0], cycle + 1 + self.levels
+        value, lane = values[0]
+        cycle = cycle + 1 + self.levels
         valid, begin, end = self._beats(m, "extreme", Phase.EXTREME, cycle)
-        best, beat = Signal(signed(8), reset_less=True), Signal(NUMBER_BITS, reset_less=True)
+        best = Signal(signed(8), reset_less=True)
+        beat = Signal(NUMBER_BITS, reset_less=True)
         where = Signal(NUMBER_BITS, reset_less=True)
         with m.If(valid):
             m.d.sync += beat.eq(Mux(begin, 1, beat + 1))

@@ -49,7 +49,8 @@ class VectorTable(Component):
         depth = ENTRIES * self.config.tables
         m.submodules.ram = ram = Memory(shape=signed(32), depth=depth, init=[])
         write, read = ram.write_port(), ram.read_port(domain="comb")
-        load, index = self.write.load, Signal(range(depth))
+        load = self.write.load
+        index = Signal(range(depth))
         output, entry = (Signal(signed(32), name=n, reset_less=True) for n in ("output", "entry"))
         m.d.comb += [
             write.addr.eq(load.index),

@@ -93,7 +93,8 @@ class VectorWalk(Component):
 
     def _take(self, m: Module, loops: Loops, start: Signal) -> None:
         """Add the transfer of a command, whose loops are set up in the cycle before."""
-        run, ready = self.command.payload.run, Signal()
+        run = self.command.payload.run
+        ready = Signal()
         # The loops read a count of 0 as 2^16: that many chunks are not possible.
         chunks = Signal(unsigned(16), reset_less=True)
         m.d.sync += [
@@ -137,7 +138,8 @@ class VectorWalk(Component):
         rows, columns = (Signal(16, name=name, reset_less=True) for name in ("rows", "columns"))
         phase, restart = (Signal(2, name=name, reset_less=True) for name in ("phase", "restart"))
         single = Signal(reset_less=True)
-        command, ends = self.command.payload, place.ends
+        command = self.command.payload
+        ends = place.ends
         first_phase, one_result = self.first_phase(command)
         with m.If(start):
             m.d.sync += [
@@ -157,7 +159,8 @@ class VectorWalk(Component):
             m.d.sync += [phase.eq(first_phase), restart.eq(first_phase)]
         with m.Elif(step & row):
             m.d.sync += phase.eq(Mux(ends[PASS], restart, phase - 1))
-        last_element, end = Signal(self.bits), Signal(LOCAL_BITS)
+        last_element = Signal(self.bits)
+        end = Signal(LOCAL_BITS)
         m.d.comb += [
             last_element.eq(Mux(ends[CHUNK], tail, self.config.vector - 1)),
             end.eq(place.target + Mux(single, 0, last_element)),

@@ -83,7 +83,10 @@ class VectorWriter(Component):
         # The scratchpad's ``ready`` comes late, from other engines.
         m.submodules.bypass = bypass = Bypass(scratchpad_write_layout(self.config))
         connect(m, bypass.o, flipped(self.scratchpad))
-        written, both, moves, done = places.o.payload, Signal(), Signal(), Signal()
+        written = places.o.payload
+        both = Signal()
+        moves = Signal()
+        done = Signal()
         last = Value.cast(written.last_element)
         m.d.comb += [
             both.eq(words.o.valid & places.o.valid),
