@@ -90,5 +90,6 @@ def _expected(graph: Graph) -> str:
 
 def _shown(graph: Graph, index: int) -> str:
     """Return both names of an input."""
-    label, name = f"tensor_{index}", graph.tensors[index].name
+    label = f"tensor_{index}"
+    name = graph.tensors[index].name
     return label if name == label else f"{label} or {name!r}"

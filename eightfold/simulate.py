@@ -132,7 +132,8 @@ def operator_counters(compiled: Compiled, result: RunResult) -> dict[int, dict[s
         ends[operator] = np.maximum(ends[operator], counters)
     total = np.array([result.counters[name] for name in COUNTERS])
     ends[compiled.operators[-1]] = total
-    shares, before = {}, np.zeros(len(COUNTERS), dtype=np.int64)
+    shares = {}
+    before = np.zeros(len(COUNTERS), dtype=np.int64)
     for operator in compiled.operators:
         until = np.maximum(before, ends[operator])
         shares[operator] = dict(zip(COUNTERS, (until - before).tolist(), strict=True))

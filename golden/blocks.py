@@ -89,7 +89,8 @@ def space_to_batch_nd(
     padded = _cropped(padded, -np.minimum(paddings, 0))
     for axis, size in reversed([*enumerate(block, start=1)]):
         # The last dimension's phase varies fastest, just above the old batch.
-        n, whole = padded.shape[0], padded.shape
+        n = padded.shape[0]
+        whole = padded.shape
         rows = padded.reshape(*whole[:axis], whole[axis] // size, size, *whole[axis + 1 :])
         phases = np.moveaxis(rows, axis + 1, 0)
         padded = phases.reshape(size * n, *phases.shape[2:])
@@ -121,7 +122,8 @@ def batch_to_space_nd(
     for axis, size in enumerate(block, start=1):
         if batches.shape[0] % size:
             raise RejectedError(f"blocks of {size} do not divide {batches.shape[0]} batches")
-        n, whole = batches.shape[0] // size, batches.shape
+        n = batches.shape[0] // size
+        whole = batches.shape
         rows = np.moveaxis(batches.reshape(size, n, *whole[1:]), 0, axis + 1)
         batches = rows.reshape(n, *whole[1:axis], whole[axis] * size, *whole[axis + 1 :])
         if crops[axis - 1].sum() > batches.shape[axis]:

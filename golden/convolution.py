@@ -65,7 +65,8 @@ def conv_2d_accumulators(
     operand -= input_zero_point
     taps = window.taps(operand, fill=0)
     n, oh, ow, _, kh, kw = taps.shape
-    size, per_group = kh * kw * depth, outputs // groups
+    size = kh * kw * depth
+    per_group = outputs // groups
     acc = np.empty((n * oh * ow, outputs), dtype=np.int32)
     for group in range(groups):
         rows = taps[:, :, :, group * depth : (group + 1) * depth].transpose(0, 1, 2, 4, 5, 3)

@@ -103,9 +103,11 @@ def _broadcast(
     limit: NDArray[np.float32], shape: tuple[int, ...], rule: Broadcast, axis: int
 ) -> NDArray[np.float32]:
     """Return ``limit`` in a shape of the rank of ``shape`` that numpy broadcasts to it."""
-    rank, sizes = len(shape), limit.shape
+    rank = len(shape)
+    sizes = limit.shape
     if rule == "none":
-        fits, start = sizes == shape, 0
+        fits = sizes == shape
+        start = 0
     elif rule == "numpy":
         while len(sizes) > rank and sizes[0] == 1:
             sizes = sizes[1:]

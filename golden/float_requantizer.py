@@ -39,7 +39,9 @@ class _Workspace(threading.local):
 
     def reserve(self, size: int) -> None:
         if size > self.size:
-            self.size, self.values, self.ties = size, np.empty(size), np.empty(size)
+            self.size = size
+            self.values = np.empty(size)
+            self.ties = np.empty(size)
 
 
 _workspace = _Workspace()
@@ -76,7 +78,8 @@ class FloatRequantizer:
     ) -> None:
         channels = raw_bound.size
         repeats = gcd(rows, 1 << max(0, (_WIDTH // channels).bit_length() - 1))
-        self._shape, self._channels = (rows // repeats, repeats * channels), channels
+        self._shape = (rows // repeats, repeats * channels)
+        self._channels = channels
         self._step = max(1, _BLOCK // self._shape[1])
         right = np.maximum(-shift, 0)
         tie = np.where(right > 0, np.ldexp(1.0, -(right + 1).astype(np.int32)), 0.0)
@@ -159,7 +162,8 @@ def float_requantizer(
     if small.size:
         first = codes((addend - raw_bound)[small], small)
         same = first == codes((addend + raw_bound)[small], small)
-        constant, small = small[same], small[~same]
+        constant = small[same]
+        small = small[~same]
         # Codes do not decrease with the accumulator: these channels have one each.
         multiplier, shift, addend = multiplier.copy(), shift.copy(), addend.copy()
         multiplier[constant], shift[constant], addend[constant] = 0, 0, 0

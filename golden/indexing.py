@@ -65,7 +65,8 @@ class _Entries:
 
     def range(self, entry: int, size: int) -> builtins.slice | int:
         """Return what an entry takes of a dimension of ``size``; an integer if it shrinks."""
-        stride, bit = self.strides[entry], 1 << entry
+        stride = self.strides[entry]
+        bit = 1 << entry
         if stride == 0:
             raise RejectedError("a stride must not be 0")
         lowest, highest = (0, size) if stride > 0 else (-1, size - 1)
@@ -172,7 +173,8 @@ def gather(
         If an index is negative or too large, or axis or batch dimensions do not fit.
     """
     place, batch = checked_gather(x.shape, indices.shape, axis, batch_dims, indices)
-    lead, inner = x.shape[:batch], x.shape[batch:place]
+    lead = x.shape[:batch]
+    inner = x.shape[batch:place]
     result = np.empty((*lead, *inner, *indices.shape[batch:], *x.shape[place + 1 :]), x.dtype)
     for where in np.ndindex(*lead):
         result[where] = x[where].take(indices[where], axis=place - batch)

@@ -60,7 +60,8 @@ def prepare_average_pool_2d(
     """
     inside = np.ones((1, *shape[1:3], 1), dtype=np.int32)
     count = _combined(np.add, inside, window, fill=0).astype(np.float64)
-    bounds, half = fused_bounds(activation, output_quantization), np.asarray(0.5)
+    bounds = fused_bounds(activation, output_quantization)
+    half = np.asarray(0.5)
     ends = tuple(np.asarray(float(bound)) for bound in bounds)
     combined = _combiner(np.add, shape, np.dtype(np.int32), window, fill=0)
     whole = count.shape == (1, 1, 1, 1) and count[0, 0, 0, 0] == inside.size

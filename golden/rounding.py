@@ -70,7 +70,9 @@ def rounding_shift(
     unit = np.int64(1) << shift
     dropped = values & (unit - 1)
     # Twice the dropped part against the unit needs no half of 2^0, and fits: dropped < 2^62.
-    above, tie, inexact = 2 * dropped > unit, 2 * dropped == unit, dropped > 0
+    above = 2 * dropped > unit
+    tie = 2 * dropped == unit
+    inexact = dropped > 0
     steps: tuple[Any, ...] = (
         lambda: above | (tie & (values >= 0)),
         lambda: above | tie,

@@ -85,7 +85,8 @@ def _spread(
     x: NDArray[np.int16], weights: NDArray[np.int8], size: Sequence[int], window: Window
 ) -> NDArray[np.int64]:
     (n, h, w, depth), (channels, kh, kw, _) = x.shape, weights.shape
-    (sy, sx), pads = window.stride, [window.pads(axis, size[axis])[0] for axis in (0, 1)]
+    sy, sx = window.stride
+    pads = [window.pads(axis, size[axis])[0] for axis in (0, 1)]
     reach = [(h - 1) * sy + kh, (w - 1) * sx + kw]
     room = [max(r, pad + length) for r, pad, length in zip(reach, pads, size, strict=True)]
     acc = np.zeros((n, *room, channels), dtype=np.int64)

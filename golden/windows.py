@@ -50,7 +50,8 @@ class Window:
         UndefinedError
             If there is none: an output without elements.
         """
-        stride, extent = self.stride[axis], self.extent(axis)
+        stride = self.stride[axis]
+        extent = self.extent(axis)
         if self.padding == "SAME":
             return -(-size // stride)
         if size < extent:
@@ -110,7 +111,8 @@ class Window:
         """Return `padded` for arrays of one shape, converted to ``dtype``."""
         if len(shape) != 4:
             raise RejectedError(f"the input must have rank 4, not {len(shape)}")
-        (n, h, w, c), pads = shape, [self.pads(axis, shape[1 + axis]) for axis in (0, 1)]
+        n, h, w, c = shape
+        pads = [self.pads(axis, shape[1 + axis]) for axis in (0, 1)]
         (top, bottom), (left, right) = pads
         if top + bottom + left + right == 0:
             return lambda x: x.astype(dtype, copy=False)
@@ -133,7 +135,8 @@ class Window:
         outputs
             Number of windows along the axis.
         """
-        step, reach = self.stride[axis], (outputs - 1) * self.stride[axis] + 1
+        step = self.stride[axis]
+        reach = (outputs - 1) * self.stride[axis] + 1
         starts = range(0, self.extent(axis), self.dilation[axis])
         if axis == 0:
             return [padded[:, start : start + reach : step] for start in starts]

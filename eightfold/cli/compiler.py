@@ -99,7 +99,8 @@ def estimate(model: Path, config: str, fallback: str | None, as_json: bool) -> N
     for name in ("#", "operator", "MACs", "cycles", "utilisation"):
         table.add_column(name, justify="left" if name == "operator" else "right")
     for op in graph.operators:
-        macs, taken = count_macs(graph, op), cycles.get(op.index)
+        macs = count_macs(graph, op)
+        taken = cycles.get(op.index)
         used = f"{macs / (taken * sizes.macs_per_cycle):.1%}" if macs and taken else "-"
         shown = "golden" if taken is None else f"{taken:,}"
         table.add_row(str(op.index), op.name, f"{macs:,}" if macs else "-", shown, used)

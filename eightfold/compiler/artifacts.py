@@ -32,7 +32,8 @@ def write_compiled(graph: Graph, compiled: Compiled, folder: Path) -> Iterator[P
 
 def _listing(graph: Graph, compiled: Compiled) -> str:
     """Return a line per command, under a heading for each operator."""
-    lines, before = [], None
+    lines = []
+    before = None
     for issued, line in zip(compiled.issued, listing(compiled.words), strict=True):
         if issued.operator != before:
             lines.append(f"# {graph.operators[issued.operator]}")

@@ -110,9 +110,11 @@ class _NetworkCompiler:
 
     def _attempt(self) -> tuple[Emitter, _Arena]:
         program, config = self.program, self.config
-        blocks, steps = program.blocks(), program.steps
+        blocks = program.blocks()
+        steps = program.steps
         always = {number: step.room(config) for number, step in enumerate(steps)}
-        together, uses = program.in_place(blocks), program.uses()
+        together = program.in_place(blocks)
+        uses = program.uses()
         layout = plan(blocks, together, self.rooms, always, uses, config.scratchpad)
         arena = self._arena(blocks, layout.tensors)
         emitter = Emitter(config)
@@ -158,7 +160,8 @@ class _NetworkCompiler:
         loaded: set[int],
     ) -> dict[int, Place]:
         """Return where the step's tensors are; those that were outside so far are loaded."""
-        program, places = self.program, dict[int, Place]()
+        program = self.program
+        places = dict[int, Place]()
         for tensor in step.uses:
             storage = program.storage(tensor)
             content = program.content(storage)

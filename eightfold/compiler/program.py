@@ -106,7 +106,8 @@ class Program:
 
     def in_place(self, blocks: Mapping[int, Block]) -> list[tuple[int, int]]:
         """Return pairs of storages where a result may take the place of its first operand."""
-        pairs, taken = [], set()
+        pairs = []
+        taken = set()
         for number, step in enumerate(self.steps):
             if step.replaceable is None:
                 continue

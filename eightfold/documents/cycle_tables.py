@@ -132,7 +132,8 @@ def operator_table(result: RunResult) -> str:
     )
     rows = []
     for operator in result.operators:
-        limit, cycles = mac_limit(operator.macs, result.macs_per_cycle), operator.cycles or 0
+        limit = mac_limit(operator.macs, result.macs_per_cycle)
+        cycles = operator.cycles or 0
         rows.append(
             (
                 str(operator.index),
@@ -145,7 +146,8 @@ def operator_table(result: RunResult) -> str:
                 *(number(operator.counters.get(name, 0)) for _, name in OTHERS),
             )
         )
-    total, limit = result.cycles or 0, mac_limit(result.macs, result.macs_per_cycle)
+    total = result.cycles or 0
+    limit = mac_limit(result.macs, result.macs_per_cycle)
     sums = [sum(column) for column in zip(*map(_reasons, result.operators), strict=True)]
     others = [
         sum(operator.counters.get(name, 0) for operator in result.operators) for _, name in OTHERS

@@ -104,7 +104,8 @@ def measure_here() -> None:
     from eightfold.inputs import random_inputs
     from eightfold.model import load_model
 
-    model, (repeats, seed, batch) = sys.argv[1], map(int, sys.argv[2:5])
+    model = sys.argv[1]
+    repeats, seed, batch = map(int, sys.argv[2:5])
     graph = load_model(model)
     inputs = [random_inputs(graph, seed + i) for i in range(batch)]
 

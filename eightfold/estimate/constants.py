@@ -107,7 +107,8 @@ class ParameterBanks:
             while not self._commands:
                 yield self._more
             fields = self._commands.popleft().fields
-            left, taken = fields["channels"], 0
+            left = fields["channels"]
+            taken = 0
             if fields["shared"]:
                 cycle = yield from self._fetch.take(timing.RECORD // self._unit, cycle)
             while left:
@@ -115,7 +116,8 @@ class ParameterBanks:
                 while not self._retired:
                     yield self._freed
                 cycle = max(cycle, self._retired.popleft() - timing.PARAMETER_LOAD)
-                left, taken = left - channels, taken + channels
+                left = left - channels
+                taken = taken + channels
                 if fields["shared"]:
                     cycle = yield from self._biases(taken, channels, fields["channels"], cycle)
                 else:

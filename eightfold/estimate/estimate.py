@@ -50,10 +50,12 @@ def estimate_operators(compiled: Compiled) -> dict[int, int]:
         operator = compiled.issued[index].operator
         ends[operator] = max(ends[operator], cycle)
     ends[compiled.operators[-1]] = end
-    cycles, before = {}, 0
+    cycles = {}
+    before = 0
     for operator in compiled.operators:
         until = max(before, ends[operator])
-        cycles[operator], before = until - before, until
+        cycles[operator] = until - before
+        before = until
     return cycles
 
 
@@ -62,7 +64,9 @@ def estimate_commands(compiled: Compiled) -> tuple[dict[int, int], int]:
 
     In cycles from the doorbell on.
     """
-    clock, memory, config = Clock(), Memory(), compiled.config
+    clock = Clock()
+    memory = Memory()
+    config = compiled.config
     sequencer = Sequencer(clock, config, compiled.issued)
     weights = WeightBuffers(clock, config, memory.read)
     parameters = ParameterBanks(clock, config, memory.read)

@@ -65,7 +65,9 @@ class Results:
 
     def __init__(self, traffic: Traffic) -> None:
         self.waiting = 0
-        self._traffic, self._others, self._until = traffic, 0, 0
+        self._traffic = traffic
+        self._others = 0
+        self._until = 0
 
     def advance(self, cycle: int, new: int = 0) -> None:
         """Go on to a cycle, until which so many results have come."""
@@ -95,7 +97,8 @@ class Matrix:
         self.latency = timing.array_latency(config)
         self.depth = config.output_depth
         self._jobs: deque[Job] = deque()
-        self._walks, self._changed = False, Change(clock)
+        self._walks = False
+        self._changed = Change(clock)
         self._free = 0  # the walk may take a command
         self._read = 0  # by when the last vector that was read could be issued
         self._others = 0  # reads of others before it
@@ -140,7 +143,8 @@ class Matrix:
                 self._swap = start
                 results = job.fires and number == job.passes - 1
                 yield from self._issue(start, job.rows if results else ((job.vectors, 0),))
-        self._walks, self._free = False, self._read - before + 1
+        self._walks = False
+        self._free = self._read - before + 1
         self._changed.tell()
         self.clock.start(self._complete(job), self._issued)
 
@@ -172,7 +176,8 @@ class Matrix:
         """Wait until a command's last result is written."""
         done = self._read - timing.MATRIX_READ
         if job.fires:
-            behind, left = job.behind, self._results.waiting
+            behind = job.behind
+            left = self._results.waiting
             while left:
                 others = self.traffic.writes(self.clock.now)
                 yield self.clock.now + left

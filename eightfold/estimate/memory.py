@@ -19,7 +19,8 @@ class ReadPort:
         """Return when a burst that is asked for in ``cycle`` is granted, and its first beat's."""
         granted = max(cycle, self._granted + 1, self._ends[0])
         first = max(granted + timing.READ, self._free)
-        self._granted, self._free = granted, first + beats
+        self._granted = granted
+        self._free = first + beats
         self._ends.append(self._free)
         return granted, first
 
@@ -74,8 +75,11 @@ class Fetch:
 
     def __init__(self, clock: Clock, port: ReadPort, depth: int, units: int) -> None:
         self.clock, self.port, self.units = clock, port, units
-        self.idle, self.changed = True, Change(clock)
-        self._room, self._more, self._freed = depth, Change(clock), Change(clock)
+        self.idle = True
+        self.changed = Change(clock)
+        self._room = depth
+        self._more = Change(clock)
+        self._freed = Change(clock)
         self._bursts: deque[Burst] = deque()
         self._asked = self._taken = self._held = 0
 
@@ -95,7 +99,8 @@ class Fetch:
             self._bursts.append(Burst(self._asked, self._asked + taken, first))
             self._asked += taken
             self._room -= beats
-            beat, units = beat + beats, units - taken
+            beat = beat + beats
+            units = units - taken
             self._more.tell()
         yield cycle + 1
         self.idle = True
@@ -148,7 +153,9 @@ class Flow:
     def add(self, start: int, cycles: int, count: int) -> None:
         """Add accesses, spread evenly over the cycles behind ``start``."""
         self._before += self._count
-        self._start, self._cycles, self._count = start, max(1, cycles), count
+        self._start = start
+        self._cycles = max(1, cycles)
+        self._count = count
 
     def until(self, cycle: int) -> int:
         """Return how many there were up to a cycle, at most the current one."""

@@ -48,14 +48,17 @@ class Move:
         memory = self.from_memory or self.to_memory
         self.unit = config.port if memory else config.vector
         side = "target" if self.to_memory else "source"
-        self._start, self._run = f.get(side, 0) if memory else 0, f["run"]
+        self._start = f.get(side, 0) if memory else 0
+        self._run = f["run"]
         self._counts = [f.get(f"count{i}", 1) for i in reversed(range(4))]
         self._strides = [f.get(f"{side}_stride{i}", 0) if memory else 0 for i in reversed(range(4))]
         self.gathers = command.command is isa.GATHER
         self._limit, self._step = 1, 0
         if self.gathers and self.from_memory:
-            self._limit, self._step = max(1, f["limit"]), f["step"]
-        self._fields, self._vector = f, config.vector
+            self._limit = max(1, f["limit"])
+            self._step = f["step"]
+        self._fields = f
+        self._vector = config.vector
 
     def runs(self) -> Iterator[list[tuple[int, int]]]:
         """Yield each run's pieces: units, and the bytes in them."""
@@ -70,8 +73,10 @@ class Move:
 
         See `eightfold.hw.mover.indices.Indices`.
         """
-        f, before = self._fields, None
-        size, window = 1 << f.get("index_size", 0), max(timing.GATHER_WINDOW, self._vector)
+        f = self._fields
+        before = None
+        size = 1 << f.get("index_size", 0)
+        window = max(timing.GATHER_WINDOW, self._vector)
         strides = [f.get(f"index_stride{i}", 0) for i in reversed(range(4))]
         for place in product(*map(range, self._counts)):
             distance = sum(i * stride for i, stride in zip(place, strides, strict=True))
@@ -109,7 +114,9 @@ class Mover:
         self._arrivals: deque[int] = deque()  # of bursts
         self._writes = self._done = 0
         self._runs: deque[tuple[Move, int, list[tuple[int, int]], int, bool]] = deque()
-        self._sent, self._loaded, self._left = Change(clock), Change(clock), 0
+        self._sent = Change(clock)
+        self._loaded = Change(clock)
+        self._left = 0
         clock.start(self._walk())
         clock.start(self._ask())
         clock.start(self._request())
@@ -131,7 +138,8 @@ class Mover:
                 yield self._changed
             move = self._move
             begin = timing.GATHER_OFFSET if move.gathers else timing.MOVE_RUN - 1
-            step, runs = move.taken + begin, list(move.runs())
+            step = move.taken + begin
+            runs = list(move.runs())
             reads = list(move.index_reads()) if move.gathers else [0] * len(runs)
             meanwhile = [*reads[timing.GATHER_AHEAD :], *[0] * len(runs)]
             for number, pieces in enumerate(runs):
@@ -141,7 +149,8 @@ class Mover:
                 last = number == len(runs) - 1
                 self._runs.append((move, step, pieces, meanwhile[number], last))
                 self._sent.tell()
-            self._move, self._free = None, step + timing.MOVE_COMMAND
+            self._move = None
+            self._free = step + timing.MOVE_COMMAND
             self._changed.tell()
 
     def _ask(self) -> Process[None]:
@@ -191,7 +200,8 @@ class Mover:
             yield self._granted
 
     def _send(self, move: Move, units: int, size: int, last: bool) -> None:
-        now, arrives = self.clock.now, self.clock.now + timing.QUEUE
+        now = self.clock.now
+        arrives = self.clock.now + timing.QUEUE
         if move.from_memory:
             self._requests.append((now + timing.MOVE_REQUEST, units))
             self._beats += units

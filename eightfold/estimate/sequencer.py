@@ -44,7 +44,8 @@ class Queue:
         self.capacity, self._unit, self._start = capacity, unit, start
         self._accepted: deque[tuple[int, Issued, int]] = deque()
         self._more, self._moved = Change(clock), Change(clock)
-        self._words, self._ends = 0, [0]  # words that came, and those up to each command's end
+        self._words = 0
+        self._ends = [0]  # words that came, and those up to each command's end
         self._taken: list[int] = []  # when each command was taken
         clock.start(self._serve())
 
@@ -128,7 +129,8 @@ class Sequencer:
         """Send words to the queues, one per cycle, in order."""
         cycle = 0
         for index, command in enumerate(self.issued):
-            queue, words = queues.get(command.command.opcode), command.command.words
+            queue = queues.get(command.command.opcode)
+            words = command.command.words
             while words:
                 part = min(words, (yield from fetch.available()))
                 arrived = yield from fetch.take(part, cycle - timing.DECODE)

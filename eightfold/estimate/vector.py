@@ -64,7 +64,8 @@ class Vector:
                 cycle = yield from self._beats(cycle, rows * beats, rows * reads, rows * writes)
             yield cycle + timing.VECTOR_DONE
             self.finish(index)
-            self._job, self._free = None, self.clock.now + 1
+            self._job = None
+            self._free = self.clock.now + 1
             self._changed.tell()
 
     def _row(self, command: Issued) -> tuple[int, int, int]:
@@ -74,7 +75,8 @@ class Vector:
         whole, rest = divmod(f["run"], config.vector)
         sizes = [(whole, config.vector), (int(rest > 0), rest)]
         beats = sum(count * max(operands, -(-size // config.vector_lanes)) for count, size in sizes)
-        chunks, positions = whole + (rest > 0), f["window0"] * f["window1"]
+        chunks = whole + (rest > 0)
+        positions = f["window0"] * f["window1"]
         writes = 1 if has_one_result(f) else chunks
         return positions * beats, positions * chunks * operands, writes
 
@@ -90,9 +92,12 @@ class Vector:
 
         Reads go ahead of the beats, and wait for those of the mover.
         """
-        traffic, done, read = self.traffic, 0, 0
+        traffic = self.traffic
+        done = 0
+        read = 0
         while done < beats:
-            part, begun = min(SLICE, beats - done), cycle - timing.VECTOR_READ
+            part = min(SLICE, beats - done)
+            begun = cycle - timing.VECTOR_READ
             yield begun
             asked = min(part, reads - read, done * reads // beats + timing.VECTOR_AHEAD - read)
             traffic.vector_reads.add(begun, part, asked)

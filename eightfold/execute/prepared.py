@@ -86,14 +86,17 @@ class _Step:
         signature = [(array.shape, array.dtype) for array in arrays]
         if signature == self._accepted:
             if not self._tried:
-                self._tried, self._prepared = True, self._prepare(graph, values)
+                self._tried = True
+                self._prepared = self._prepare(graph, values)
             if self._prepared is not None:
                 values[operator.outputs[0]] = self._prepared(*arrays)
                 return
         outputs = run_operator(graph, operator, values, self._reference)
         values.update(zip(operator.outputs, outputs, strict=True))
         if signature != self._accepted:
-            self._accepted, self._tried, self._prepared = signature, False, None
+            self._accepted = signature
+            self._tried = False
+            self._prepared = None
 
     def _prepare(
         self, graph: Graph, values: Mapping[int, np.ndarray]

@@ -102,7 +102,8 @@ def decode(words: NDArray[np.uint32]) -> Iterator[Decoded]:
         if len(part) < 4 * command.words:
             raise CommandError(isa.ErrorCode.ILLEGAL_COMMAND, number, "the stream ends in it")
         yield _decoded(number, command.opcode, part)
-        place, number = place + 4 * command.words, number + 1
+        place = place + 4 * command.words
+        number = number + 1
         if command.opcode == isa.Opcode.END:
             break
     else:
@@ -135,7 +136,8 @@ _OPCODES = {opcode.value for opcode in isa.COMMANDS}
 
 def _decoded(number: int, opcode: isa.Opcode, words: bytes) -> Decoded:
     bits = int.from_bytes(words, "little")
-    fields, rest = {}, bits
+    fields = {}
+    rest = bits
     for place in command_places(opcode):
         mask = (1 << place.width) - 1
         value = (bits >> place.offset) & mask

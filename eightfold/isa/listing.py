@@ -117,7 +117,8 @@ def _value(shape: FieldShape, name: str, command: Decoded) -> str:
 
 def _hidden(command: Decoded) -> set[str]:
     """Return the fields that the line leaves out."""
-    fields, loops = command.fields, _LOOPS.get(command.opcode, {})
+    fields = command.fields
+    loops = _LOOPS.get(command.opcode, {})
     once = {name for name in loops if fields[name] == 1}
     hidden = once | {step for name in once for step in loops[name]}
     for condition, names in _MEANINGLESS.get(command.opcode, ()):

@@ -122,7 +122,8 @@ class Layout:
 
 def struct(shapes: Mapping[str, FieldShape]) -> Layout:
     """Return the layout of fields that follow each other without gaps, the first at bit 0."""
-    offset, fields = 0, []
+    offset = 0
+    fields = []
     for name, shape in shapes.items():
         fields.append((name, Field(shape, offset)))
         offset += width_of(shape)
@@ -131,7 +132,8 @@ def struct(shapes: Mapping[str, FieldShape]) -> Layout:
 
 def aligned(shapes: Mapping[str, FieldShape]) -> Layout:
     """Return the layout of whole 32-bit words, in which only a layout's field crosses a word."""
-    offset, fields = 0, []
+    offset = 0
+    fields = []
     for name, shape in shapes.items():
         if offset % 32 + width_of(shape) > 32:
             offset = -(-offset // 32) * 32

@@ -50,7 +50,8 @@ def load_model(source: bytes | str | Path) -> Graph:
         types, data outside the file. The message is one line and starts with the file's name.
     """
     if isinstance(source, bytes):
-        label, content = "model", source
+        label = "model"
+        content = source
     else:
         label = "".join(c if c.isprintable() else "?" for c in os.fspath(source))
         content = _read_file(source, label)
@@ -122,7 +123,8 @@ class _Reader:
     def _named_operators(self) -> list[tuple[Any, str]]:
         """Return each packed operator with its builtin name; refuse all others at once."""
         known = [self._operator_code(i) for i in range(self._model.OperatorCodesLength())]
-        operators, unknown = [], {}
+        operators = []
+        unknown = {}
         for index in range(self._subgraph.OperatorsLength()):
             packed = self._source.child(self._subgraph.Operators(index))
             code = packed.OpcodeIndex()

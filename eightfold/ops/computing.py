@@ -212,7 +212,8 @@ def dense() -> tuple[Series, ...]:
     )
 
 
-_BOOLEAN, _INDEX = {"dtype": np.bool_}, {"dtype": np.int32}
+_BOOLEAN = {"dtype": np.bool_}
+_INDEX = {"dtype": np.int32}
 _RESCALED = {"scale": 0.07, "zero_point": -9}
 
 COMPUTING: dict[str, Entry] = {

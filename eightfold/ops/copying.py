@@ -76,7 +76,8 @@ def _padded(name: str) -> tuple[Series, ...]:
         model.subject(name, inputs, (size.image, {}))
         return Work(size.elements, shape[1] * (shape[2] if sum(paddings[3]) else 1))
 
-    around, behind = [[0, 0], [1, 1], [1, 1], [0, 0]], [[0, 0], [0, 0], [0, 0], [0, 4]]
+    around = [[0, 0], [1, 1], [1, 1], [0, 0]]
+    behind = [[0, 0], [0, 0], [0, 0], [0, 4]]
     return (
         Series("height and width by 2", lambda m, s: build(m, s, around), unit="run"),
         Series("channels by 4", lambda m, s: build(m, s, behind), unit="run"),
@@ -87,7 +88,8 @@ def _sliced(name: str) -> tuple[Series, ...]:
     """Return SLICE of adjacent rows or channels, STRIDED_SLICE of every other row or channel."""
 
     def build(model: Subject, size: Size, axis: int) -> Work:
-        shape, start = list(size.image), [0] * 4
+        shape = list(size.image)
+        start = [0] * 4
         shape[axis] //= 2
         start[axis] = 1
         inputs = [model.operand(size.image), model.numbers(start, name="begin")]
@@ -136,10 +138,12 @@ def _blocks(name: str, run: int) -> tuple[Series, ...]:
 
     def build(model: Subject, size: Size, thin: bool) -> Work:
         height, width, depth = _thin(size) if thin else size.image[1:]
-        image, small = [1, height, width, depth], [height // 2, width // 2]
+        image = [1, height, width, depth]
+        small = [height // 2, width // 2]
         into = [1, *small, 4 * depth] if "DEPTH" in name else [4, *small, depth]
         first = image if name.startswith("SPACE") else into
-        inputs, options = [model.operand(first)], {}
+        inputs = [model.operand(first)]
+        options = {}
         if "DEPTH" in name:
             options = {"block_size": 2}
         else:
@@ -197,13 +201,16 @@ def _renamed(name: str) -> tuple[Series, ...]:
 
     def build(model: Subject, size: Size) -> Work:
         x = model.operand(size.image)
-        inputs, shape, options = [x], list(size.image[1:]), {}
+        inputs = [x]
+        shape = list(size.image[1:])
+        options = {}
         if name == "RESHAPE":
             options = {"new_shape": shape}
         elif name == "SQUEEZE":
             options = {"squeeze_dims": [0]}
         else:
-            inputs, shape = [x, model.numbers([0], name="axis")], [1, *size.image]
+            inputs = [x, model.numbers([0], name="axis")]
+            shape = [1, *size.image]
         model.subject(name, inputs, (shape, {}), options=options)
         return Work(size.elements)
 

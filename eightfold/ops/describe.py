@@ -92,7 +92,8 @@ class Description:
 
 def describe(name: str, figures: Figures | None = None) -> Description:
     """Return the description of an operator, with the package's figures if none are given."""
-    row, entry = row_of(name), CATALOGUE[name]
+    row = row_of(name)
+    entry = CATALOGUE[name]
     found = (measured() if figures is None else figures)[name]
     return Description(
         name=name,

@@ -97,7 +97,8 @@ class Subject(ModelBuilder):
         if not self._inside:
             return self.input(shape, name=name, **kind)
         size = prod(shape)
-        source, copied = self.input((size + LEAD,), **kind), self.tensor((size,), **kind)
+        source = self.input((size + LEAD,), **kind)
+        copied = self.tensor((size,), **kind)
         result = self.tensor(shape, name=name, **kind)
         starts = [self.numbers(LEAD, name="begin"), self.numbers(size, name="size")]
         super().operator("SLICE", [source, *starts], [copied])

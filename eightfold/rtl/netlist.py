@@ -67,7 +67,8 @@ def _plain_names(lines: list[str]) -> dict[str, str]:
         if name in taken:
             continue
         if re.fullmatch(r"port\$\d+\$\d+", name):
-            plain, ports = f"port_{ports}", ports + 1
+            plain = f"port_{ports}"
+            ports = ports + 1
         else:
             plain = re.sub(r"\W+", "_", name).strip("_")
         while plain in taken:

@@ -98,7 +98,8 @@ def check_same(operands: Sequence[Operand]) -> Iterator[Finding]:
         return
     values = [operand for operand in operands if _is_quantized(operand)]
     for operand in values[1:]:
-        first, this = values[0].tensor.quantization, operand.tensor.quantization
+        first = values[0].tensor.quantization
+        this = operand.tensor.quantization
         assert first is not None and this is not None
         if not (
             np.array_equal(first.scale, this.scale)
@@ -114,7 +115,8 @@ def check_bias(operands: Sequence[Operand]) -> Iterator[Finding]:
     if not {Role.DATA, Role.WEIGHT, Role.BIAS} <= roles.keys():
         return
     data, weight, bias = roles[Role.DATA], roles[Role.WEIGHT], roles[Role.BIAS]
-    count, size = channels(weight), int(np.prod(bias.tensor.shape))
+    count = channels(weight)
+    size = int(np.prod(bias.tensor.shape))
     if count is not None and size != count:
         found = f"{size} values for {count} channels"
         yield bias.finding("violation", "one value per output channel", found)

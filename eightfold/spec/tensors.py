@@ -54,7 +54,8 @@ def _dimension(operand: Operand) -> Iterator[Finding]:
 
 def _dtype_finding(operand: Operand, edges: frozenset[int]) -> Finding:
     rule, tensor = operand.rule, operand.tensor
-    wanted, found = f"data_type {' or '.join(rule.dtypes)}", tensor.dtype.name
+    wanted = f"data_type {' or '.join(rule.dtypes)}"
+    found = tensor.dtype.name
     if not rule.quantized:
         return operand.finding("note", wanted, found)
     if operand.row.name == "QUANTIZE" and tensor.index in edges:
@@ -72,12 +73,16 @@ def _scales(operand: Operand, quantization: Quantization) -> Iterator[Finding]:
 
 
 def _zero_points(operand: Operand, quantization: Quantization) -> Iterator[Finding]:
-    points, restriction = quantization.zero_point, operand.rule.restriction
+    points = quantization.zero_point
+    restriction = operand.rule.restriction
     if isinstance(restriction, Restriction):  # symmetric, and the bias is too
-        rule, wrong, source = Restriction.SYMMETRIC.value, np.flatnonzero(points != 0), None
+        rule = Restriction.SYMMETRIC.value
+        wrong = np.flatnonzero(points != 0)
+        source = None
     else:
         low, high = np.iinfo(np.int8).min, np.iinfo(np.int8).max
-        rule, source = f"zero_point in [{low}, {high}]", SUMMARY
+        rule = f"zero_point in [{low}, {high}]"
+        source = SUMMARY
         wrong = np.flatnonzero((points < low) | (points > high))
     if wrong.size:
         found = f"zero point {points[wrong[0]]}{_at(quantization, wrong[0])}"
@@ -86,7 +91,8 @@ def _zero_points(operand: Operand, quantization: Quantization) -> Iterator[Findi
 
 def _granularity(operand: Operand, quantization: Quantization) -> Iterator[Finding]:
     """Compare number and axis of the scales; a bias follows its weight, see `operators`."""
-    rule, count = operand.rule, len(quantization.scale)
+    rule = operand.rule
+    count = len(quantization.scale)
     if rule.role is Role.BIAS:
         return
     wanted = f"granularity {rule.granularity}"
@@ -120,7 +126,8 @@ def _fixed(operand: Operand, quantization: Quantization) -> Iterator[Finding]:
 
 
 def _range(operand: Operand) -> Iterator[Finding]:
-    tensor, limits = operand.tensor, operand.rule.range
+    tensor = operand.tensor
+    limits = operand.rule.range
     if limits is None or operand.rule.role is not Role.WEIGHT:
         return  # every code of the dtype is allowed
     wanted = f"range [{limits[0]}, {limits[1]}]"

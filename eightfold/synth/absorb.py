@@ -75,7 +75,8 @@ class _Absorber:
         if cell is None or cell["type"] != "TRELLIS_FF":
             return None
         parameters, wires = cell["parameters"], cell["connections"]
-        enabled, reset = parameters["CEMUX"] == "CE", wires["LSR"] != ["0"]
+        enabled = parameters["CEMUX"] == "CE"
+        reset = wires["LSR"] != ["0"]
         movable = (
             wires["CLK"] == [self.clock]
             and parameters["CLKMUX"] == "CLK"

@@ -76,7 +76,8 @@ def _wire(cell: Cell, port: str) -> Wire | None:
 
 def _generate(cell: Cell) -> bool:
     """Let the first half make its carry of at most two wires, without CIN; or return False."""
-    half, carry_in = Half.of(cell, 0), _wire(cell, "CIN") == "1"
+    half = Half.of(cell, 0)
+    carry_in = _wire(cell, "CIN") == "1"
     if "x" in half.pins:
         return False
     truth = {}

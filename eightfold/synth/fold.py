@@ -68,7 +68,8 @@ def placed(wires: tuple[int, ...], truth: dict[tuple[bool, ...], tuple[bool, boo
         # Pins C and D at 1 keep the part of the table that says what is generated for that alone.
         pins = (*order, "0", "0")[: max(2, len(order))]
         pins = (*pins, "1", "1")[:4]
-        table, asked = 0, dict[int, bool]()
+        table = 0
+        asked = dict[int, bool]()
         for levels, (propagate, generate) in truth.items():
             index = index_of(pins, dict(zip(wires, levels, strict=True)))
             table |= propagate << index

@@ -30,7 +30,8 @@ def register_ports(netlist: dict[str, Any], clock: str) -> int:
         The clock port, left as it is.
     """
     top = top_module(netlist)
-    clock_net, free = clock_of(top, clock), free_net(top)
+    clock_net = clock_of(top, clock)
+    free = free_net(top)
     added = 0
     for name, port in top["ports"].items():
         if name == clock:

@@ -31,7 +31,8 @@ def load_split() -> tuple[Labelled, Labelled]:
     pixels = digits.images.astype(np.uint8).reshape(-1, *IMAGE_SHAPE)
     labels = digits.target.astype(np.uint8)
     order = np.random.default_rng(SPLIT_SEED).permutation(len(labels))
-    test, training = order[:TEST_COUNT], order[TEST_COUNT:]
+    test = order[:TEST_COUNT]
+    training = order[TEST_COUNT:]
     return (pixels[training], labels[training]), (pixels[test], labels[test])
 
 

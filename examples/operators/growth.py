@@ -118,7 +118,8 @@ class Growth:
             scale for all of them.
         """
         assert x.scale is not None
-        channels, dense = filters[axis], operator == "FULLY_CONNECTED"
+        channels = filters[axis]
+        dense = operator == "FULLY_CONNECTED"
         scales = self._rng.uniform(0.01, 0.04, 1 if dense else channels).astype(np.float32)
         codes = self._rng.integers(-127, 127, filters, dtype=np.int8, endpoint=True)
         weights = self._builder.constant(codes, scale=scales, axis=0 if dense else axis)

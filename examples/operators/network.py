@@ -54,7 +54,8 @@ def _blocks(net: Growth, coarse: Value, fine: Value) -> Value:
     x = net.add("MUL", [deep, gate], deep.shape, (1 / 150, 0))
     x = net.add("DEPTH_TO_SPACE", [x], padded.shape, x, {"block_size": 2})
     x = net.add("ADD", [padded, x], padded.shape, (1 / 60, -30))
-    two, none = net.integers([2, 2]), net.integers([[0, 0], [0, 0]])
+    two = net.integers([2, 2])
+    none = net.integers([[0, 0], [0, 0]])
     x = net.add("SPACE_TO_BATCH_ND", [x, two, none], (4, 2, 2, 4), x)
     x = net.add("TANH", [x], x.shape, (1 / 128, 0))
     x = net.add("BATCH_TO_SPACE_ND", [x, two, none], padded.shape, x)
@@ -81,7 +82,9 @@ def _resized(net: Growth, pixels: Value) -> Value:
 
 def _pieces(net: Growth, x: Value) -> Value:
     """Taking apart and joining; return two rows of 8."""
-    begin, end, strides = ([0, 0, -1, 0], [0, 0, 0, 0], [1, 2, -1, 1])
+    begin = [0, 0, -1, 0]
+    end = [0, 0, 0, 0]
+    strides = [1, 2, -1, 1]
     bounds = [net.integers(part) for part in (begin, end, strides)]
     x = net.add("STRIDED_SLICE", [x, *bounds], (1, 2, 4, 4), x, {"end_mask": 15})
     part = [net.integers([0, 0, 1, 0]), net.integers([1, 2, -1, 4])]

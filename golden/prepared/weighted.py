@@ -63,7 +63,8 @@ def prepare_conv_2d(
     real = operand_type(limit, 0)
     matrix = columns.astype(real)
     oh, ow = (window.output_size(axis, shape[1 + axis]) for axis in (0, 1))
-    rows, size = shape[0] * oh * ow, matrix.shape[0]
+    rows = shape[0] * oh * ow
+    size = matrix.shape[0]
     requantize = float_requantizer(
         *_sums(columns, bias, zero_point),
         *channel_multipliers(input_quantization, weight_quantization, output_quantization),
@@ -100,8 +101,10 @@ def prepare_depthwise_conv_2d(
     activation: str = "NONE",
 ) -> Apply | None:
     """Return `eightfold.golden.convolution.depthwise_conv_2d` for inputs of ``shape``."""
-    zero_point, outputs = input_quantization.per_tensor()[1], weights.shape[3]
-    (kh, kw), (oh, ow) = window.kernel, (window.output_size(a, shape[1 + a]) for a in (0, 1))
+    zero_point = input_quantization.per_tensor()[1]
+    outputs = weights.shape[3]
+    kh, kw = window.kernel
+    oh, ow = (window.output_size(a, shape[1 + a]) for a in (0, 1))
     factors = weights.reshape(kh * kw, outputs)
     bound, addend = _sums(factors, bias, zero_point)
     if bound.max() > 2**24 or not -128 <= zero_point <= 127:
@@ -116,7 +119,8 @@ def prepare_depthwise_conv_2d(
     )
     if requantize is None:
         return None
-    repeats, n = outputs // shape[3], shape[0]
+    repeats = outputs // shape[3]
+    n = shape[0]
     result = (n, oh, ow, outputs)
     pad = window.padder((*shape[:3], outputs), np.dtype(np.float32), zero_point)
     # A row of pixels and channels is one axis, for long inner loops: so the weights repeat.
@@ -174,7 +178,8 @@ def prepare_fully_connected(
         if requantize is None:
             return None
         return lambda x: requantize(x.reshape(rows, size).astype(real) @ matrix).reshape(result)
-    scale, offset = effective_scales(*quantizations), np.asarray(out_zero, dtype=np.int16)
+    scale = effective_scales(*quantizations)
+    offset = np.asarray(out_zero, dtype=np.int16)
     largest = bound + np.abs(addend)
     # Neither the sum nor its scaled value may leave int32, and an int16 must hold every step.
     if (

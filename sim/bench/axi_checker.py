@@ -119,7 +119,9 @@ class AxiChecker:
 
     def _burst(self, channel: str, word: dict[str, int]) -> int:
         """Check an address, and return its number of beats."""
-        beats, address, port = word["len"] + 1, word["addr"], self.port
+        beats = word["len"] + 1
+        address = word["addr"]
+        port = self.port
         end = address + beats * port - 1
         for holds, text in (
             (word["id"] == 0 and word["lock"] == 0, "id or lock"),

@@ -68,12 +68,16 @@ class AxiMemory:
         asks, address, length, ready, valid, takes = map(self._signal, names)
         data, answer, last = map(self._signal, ("rdata", "rresp", "rlast"))
         beats: deque[tuple[int, int, bool]] = deque()  # earliest cycle, address, last
-        edge, cycle, is_ready, is_valid = RisingEdge(self._dut.clk), 0, False, False
+        edge = RisingEdge(self._dut.clk)
+        cycle = 0
+        is_ready = False
+        is_valid = False
         while True:
             await edge
             cycle += 1
             if is_ready and asks.value:
-                first, count = int(address.value), int(length.value) + 1
+                first = int(address.value)
+                count = int(length.value) + 1
                 for beat in range(count):
                     place = first + beat * self.port
                     beats.append((cycle + self.latency - 1, place, beat == count - 1))
@@ -97,7 +101,9 @@ class AxiMemory:
         places: deque[int] = deque()  # of the bursts whose beats are not stored
         beats: deque[tuple[int, int, bool]] = deque()  # data, strobe, last
         answers: deque[tuple[int, int]] = deque()  # earliest cycle, answer
-        edge, cycle, failed = RisingEdge(self._dut.clk), 0, False
+        edge = RisingEdge(self._dut.clk)
+        cycle = 0
+        failed = False
         is_ready = accepting = is_valid = False
         while True:
             await edge

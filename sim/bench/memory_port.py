@@ -65,7 +65,8 @@ class MemoryPort:
 
     def _take(self, word: int) -> None:
         """Check a request and queue its beats."""
-        address, beats = word & 0xFFFFFFFF, word >> 32
+        address = word & 0xFFFFFFFF
+        beats = word >> 32
         first = address // self.port
         assert address % self.port == 0, f"request at {address:#x} is not aligned to the port"
         assert 1 <= beats <= BURST, f"request of {beats} beats"
@@ -79,7 +80,9 @@ class MemoryPort:
 
     async def run(self) -> None:
         """Answer requests; start it with ``cocotb.start_soon``."""
-        edge, waiting, valid = RisingEdge(self._dut.clk), self._waiting, False
+        edge = RisingEdge(self._dut.clk)
+        waiting = self._waiting
+        valid = False
         while True:
             await edge
             answers = bool(waiting) and waiting[0][0] <= get_sim_time("ns")

@@ -71,7 +71,9 @@ class StreamSource(BusDriver):
             await edge
             while str(self._reset.value) != "0":
                 await edge
-        ready, payload, idle = self.bus.ready, self.bus.payload, self.idle
+        ready = self.bus.ready
+        payload = self.bus.payload
+        idle = self.idle
         for word in transaction:
             while idle and self._rng.random() < idle:
                 self._set_valid(False)

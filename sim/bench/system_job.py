@@ -64,7 +64,8 @@ class SystemJob:
         self.job = parameters()
         self.folder = Path(self.job["folder"])
         with np.load(self.folder / "program.npz", allow_pickle=False) as program:
-            words, model = program["words"], program["model"].tobytes()
+            words = program["words"]
+            model = program["model"].tobytes()
         self._arrays = [self._load(index) for index in range(len(self.job["runs"]))]
         self._streams = [arrays.pop("words", words) for arrays in self._arrays]
         self._models = [
@@ -79,7 +80,8 @@ class SystemJob:
 
     async def execute(self, dut: Any, registers: Registers, memory: Memory) -> None:
         """Execute all runs; write ``result_<i>.npz`` with the arena, and report the outcomes."""
-        begun, outcomes = time.monotonic(), []
+        begun = time.monotonic()
+        outcomes = []
         for index, run in enumerate(self.job["runs"]):
             progress(index, len(self.job["runs"]), f"run {index}")
             outcomes.append(await self._run(dut, registers, memory, index, run))
@@ -165,7 +167,8 @@ class SystemJob:
         names = ["commands", "arena"]
         if self._models[index] != self._models[index - 1]:
             names.append("model")
-        port, parts = self.job["port"], {}
+        port = self.job["port"]
+        parts = {}
         for name in names:
             region = self.image.regions[name]
             stop = -(-region.stop // port) * port

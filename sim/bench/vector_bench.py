@@ -91,7 +91,9 @@ class VectorBench:
 
     async def finish(self, timeout: int = 1000) -> None:
         """Wait until all commands are done, and a little longer; ``timeout`` without a transfer."""
-        edge, waited, before = RisingEdge(self.dut.clk), 0, 0
+        edge = RisingEdge(self.dut.clk)
+        waited = 0
+        before = 0
         while len(self.done) < len(self._sent):
             await edge
             waited = waited + 1 if self._moves == before else 0
@@ -110,7 +112,10 @@ class VectorBench:
         return [done - taken for taken, done in zip(self.taken, self.done, strict=True)]
 
     async def _run(self) -> None:
-        dut, edge, cycle, transfers = self.dut, RisingEdge(self.dut.clk), 0, 0
+        dut = self.dut
+        edge = RisingEdge(self.dut.clk)
+        cycle = 0
+        transfers = 0
         held = None
         grants = [0, 0]
         while True:
@@ -157,8 +162,10 @@ class VectorBench:
 
     def _write(self, word: int, data: dict[int, int] | None) -> dict[int, int] | None:
         """Write; return what a read of the same cycle gives."""
-        bits, vector = self.config.scratchpad.bit_length() - 1, self.config.vector
-        address, mask = word & (self.config.scratchpad - 1), word >> bits & ((1 << vector) - 1)
+        bits = self.config.scratchpad.bit_length() - 1
+        vector = self.config.vector
+        address = word & (self.config.scratchpad - 1)
+        mask = word >> bits & ((1 << vector) - 1)
         values = (word >> (bits + vector)).to_bytes(vector, "little")
         assert mask, "a write of nothing"
         for i in range(vector):

@@ -106,7 +106,8 @@ def pauses(stream: int) -> Any:
 @cocotb.parametrize(stall=[0, 100])
 async def agrees_with_an_independent_master(dut: Any, stall: int) -> None:
     """Reads and writes of any length, stalls on every channel, then a dump."""
-    bench, generator = MemoryBench(dut, stall), rng(2)
+    bench = MemoryBench(dut, stall)
+    generator = rng(2)
     master = AxiMaster(AxiBus.from_prefix(dut, "s_axi"), dut.clk, dut.rst)
     for stream, channel in enumerate(CHANNELS if stall else ()):
         side = master.read_if if channel in ("ar", "r") else master.write_if
@@ -213,7 +214,8 @@ async def takes_no_more_than_it_has_room_for(dut: Any, channel: str, room: int) 
     bench = MemoryBench(dut, latency=2000)
     bench.hand_driven()
     await bench.start()
-    ready, taken = getattr(dut, f"s_axi_{channel}ready"), 0
+    ready = getattr(dut, f"s_axi_{channel}ready")
+    taken = 0
     if channel != "w":
         getattr(dut, f"s_axi_{channel}addr").value = BASE
     getattr(dut, f"s_axi_{channel}valid").value = 1
@@ -229,7 +231,8 @@ async def counts_violations(dut: Any) -> None:
     bench = MemoryBench(dut)
     bench.hand_driven()
     await bench.start()
-    port, count = bench.port, 0
+    port = bench.port
+    count = 0
     dut.s_axi_rready.value = dut.s_axi_bready.value = 1
     for channel in ("ar", "aw"):
         await bench.offer(channel, addr=BASE + 4096 - port, len=1)

@@ -75,7 +75,8 @@ def random_runs(generator: np.random.Generator, count: int) -> list[tuple[int, i
 )
 async def every_beat_of_every_run(dut: Any, idle: float, stall: float, latency: int) -> None:
     """Runs of all lengths give their beats in order; nothing else is asked for."""
-    bench, runs = FetchBench(dut, idle, stall, latency), random_runs(rng(1), 40)
+    bench = FetchBench(dut, idle, stall, latency)
+    runs = random_runs(rng(1), 40)
     await bench.start(runs)
     await bench.scoreboard.finish()
     assert bench.memory.requested == sum(beats for _, beats in runs)
@@ -105,7 +106,8 @@ async def a_beat_per_cycle_behind_the_stated_latency(dut: Any) -> None:
 @cocotb.test()
 async def the_stated_latency(dut: Any) -> None:
     """A lone run's request and its beat come after the stated cycles."""
-    bench, started = FetchBench(dut, 0.0, 0.0, 2), []
+    bench = FetchBench(dut, 0.0, 0.0, 2)
+    started = []
     bench.memory.sink.add_callback(lambda _: started.append(get_sim_time("ns")))
     await start_clock_and_reset(dut)
     bench.scoreboard.expect(bench.sink, [int.from_bytes(bench.contents[: bench.port], "little")])

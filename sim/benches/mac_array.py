@@ -89,7 +89,8 @@ def cycle() -> int:
 @cocotb.parametrize(stall=[0.0, 0.3, None])
 async def random_programs(dut: Any, stall: float | None) -> None:
     """Random passes give the model's results in order; stall None: each stream at its own pace."""
-    config, generator = configuration(), rng(int(10 * (stall or 0)))
+    config = configuration()
+    generator = rng(int(10 * (stall or 0)))
     stalls = [stall] * 4 if stall is not None else generator.choice([0, 0.1, 0.5, 0.85], 4).tolist()
     bench = ArrayBench(dut, config, stalls)
     await bench.run(random_program(config, generator, parameters()["passes"]))
@@ -110,10 +111,12 @@ async def results_wait_for_a_slow_consumer(dut: Any) -> None:
 async def one_vector_per_cycle(dut: Any) -> None:
     """Tiles of at least ``lanes`` pixels take a cycle per vector, weight changes included."""
     config = configuration()
-    pixels, chunks = max(config.lanes, PartialSums.REVISIT), 3
+    pixels = max(config.lanes, PartialSums.REVISIT)
+    chunks = 3
     # A bank per tile, and as many tiles as there are free banks in the ring.
     tiles = config.parameter_banks - 1
-    bench, builder = ArrayBench(dut, config), ProgramBuilder(config, rng())
+    bench = ArrayBench(dut, config)
+    builder = ProgramBuilder(config, rng())
     for _ in range(tiles):
         builder.dense(pixels, chunks)
     await bench.run(builder.build())
@@ -127,7 +130,8 @@ async def a_pass_takes_as_long_as_its_weights(dut: Any) -> None:
     config = configuration()
     # Fewer lanes than it takes to come back to a partial sum: then only single chunks are as fast.
     chunks = 3 if config.lanes >= PartialSums.REVISIT else 1
-    bench, builder = ArrayBench(dut, config), ProgramBuilder(config, rng())
+    bench = ArrayBench(dut, config)
+    builder = ProgramBuilder(config, rng())
     for _ in range(config.parameter_banks - 1):
         builder.dense(1, chunks)
     await bench.run(builder.build())
@@ -140,7 +144,8 @@ async def a_pass_takes_as_long_as_its_weights(dut: Any) -> None:
 async def a_result_comes_after_the_stated_latency(dut: Any) -> None:
     """With weights and parameters loaded, a lone vector's result takes `latency` cycles."""
     config = configuration()
-    bench, builder = ArrayBench(dut, config), ProgramBuilder(config, rng())
+    bench = ArrayBench(dut, config)
+    builder = ProgramBuilder(config, rng())
     builder.dense(1, 1)
     await bench.start(builder.build(), ["parameters", "weights"])
     await clock_cycles(dut, 2 * config.lanes + 8)

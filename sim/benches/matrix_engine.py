@@ -95,7 +95,8 @@ class EngineBench:
                 len(range(f[f"fire_{a}0"], f[a] or 1 << 16, f[f"fire_{a}_step"])) for a in "yx"
             ]
             results = f["last"] * f["groups"] * outputs[0] * outputs[1]
-            reads, faults = reads + job.vectors, faults + faults_now
+            reads = reads + job.vectors
+            faults = faults + faults_now
             writes += results - faults_now
             self.expected.append((reads, writes, faults))
             self.sources["weights"].append(job.weight_words(self.config))
@@ -132,7 +133,8 @@ class EngineBench:
 
     async def _every_cycle(self) -> None:
         """Drive the scratchpad's answers, and watch what is not a stream."""
-        dut, edge = self.dut, RisingEdge(self.dut.clk)
+        dut = self.dut
+        edge = RisingEdge(self.dut.clk)
         valid = False
         while True:
             await edge
@@ -179,8 +181,10 @@ async def random_rounds(
     dut: Any, stalls: Sequence[float], stream: int, kinds: Kinds = KINDS
 ) -> EngineBench:
     """Run rounds of two or three commands."""
-    config, generator = configuration(), rng(stream)
-    bench, random = EngineBench(dut, config, stalls), MatrixRandom(config, generator)
+    config = configuration()
+    generator = rng(stream)
+    bench = EngineBench(dut, config, stalls)
+    random = MatrixRandom(config, generator)
     await bench.start()
     for _ in range(parameters()["rounds"]):
         bench.fill(generator)
@@ -200,8 +204,10 @@ async def random_commands(dut: Any, stall: float | None) -> None:
 @cocotb.test()
 async def results_that_leave_the_scratchpad_are_faults(dut: Any) -> None:
     """A vector that touches a byte below 0 or above the end is refused, the others are written."""
-    config, generator = configuration(), rng(50)
-    bench, random = EngineBench(dut, config, [0.1] * 5), MatrixRandom(config, generator)
+    config = configuration()
+    generator = rng(50)
+    bench = EngineBench(dut, config, [0.1] * 5)
+    random = MatrixRandom(config, generator)
     await bench.start()
     size = config.scratchpad
     random.low = size // 4  # results may go below
@@ -218,7 +224,8 @@ async def results_that_leave_the_scratchpad_are_faults(dut: Any) -> None:
 @cocotb.test()
 async def commands_without_a_firing_vector_write_nothing(dut: Any) -> None:
     """They read, take their weights and parameters, and are done."""
-    config, generator = configuration(), rng(51)
+    config = configuration()
+    generator = rng(51)
     bench, random = EngineBench(dut, config), MatrixRandom(config, generator)
     await bench.start()
     for axis in ("y", "x"):
@@ -232,14 +239,16 @@ async def commands_without_a_firing_vector_write_nothing(dut: Any) -> None:
 @cocotb.parametrize(kind=["dense", "depthwise"])
 async def one_vector_per_cycle(dut: Any, kind: str) -> None:
     """Passes long enough for their weights take a cycle per vector, and 4 between commands."""
-    config, generator = configuration(), rng(52)
+    config = configuration()
+    generator = rng(52)
     bench, random = EngineBench(dut, config), MatrixRandom(config, generator)
     await bench.start()
     bench.fill(generator)
     job = random.job(LAYERS[kind] | {"target": config.scratchpad // 2})
     await bench.run([job, job])
     # A cycle per vector once the first weights are there.
-    waited, vectors = bench.statuses["weights"], job.vectors
+    waited = bench.statuses["weights"]
+    vectors = job.vectors
     assert waited <= 2 * config.lanes
     assert bench.statuses["issue"] == 2 * vectors
     assert bench.reads[-1] - bench.reads[0] <= 2 * vectors - 1 + 4 + waited

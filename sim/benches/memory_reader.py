@@ -37,7 +37,9 @@ class Client:
 
     def __init__(self, dut: Any, number: int, idle: float) -> None:
         self.requests = StreamSource(dut, f"clients__{number}__request", idle=idle)
-        self.number, self.expected, self.beats = number, [], 0
+        self.number = number
+        self.expected = []
+        self.beats = 0
         self.cycles: list[int] = []
         self._dut = dut
         name = f"clients__{number}__"
@@ -110,7 +112,8 @@ def random_bursts(generator: np.random.Generator, count: int) -> list[tuple[int,
 )
 async def every_client_gets_its_beats(dut: Any, idle: float, stall: float, latency: int) -> None:
     """Random bursts of all clients at once, each beat to whom it belongs."""
-    bench, generator = ReaderBench(dut, idle, stall=stall, latency=latency), rng(1)
+    bench = ReaderBench(dut, idle, stall=stall, latency=latency)
+    generator = rng(1)
     await bench.start()
     for client in bench.clients:
         bench.ask(client, random_bursts(generator, 40))
@@ -121,7 +124,9 @@ async def every_client_gets_its_beats(dut: Any, idle: float, stall: float, laten
 @cocotb.test()
 async def agrees_with_another_model_of_memory(dut: Any) -> None:
     """The same with cocotbext-axi's memory, which pauses on both channels."""
-    bench, generator, pauses = ReaderBench(dut, 0.2), rng(2), stall_rng("ram")
+    bench = ReaderBench(dut, 0.2)
+    generator = rng(2)
+    pauses = stall_rng("ram")
     bus = AxiReadBus.from_prefix(dut, PREFIX.removesuffix("_"))
     ram = AxiRamRead(bus, dut.clk, dut.rst, size=len(bench.contents))
     ram.write(0, bytes(bench.contents))
@@ -150,7 +155,8 @@ async def a_beat_per_cycle_behind_a_latency_of_40(dut: Any) -> None:
 @cocotb.test()
 async def a_request_per_cycle(dut: Any) -> None:
     """As many single beats as may be outstanding are asked for in as many cycles."""
-    bench, count = ReaderBench(dut, 0.0, latency=100), parameters()["outstanding"]
+    bench = ReaderBench(dut, 0.0, latency=100)
+    count = parameters()["outstanding"]
     await bench.start()
     bench.ask(bench.clients[0], [(at, 1) for at in range(2 * count)])
     await clock_cycles(dut, count + 4)
@@ -165,13 +171,12 @@ async def errors_are_told_with_their_beat(dut: Any) -> None:
     """Each error answer pulses `error` for its client, and all beats come nevertheless."""
     port = parameters()["port"]
     bad = frozenset(int(at) * port for at in rng(3).choice(BEATS, BEATS // 8, replace=False))
-    bench, generator, edge = (
-        ReaderBench(dut, 0.1, stall=0.3, errors=bad),
-        rng(4),
-        RisingEdge(dut.clk),
-    )
+    bench = ReaderBench(dut, 0.1, stall=0.3, errors=bad)
+    generator = rng(4)
+    edge = RisingEdge(dut.clk)
     await bench.start()
-    expected, told = [], []
+    expected = []
+    told = []
     for client in bench.clients:
         bursts = random_bursts(generator, 20)
         bench.ask(client, bursts)
@@ -201,7 +206,8 @@ async def errors_are_told_with_their_beat(dut: Any) -> None:
 @cocotb.parametrize(stall=[0.0, 0.8])
 async def stop_ends_what_is_open_and_begins_nothing(dut: Any, stall: float) -> None:
     """With `stop` the bus comes to rest with `idle`; without it everything goes on."""
-    bench, generator = ReaderBench(dut, 0.0, stall=stall, latency=10), rng(5)
+    bench = ReaderBench(dut, 0.0, stall=stall, latency=10)
+    generator = rng(5)
     await bench.start()
     for client in bench.clients:
         bench.ask(client, random_bursts(generator, 30))

@@ -71,7 +71,8 @@ class WriterBench:
 
         Return the beats, which are left to the caller without ``send``.
         """
-        port, beats = self.port, []
+        port = self.port
+        beats = []
         for first, count in bursts:
             failed = False
             for place in range(first * port, (first + count) * port, port):
@@ -116,7 +117,8 @@ def random_bursts(generator: np.random.Generator, count: int) -> list[tuple[int,
 )
 async def memory_holds_what_was_written(dut: Any, idle: float, stall: float, latency: int) -> None:
     """Random bursts with random strobes, in order, each answered."""
-    bench, generator = WriterBench(dut, idle, stall=stall, latency=latency), rng(1)
+    bench = WriterBench(dut, idle, stall=stall, latency=latency)
+    generator = rng(1)
     await bench.start()
     bench.write(random_bursts(generator, 40), generator)
     await bench.finish()
@@ -125,7 +127,9 @@ async def memory_holds_what_was_written(dut: Any, idle: float, stall: float, lat
 @cocotb.test()
 async def agrees_with_another_model_of_memory(dut: Any) -> None:
     """The same with cocotbext-axi's memory, which pauses on all channels."""
-    bench, generator, pauses = WriterBench(dut, 0.1), rng(2), stall_rng("ram")
+    bench = WriterBench(dut, 0.1)
+    generator = rng(2)
+    pauses = stall_rng("ram")
     bus = AxiWriteBus.from_prefix(dut, PREFIX.removesuffix("_"))
     ram: Any = AxiRamWrite(bus, dut.clk, dut.rst, size=len(bench.contents))
     ram.write(0, bytes(bench.contents))
@@ -142,7 +146,9 @@ async def agrees_with_another_model_of_memory(dut: Any) -> None:
 @cocotb.test()
 async def a_beat_per_cycle_with_several_bursts_open(dut: Any) -> None:
     """Full bursts leave without a pause though each answer takes 40 cycles."""
-    bench, generator, edge = WriterBench(dut, 0.0, latency=40), rng(3), RisingEdge(dut.clk)
+    bench = WriterBench(dut, 0.0, latency=40)
+    generator = rng(3)
+    edge = RisingEdge(dut.clk)
     await bench.start()
     bench.write([(BURST * at, BURST) for at in range(12)], generator)
     cycles = []
@@ -163,7 +169,8 @@ async def a_beat_per_cycle_with_several_bursts_open(dut: Any) -> None:
 @cocotb.test()
 async def a_burst_begins_when_its_beats_are_there(dut: Any) -> None:
     """Without its last beat a burst is not offered; with `stop` nor with it."""
-    bench, generator = WriterBench(dut, 0.0), rng(4)
+    bench = WriterBench(dut, 0.0)
+    generator = rng(4)
     await bench.start()
     beats = bench.write([(0, BURST)], generator, send=False)
     bench.beats.append(beats[:-1])
@@ -183,7 +190,8 @@ async def errors_are_told_with_their_answer(dut: Any) -> None:
     """A burst with a failed beat pulses `error` once, and later ones are written."""
     port = parameters()["port"]
     bad = frozenset(int(at) * port for at in rng(5).choice(BEATS, BEATS // 32, replace=False))
-    bench, generator = WriterBench(dut, 0.1, stall=0.3, errors=bad), rng(6)
+    bench = WriterBench(dut, 0.1, stall=0.3, errors=bad)
+    generator = rng(6)
     await bench.start()
     bursts = random_bursts(generator, 60)
     bench.write(bursts, generator)
@@ -199,7 +207,8 @@ async def errors_are_told_with_their_answer(dut: Any) -> None:
 @cocotb.parametrize(stall=[0.0, 0.8])
 async def stop_ends_what_is_open_and_begins_nothing(dut: Any, stall: float) -> None:
     """With `stop` the bus comes to rest with `idle`; without it everything goes on."""
-    bench, generator = WriterBench(dut, 0.0, stall=stall, latency=10), rng(7)
+    bench = WriterBench(dut, 0.0, stall=stall, latency=10)
+    generator = rng(7)
     await bench.start()
     bench.write(random_bursts(generator, 60), generator)
     for _ in range(8):

@@ -21,7 +21,8 @@ from eightfold.sim.benches.mover_harness import MoverBench, area, copies
 )
 async def commands_one_after_the_other(dut: Any, latency: int, stall: float, busy: float) -> None:
     """When a command is done, all that it wrote is there; the next one may read it."""
-    bench, generator = MoverBench(dut, latency, stall, busy), rng(1)
+    bench = MoverBench(dut, latency, stall, busy)
+    generator = rng(1)
     await bench.start(generator)
     expected = copies(bench.spaces)
     for number in range(parameters()["moves"]):
@@ -55,7 +56,8 @@ async def commands_one_after_the_other(dut: Any, latency: int, stall: float, bus
 )
 async def commands_that_overlap(dut: Any, latency: int, stall: float, busy: float) -> None:
     """Commands that read one half of each space and write the other, as fast as they are taken."""
-    bench, generator = MoverBench(dut, latency, stall, busy), rng(2)
+    bench = MoverBench(dut, latency, stall, busy)
+    generator = rng(2)
     await bench.start(generator)
     expected = copies(bench.spaces)
     count = 2 * parameters()["moves"]
@@ -103,7 +105,8 @@ def spoil(bench: MoverBench, generator: np.random.Generator, kind: str) -> Move:
         return move | {name: move[name] + int(generator.integers(1, 4))}
     name, what = kind.split("_")
     space = pair[0] if name == "source" else pair[1]
-    size, run = len(bench.spaces[space]), move["run"]
+    size = len(bench.spaces[space])
+    run = move["run"]
     offsets = [one[name == "target"] for one in runs(move)]
     shift = {
         "ends": size - run - max(offsets) + int(generator.choice([1, 2, 4, 8])),
@@ -119,7 +122,8 @@ def spoil(bench: MoverBench, generator: np.random.Generator, kind: str) -> Move:
 @cocotb.parametrize(kind=FAULTS, stall=(0.0, 0.4))
 async def a_fault_stops_the_writing(dut: Any, kind: str, stall: float) -> None:
     """The runs before the fault are written, none behind; one pulse, after what is done is done."""
-    bench, generator = MoverBench(dut, 7, stall), rng(100 + FAULTS.index(kind))
+    bench = MoverBench(dut, 7, stall)
+    generator = rng(100 + FAULTS.index(kind))
     await bench.start(generator)
     expected = copies(bench.spaces)
     moves = []
@@ -167,7 +171,8 @@ ZERO = {f"{name}_stride{k}": 0 for name in ("source", "target") for k in range(4
 
 async def measure(dut: Any, moves: list[Move]) -> MoverBench:
     """Run commands without stalls, with 20 cycles of memory latency."""
-    bench, generator = MoverBench(dut, 20), rng(3)
+    bench = MoverBench(dut, 20)
+    generator = rng(3)
     await bench.start(generator)
     expected = copies(bench.spaces)
     for move in moves:

@@ -58,7 +58,9 @@ def runs(move: Move) -> Iterator[tuple[int, ...]]:
 
 def execute(move: Move, spaces: Spaces) -> bool:
     """Carry out a command, up to its first run that leaves a space; return whether none does."""
-    source, target, run = Space(move["source_space"]), Space(move["target_space"]), move["run"]
+    source = Space(move["source_space"])
+    target = Space(move["target_space"])
+    run = move["run"]
     odd = target == Space.TABLES and run % 4
     if (source, target) not in LEGAL or not run or odd:
         return False

@@ -39,7 +39,8 @@ async def indices_are_read_when_the_command_runs(
     dut: Any, latency: int, stall: float, busy: float
 ) -> None:
     """A MOVE loads a command's indices, which it finds at once."""
-    bench, generator = MoverBench(dut, latency, stall, busy), rng(10)
+    bench = MoverBench(dut, latency, stall, busy)
+    generator = rng(10)
     await bench.start(generator)
     expected = copies(bench.spaces)
     for number in range(parameters()["moves"]):
@@ -67,14 +68,16 @@ async def indices_are_read_when_the_command_runs(
 )
 async def commands_that_overlap(dut: Any, latency: int, stall: float, busy: float) -> None:
     """GATHER and MOVE, reading one half of each space, writing the other, as fast as taken."""
-    bench, generator = MoverBench(dut, latency, stall, busy), rng(11)
+    bench = MoverBench(dut, latency, stall, busy)
+    generator = rng(11)
     commands: list[Move] = []
     taken = np.zeros(len(bench.spaces[SCRATCHPAD]), dtype=np.bool_)
 
     def prepare() -> None:
         for _ in range(parameters()["moves"]):
             pair = LEGAL[generator.integers(len(LEGAL))]
-            content, places = bench.spaces[SCRATCHPAD], areas(bench, pair, 0)
+            content = bench.spaces[SCRATCHPAD]
+            places = areas(bench, pair, 0)
             commands.append(random_gather(generator, pair, places, content, taken))
             if generator.random() < 0.5:
                 pair = mover_commands.LEGAL[generator.integers(len(mover_commands.LEGAL))]
@@ -98,7 +101,8 @@ async def commands_that_overlap(dut: Any, latency: int, stall: float, busy: floa
 @cocotb.parametrize(kind=list(FAULTS), stall=(0.0, 0.4))
 async def a_fault_stops_the_writing(dut: Any, kind: str, stall: float) -> None:
     """The runs before the fault are written, none behind; one pulse that says what it was."""
-    bench, generator = MoverBench(dut, 7, stall), rng(200 + list(FAULTS).index(kind))
+    bench = MoverBench(dut, 7, stall)
+    generator = rng(200 + list(FAULTS).index(kind))
     content = bench.spaces[SCRATCHPAD]
     taken = np.zeros(len(content), dtype=np.bool_)
     commands: list[Move] = []
@@ -175,7 +179,8 @@ def rate_cases(port: int, vector: int) -> dict[str, tuple[Move, int]]:
 
 async def measure(dut: Any, gather: Move) -> int:
     """Return the cycles of a command, from its transfer to done, with 20 cycles of latency."""
-    bench, generator = MoverBench(dut, 20), rng(12)
+    bench = MoverBench(dut, 20)
+    generator = rng(12)
 
     def prepare() -> None:
         for run in range(len(addresses(gather))):

@@ -58,7 +58,8 @@ def indices(gather: Move, scratchpad: NDArray[np.uint8]) -> list[int]:
 
 def put(gather: Move, run: int, n: int, scratchpad: NDArray[np.uint8]) -> None:
     """Write a run's index, which wraps if it has too few bits."""
-    size, address = 1 << gather["index_size"], addresses(gather)[run]
+    size = 1 << gather["index_size"]
+    address = addresses(gather)[run]
     word = (n % (1 << 8 * size)).to_bytes(size, "little")
     scratchpad[address : address + size] = list(word)
 
@@ -67,11 +68,13 @@ def carry_out(command: Move, spaces: Spaces) -> ErrorCode:
     """Carry out a GATHER or MOVE, up to its first run that is an error; return what error."""
     if "limit" not in command:
         return ErrorCode.NONE if execute(command, spaces) else ErrorCode.ADDRESS
-    pair, run = (command["source_space"], command["target_space"]), command["run"]
+    pair = (command["source_space"], command["target_space"])
+    run = command["run"]
     if pair not in [tuple(space.value for space in legal) for legal in LEGAL] or not run:
         return ErrorCode.ADDRESS
     source, target = spaces[Space(pair[0])], spaces[Space(pair[1])]
-    scratchpad, size = spaces[Space.SCRATCHPAD], 1 << command["index_size"]
+    scratchpad = spaces[Space.SCRATCHPAD]
+    size = 1 << command["index_size"]
     found = indices(command, scratchpad)
     starts = (offsets(command, "source"), offsets(command, "target"), addresses(command))
     for n, read, write, at in zip(found, *starts, strict=True):
@@ -109,7 +112,8 @@ def random_gather(
         Of the indices, one of them.
     """
     while True:
-        before, size = scratchpad.copy(), int(generator.choice(sizes))
+        before = scratchpad.copy()
+        size = int(generator.choice(sizes))
         run = int(generator.choice([1, 2, 4, 16, int(generator.integers(1, 65))]))
         counts = [int(count) for count in generator.choice([1, 2, 3, 5, 8], 3)]
         if run * np.prod(counts) > 1000:
@@ -201,7 +205,8 @@ def spoil(
         aligned = {f"{name}_stride{k}": 4 * k for name in ("source", "target") for k in range(3)}
         aligned |= {"run": 4, "source": 40, "target": 80, "step": 0}
         return gather | aligned | {"source_space": source.value, "target_space": target.value}
-    size, run = 1 << gather["index_size"], int(generator.integers(len(addresses(gather))))
+    size = 1 << gather["index_size"]
+    run = int(generator.integers(len(addresses(gather))))
     match kind:
         case "no_bytes":
             return gather | {"run": 0}

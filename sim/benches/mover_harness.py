@@ -163,7 +163,8 @@ class MoverBench:
 
     def _store_entry(self, word: int) -> None:
         bits = (len(self.spaces[Space.TABLES]) // 4 - 1).bit_length()
-        index, value = word & ((1 << bits) - 1), word >> bits
+        index = word & ((1 << bits) - 1)
+        value = word >> bits
         entry = np.frombuffer(value.to_bytes(4, "little"), dtype=np.uint8)
         self.spaces[Space.TABLES][4 * index : 4 * index + 4] = entry
         self.entries.append(self.cycle)

@@ -79,7 +79,8 @@ class MemoryStub:
             payload = self._transfer(f"{kind}__request")
             if payload is None:
                 continue
-            address, beats = payload & 0xFFFFFFFF, payload >> 32
+            address = payload & 0xFFFFFFFF
+            beats = payload >> 32
             number = address // self.port
             assert address % self.port == 0, f"{kind} request at {address:#x} is not aligned"
             assert 1 <= beats <= BURST, f"{kind} request of {beats} beats"
@@ -111,7 +112,8 @@ class MemoryStub:
 
     def _write_beat(self, payload: int) -> None:
         address = self._writes[0].pop(0)
-        word, strobe = payload & ((1 << 8 * self.port) - 1), payload >> 8 * self.port
+        word = payload & ((1 << 8 * self.port) - 1)
+        strobe = payload >> 8 * self.port
         assert strobe, f"nothing is written at {address:#x}"
         self.beats_written.append((self.cycle, address))
         self._open.append((address, word, strobe))

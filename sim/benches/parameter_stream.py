@@ -18,7 +18,9 @@ from eightfold.sim.bench.scoreboard import StreamScoreboard
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import clock_cycles, parameters, report, rng, start_clock_and_reset
 
-BASE, SIZE, BEYOND = 4096 - 64, (1 << 14) + BIAS, 1020
+BASE = 4096 - 64
+SIZE = (1 << 14) + BIAS
+BEYOND = 1020
 """The model's place in memory, its bytes, and the bytes behind it."""
 
 RECORD_BITS = REQUANTIZE_LAYOUT.size
@@ -43,7 +45,8 @@ class ParameterBench:
         self.sink = StreamSink(dut, "parameters", stall=stall)
         self.scoreboard = StreamScoreboard(dut)
         self.cycles: list[int] = []
-        self.faults, self.size = 0, size
+        self.faults = 0
+        self.size = size
         self.sink.add_callback(lambda _: self.cycles.append(int(get_sim_time("ns")) // CLOCK_NS))
         dut.region.value = BASE | size << 32
 
@@ -77,7 +80,9 @@ class ParameterBench:
         """Return the words that a command should give."""
         if self.bad(command):
             return []
-        words, count, lanes = [], command["channels"], self.config.lanes
+        words = []
+        count = command["channels"]
+        lanes = self.config.lanes
         for channel in range(count):
             number = 0 if command["shared"] else channel
             record = self.number(command["address"] + RECORD * number, RECORD)
@@ -118,7 +123,8 @@ def size_of(command: Command) -> int:
 )
 async def every_channel_of_every_bank(dut: Any, idle: float, stall: float, latency: int) -> None:
     """Random commands of both kinds give their channels in order, `last` at the end of a bank."""
-    bench, generator = ParameterBench(dut, idle, stall, latency), rng(1)
+    bench = ParameterBench(dut, idle, stall, latency)
+    generator = rng(1)
     commands = [bench.random_command(generator, 40) for _ in range(25)]
     await bench.start(commands)
     await bench.scoreboard.finish()
@@ -131,7 +137,8 @@ async def every_channel_of_every_bank(dut: Any, idle: float, stall: float, laten
 async def channels_flow_at_the_stated_rate(dut: Any, shared: int) -> None:
     """Behind a latency of 24 cycles, from command to command."""
     bench = ParameterBench(dut, 0.0, 0.0, 24)
-    count, parts = 100, max(1, RECORD // bench.config.port)
+    count = 100
+    parts = max(1, RECORD // bench.config.port)
     # From a multiple of BURST beats: a burst of one beat or two is over before the next one comes.
     command = {"address": 4096 - BASE, "channels": count, "shared": shared}
     await bench.start([command] * 3)
@@ -161,7 +168,8 @@ async def commands_are_fetched_while_the_output_waits(dut: Any) -> None:
 @cocotb.parametrize(tail=[0, BIAS - 1])
 async def bad_commands_are_ignored_with_a_fault(dut: Any, tail: int) -> None:
     """At, and one beyond every limit; the largest counts; good commands in between."""
-    bench, generator = ParameterBench(dut, 0.0, 0.2, size=SIZE + tail), rng(2)
+    bench = ParameterBench(dut, 0.0, 0.2, size=SIZE + tail)
+    generator = rng(2)
     step = bench.alignment
     end = SIZE // step * step
     records = (SIZE - (end - 2 * step)) // RECORD

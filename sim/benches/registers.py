@@ -163,7 +163,8 @@ async def accesses_at_the_same_time_do_not_disturb_each_other(dut: Any, stall: f
     tasks = []
     for _ in range(parameters()["accesses"]):
         if bench.rng.random() < 0.5:
-            offset, value = bench.rng.choice(writable[:half]), bench.rng.randbytes(4)
+            offset = bench.rng.choice(writable[:half])
+            value = bench.rng.randbytes(4)
             bench.expected[offset] = int.from_bytes(value, "little")
             tasks.append(cocotb.start_soon(bench.axi.write(offset, value)))
         else:

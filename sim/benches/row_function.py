@@ -26,7 +26,8 @@ def stated_cycles(function: Row, x: int) -> int:
 async def is_the_function_of_golden(dut: Any) -> None:
     """Sum by sum, functions mixed: fields, number of cycles, and that the fields stay."""
     dut.start.value = 0
-    generator, count = rng(), parameters()["count"]
+    generator = rng()
+    count = parameters()["count"]
     work = [(f, x) for f in LOWEST for x in row_sums(generator, f, count).tolist()]
     generator.shuffle(work)
     await start_clock_and_reset(dut)

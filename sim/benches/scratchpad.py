@@ -142,11 +142,13 @@ def random_access(bench: ScratchpadBench, generator: np.random.Generator, near: 
 @cocotb.test()
 async def every_byte_at_every_address(dut: Any) -> None:
     """Vectors written at one alignment read back at every address, one per cycle."""
-    bench, generator = ScratchpadBench(dut), rng(1)
+    bench = ScratchpadBench(dut)
+    generator = rng(1)
     await bench.start(generator)
     step = max(1, bench.size // 2048 - 1) | 1
     bench.reads[0].extend((a, 0, np.zeros(0, np.uint8)) for a in range(0, bench.size, step))
-    before, reads = bench.cycle, len(bench.reads[0])
+    before = bench.cycle
+    reads = len(bench.reads[0])
     await bench.run()
     assert bench.cycle - before == reads + Scratchpad.READ_LATENCY
 
@@ -155,7 +157,8 @@ async def every_byte_at_every_address(dut: Any) -> None:
 @cocotb.parametrize((("busy", "near"), [(1.0, 8), (0.3, 8), (0.7, 100), (0.2, 2000)]))
 async def reads_see_exactly_the_earlier_writes(dut: Any, busy: float, near: int) -> None:
     """Random reads and writes on all ports in a small area, around the end of the scratchpad."""
-    bench, generator = ScratchpadBench(dut), rng(2)
+    bench = ScratchpadBench(dut)
+    generator = rng(2)
     await bench.start(generator)
     for queue in (*bench.reads, *bench.writes):
         for _ in range(parameters()["cycles"]):

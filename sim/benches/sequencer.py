@@ -23,7 +23,8 @@ async def commands_start_in_order_and_with_their_tokens(
     dut: Any, pace: float, stall: float
 ) -> None:
     """Random streams, one after the other without a reset, with all tokens and words checked."""
-    bench, generator = SequencerBench(dut, pace, stall), rng(1)
+    bench = SequencerBench(dut, pace, stall)
+    generator = rng(1)
     await bench.start()
     for _ in range(2):
         await bench.succeed(random_stream(bench.config, generator, bench.count))
@@ -58,7 +59,8 @@ async def the_stream_is_a_word_per_cycle(dut: Any) -> None:
 )
 async def illegal_streams_stop_it(dut: Any, kind: str) -> None:
     """Each kind of illegal stream gives its error, and the next stream runs."""
-    bench, generator = SequencerBench(dut, pace=5), rng(3)
+    bench = SequencerBench(dut, pace=5)
+    generator = rng(3)
     await bench.start()
     for _ in range(4):
         commands = random_stream(bench.config, generator, 12)
@@ -80,7 +82,8 @@ async def illegal_streams_stop_it(dut: Any, kind: str) -> None:
 @cocotb.parametrize(name=["mover", "matrix", "vector", "weights", "parameters"])
 async def faults_name_engine_and_command(dut: Any, name: str) -> None:
     """A fault is an error of the engine's or fetcher's oldest command, if no other an ADDRESS."""
-    bench, generator = SequencerBench(dut, pace=5), rng(4)
+    bench = SequencerBench(dut, pace=5)
+    generator = rng(4)
     numbers = {"weights": WEIGHTS, "parameters": PARAMETERS}
     await bench.start()
     for _ in range(2):
@@ -109,7 +112,8 @@ async def faults_name_engine_and_command(dut: Any, name: str) -> None:
 @cocotb.parametrize(client=[*READ_CLIENTS, "write"])
 async def bus_errors_name_who_asked(dut: Any, client: str) -> None:
     """An error response is charged to the command that its client is at."""
-    bench, generator = SequencerBench(dut, pace=5), rng(5)
+    bench = SequencerBench(dut, pace=5)
+    generator = rng(5)
     await bench.start()
     bench.stubs.hang = True
     await bench.begin(join(round_robin(bench.config, 20)))
@@ -123,7 +127,8 @@ async def bus_errors_name_who_asked(dut: Any, client: str) -> None:
         "write": (isa.Engine.MOVER.value, started["mover"][0][1]),
     }[client]
     if client == "write":
-        bench.stubs.pulse, code = 1 << 4, isa.ErrorCode.AXI_WRITE
+        bench.stubs.pulse = 1 << 4
+        code = isa.ErrorCode.AXI_WRITE
     else:
         bench.stubs.pulse = 1 << 1 | READ_CLIENTS.index(client) << 2
         code = isa.ErrorCode.AXI_READ
@@ -135,7 +140,8 @@ async def bus_errors_name_who_asked(dut: Any, client: str) -> None:
 @cocotb.test()
 async def addresses_must_be_aligned(dut: Any) -> None:
     """A base address that no burst can start at is an ADDRESS error before any command."""
-    bench, generator = SequencerBench(dut), rng(6)
+    bench = SequencerBench(dut)
+    generator = rng(6)
     await bench.start()
     for name in ("COMMAND_ADDRESS", "MODEL_BASE", "ARENA_BASE"):
         offset = int(generator.integers(1, bench.config.port))
@@ -151,7 +157,8 @@ async def addresses_must_be_aligned(dut: Any) -> None:
 @cocotb.test()
 async def a_run_without_progress_times_out(dut: Any) -> None:
     """A command that waits for ever is a TIMEOUT if that is set, and only then."""
-    bench, generator = SequencerBench(dut, pace=5), rng(7)
+    bench = SequencerBench(dut, pace=5)
+    generator = rng(7)
     await bench.start()
     stuck = round_robin(bench.config, 1)
     stuck[1].words = isa.WEIGHTS.encode(index=1)
@@ -182,7 +189,8 @@ async def a_run_without_progress_times_out(dut: Any) -> None:
 @cocotb.test()
 async def a_soft_reset_at_any_time_leaves_nothing_behind(dut: Any) -> None:
     """Reset in the middle of a run, wait for memory, and run another stream."""
-    bench, generator = SequencerBench(dut, pace=10), rng(8)
+    bench = SequencerBench(dut, pace=10)
+    generator = rng(8)
     await bench.start()
     for _ in range(12):
         await bench.begin(join(random_stream(bench.config, generator, bench.count)))
@@ -195,7 +203,8 @@ async def a_soft_reset_at_any_time_leaves_nothing_behind(dut: Any) -> None:
 @cocotb.test()
 async def a_doorbell_while_busy_is_ignored(dut: Any) -> None:
     """The run goes on as if it had not been rung."""
-    bench, generator = SequencerBench(dut, pace=30), rng(9)
+    bench = SequencerBench(dut, pace=30)
+    generator = rng(9)
     await bench.start()
     commands = random_stream(bench.config, generator, bench.count)
     await bench.begin(join(commands))
@@ -209,7 +218,8 @@ async def a_doorbell_while_busy_is_ignored(dut: Any) -> None:
 @cocotb.test()
 async def the_interrupt_follows_its_enable(dut: Any) -> None:
     """A pending interrupt is a level while it is enabled, until it is cleared."""
-    bench, generator = SequencerBench(dut, pace=1, stall=0.0), rng(10)
+    bench = SequencerBench(dut, pace=1, stall=0.0)
+    generator = rng(10)
     await bench.start()
     await bench.begin(join(random_stream(bench.config, generator, 3)))
     await bench.registers.write("INTERRUPT_ENABLE", 0)

@@ -56,7 +56,8 @@ class SequencerBench:
     ) -> None:
         """Ring the doorbell for a stream."""
         self.stubs.clear()
-        self.trace, self.totals = [], Counter()
+        self.trace = []
+        self.totals = Counter()
         self.stubs.words = words
         await self.registers.start(
             {

@@ -153,7 +153,8 @@ class Stubs:
         dut = self._dut
         if self._request_ready and dut.memory__request__valid.value:
             request = int(dut.memory__request__payload.value)
-            address, beats = request & 0xFFFF_FFFF, request >> 32
+            address = request & 0xFFFF_FFFF
+            beats = request >> 32
             assert address % self._port == 0 and 1 <= beats <= 16
             assert address // (16 * self._port) == (address + (beats - 1) * self._port) // (
                 16 * self._port

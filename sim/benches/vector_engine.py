@@ -33,7 +33,8 @@ STALLS = (("stall", "idle"), [(0.0, 0.0), (0.3, 0.0), (0.7, 0.9)])
 @cocotb.parametrize(STALLS)
 async def random_commands(dut: Any, stall: float, idle: float) -> None:
     """Every combination, reduction, padding and tail; the scratchpad is right at each done."""
-    bench, generator = VectorBench(dut, stall, idle), rng(10 + int(10 * stall))
+    bench = VectorBench(dut, stall, idle)
+    generator = rng(10 + int(10 * stall))
     await bench.start()
     await bench.load(random_tables(generator, bench.config.tables))
     for _ in range(parameters()["commands"]):
@@ -46,7 +47,8 @@ async def random_commands(dut: Any, stall: float, idle: float) -> None:
 @cocotb.parametrize((("name", "stall"), [(name, s) for name in OPERATORS for s in (0.0, 0.4)]))
 async def rows_of_operators(dut: Any, name: str, stall: float) -> None:
     """Rows are golden's, for scales from nearly equal exponentials to a single one."""
-    bench, generator = VectorBench(dut, stall), rng(2 + len(name))
+    bench = VectorBench(dut, stall)
+    generator = rng(2 + len(name))
     await bench.start()
     for _ in range(max(1, parameters()["commands"] // 8)):
         scaling, function = random_rows(generator, name, parameters()["rows"])
@@ -67,7 +69,8 @@ async def rows_of_operators(dut: Any, name: str, stall: float) -> None:
 @cocotb.parametrize((("name", "stall"), [(name, 0.2) for name in OPERATORS]))
 async def rows_in_parts(dut: Any, name: str, stall: float) -> None:
     """A row spread over commands is golden's, and so are its extremes so far."""
-    bench, generator = VectorBench(dut, stall), rng(20 + len(name))
+    bench = VectorBench(dut, stall)
+    generator = rng(20 + len(name))
     unit, size = bench.config.vector, bench.config.scratchpad
     await bench.start()
     for _ in range(max(1, parameters()["commands"] // 8)):
@@ -98,7 +101,8 @@ async def rows_in_parts(dut: Any, name: str, stall: float) -> None:
 @cocotb.test()
 async def functions_of_any_sum(dut: Any) -> None:
     """Sums from the least to the largest, with padding and any requantization of the rest."""
-    bench, generator = VectorBench(dut, 0.2), rng(3)
+    bench = VectorBench(dut, 0.2)
+    generator = rng(3)
     await bench.start()
     for number in range(max(3, parameters()["commands"] // 2)):
         row = FUNCTIONS[number % len(FUNCTIONS)]
@@ -112,7 +116,8 @@ async def functions_of_any_sum(dut: Any) -> None:
 @cocotb.test()
 async def loads_disturb_no_other_table(dut: Any) -> None:
     """While commands use one half of the tables, the other half is loaded, and then used."""
-    bench, generator = VectorBench(dut, 0.2), rng(4)
+    bench = VectorBench(dut, 0.2)
+    generator = rng(4)
     half = bench.config.tables // 2
     await bench.start()
     await bench.load(random_tables(generator, bench.config.tables))
@@ -130,7 +135,8 @@ async def loads_disturb_no_other_table(dut: Any) -> None:
 @cocotb.test()
 async def writes_outside_are_faults(dut: Any) -> None:
     """Nothing is written there, the fault comes before the done, and the next command is right."""
-    bench, generator = VectorBench(dut, 0.3), rng(5)
+    bench = VectorBench(dut, 0.3)
+    generator = rng(5)
     size = bench.config.scratchpad
     await bench.start()
     await bench.load(random_tables(generator, bench.config.tables))

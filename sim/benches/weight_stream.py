@@ -18,7 +18,9 @@ from eightfold.sim.bench.scoreboard import StreamScoreboard
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import clock_cycles, parameters, report, rng, start_clock_and_reset
 
-BASE, SIZE, BEYOND = 1024, 1 << 16, 1024
+BASE = 1024
+SIZE = 1 << 16
+BEYOND = 1024
 """The model's place in memory, its bytes, and the bytes behind it."""
 
 Command = dict[str, int]
@@ -76,7 +78,8 @@ class WeightBench:
         """Return the words that a command should give."""
         if self.bad(command):
             return []
-        place, words = BASE + command["address"], []
+        place = BASE + command["address"]
+        words = []
         sizes = [self.config.lanes] * command["full"]
         for size in sizes + [command["partial_lanes"]] * command["partial"]:
             for lane in range(size):
@@ -113,7 +116,8 @@ def random_command(generator: np.random.Generator, config: AcceleratorConfig, mo
 )
 async def every_word_of_every_buffer(dut: Any, idle: float, stall: float, latency: int) -> None:
     """Random commands give their buffers in order, with `last` at the end of each."""
-    bench, generator = WeightBench(dut, idle, stall, latency), rng(1)
+    bench = WeightBench(dut, idle, stall, latency)
+    generator = rng(1)
     commands = [random_command(generator, bench.config, 5) for _ in range(30)]
     await bench.start(commands)
     await bench.scoreboard.finish()
@@ -135,7 +139,8 @@ async def a_word_per_cycle_from_command_to_command(dut: Any) -> None:
     ]
     await bench.start(commands)
     await bench.scoreboard.finish()
-    spent, count = bench.cycles[-1] - bench.cycles[0] + 1, len(bench.cycles)
+    spent = bench.cycles[-1] - bench.cycles[0] + 1
+    count = len(bench.cycles)
     report({"cycles": spent, "words": count})
     assert spent <= (count - 1) * max(1, word // port) + 1
 
@@ -168,7 +173,8 @@ async def commands_are_fetched_while_the_output_waits(dut: Any) -> None:
 @cocotb.test()
 async def bad_commands_are_ignored_with_a_fault(dut: Any) -> None:
     """At, and one beyond every limit; the largest products; good commands in between."""
-    bench, generator = WeightBench(dut, 0.0, 0.2), rng(2)
+    bench = WeightBench(dut, 0.0, 0.2)
+    generator = rng(2)
     config = bench.config
     port, lanes, word = config.port, config.lanes, config.weight_word
     limit = SIZE - -(-lanes * word // port) * port

@@ -197,7 +197,8 @@ def firing(f: Fields) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _matrix(config: AcceleratorConfig, f: Fields) -> Accesses:
-    scratchpad, groups = isa.Space.SCRATCHPAD, f["groups"]
+    scratchpad = isa.Space.SCRATCHPAD
+    groups = f["groups"]
     reads, writes = [], []
     rows, columns = _matrix_rows(f), _matrix_columns(config, f)
     oy, ox = (len(fired) for fired in firing(f))

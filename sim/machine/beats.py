@@ -40,7 +40,8 @@ class Program:
 
 def buffers(last: NDArray, lanes: int) -> list[slice]:
     """Return which words fill each buffer: up to ``last``, or one per lane."""
-    ends, start = [], 0
+    ends = []
+    start = 0
     for index, is_last in enumerate(last):
         if is_last or index - start == lanes - 1:
             ends.append(slice(start, index + 1))
@@ -125,7 +126,8 @@ class _Model:
             return
         self.operands[:, 1:] = self.operands[:, :-1].copy()
         shared = min(self.config.lanes, self.config.width)
-        line, vector = int(beat["line"]) or self.config.line_depth, beat["bytes"]
+        line = int(beat["line"]) or self.config.line_depth
+        vector = beat["bytes"]
         for segment, entered in enumerate(self.entered):
             tap = segment * self.config.window_columns
             self.operands[:, tap] = 0

@@ -55,7 +55,8 @@ def parameter_banks(
         that are not used.
     """
     channels, shared = command.fields["channels"], command.fields["shared"]
-    address, record = command.fields["address"], RECORD_BYTES
+    address = command.fields["address"]
+    record = RECORD_BYTES
     size = record + 4 * channels if shared else record * channels
     stored = _part(command, model, address, size)
     records = stored[: record if shared else size].reshape(-1, record)

@@ -113,7 +113,8 @@ class Machine:
     def _run(self, command: Decoded) -> None:
         sizes = {space: len(contents) for space, contents in self.spaces.items()}
         check_addresses(self.config, command, sizes)
-        model, fields = self.spaces[isa.Space.MODEL], command.fields
+        model = self.spaces[isa.Space.MODEL]
+        fields = command.fields
         if command.opcode == isa.Opcode.WEIGHTS:
             self.weights.extend(weight_buffers(self.config, command, model, self.rng))
         elif command.opcode == isa.Opcode.PARAMETERS:

@@ -95,7 +95,8 @@ class _Run:
 
     def groups(self, weights: Iterator[NDArray[np.int8]], parameters: Iterator[Bank]) -> int:
         """Do all groups, and return the results left out."""
-        counts, faults = self.counts, 0
+        counts = self.counts
+        faults = 0
         passes = list(np.ndindex(counts["ky"], counts["kx"], counts["kc"]))
         for group in range(counts["groups"]):
             bank = next(parameters) if self.f["last"] else None
@@ -115,7 +116,8 @@ class _Run:
 
     def _vectors(self, group: int, ky: int, kx: int, kc: int) -> NDArray[np.int8]:
         """Return a pass's vectors in order without the lead, shape (y * x, width)."""
-        f, width = self.f, self.config.width
+        f = self.f
+        width = self.config.width
         y, x = np.arange(self.counts["y"])[:, None, None], np.arange(self.counts["x"])[:, None]
         row = group * f["group_step"] + ky * f["ky_step"] + y * f["y_step"]
         column = _wrap(f["column0"] + kx * f["kx_step"] + kc * width + x * f["x_step"])
@@ -149,7 +151,8 @@ class _Run:
 
     def _accumulate(self, dots: NDArray[np.int64], first: bool, last: bool) -> NDArray[np.int32]:
         """Add the stored sums, or 0; store the new ones unless they leave."""
-        depth, done = self.config.psum_depth, []
+        depth = self.config.psum_depth
+        done = []
         for start in range(0, len(dots), depth):  # two positions of a part never share a slot
             part = dots[start : start + depth]
             slots = slice(0, len(part))

@@ -46,8 +46,11 @@ def run_gather(command: Decoded, spaces: Spaces) -> None:
     """
     f = command.fields
     source, target = (spaces[isa.Space(f[f"{side}_space"])] for side in ("source", "target"))
-    scratchpad, size, run = spaces[isa.Space.SCRATCHPAD], 1 << f["index_size"], f["run"]
-    at, into = index_starts(f), move_starts(f, "target")
+    scratchpad = spaces[isa.Space.SCRATCHPAD]
+    size = 1 << f["index_size"]
+    run = f["run"]
+    at = index_starts(f)
+    into = move_starts(f, "target")
     outside = (at < 0) | (at > len(scratchpad) - size)
     places = np.where(outside, 0, at)[:, None] + np.arange(size)
     n = scratchpad[places].view(f"<i{size}").ravel().astype(np.int64)

@@ -47,7 +47,8 @@ class Queues:
         while moved:
             moved = False
             while following < len(self.commands) and self._dispatch(self.commands[following]):
-                following, moved = following + 1, True
+                following = following + 1
+                moved = True
             for unit in self.units.values():
                 while unit.queue and self._step(unit):
                     moved = True
@@ -59,7 +60,8 @@ class Queues:
     def _dispatch(self, command: Decoded) -> bool:
         if command.opcode == isa.Opcode.END:
             return not any(unit.queue for unit in self.units.values())
-        unit, words = self.units[_executor(command.opcode)], isa.COMMANDS[command.opcode].words
+        unit = self.units[_executor(command.opcode)]
+        words = isa.COMMANDS[command.opcode].words
         if unit.words + words > self.config.command_queue:
             return False
         unit.queue.append(command)
@@ -78,7 +80,8 @@ class Queues:
                 return False
             for other in command.wait:
                 self.tokens[other, engine] -= 1
-            unit.left, unit.words = 0, unit.words - isa.COMMANDS[opcode].words
+            unit.left = 0
+            unit.words = unit.words - isa.COMMANDS[opcode].words
             self.started.append(command)
             if opcode == isa.Opcode.MATRIX:
                 self.need = taken(command)
@@ -93,12 +96,11 @@ class Queues:
 
     def _fetch(self, opcode: isa.Opcode, unit: _Unit, command: Decoded) -> bool:
         if unit.left < 0:
-            unit.left, unit.words = (
-                made(self.config, command),
-                unit.words - isa.COMMANDS[opcode].words,
-            )
+            unit.left = made(self.config, command)
+            unit.words = unit.words - isa.COMMANDS[opcode].words
         count = min(unit.left, self.room[opcode] - self.stored[opcode])
-        unit.left, self.stored[opcode] = unit.left - count, self.stored[opcode] + count
+        unit.left = unit.left - count
+        self.stored[opcode] = self.stored[opcode] + count
         if unit.left:
             return count > 0
         unit.queue.popleft()
@@ -109,7 +111,8 @@ class Queues:
         took = False
         for kind, need in self.need.items():
             count = min(need, self.stored[kind])
-            self.need[kind], self.stored[kind] = need - count, self.stored[kind] - count
+            self.need[kind] = need - count
+            self.stored[kind] = self.stored[kind] - count
             took |= count > 0
         return took
 

@@ -95,7 +95,8 @@ def scaled_rows(
     """
     if a.shape[-2] != 1:
         raise ValueError(f"{row.name} has no window")
-    a, goes_on = a[..., 0, :], field.get("resume", 0)
+    a = a[..., 0, :]
+    goes_on = field.get("resume", 0)
     if field.get("relative", 0) and not goes_on:
         state.extreme = int(a[-1, -1, -1].max())
         a = _relative(a, a.max(axis=-1, keepdims=True))

@@ -39,7 +39,8 @@ class _Controlled:
         return super()._build_command()  # pyright: ignore[reportAttributeAccessIssue]
 
     def _test_command(self) -> Any:
-        self.waves, self.gui = self.want_waves, False
+        self.waves = self.want_waves
+        self.gui = False
         return super()._test_command()  # pyright: ignore[reportAttributeAccessIssue]
 
     def _execute_cmds(self, cmds: Any, cwd: Any, stdout: TextIO | None = None) -> None:

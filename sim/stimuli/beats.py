@@ -36,7 +36,8 @@ class ProgramBuilder:
         self._beats.append({"slot": 0, "line": 0, **dict.fromkeys(FLAGS, 0), **fields})
         for flag, stream in (("next_weights", "weights"), ("next_parameters", "parameters")):
             if fields.get(flag):
-                lanes, partial = self.config.lanes, self.rng.random() < self.partial
+                lanes = self.config.lanes
+                partial = self.rng.random() < self.partial
                 length = int(self.rng.integers(1, lanes + 1)) if partial else lanes
                 self._lengths[stream].append(length)
 
@@ -68,7 +69,8 @@ class ProgramBuilder:
 
     def depthwise(self, rows: int, outputs: int, stride: int) -> None:
         """Windows that slide along a row: fill, then one output every ``stride`` beats."""
-        base, line = int(self.rng.integers(self.config.psum_depth)), self._line()
+        base = int(self.rng.integers(self.config.psum_depth))
+        line = self._line()
         for row in range(rows):
             for index in range(self.config.width - 1):
                 start = int(index == 0)
@@ -104,7 +106,8 @@ class ProgramBuilder:
 
     def build(self) -> Program:
         """Draw the data and return the program."""
-        width, rng = self.config.width, self.rng
+        width = self.config.width
+        rng = self.rng
         beats = {name: np.array([b[name] for b in self._beats]) for name in self._beats[0]}
         weights = sum(self._lengths["weights"])
         parameters = self._lengths["parameters"]

@@ -42,7 +42,8 @@ def random_stream(
         opcode for opcode in isa.COMMANDS if opcode not in (isa.Opcode.BEGIN, isa.Opcode.END)
     ]
     while len(commands) <= count:
-        opcode, index = opcodes[rng.integers(len(opcodes))], len(commands)
+        opcode = opcodes[rng.integers(len(opcodes))]
+        index = len(commands)
         wait = signal = 0
         if opcode in isa.ENGINES:
             me = isa.ENGINES[opcode].value

@@ -87,7 +87,8 @@ class MatrixRandom:
 
     def jobs(self, count: int, kinds: Kinds = KINDS) -> list[MatrixJob]:
         """Return ``count`` commands, or one more, whose results do not overlap."""
-        self._target, jobs = self.config.scratchpad // 2, []
+        self._target = self.config.scratchpad // 2
+        jobs = []
         while len(jobs) < count:
             jobs += getattr(self, str(self.rng.choice(list(kinds))))()
         return jobs
@@ -105,7 +106,8 @@ class MatrixRandom:
 
     def fully_connected(self) -> list[MatrixJob]:
         """A pass for each part of a long vector."""
-        kc, lanes = self._up_to(5), self.config.lanes
+        kc = self._up_to(5)
+        lanes = self.config.lanes
         fields = self._defaults() | {"kc": kc, "groups": self._up_to(4)}
         fields |= {"rows": 1, "columns": kc * self.config.width - self._up_to(3) + 1}
         fields |= {"target_group": lanes, "base": self.low + self._up_to(200)}
@@ -182,7 +184,8 @@ class MatrixRandom:
 
     def _placed(self, fields: dict[str, int]) -> dict[str, int]:
         """Add a target behind the former ones: results by position, or by channel, or spread."""
-        f, lanes = fields, group_lanes(self.config, bool(fields["depthwise"]))
+        f = fields
+        lanes = group_lanes(self.config, bool(fields["depthwise"]))
         height, width = (-(-(f[a] - f[f"fire_{a}0"]) // f[f"fire_{a}_step"]) for a in "yx")
         groups = f["groups"]
         f["last_lanes"] = min(f["last_lanes"], lanes)
@@ -190,7 +193,8 @@ class MatrixRandom:
         sizes = {"target_group": groups, "target_y": height, "target_x": width}
         step = lanes
         for name in (list(sizes)[i] for i in order):
-            f[name], step = step, step * sizes[name] + int(self.rng.integers(3))
+            f[name] = step
+            step = step * sizes[name] + int(self.rng.integers(3))
         f["target"] = self._target + int(self.rng.integers(9))
         self._target = f["target"] + step + lanes
         assert self._target <= self.config.scratchpad
@@ -199,9 +203,11 @@ class MatrixRandom:
     def _job(self, fields: dict[str, int]) -> MatrixJob:
         """Draw the weights and parameters of a command."""
         depthwise = bool(fields["depthwise"])
-        lanes, width = group_lanes(self.config, depthwise), self.config.width
+        lanes = group_lanes(self.config, depthwise)
+        width = self.config.width
         passes = fields["ky"] * fields["kx"] * fields["kc"]
-        weights, parameters = [], []
+        weights = []
+        parameters = []
         for group in range(fields["groups"]):
             final = group == fields["groups"] - 1
             words = fields["last_lanes"] if final and self.rng.random() < 0.5 else lanes

@@ -93,7 +93,8 @@ def power_cases(rng: np.random.Generator) -> Cases:
         in_operand = rng.integers(np.maximum(power - 30, 0), np.minimum(power, 31) + 1)
         operand = np.minimum(sign << in_operand, LIMIT - 1)
         multiplier = 1 << (power - in_operand)
-        rounding, zero_point = rng.choice(ROUNDINGS, len(power)), rng.choice([-1, 0, 1], len(power))
+        rounding = rng.choice(ROUNDINGS, len(power))
+        zero_point = rng.choice([-1, 0, 1], len(power))
         zeros = np.zeros_like(power)
         parts.append(
             _with_bias(rng, operand, multiplier, rounding, right, zeros, zero_point, single=single)
@@ -111,7 +112,8 @@ def wrap_cases(rng: np.random.Generator) -> Cases:
         ends = np.concatenate([np.arange(-LIMIT, -LIMIT + 131), np.arange(LIMIT - 131, LIMIT)])
         axes = (ends, LIMIT - 1 - np.array([0, 1, 64]), (-128, -2, -1, 0, 1, 2, 127))
         operand, multiplier, zero_point = (a.ravel() for a in np.meshgrid(*axes, indexing="ij"))
-        rounding, zeros = rng.choice(ROUNDINGS, len(operand)), np.zeros_like(operand)
+        rounding = rng.choice(ROUNDINGS, len(operand))
+        zeros = np.zeros_like(operand)
         parts.append(
             _with_bias(
                 rng, operand, multiplier, rounding, zeros + right, zeros, zero_point, single=single

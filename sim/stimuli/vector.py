@@ -188,7 +188,8 @@ def _sources(rng: np.random.Generator, config: AcceleratorConfig, fields: Fields
     """Return addresses of the operands: anything, since reads wrap; often one run after another."""
     result = {}
     for operand in ("a", "b"):
-        steps, size = {}, fields["run"]
+        steps = {}
+        size = fields["run"]
         for i in range(3):
             choices = [size, size + rng.integers(9), 0, -size, rng.integers(-999, 1000)]
             step = int(rng.choice(choices, p=[0.5, 0.2, 0.1, 0.1, 0.1]))
@@ -204,7 +205,8 @@ def _sources(rng: np.random.Generator, config: AcceleratorConfig, fields: Fields
 
 def _target(rng: np.random.Generator, config: AcceleratorConfig, fields: Fields) -> Fields:
     """Return addresses of the results: the loops nested in any order, with gaps."""
-    steps, size = {}, fields["run"]
+    steps = {}
+    size = fields["run"]
     for i in rng.permutation(3):
         step = size + int(rng.choice([0, int(rng.integers(9))]))
         steps[f"target_step{i}"] = step

@@ -158,7 +158,8 @@ def axis_place(value: Callable[[Sample], int], more: int = 0, position: int = 0)
     """Return where an axis of an input lies; ``more`` axes of the result than of the input."""
 
     def places(s: Sample) -> set[str]:
-        axis, last = value(s), len(s.input(position).shape) + more - 1
+        axis = value(s)
+        last = len(s.input(position).shape) + more - 1
         place = axis % (last + 1)
         found = {"counted from the end"} if axis < 0 else set()
         found |= {"first"} if place == 0 else {"between"} if place < last else set()

@@ -145,7 +145,8 @@ def test_verilog_is_made_anew_when_its_sources_change(
         left += found
     assert "eightfold.isa.streams" in sources
     assert {known[name].relative_to(PACKAGE) for name in sources} <= set(hardware_sources())
-    config, read = PRESETS["nano"], Path.read_bytes
+    config = PRESETS["nano"]
+    read = Path.read_bytes
     before = unit_recipe("lane", config)
     for name in sources:
         monkeypatch.setattr(

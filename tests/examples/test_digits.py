@@ -81,7 +81,8 @@ def correct_in_readme(kind: str) -> str:
 
 def table_row(index: int, layer: Layer) -> str:
     """Return the layer's row of the README."""
-    shape, macs = shapes()[layer.name], 0
+    shape = shapes()[layer.name]
+    macs = 0
     if layer.operator in WEIGHTED:
         taps = TENSORS[f"{layer.name}.filter"].shape[1:]
         macs = math.prod(shape) * math.prod(taps[:2] if "DEPTHWISE" in layer.operator else taps)

@@ -20,7 +20,8 @@ def operands(length: int, zero_point: int, seed: int) -> tuple[np.ndarray, np.nd
     x = rng.choice([-128, -127, 126, 127], (4, length)).astype(np.int8)
     weights = rng.choice([-128, -127, 127], (3, length)).astype(np.int8)
     x[0] = 127 if zero_point < 0 else -128
-    weights[0], weights[1] = -128, 127
+    weights[0] = -128
+    weights[1] = 127
     return x, weights
 
 

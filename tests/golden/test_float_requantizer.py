@@ -56,7 +56,8 @@ def test_equals_the_integers(right: int, seed: int) -> None:
 @pytest.mark.parametrize("bounds", BOUNDS)
 def test_a_channel_of_one_code_needs_no_exact_product(bounds: tuple[int, int]) -> None:
     multiplier, shift = np.array([2**31 - 1, 2**30 + 7]), np.array([-28, -9])
-    bound, addend = np.array([100, 90000]), np.array([2**30, -70])
+    bound = np.array([100, 90000])
+    addend = np.array([2**30, -70])
     raw = np.random.default_rng(0).integers(-bound, bound + 1, (96, 2))
     run = float_requantizer(bound, addend, multiplier, shift, 3, bounds, len(raw))
     assert run is not None
@@ -95,8 +96,10 @@ def test_what_may_wrap_is_left_to_the_integers(
 
 def test_many_sums_are_worked_on_in_blocks() -> None:
     rng = np.random.default_rng(1)
-    bound, multiplier = np.full(3, 10**5), rng.integers(2**30, 2**31, 3)
-    shift, addend = np.full(3, -9), np.array([5, -77, 123456])
+    bound = np.full(3, 10**5)
+    multiplier = rng.integers(2**30, 2**31, 3)
+    shift = np.full(3, -9)
+    addend = np.array([5, -77, 123456])
     raw = rng.integers(-(10**5), 10**5 + 1, (50_001, 3))
     run = float_requantizer(bound, addend, multiplier, shift, -1, (-128, 127), len(raw))
     assert run is not None

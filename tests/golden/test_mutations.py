@@ -202,7 +202,8 @@ def test_prelu_is_told_apart_at_chosen_scales(
     model = one_operator(
         "PRELU", [(256, 256), (256,)], (256, 256), scales=scales, zero_points=(127, -128, 0)
     )
-    graph, codes = load_model(model), np.arange(-128, 128).astype(np.int8)
+    graph = load_model(model)
+    codes = np.arange(-128, 128).astype(np.int8)
     inputs = {graph.inputs[0]: codes[:, None].repeat(256, axis=1), graph.inputs[1]: codes}
     expected = oracle.run(model, inputs)[graph.outputs[0]]
     (litert,) = run_operator(graph, graph.operators[0], inputs, "litert")

@@ -26,14 +26,16 @@ def total_of(calls: list[int]):
 
 def test_a_read_only_array_is_looked_at_once() -> None:
     calls: list[int] = []
-    total, array = total_of(calls), read_only(np.arange(4))
+    total = total_of(calls)
+    array = read_only(np.arange(4))
     assert [total(array).total for _ in range(3)] == [6, 6, 6]
     assert len(calls) == 1
 
 
 def test_an_array_that_can_change_is_looked_at_each_time() -> None:
     calls: list[int] = []
-    total, array = total_of(calls), np.arange(4)
+    total = total_of(calls)
+    array = np.arange(4)
     assert total(array).total == 6
     array[0] = 10
     assert total(array).total == 16
@@ -41,13 +43,16 @@ def test_an_array_that_can_change_is_looked_at_each_time() -> None:
 
 def test_equal_arrays_are_not_taken_for_each_other() -> None:
     calls: list[int] = []
-    total, first, second = total_of(calls), read_only(np.arange(4)), read_only(np.arange(4))
+    total = total_of(calls)
+    first = read_only(np.arange(4))
+    second = read_only(np.arange(4))
     assert total(first) is not total(second)
     assert len(calls) == 2
 
 
 def test_the_result_goes_with_the_array() -> None:
-    total, array = total_of([]), read_only(np.arange(4))
+    total = total_of([])
+    array = read_only(np.arange(4))
     result = weakref.ref(total(array))
     gc.collect()
     assert result() is not None

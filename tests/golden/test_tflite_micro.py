@@ -52,7 +52,8 @@ def test_fully_connected_per_tensor_multiplies_scales_in_float32() -> None:
     multiplier, shift = integer_multipliers(
         per_tensor(0.1, 0), per_tensor(0.3, 0), per_tensor(0.7, 0)
     )
-    narrow, wide = float(inputs * filters), float(inputs) * float(filters)
+    narrow = float(inputs * filters)
+    wide = float(inputs) * float(filters)
     assert narrow != wide
     scaled = Fraction(narrow) / Fraction(float(output)) * 2 ** (31 - int(shift[0]))
     assert abs(multiplier[0] - scaled) <= Fraction(1, 2)

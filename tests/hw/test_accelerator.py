@@ -79,7 +79,8 @@ def every_engine():
 @pytest.mark.parametrize(("seed", "stall"), [(0, 0.0), (1, 0.3)])
 def test_runs_every_engine_twice_like_the_model(simulator, seed, stall):
     rng = np.random.default_rng(seed)
-    words, model = stream(CONFIG, every_engine()), model_bytes(rng)
+    words = stream(CONFIG, every_engine())
+    model = model_bytes(rng)
     check_tokens(CONFIG, words)
     arenas = rng.integers(0, 256, (2, ARENA), dtype=np.uint8)
     result = run_system(
@@ -96,7 +97,8 @@ def test_runs_every_engine_twice_like_the_model(simulator, seed, stall):
     )
     for run, arena in zip(result.runs, arenas, strict=True):
         memory = np.zeros(4096, np.uint8)
-        memory[: len(model)], memory[1024 : 1024 + ARENA] = np.frombuffer(model, np.uint8), arena
+        memory[: len(model)] = np.frombuffer(model, np.uint8)
+        memory[1024 : 1024 + ARENA] = arena
         Machine(CONFIG, memory, (0, len(model)), (1024, ARENA)).run(words)
         assert (run.done, run.error) == (True, isa.ErrorCode.NONE)
         np.testing.assert_array_equal(run.arena, memory[1024 : 1024 + ARENA])

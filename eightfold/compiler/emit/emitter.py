@@ -86,7 +86,8 @@ class Emitter:
     def weights(self, buffers: Iterable[np.ndarray]) -> None:
         """Stream weight buffers, int8 (lanes, width) each; all but the last ones have all lanes."""
         width, word = self.config.width, self.config.weight_word
-        parts, lanes = [], []
+        parts = []
+        lanes = []
         for buffer in buffers:
             padded = np.zeros((len(buffer), word), dtype=np.int8)
             padded[:, :width] = buffer

@@ -20,7 +20,8 @@ def gather(call: Call) -> Gather:
     axis, batch = checked_gather(
         source.shape, indices.shape, options["axis"], options["batch_dims"], indices.data
     )
-    inner, behind = source.shape[batch:axis], source.shape[axis + 1 :]
+    inner = source.shape[batch:axis]
+    behind = source.shape[axis + 1 :]
     shape = (*source.shape[:batch], *inner, *indices.shape[batch:], *behind)
     if target.shape != shape:
         raise CompileError(f"{target} has the shape {target.shape}, not {shape}")

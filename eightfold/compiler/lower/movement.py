@@ -67,8 +67,11 @@ def resize_nearest_neighbor(call: Call) -> Steps:
     """
     positions = PositionCall(call)
     positions.results()  # checks the operator
-    source, target, options = call.input(0), call.output, call.options
-    (n, height, width, depth), sizes = source.shape, target.shape[1:3]
+    source = call.input(0)
+    target = call.output
+    options = call.options
+    n, height, width, depth = source.shape
+    sizes = target.shape[1:3]
     rows, columns = (
         nearest_taps(old, new, options["align_corners"], options["half_pixel_centers"])
         for old, new in zip((height, width), sizes, strict=True)

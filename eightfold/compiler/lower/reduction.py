@@ -51,7 +51,8 @@ def _pool(call: Call, axes: tuple[int, ...], parameters: dict[str, int]) -> SumP
     """Return the sum over adjacent axes as a pool: height, width and what is behind them."""
     shape = call.input(0).shape
     axes = tuple(axis for axis in axes if shape[axis] > 1)
-    images, depth = prod(shape[: axes[0]]), prod(shape[axes[-1] + 1 :])
+    images = prod(shape[: axes[0]])
+    depth = prod(shape[axes[-1] + 1 :])
     sizes = [shape[axis] for axis in range(axes[0], axes[-1] + 1)]
     height, width = prod(sizes[:-1]), sizes[-1]
     return SumPool(
@@ -92,7 +93,8 @@ def place_of_extreme(call: Call) -> Steps:
     axes = _checked(call)
     if len(axes) != 1:
         raise CompileError(f"one axis is needed, not {len(axes)}")
-    length, size = source.shape[axes[0]], prod(target.shape)
+    length = source.shape[axes[0]]
+    size = prod(target.shape)
     groups = grouped(source.shape, axes)
     item = target.dtype.itemsize
     steps: list[Reduction | Movement] = []
@@ -140,8 +142,10 @@ def _reduced(
     Where a command has too few loops for them, or where too much is reduced: rows go on from
     command to command.
     """
-    source, groups = call.input(0), grouped(call.input(0).shape, axes)
-    index, first = source.index, ()
+    source = call.input(0)
+    groups = grouped(call.input(0).shape, axes)
+    index = source.index
+    first = ()
     long = prod(source.shape[axis] for axis in axes) > _longest(call)
     if not is_direct(groups) or (long and not groups[-1].reduced):
         kept = tuple(axis for axis in range(len(source.shape)) if axis not in axes)

@@ -9,7 +9,9 @@ from eightfold.golden.resize import bilinear_taps
 def resize_bilinear(call: Call) -> Bilinear:
     """Lower RESIZE_BILINEAR; golden's taps, whatever the scales are."""
     call.check_int8(0)
-    source, target, options = call.input(0), call.output, call.options
+    source = call.input(0)
+    target = call.output
+    options = call.options
     corners, centers = options["align_corners"], options["half_pixel_centers"]
     if corners and centers:
         raise CompileError("align_corners and half_pixel_centers exclude each other")

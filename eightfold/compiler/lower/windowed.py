@@ -126,10 +126,13 @@ def max_pool_2d(call: Call) -> tuple[MaximumPool, ...]:
     low, high = call.bounds()
     whole = MaximumPool(**geometry, low=low, high=high)
     room = call.config.scratchpad - prod(whole.source_shape) - prod(whole.target_shape)
-    best, between, cost = None, 0, whole.beats(call.config)
+    best = None
+    between = 0
+    cost = whole.beats(call.config)
     for way in (whole.rows_first, whole.columns_first):
         pools = way(whole.target)  # until there is something between
-        size, longest = prod(pools[0].target_shape), max(pool.target_shape[-1] for pool in pools)
+        size = prod(pools[0].target_shape)
+        longest = max(pool.target_shape[-1] for pool in pools)
         beats = sum(pool.beats(call.config) for pool in pools) + COMMAND
         if size <= room and longest <= RUN and beats < cost:
             best, between, cost = way, size, beats

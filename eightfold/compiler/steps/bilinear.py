@@ -224,7 +224,8 @@ def _command(
     patch: Patch,
     source: Tile,
 ) -> None:
-    run, (height, width) = len(source.channels), patch.taps
+    run = len(source.channels)
+    height, width = patch.taps
     command = Vector(
         combine=Combine.MULTIPLY,
         reduce=Reduce.SUM,

@@ -165,7 +165,8 @@ class MaximumPool(Windowed):
             target_shape=(images, outputs, 1, width * depth),
             columns=Axis(size=1, outputs=1),
         )
-        middle, rows = (images, outputs, width, depth), Axis(size=outputs, outputs=outputs)
+        middle = (images, outputs, width, depth)
+        rows = Axis(size=outputs, outputs=outputs)
         return first, replace(self, source=between, source_shape=middle, rows=rows)
 
     def columns_first(self, between: int) -> "tuple[MaximumPool, MaximumPool]":

@@ -125,7 +125,8 @@ def widened(convolution: Convolution, config: AcceleratorConfig) -> Convolution:
     the kernel covers the inputs of all, and has weights of 0 where a column does not look. In NHWC
     the results lie as before. Chosen if it takes fewer vectors.
     """
-    best, cost = convolution, _vectors(convolution, config)
+    best = convolution
+    cost = _vectors(convolution, config)
     outputs, kh, kw, depth = convolution.weights.shape
     columns = convolution.columns
     for factor in range(2, config.lanes // outputs + 1):

@@ -107,7 +107,8 @@ class Gather(Step):
         packed = [counts[1] * counts[2] * run, counts[2] * run, run]
         into, steps = target, targets
         if self._through_room(staging):
-            into, steps = (Space.SCRATCHPAD, staging.take(counts[0] * packed[0])), packed
+            into = (Space.SCRATCHPAD, staging.take(counts[0] * packed[0]))
+            steps = packed
         emitter.gather(
             source,
             into,

@@ -111,7 +111,8 @@ def _through_room(
 
 def _packed(run: int, loops: Sequence[tuple[int, int, int]]) -> list[int]:
     """Return the strides of the runs without gaps."""
-    strides, step = [], run
+    strides = []
+    step = run
     for count, _, _ in reversed(loops):
         strides.append(step)
         step *= count

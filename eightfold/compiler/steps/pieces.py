@@ -73,7 +73,8 @@ def _consecutive(rows: NDArray[np.int64]) -> list[Piece]:
                     before[end] = (start, piece)
                     reached.append(end)
         frontier = reached
-    pieces, place = [], len(rows)
+    pieces = []
+    place = len(rows)
     while place:
         place, piece = before[place]
         pieces.append(piece)
@@ -99,7 +100,8 @@ def _from(
     begin.
     """
     run = int(lengths[start])
-    first, tail = _row(rows[start]), rows[start:]
+    first = _row(rows[start])
+    tail = rows[start:]
     step = rows[start + 1] - rows[start] if run > 1 else 0 * rows[start]
     if run < len(tail):
         block, place = np.divmod(np.arange(len(tail))[:, None], run)

@@ -74,7 +74,8 @@ class Pointwise(Step):
 def _strides(shape: tuple[int, ...], common: tuple[int, ...]) -> tuple[int, ...]:
     """Return the steps of an operand along the common axes, 0 where it is broadcast."""
     padded = (1,) * (len(common) - len(shape)) + shape
-    steps, step = [], 1
+    steps = []
+    step = 1
     for count in reversed(padded):
         steps.append(0 if count == 1 else step)
         step *= count

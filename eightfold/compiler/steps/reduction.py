@@ -263,7 +263,8 @@ def _cut(loops: list[Loop], most: int) -> Iterator[tuple[int, list[Loop]]]:
         yield 0, loops
         return
     place = next(i for i, loop in enumerate(loops) if loop.count > 1)
-    loop, unit = loops[place], ALIGNMENT if place == len(loops) - 1 else 1
+    loop = loops[place]
+    unit = ALIGNMENT if place == len(loops) - 1 else 1
     half = -(-loop.count // (2 * unit)) * unit
     if half >= loop.count:
         raise NoRoomError

@@ -40,7 +40,8 @@ class ScaledRows(Step):
                 self._emit_in_parts(emitter, staging, row * self.length, len(outside))
             return
         for rows in parts(range(self.rows), count):
-            offset, size = rows.start * self.length, len(rows) * self.length
+            offset = rows.start * self.length
+            size = len(rows) * self.length
             staging.begin(fits([size] * len(outside)))
             source, target = self._places(staging, offset, size)
             emit_scaled_rows(emitter, self.scaling, source, target, len(rows), self.length)
@@ -48,7 +49,8 @@ class ScaledRows(Step):
 
     def _places(self, staging: Staging, offset: int, size: int) -> tuple[int, int]:
         """Return the scratchpad addresses of some bytes of both tensors, the source's loaded."""
-        source, resident = staging.load(self.source, offset, size), staging.resident(self.target)
+        source = staging.load(self.source, offset, size)
+        resident = staging.resident(self.target)
         return source, staging.take(size) if resident is None else resident + offset
 
     def _emit_in_parts(self, emitter: Emitter, staging: Staging, start: int, outside: int) -> None:

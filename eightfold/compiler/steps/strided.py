@@ -96,7 +96,8 @@ def filled(outside: NDArray[np.bool_], code: int, unit: int) -> list[Copy]:
     whole = [Copy(None, 0, 0, outside.size, (), code)]
     if outside.all() or (box := _bounds(~outside)) is None:
         return whole
-    place, found = np.arange(outside.size).reshape(outside.shape), []
+    place = np.arange(outside.size).reshape(outside.shape)
+    found = []
     axes = [np.arange(size) for size in outside.shape]
     inside = [indices.reshape(-1) for indices in box]
     for axis, indices in enumerate(axes):

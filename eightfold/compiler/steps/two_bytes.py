@@ -98,7 +98,9 @@ def _adjusted(
     Each pair bounds a[i] - (-b[j]) from below and above. Such constraints are solved by lowering
     what is too large (the shortest paths of Bellman and Ford), here for all pairs at once.
     """
-    low, high, free = values.min(), values.max(), 1 << 40
+    low = values.min()
+    high = values.max()
+    free = 1 << 40
     least = np.where(values > low, least_product(values, right, rounding), -free)
     most = np.where(values < high, least_product(values + 1, right, rounding) - 1, free)
     x, y = a, -b

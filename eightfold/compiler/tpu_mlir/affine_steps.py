@@ -101,7 +101,8 @@ def _biases(
     steps = np.array(function.steps, dtype=np.int64)
     products = least_product(values - zero_points[:, None], right, rounding)
     least = -(-products // multiplier)  # the least accumulator that reaches the value
-    at, before = steps <= function.last, steps > function.first
+    at = steps <= function.last
+    before = steps > function.first
     low = max(INT32_MIN, INT32_MIN - weight * function.first)
     high = min(INT32_MAX, INT32_MAX - weight * function.last)
     lowest = np.max(least - weight * steps, axis=1, where=at, initial=low)
@@ -113,7 +114,8 @@ def _equal(function: StepFunction, found: AffineSteps) -> bool:
     """Check both sides of every step."""
     steps = np.array(function.steps, dtype=np.int64)
     values = np.arange(function.low + 1, function.high + 1)
-    at, before = steps <= function.last, steps > function.first
+    at = steps <= function.last
+    before = steps > function.first
     reached = requantize(found.weight * steps[at], **found.parameters)
     below = requantize(found.weight * (steps[before] - 1), **found.parameters)
     return bool(np.all(reached >= values[at]) and np.all(below < values[before]))

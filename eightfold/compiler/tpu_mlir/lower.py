@@ -146,7 +146,8 @@ def prelu(
     shift = scaling(
         tpu_mlir.requantizer(1, options["rshift"], rounding=rounding, zero_point=target)
     )
-    below, result = zero > CODES, codes[0, 0].astype(np.int64)
+    below = zero > CODES
+    result = codes[0, 0].astype(np.int64)
     sources = least_sources(shift, np.where(below, target, result))
     if sources is not None and len(different) <= 256:
         operand = np.where(below, CODES - zero, sources)
@@ -176,10 +177,12 @@ def _looked_up(
 
     Byte 0 is a slope of 0 if there are several products.
     """
-    products, numbers = [], []
+    products = []
+    numbers = []
     for start in range(0, len(different), size):
         entries = np.zeros(256, dtype=np.int64)
-        chosen, reserved = different[start : start + size], 256 - size
+        chosen = different[start : start + size]
+        reserved = 256 - size
         entries[reserved : reserved + len(chosen)] = chosen
         number = which.reshape(-1) - start + reserved
         inside = (number >= reserved) & (number < 256)

@@ -62,7 +62,8 @@ def pool(kernel: tuple[int, int], scale: float, offset: float, rounding: str) ->
         last = min(first + BYTE_SUMS - 1, ends[1])
         low, high = result(np.array([first, last + 1 if last < ends[1] else last])).tolist()
         origin = first + BYTE_SUMS // 2
-        highs, lows = 256 * CODES + origin, CODES & 255
+        highs = 256 * CODES + origin
+        lows = CODES & 255
         values = np.clip(result(highs[:, None] + lows[None, :]), low, high)
         summands = (
             sign * scale * highs.astype(np.float64) - offset,

@@ -65,7 +65,8 @@ def inner_product(
     _check_int8("the weights", weights)
     if len(shape) != 2 or weights.ndim != 2 or shape[1] != weights.shape[1]:
         raise InputError(f"weights of the shape {weights.shape} do not fit an input of {shape}")
-    (rows, size), outputs = shape, len(weights)
+    rows, size = shape
+    outputs = len(weights)
     product = Convolution(
         source=tensor,
         target=steps.temporary(rows * outputs),

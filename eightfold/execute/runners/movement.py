@@ -33,20 +33,23 @@ def _concatenation(call: OperatorCall) -> Arguments:
 
 
 def _pack(call: OperatorCall) -> Arguments:
-    arrays, count = _inputs(call), call.options["values_count"]
+    arrays = _inputs(call)
+    count = call.options["values_count"]
     if len(arrays) != count:
         raise InputError(f"has {len(arrays)} inputs, but values_count {count}")
     return Arguments(arrays, call.options["axis"], quantizations=call.every_quantization())
 
 
 def _split(call: OperatorCall) -> Arguments:
-    x, count = call.copied(1), call.options["num_splits"]
+    x = call.copied(1)
+    count = call.options["num_splits"]
     _check_count(call, count, "num_splits")
     return Arguments(x, call.integer(0, np.int32), count)
 
 
 def _unpack(call: OperatorCall) -> Arguments:
-    x, count = call.copied(0), call.options["num"]
+    x = call.copied(0)
+    count = call.options["num"]
     _check_count(call, count, "num")
     return Arguments(x, call.options["axis"], count, quantizations=call.every_quantization())
 

@@ -39,7 +39,8 @@ def test_run_compares_and_says_what_was_shown(capsys: pytest.CaptureFixture[str]
 def test_run_takes_inputs_and_writes_outputs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report, output = tmp_path / "report.json", tmp_path / "deep" / "out.npz"
+    report = tmp_path / "report.json"
+    output = tmp_path / "deep" / "out.npz"
     arguments = ["--input", DIGITS / "sample.npz", "--json", report, "--output", output]
     status, _, _ = call("run", MODEL, *arguments, "--all-tensors", capsys=capsys)
     assert status == 0

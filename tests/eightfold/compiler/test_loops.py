@@ -23,7 +23,8 @@ def pairs(source: int, target: int, run: int, loops: list[Loop]) -> list[tuple[i
 
 def random_loops(rng: np.random.Generator) -> list[Loop]:
     """Return loops that go through a target without gaps, in a random order; steps may be < 0."""
-    loops, step = [], int(rng.integers(1, 5))
+    loops = []
+    step = int(rng.integers(1, 5))
     for _ in range(int(rng.integers(0, 7))):
         count = int(rng.integers(2, 5))
         near = step if rng.integers(2) else int(rng.integers(-9, 9))
@@ -52,7 +53,8 @@ def test_split_programs_copy_the_same_bytes(seed: int, monkeypatch: pytest.Monke
     rng = np.random.default_rng(seed)
     monkeypatch.setattr(module, "LONGEST_RUN", 5)
     monkeypatch.setattr(module, "MOST_ITERATIONS", 3)
-    loops, run = random_loops(rng)[:6], int(rng.integers(1, 12))
+    loops = random_loops(rng)[:6]
+    run = int(rng.integers(1, 12))
     programs = list(movable(3, 4, run, loops))
     for _, _, size, inner in programs:
         assert size <= 5

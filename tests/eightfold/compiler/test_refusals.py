@@ -72,7 +72,8 @@ def test_a_model_that_contradicts_itself_is_refused(model: bytes, message: str) 
 
 def test_a_shape_that_is_computed_must_have_the_elements() -> None:
     builder = ModelBuilder()
-    x, shape = builder.input((2, 3), scale=0.5), builder.input((1,), dtype=np.int32)
+    x = builder.input((2, 3), scale=0.5)
+    shape = builder.input((1,), dtype=np.int32)
     y = builder.tensor((7,), scale=0.5)
     builder.operator("RESHAPE", [x, shape], [y])
     builder.output(y)

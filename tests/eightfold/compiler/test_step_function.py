@@ -37,7 +37,8 @@ def factor_of(rng: np.random.Generator, seed: int) -> float:
 @pytest.mark.parametrize("seed", range(40))
 def test_proved_parameters_equal_the_reference_around_every_step(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    factor, zero_point = factor_of(rng, seed), int(rng.choice([-128, 127, 0, 5]))
+    factor = factor_of(rng, seed)
+    zero_point = int(rng.choice([-128, 127, 0, 5]))
     low, high = (-128, 127) if seed % 3 else (max(-128, zero_point), 127)
     weights = rng.integers(-127, 128, (1, 300))
     fields, _ = double_precision(

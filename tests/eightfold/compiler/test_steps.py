@@ -89,7 +89,8 @@ def test_macs_of_a_transposed_convolution_are_those_of_its_inputs() -> None:
 
 def test_segments_hand_on_integers() -> None:
     builder = ModelBuilder()
-    x, begin = builder.input((3, 4), dtype=np.int64), builder.input((2,), dtype=np.int32)
+    x = builder.input((3, 4), dtype=np.int64)
+    begin = builder.input((2,), dtype=np.int32)
     turned, part, twice = (
         builder.tensor(shape, dtype=np.int64) for shape in ((4, 3), (2, 3), (2, 2, 3))
     )
@@ -264,7 +265,8 @@ def test_a_transposed_convolution_with_a_rim(
     strides: tuple[int, int], padding: str, rim: int
 ) -> None:
     rng = np.random.default_rng(5)
-    kernel, source = (2, 5), (2, 3, 4, 2)
+    kernel = (2, 5)
+    source = (2, 3, 4, 2)
     sizes = [
         (n - 1) * s + (k if padding == "VALID" else 1) + min(rim, s - 1)
         for n, s, k in zip(source[1:3], strides, kernel, strict=True)

@@ -10,7 +10,8 @@ from eightfold.compiler.steps.strided import copies, filled
 
 def run(found: list[Copy], source: np.ndarray, size: int) -> np.ndarray:
     """Return a target of ``size`` bytes, 0 at first, after the copies; each byte comes once."""
-    target, seen = np.zeros(size, np.uint8), np.zeros(size, int)
+    target = np.zeros(size, np.uint8)
+    seen = np.zeros(size, int)
     for copy in found:
         offsets = places(copy)
         target[offsets[:, 1]] = source[offsets[:, 0]]

@@ -115,7 +115,8 @@ def test_an_add_has_every_pair(
     quantizations: Callable[[Cases], list[Quantization]], seed: int
 ) -> None:
     cases = Cases(PRESETS["base"], np.random.default_rng([seed, 5]))
-    (a, b, output), rounding = quantizations(cases), cases.rounding()
+    a, b, output = quantizations(cases)
+    rounding = cases.rounding()
     function = lower_tpu_mlir.add_asymmetric(a, b, output, rounding)
     values = tpu_mlir_elementwise.add_asymmetric(
         EVERY_BYTE[:, None],
@@ -221,7 +222,8 @@ def test_an_empty_network_is_refused() -> None:
 
 def test_forms_follow_each_other() -> None:
     cases = Cases(PRESETS["small"], np.random.default_rng(0))
-    network, x = cases.network, cases.int8(1, 6, 7, 5)
+    network = cases.network
+    x = cases.int8(1, 6, 7, 5)
     weights = cases.int8(5, 5, 3, 3)
     fields = tpu_mlir.requantizer(90, 15)
     given = cases.given(x)

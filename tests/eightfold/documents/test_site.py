@@ -64,7 +64,9 @@ def test_files_that_a_document_names_exist(page: Path) -> None:
 def test_tests_of_the_test_plan_exist() -> None:
     """A test without a folder is in the folder of the one named before it."""
     text = (IMPORT_ROOT / "docs" / "testplan.md").read_text(encoding="utf-8")
-    missing, count, folder = [], 0, IMPORT_ROOT
+    missing = []
+    count = 0
+    folder = IMPORT_ROOT
     for path in re.findall(r"`((?:tests/[\w/]+/)?test_\w+\.py)`", text):
         folder = (IMPORT_ROOT / path).parent if "/" in path else folder
         count += 1

@@ -61,7 +61,8 @@ def test_constants_are_those_of_the_hardware(config: str) -> None:
 
 
 def test_processes_run_in_the_order_of_their_cycles() -> None:
-    clock, seen = Clock(), []
+    clock = Clock()
+    seen = []
     change = Change(clock)
 
     def process(name: str, *cycles: int) -> Process[None]:

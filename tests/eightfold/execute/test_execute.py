@@ -144,7 +144,8 @@ def test_the_arithmetic_of_shapes_runs_on_integers() -> None:
     builder = ModelBuilder()
     source = builder.input((2, 2, 3), scale=0.5)
     sizes = builder.tensor((3,), dtype=np.int32)
-    batch, target = builder.tensor((), dtype=np.int32), builder.tensor((2,), dtype=np.int32)
+    batch = builder.tensor((), dtype=np.int32)
+    target = builder.tensor((2,), dtype=np.int32)
     result = builder.tensor((2, 6), scale=0.5)
     ends = [builder.constant(np.array([v], np.int32)) for v in (0, 1, 1)]
     builder.operator("SHAPE", [source], [sizes], {"out_type": "INT32"})
@@ -176,8 +177,10 @@ def test_refuses_another_number_of_outputs() -> None:
 
 def test_refuses_computed_ends_that_count_from_begin() -> None:
     builder = ModelBuilder()
-    source, end = builder.input((4,), scale=0.5), builder.input((1,), dtype=np.int32)
-    one, result = builder.constant(np.array([1], np.int32)), builder.tensor((1,), scale=0.5)
+    source = builder.input((4,), scale=0.5)
+    end = builder.input((1,), dtype=np.int32)
+    one = builder.constant(np.array([1], np.int32))
+    result = builder.tensor((1,), scale=0.5)
     builder.operator("STRIDED_SLICE", [source, one, end, one], [result], {"offset": True})
     builder.output(result)
     graph = load_model(builder.build())

@@ -70,7 +70,8 @@ def test_numbers_are_those_of_the_instruction_set() -> None:
 def test_put_and_get_agree_with_the_instruction_set(tmp_path: Path) -> None:
     """A C program packs random commands field by field, and reads the fields back."""
     rng = np.random.default_rng(0)
-    lines, expected = [], []
+    lines = []
+    expected = []
     for opcode, command in isa.COMMANDS.items():
         fields: dict[str, int] = {}
         lines.append(f"{{ uint32_t w[{command.words}] = {{ 0 }};")

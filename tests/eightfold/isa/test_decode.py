@@ -54,9 +54,12 @@ def test_random_streams_decode_to_what_was_encoded(seed: int) -> None:
 
 
 def test_numbers_go_on_where_the_index_wraps() -> None:
-    count, length = 65537, isa.PARAMETERS.words
+    count = 65537
+    length = isa.PARAMETERS.words
     words = stream(CONFIG, [(isa.PARAMETERS, {"channels": 1}, "", "")])
-    begin, command, end = words[:4], words[4 : 4 + length], words[4 + length :]
+    begin = words[:4]
+    command = words[4 : 4 + length]
+    end = words[4 + length :]
     commands = np.tile(command & 0xFFFF, (count, 1))
     commands[:, 0] |= (np.arange(1, count + 1, dtype=np.uint32) << 16) & 0xFFFF0000
     last = np.array([(int(end[0]) & 0xFFFF) | (count + 1) % (1 << 16) << 16], np.uint32)

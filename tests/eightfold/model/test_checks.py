@@ -10,7 +10,9 @@ from eightfold.model.builder import ModelBuilder
 
 def test_require_int8_accepts_int8_and_its_companions() -> None:
     b = ModelBuilder()
-    x, y, index = b.input((1, 4), scale=0.5), b.tensor((1, 4), dtype=bool), b.tensor((1,))
+    x = b.input((1, 4), scale=0.5)
+    y = b.tensor((1, 4), dtype=bool)
+    index = b.tensor((1,))
     b.operator("LESS", [x, x], [y])
     b.operator(
         "ARG_MAX", [x, b.constant(np.array([1], np.int32))], [index], {"output_type": "INT64"}

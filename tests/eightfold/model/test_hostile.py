@@ -57,7 +57,8 @@ def _model() -> bytes:
 
 
 def _flips(seed: int) -> Iterator[bytes]:
-    rng, model = random.Random(seed), _model()
+    rng = random.Random(seed)
+    model = _model()
     for _ in range(500):
         changed = bytearray(model)
         for _ in range(rng.choice((1, 2, 4, 16))):
@@ -66,14 +67,16 @@ def _flips(seed: int) -> Iterator[bytes]:
 
 
 def _truncations(seed: int) -> Iterator[bytes]:
-    rng, model = random.Random(seed), _model()
+    rng = random.Random(seed)
+    model = _model()
     for length in [*range(0, len(model), 7), *(rng.randrange(len(model)) for _ in range(100))]:
         yield model[:length]
 
 
 def _words(seed: int) -> Iterator[bytes]:
     """Overwrite each aligned word, which is where offsets, lengths, shapes and indices are."""
-    rng, model = random.Random(seed), _model()
+    rng = random.Random(seed)
+    model = _model()
     for position in range(0, len(model) - 3, 4):
         for word in (*rng.sample(_WORDS, 3), len(model) - rng.randrange(-8, len(model))):
             yield model[:position] + struct.pack("<I", word) + model[position + 4 :]
@@ -81,7 +84,8 @@ def _words(seed: int) -> Iterator[bytes]:
 
 def _halves(seed: int) -> Iterator[bytes]:
     """Overwrite 16-bit words: the entries of the vtables."""
-    rng, model = random.Random(seed), _model()
+    rng = random.Random(seed)
+    model = _model()
     for position in range(0, len(model) - 1, 2):
         word = rng.choice((0, 1, 2, 3, 4, 5, 0x7FFF, 0x8000, 0xFFFF, rng.randrange(200)))
         yield model[:position] + struct.pack("<H", word) + model[position + 2 :]

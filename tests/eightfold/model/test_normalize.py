@@ -39,7 +39,8 @@ def test_litert_refuses_the_file_and_takes_the_normalized_one() -> None:
 
 
 def test_only_the_dimensions_of_rank_1_change() -> None:
-    given, changed = person_detect(3), normalize_dimensions(person_detect(3))
+    given = person_detect(3)
+    changed = normalize_dimensions(person_detect(3))
     assert len(given) == len(changed)
     assert sum(a != b for a, b in zip(given, changed, strict=True)) == len(BIASES)
     for before, after in zip(load_model(given).tensors, load_model(changed).tensors, strict=True):

@@ -106,7 +106,8 @@ def test_an_axis_at_the_limit_is_computed() -> None:
 @pytest.mark.parametrize("index", [-1, 3])
 def test_a_computed_index_outside_of_the_axis_is_an_error_of_the_run(index: int) -> None:
     builder = ModelBuilder()
-    x, indices = builder.input((3, 2), scale=0.5), builder.input((2,), dtype=np.int32)
+    x = builder.input((3, 2), scale=0.5)
+    indices = builder.input((2,), dtype=np.int32)
     y = builder.tensor((2, 2), scale=0.5)
     builder.operator("GATHER", [x, indices], [y], {"axis": 0})
     builder.output(y)

@@ -47,7 +47,8 @@ LARGE = [
 
 def text_of(unit, preset):
     """Return a unit's Verilog, generated once, whichever process of the tests asks first."""
-    config, file = PRESETS[preset], f"{unit}.v"
+    config = PRESETS[preset]
+    file = f"{unit}.v"
 
     def make(folder):
         (folder / file).write_text(unit_verilog(unit, config))

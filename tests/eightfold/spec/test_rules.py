@@ -277,7 +277,8 @@ def test_bias_scales_of_float32_and_of_double_products_pass(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(50):
         exact = rng.uniform(1e-6, 2.0, 4)  # the input's and three channels'
-        input_scale, scales = np.float32(exact[0]), exact[1:].astype(np.float32)
+        input_scale = np.float32(exact[0])
+        scales = exact[1:].astype(np.float32)
         for products in (input_scale * scales, (exact[0] * exact[1:]).astype(np.float32)):
             graph = operator_graph(
                 "CONV_2D",
@@ -289,7 +290,8 @@ def test_bias_scales_of_float32_and_of_double_products_pass(seed: int) -> None:
 
 
 def test_bias_scales_below_the_normal_float32_range_pass() -> None:
-    scales, input_scale = np.array([1e-38, 3e-38, 1e-30], np.float32), np.float32(1e-6)
+    scales = np.array([1e-38, 3e-38, 1e-30], np.float32)
+    input_scale = np.float32(1e-6)
     graph = operator_graph(
         "CONV_2D",
         input_0={"scale": input_scale},

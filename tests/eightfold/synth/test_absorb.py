@@ -129,7 +129,8 @@ def starts_at_one(m: Module, p: dict[str, Signal]) -> None:
 
 
 def product_used_early(m: Module, p: dict[str, Signal]) -> None:
-    whole, q = Signal(signed(16)), reg(16)
+    whole = Signal(signed(16))
+    q = reg(16)
     m.d.comb += [whole.eq(p["a"] * p["b"]), p["q"].eq(q), p["r"].eq(whole[:4])]
     m.d.sync += q.eq(whole)
 
@@ -162,7 +163,8 @@ def wide_memory_and_register(m: Module, p: dict[str, Signal]) -> None:
 
 
 def memory_read_early(m: Module, p: dict[str, Signal]) -> None:
-    q, data = reg(8), add_memory(m, p, 8)
+    q = reg(8)
+    data = add_memory(m, p, 8)
     m.d.sync += q.eq(data)
     m.d.comb += [p["q"].eq(q), p["r"].eq(data)]
 

@@ -246,7 +246,8 @@ def test_jobs_follow_the_command_line(tmp_path: Path) -> None:
 
 
 def test_a_step_is_kept_while_its_key_and_its_file_are_there(tmp_path: Path) -> None:
-    made, runs = tmp_path / "netlist.json", []
+    made = tmp_path / "netlist.json"
+    runs = []
 
     def step() -> dict[str, int]:
         made.touch()

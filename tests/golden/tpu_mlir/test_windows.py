@@ -40,12 +40,16 @@ def test_convolution_is_step_4_per_channel(
     seed: int, kernel: Any, stride: Any, dilation: Any, pads: Any, groups: int, rounding: str
 ) -> None:
     rng = np.random.default_rng(seed)
-    ic, oc, height, width = 2, 2 * groups, 4, 5
+    ic = 2
+    oc = 2 * groups
+    height = 4
+    width = 5
     z_x, z_y = (int(z) for z in rng.integers(-128, 128, 2))
     x = rng.integers(-128, 128, (2, ic * groups, height, width)).astype(np.int8)
     w = rng.integers(-127, 128, (oc, ic, *kernel)).astype(np.int8)
     bias = rng.integers(-(2**20), 2**20, oc).astype(np.int32)
-    multiplier, rshift = rng.integers(2**30, 2**31, oc), rng.integers(34, 47, oc)
+    multiplier = rng.integers(2**30, 2**31, oc)
+    rshift = rng.integers(34, 47, oc)
     fields = tpu_mlir.requantizer(multiplier, rshift, rounding=rounding, zero_point=z_y)
     got = tpu_mlir_operators.convolution(
         x, w, bias, fields, input_zero_point=z_x, stride=stride, dilation=dilation, pads=pads

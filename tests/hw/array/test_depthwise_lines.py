@@ -14,10 +14,13 @@ DEPTH = 16
 def older_of(width, vectors, line, idle, dense, seed):
     """Return what comes with each depthwise vector; others, and pauses, come at random."""
     dut = DepthwiseLines(AcceleratorConfig(width=width, line_depth=DEPTH))
-    rng, got = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    got = []
 
     async def bench(ctx):
-        waiting, place, kind = list(vectors), 0, "pause"
+        waiting = list(vectors)
+        place = 0
+        kind = "pause"
         while waiting or kind != "pause":
             if kind == "depthwise":
                 assert ctx.get(dut.o.depthwise)
@@ -62,11 +65,13 @@ def test_older_vectors_are_one_and_two_lines_back(width, lines, line, idle, dens
 def test_line_may_change_from_one_vector_to_the_next():
     # What comes with each of the first 2 * DEPTH vectors depends on the line of that vector only,
     # for the second row also on the line of the vector one line back.
-    width, lines = 2, [3, 16, 5, 9, 4]
+    width = 2
+    lines = [3, 16, 5, 9, 4]
     rng = np.random.default_rng(0)
     vectors = rng.integers(-128, 128, (3 * DEPTH, width))
     dut = DepthwiseLines(AcceleratorConfig(width=3, line_depth=DEPTH))
-    first, second = [], []
+    first = []
+    second = []
 
     async def bench(ctx):
         for index, vector in enumerate(vectors):

@@ -97,9 +97,13 @@ def test_second_vector_does_not_get_what_the_first_one_uses_up(grant, vector):
 @pytest.mark.parametrize("seed", range(8))
 def test_random_vectors_go_as_early_as_their_sums_allow(seed):
     rng = random.Random(seed)
-    vectors, expected, stored, latest = [], [], {}, 2
+    vectors = []
+    expected = []
+    stored = {}
+    latest = 2
     for index in range(60):
-        slot, kind = rng.randrange(3), rng.choice([STORE, ADD, {}, {**ADD, "last": 1}])
+        slot = rng.randrange(3)
+        kind = rng.choice([STORE, ADD, {}, {**ADD, "last": 1}])
         vectors.append({"slot": slot, **kind})
         latest = max(latest + 1, index + 3)
         if kind.get("fire") and not kind.get("first"):

@@ -36,7 +36,8 @@ class LaneBench:
         config = AcceleratorConfig(
             lanes=1, width=width, psum_depth=16, parameter_banks=2, multiplier=style
         )
-        self.width, self.latency = width, result_cycle(config) + LaneControl.AHEAD - 1
+        self.width = width
+        self.latency = result_cycle(config) + LaneControl.AHEAD - 1
         self.rows, self.columns = config.window_rows, config.window_columns
         self.top = Module()
         self.top.submodules.lane = self.lane = Lane(config)

@@ -23,10 +23,12 @@ def test_adds_with_wrap_at_the_stated_distance(seed):
             slots[n] = (slots[n] + 1) % 16
     limit = 1 << (BITS - 1)
     dots = rng.choice([-limit, limit - 1, -1, 0], count)
-    carries, writes = rng.integers(0, 2, count), rng.random(count) < 0.9
+    carries = rng.integers(0, 2, count)
+    writes = rng.random(count) < 0.9
     clears = rng.random(count) < 0.002
     clears[:16] = True
-    stored, expected = np.zeros(16, np.int64), []
+    stored = np.zeros(16, np.int64)
+    expected = []
     for n in range(count):
         total = (0 if clears[n] else stored[slots[n]]) + dots[n] + carries[n]
         expected.append(int(np.int64(total).astype(np.int32)))
@@ -36,7 +38,9 @@ def test_adds_with_wrap_at_the_stated_distance(seed):
 
     async def bench(ctx):
         for cycle in range(count + PartialSums.READ_AHEAD + 1):
-            ahead, now, after = cycle, cycle - PartialSums.READ_AHEAD, cycle - dut.READ_AHEAD - 1
+            ahead = cycle
+            now = cycle - PartialSums.READ_AHEAD
+            after = cycle - dut.READ_AHEAD - 1
             if ahead < count:
                 ctx.set(dut.read_slot, slots[ahead])
             if 0 <= now < count:

@@ -11,7 +11,10 @@ from eightfold.hw.blocks.delay import delay, delays
 @pytest.mark.parametrize("cycles", [0, 1, 4])
 @pytest.mark.parametrize("reset", [False, True])
 def test_what_goes_in_comes_out_cycles_later_unless_it_was_reset(cycles, reset):
-    m, value, out, clear = Module(), Signal(8), Signal(8), Signal()
+    m = Module()
+    value = Signal(8)
+    out = Signal(8)
+    clear = Signal()
     m.d.sync += Signal().eq(1)  # a clock, also without registers
     m.d.comb += out.eq(delay(m, value, "stage{}", cycles, reset=reset))
     seen = []

@@ -16,8 +16,11 @@ def run(i_bytes, o_bytes, words, drops, idle, stall, seed):
 
     ``drops`` tells for each word that leaves, by number, whether the rest is skipped.
     """
-    dut, pauses = Gearbox(i_bytes, o_bytes), random.Random(seed)
-    out, cycles, queue = [], [], list(words)
+    dut = Gearbox(i_bytes, o_bytes)
+    pauses = random.Random(seed)
+    out = []
+    cycles = []
+    queue = list(words)
 
     async def bench(ctx):
         offered = False
@@ -63,7 +66,8 @@ def test_every_byte_in_order(i_bytes, o_bytes, idle, stall, seed):
 def test_a_drop_skips_the_rest_of_the_input_word(i_bytes, o_bytes, seed):
     numbers = random.Random(seed)
     words = [numbers.randbytes(i_bytes) for _ in range(32)]
-    drops, expected = set(), []
+    drops = set()
+    expected = []
     for word in words:
         used = numbers.randint(1, i_bytes // o_bytes)
         expected += [word[at * o_bytes : (at + 1) * o_bytes] for at in range(used)]

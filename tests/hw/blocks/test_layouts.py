@@ -32,7 +32,8 @@ def test_every_field_is_in_its_place(layout: Layout) -> None:
         found: Any = hdl(layout)
         for name in path.split("."):
             field = found[name]
-            place, found = place + field.offset, field.shape
+            place = place + field.offset
+            found = field.shape
         assert place == offset
         if isinstance(shape, Array):
             assert found == data.ArrayLayout(Shape(8, signed=True), shape.length)

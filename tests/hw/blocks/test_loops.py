@@ -34,11 +34,15 @@ def expected(nest, addresses, count_bits):
 
 def iterations(dut, addresses, nests, *, idle, stall, seed):
     """Run nests of loops with random pauses; return (cycle, iteration) of every transfer."""
-    pauses, received = random.Random(seed), []
+    pauses = random.Random(seed)
+    received = []
     total = sum(1 for nest in nests for _ in expected(nest, addresses, dut.count_bits))
 
     async def bench(ctx):
-        waiting, offered, cycle, held = list(nests), None, 0, None
+        waiting = list(nests)
+        offered = None
+        cycle = 0
+        held = None
         while len(received) < total and cycle < 20000:
             if offered is None and waiting and pauses.random() >= idle:
                 offered = waiting.pop(0)
@@ -107,7 +111,8 @@ def test_a_count_of_zero_is_the_largest():
 
 
 def test_counts_to_the_top_of_their_range():
-    nest, addresses = {"counts": [4095], "a": {"start": 0, "strides": [1]}}, {"a": Address(17, [0])}
+    nest = {"counts": [4095], "a": {"start": 0, "strides": [1]}}
+    addresses = {"a": Address(17, [0])}
     received = iterations(Loops(1, addresses, 12), addresses, [nest], idle=0, stall=0, seed=0)
     assert received[-1] == (4095, (4094, 1))
     assert len(received) == 4095

@@ -26,7 +26,9 @@ class Driver:
         self.words = [word for command in commands for word in command]
         self.ends = list(accumulate(len(command) for command in commands))
         self.sent = 0
-        self.granted, self.taken, self.done = [], [], []
+        self.granted = []
+        self.taken = []
+        self.done = []
 
     async def cycle(self, *, idle, stall, grant, finish):
         ctx, dut, rng = self.ctx, self.dut, self.rng
@@ -81,7 +83,8 @@ class Driver:
 def test_commands_come_whole_and_in_order(kinds, pace, seed):
     rng = random.Random(seed)
     dut = CommandQueue(CONFIG, *kinds)
-    count, commands = 15, []
+    count = 15
+    commands = []
     for kind in rng.choices(kinds, k=count):
         words = [rng.getrandbits(32) for _ in range(kind.words)]
         commands.append([words[0] & ~0xFF | kind.opcode.value, *words[1:]])
@@ -106,7 +109,8 @@ def test_commands_come_whole_and_in_order(kinds, pace, seed):
 
 
 def test_holds_the_configured_words_and_one_command():
-    dut, accepted = CommandQueue(CONFIG, PARAMETERS), 0
+    dut = CommandQueue(CONFIG, PARAMETERS)
+    accepted = 0
 
     async def bench(ctx):
         nonlocal accepted
@@ -127,7 +131,8 @@ def test_holds_the_configured_words_and_one_command():
 
 
 def test_a_command_is_offered_some_cycles_after_its_last_word():
-    dut, latency = CommandQueue(CONFIG, PARAMETERS), 0
+    dut = CommandQueue(CONFIG, PARAMETERS)
+    latency = 0
 
     async def bench(ctx):
         nonlocal latency

@@ -19,7 +19,8 @@ def simulate(dut, bench):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("generosity", [0.1, 0.4, 0.8])
 def test_grants_are_those_of_nine_counters(seed, generosity):
-    rng, dut = random.Random(seed), Tokens()
+    rng = random.Random(seed)
+    dut = Tokens()
     counts = {(i, j): 0 for i in range(ENGINES) for j in range(ENGINES)}
     granted = 0
 

@@ -86,7 +86,8 @@ CYCLES = {
 
 @pytest.mark.slow
 def test_takes_the_stated_cycles():
-    bench, rows = "eightfold.sim.benches.vector_cycles", [row_case("SOFTMAX", 0.1)]
+    bench = "eightfold.sim.benches.vector_cycles"
+    rows = [row_case("SOFTMAX", 0.1)]
     cycles = run_engine("verilator", {}, 0, 0, bench=bench, rows=rows).report
     assert {name: cycles[name] for name, most in CYCLES.items() if cycles[name] > most} == {}
 

@@ -100,7 +100,8 @@ def test_refuses_a_word_that_does_not_stay(channel):
     ],
 )
 def test_refuses_beats_and_answers_out_of_place(cycles, message):
-    bus, [*good, bad] = Bus(), cycles
+    bus = Bus()
+    [*good, bad] = cycles
     for words in good:
         bus.cycle(*words)
     with pytest.raises(AxiRuleViolation, match=message):

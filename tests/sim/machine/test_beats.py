@@ -69,7 +69,8 @@ def test_fully_connected_over_chunks_is_a_matrix_product(seed):
     ],
 )
 def test_depthwise_window_is_three_rows_of_a_correlation_newest_byte_first(width, line, ages, seed):
-    rng, config = np.random.default_rng(seed), CONFIG.replace(width=width, line_depth=16)
+    rng = np.random.default_rng(seed)
+    config = CONFIG.replace(width=width, line_depth=16)
     count = ages[-1] + 9
     x = rng.integers(-128, 128, (count, width))
     w = rng.integers(-128, 128, (config.lanes, width))

@@ -83,7 +83,8 @@ def test_move_copies_run_by_run(seed: int) -> None:
 
 def random_gather(rng: np.random.Generator, machine: Machine) -> dict[str, int]:
     """Return a legal GATHER, and put its indices behind what it copies."""
-    memory, local = (Space.MODEL, Space.ARENA), Space.SCRATCHPAD
+    memory = (Space.MODEL, Space.ARENA)
+    local = Space.SCRATCHPAD
     source, target = [*((space, local) for space in (*memory, local)), (local, memory[1])][
         rng.integers(4)
     ]
@@ -107,7 +108,8 @@ def random_gather(rng: np.random.Generator, machine: Machine) -> dict[str, int]:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_gather_copies_run_by_run(seed: int) -> None:
-    rng, machine = np.random.default_rng(seed), new_machine(seed)
+    rng = np.random.default_rng(seed)
+    machine = new_machine(seed)
     f = random_gather(rng, machine)
     expected = {space: contents.copy() for space, contents in machine.spaces.items()}
     source, target = machine.spaces[Space(f["source_space"])], expected[Space(f["target_space"])]
@@ -194,8 +196,11 @@ def records(rng: np.random.Generator, channels: int) -> tuple[dict[str, np.ndarr
 @pytest.mark.parametrize("channels", [1, 4, 6, 9])
 def test_weights_and_parameters_reach_the_matrix_engine(channels: int, shared: int) -> None:
     rng = np.random.default_rng(channels)
-    machine, lanes, k = new_machine(channels), CONFIG.lanes, 5
-    groups, chunks = -(-channels // lanes), -(-k // CONFIG.width)
+    machine = new_machine(channels)
+    lanes = CONFIG.lanes
+    k = 5
+    groups = -(-channels // lanes)
+    chunks = -(-k // CONFIG.width)
     last = channels - (groups - 1) * lanes
     # Parameters at 0, weights at 1024 of the model region.
     fields, stored = records(rng, channels)

@@ -15,7 +15,9 @@ CONFIG = AcceleratorConfig(
 
 def literal(config, job, scratchpad, sums):
     """Return the scratchpad after a command, vector by vector as the text of MATRIX says."""
-    f, result, width = job.fields, scratchpad.copy(), config.width
+    f = job.fields
+    result = scratchpad.copy()
+    width = config.width
     weights, parameters = iter(job.weights), iter(job.parameters)
     columns = config.window_columns
     for group in range(f["groups"]):
@@ -106,6 +108,7 @@ def test_results_that_leave_the_scratchpad_are_counted_and_not_written(target, f
 
 
 def test_unknown_field_is_refused():
-    scratchpad, sums = np.zeros(CONFIG.scratchpad, np.int8), np.zeros((16, 3), np.int32)
+    scratchpad = np.zeros(CONFIG.scratchpad, np.int8)
+    sums = np.zeros((16, 3), np.int32)
     with pytest.raises(ValueError, match="not fields of MATRIX: kz"):
         run_matrix(CONFIG, {"kz": 1}, scratchpad, iter([]), iter([]), sums)

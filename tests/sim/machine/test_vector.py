@@ -31,7 +31,9 @@ def test_max_pool_is_goldens_with_padding(seed):
     expected = max_pool_2d(x, window=window, output_quantization=quantization)
     scratchpad = np.zeros(CONFIG.scratchpad, dtype=np.int8)
     scratchpad[: x.size] = x.reshape(-1)
-    row, top, left = width * channels, 1, 0  # SAME: 1 row on both sides, 1 column at the end
+    row = width * channels
+    top = 1
+    left = 0  # SAME: 1 row on both sides, 1 column at the end
     fields = ONE | IDENTITY | {"reduce": Reduce.MAXIMUM.value, "fill": -128, "run": channels}
     fields |= {"window0": 3, "window1": 3, "count0": 3, "count1": 4}
     fields |= {"source_a": -top * row - left * channels, "a_window0": channels, "a_window1": row}

@@ -76,7 +76,8 @@ def version(place, mask):
     return Case(ErrorCode.VERSION, SEQUENCER, 0, words(place, 0, mask))
 
 
-BEGIN, LOAD = isa.BEGIN.words, 4 * (isa.BEGIN.words + isa.WEIGHTS.words + isa.PARAMETERS.words)
+BEGIN = isa.BEGIN.words
+LOAD = 4 * (isa.BEGIN.words + isa.WEIGHTS.words + isa.PARAMETERS.words)
 LENGTH = 4 * len(program())
 END = len(ITEMS) + 1
 MODEL = random_model(np.random.default_rng(0))

@@ -40,7 +40,8 @@ def simulate(program: GatherProgram, preset: str, simulator: Simulator, **option
 
 @pytest.mark.parametrize(("seed", "stall"), [(0, 0.0), (1, 0.4)])
 def test_takes_what_numpy_takes(simulator, seed, stall):
-    rng, program = np.random.default_rng(seed), new_program(TWINS["nano"])
+    rng = np.random.default_rng(seed)
+    program = new_program(TWINS["nano"])
     for number in range(12):
         batches, outer, inner = rng.choice([1, 2, 3, 9], 3).tolist()
         limit, count = int(rng.integers(1, 30)), int(rng.integers(1, 20))
@@ -69,7 +70,8 @@ SHAPES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", ["nano", "small", "base"])
 def test_takes_the_estimated_cycles(preset):
-    rng, program = np.random.default_rng(0), new_program(TWINS[preset])
+    rng = np.random.default_rng(0)
+    program = new_program(TWINS[preset])
     for (batches, *rest), count, dtype, spaces in SHAPES.values():
         indices = rng.integers(0, rest[1], (batches, count)).astype(dtype)
         program.take(random_tensor(rng, batches, *rest), indices, spaces)

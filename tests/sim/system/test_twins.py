@@ -14,7 +14,8 @@ from tests.support.networks.random import network_rng, random_network
 @pytest.mark.slow
 def test_rows_and_infer_leave_the_same_in_the_same_cycles() -> None:
     model, inputs = random_network(network_rng(0), operators=HARDWARE, lengths=(24, 25))
-    graph, found = load_model(model), []
+    graph = load_model(model)
+    found = []
     assert PRESETS["small"] != TWINS["small"]
     for config in (PRESETS["small"], TWINS["small"]):
         network = compile_network(graph, config, keep=True)

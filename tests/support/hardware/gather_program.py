@@ -46,7 +46,8 @@ class GatherProgram:
         spaces
             Where the command finds ``x``, and where it writes.
         """
-        (batches, outer, limit, inner), count = x.shape, indices.shape[1]
+        batches, outer, limit, inner = x.shape
+        count = indices.shape[1]
         picked = indices[:, None, :, None].astype(np.int64)
         result = np.take_along_axis(x, picked, axis=2)
         self.emitter.operator = len(self.results)
@@ -92,7 +93,8 @@ class GatherProgram:
         return offset
 
     def _reserve(self, size: int) -> int:
-        offset, self.arena = self.arena, self.arena + size + 1
+        offset = self.arena
+        self.arena = self.arena + size + 1
         return offset
 
     def check(self, arena: NDArray[np.uint8]) -> None:

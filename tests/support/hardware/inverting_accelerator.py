@@ -61,7 +61,8 @@ class InvertingAccelerator(wiring.Component):
         return m
 
     def _machine(self, m: Module) -> None:
-        settings, status = self.registers.settings, self.status
+        settings = self.registers.settings
+        status = self.status
         beat = Signal(8 * self.config.port)
         base = Value.cast(settings.ARENA_BASE)
         with m.FSM(name="state"):
@@ -113,7 +114,8 @@ class InvertingAccelerator(wiring.Component):
             m.next = "ERROR"
 
     def _interrupt(self, m: Module) -> None:
-        acts, status = self.registers.acts, self.status
+        acts = self.registers.acts
+        status = self.status
         m.d.comb += self.interrupt.eq(status.interrupt)
         with m.If(Value.cast(acts.INTERRUPT_CLEAR)[0] & ~self._is(Fault.KEEPS_INTERRUPT)):
             m.d.sync += status.interrupt.eq(0)

@@ -78,7 +78,8 @@ def _hard_swish(rng: Random) -> Case:
 def _prelu(rng: Random) -> Case:
     model = SingleOperator(rng)
     if rng.integers(2):
-        codes, factors = every_code(rng).reshape(256, 1), every_code(rng)[: rng.integers(1, 256)]
+        codes = every_code(rng).reshape(256, 1)
+        factors = every_code(rng)[: rng.integers(1, 256)]
         codes = np.repeat(codes, factors.size, axis=1)
     else:
         full = random_shape(rng, (1, 2, 3, 4, 5))

@@ -58,7 +58,9 @@ def _strided_slice(rng: Random) -> Case:
     entries: list[tuple[int, int, int]] = []
     shape: list[int] = []
     masks = dict.fromkeys(MASKS, 0)
-    dims, rank, offset = 0, codes.ndim, rng.integers(4) == 0
+    dims = 0
+    rank = codes.ndim
+    offset = rng.integers(4) == 0
     # The whole stands for dimensions without an entry, at the end or behind an ellipsis.
     given = rank if offset else int(rng.integers(0, rank, endpoint=True))
     ellipsis = (
@@ -78,12 +80,14 @@ def _strided_slice(rng: Random) -> Case:
             dims += rank - given
         if place == given:
             break
-        bit, size = 1 << len(entries), codes.shape[dims]
+        bit = 1 << len(entries)
+        size = codes.shape[dims]
         shrink = rng.integers(5) == 0
         (begin, end, stride), count = _entry(rng, size, bool(shrink), offset)
         if not shrink and not offset and rng.integers(4) == 0:
             masks["begin_mask"] |= bit
-            begin, start = int(rng.integers(-9, 9)), 0 if stride > 0 else size - 1
+            begin = int(rng.integers(-9, 9))
+            start = 0 if stride > 0 else size - 1
             stop = len(range(size)) if stride > 0 else -1
             masks["end_mask"] |= bit
             count = len(range(start, stop, stride))
@@ -93,7 +97,8 @@ def _strided_slice(rng: Random) -> Case:
         dims += 1
     shape += codes.shape[dims:]
     if not entries:
-        masks["ellipsis_mask"], entries = 1, [(0, 0, 1)]
+        masks["ellipsis_mask"] = 1
+        entries = [(0, 0, 1)]
     columns = np.array(entries, np.int32).T
     if offset:  # ends count from begin
         sizes = np.array(codes.shape[: columns.shape[1]])

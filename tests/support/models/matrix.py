@@ -32,7 +32,8 @@ def _filter(
     model: SingleOperator, shape: Sequence[int], axis: int, taps: int, scale_in: float
 ) -> tuple[int, np.ndarray, float]:
     """Add a filter; return its index, its scales, and the suited output scale."""
-    rng, channels = model.rng, shape[axis]
+    rng = model.rng
+    channels = shape[axis]
     weights = random_codes(rng, shape, low=-128 if rng.integers(8) == 0 else -127)
     count = channels if rng.integers(4) else 1
     scales = np.array([model.scale(0.02, 1.0) for _ in range(count)])
@@ -78,7 +79,8 @@ def depthwise_conv_2d(rng: Random) -> Case:
     model = SingleOperator(rng)
     kernel = rng.integers(1, 4, 2, endpoint=True).tolist()
     options, sizes = random_window(rng, (kernel[0], kernel[1]), dilated=True)
-    depth, multiplier = choose(rng, 1, 2, 3, 5, 8, 17), choose(rng, 1, 1, 2, 3)
+    depth = choose(rng, 1, 2, 3, 5, 8, 17)
+    multiplier = choose(rng, 1, 1, 2, 3)
     outputs = depth * multiplier
     x = random_codes(rng, [choose(rng, 1, 1, 2), *sizes, depth])
     scale = model.scale()
@@ -102,7 +104,8 @@ def depthwise_conv_2d(rng: Random) -> Case:
 
 def fully_connected(rng: Random) -> Case:
     model = SingleOperator(rng)
-    size, outputs = choose(rng, 1, 2, 3, 7, 16, 33, 100), choose(rng, 1, 2, 5, 16, 19)
+    size = choose(rng, 1, 2, 3, 7, 16, 33, 100)
+    outputs = choose(rng, 1, 2, 5, 16, 19)
     leading = random_shape(rng, (1, 1, 2), 8)
     x = random_codes(rng, [*leading, size])
     scale = model.scale()
@@ -135,7 +138,8 @@ def transpose_conv(rng: Random) -> Case:
     model = SingleOperator(rng)
     kernel = rng.integers(1, 4, 2, endpoint=True).tolist()
     options, sizes = random_window(rng, (kernel[0], kernel[1]), dilated=False)
-    depth, outputs = choose(rng, 1, 2, 3, 5, 8, 17), choose(rng, 1, 2, 3, 8, 11)
+    depth = choose(rng, 1, 2, 3, 5, 8, 17)
+    outputs = choose(rng, 1, 2, 3, 8, 11)
     # The window is that of the convolution from the output to the input.
     result = [choose(rng, 1, 1, 2), *sizes, outputs]
     x = random_codes(rng, output_shape(result, kernel, options, depth))

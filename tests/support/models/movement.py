@@ -123,7 +123,8 @@ def _concatenation(rng: Random) -> Case:
     model = Copy(rng)
     shape = random_shape(rng, (1, 2, 3, 4, 5, 6), 4)
     axis = int(rng.integers(len(shape)))
-    inputs, total = [], 0
+    inputs = []
+    total = 0
     for _ in range(rng.integers(1, 5)):
         shape[axis] = int(rng.integers(1, 5))
         total += shape[axis]
@@ -159,7 +160,8 @@ def _unpack(rng: Random) -> Case:
 def _split(rng: Random) -> Case:
     model = Copy(rng)
     shape = random_shape(rng, (1, 2, 3, 4, 5), 4)
-    axis, count = int(rng.integers(len(shape))), int(rng.integers(1, 5))
+    axis = int(rng.integers(len(shape)))
+    count = int(rng.integers(1, 5))
     whole = [*shape[:axis], shape[axis] * count, *shape[axis + 1 :]]
     _, source = model.source(whole)
     given = np.array(axis - len(shape) * int(rng.integers(2)), np.int32)
@@ -173,7 +175,8 @@ def _blocks(operator: str) -> Callable[[Random], Case]:
         model = Copy(rng)
         n, h, w, c = random_shape(rng, (4,), 4)
         block = choose(rng, 1, 2, 2, 3)
-        space, depth = [n, h * block, w * block, c], [n, h, w, c * block**2]
+        space = [n, h * block, w * block, c]
+        depth = [n, h, w, c * block**2]
         before, after = (space, depth) if operator == "SPACE_TO_DEPTH" else (depth, space)
         _, source = model.source(before)
         model.other_pair()
@@ -184,7 +187,9 @@ def _blocks(operator: str) -> Callable[[Random], Case]:
 
 def _space_to_batch_nd(rng: Random) -> Case:
     model = Copy(rng)
-    n, c, spatial = choose(rng, 1, 2, 3), choose(rng, 1, 2, 3), int(rng.integers(1, 3))
+    n = choose(rng, 1, 2, 3)
+    c = choose(rng, 1, 2, 3)
+    spatial = int(rng.integers(1, 3))
     block = rng.integers(1, 4, spatial)
     small = rng.integers(1, 4, spatial)
     pads = rng.integers(-1 if rng.integers(4) == 0 else 0, 3, (spatial, 2))
@@ -198,7 +203,9 @@ def _space_to_batch_nd(rng: Random) -> Case:
 
 def _batch_to_space_nd(rng: Random) -> Case:
     model = Copy(rng)
-    n, c, spatial = choose(rng, 1, 2, 3), choose(rng, 1, 2, 3), int(rng.integers(1, 3))
+    n = choose(rng, 1, 2, 3)
+    c = choose(rng, 1, 2, 3)
+    spatial = int(rng.integers(1, 3))
     block, small = rng.integers(1, 4, spatial), rng.integers(1, 4, spatial)
     whole = block * small
     before = rng.integers(0, whole)

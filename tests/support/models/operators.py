@@ -62,10 +62,13 @@ def _binary(operator: str) -> Callable[[Random], Case]:
             else:
                 inputs.append(model.input(codes, scale, zero_point))
         if operator == "MUL":
-            unit, far = scales[0] * scales[1], (-33.0, 29.0)
+            unit = scales[0] * scales[1]
+            far = (-33.0, 29.0)
             suited = unit * 73
         else:  # the multiplier is below 1
-            suited, unit, far = max(scales), 2.0**-19 * max(scales), (-33.0, -0.6)
+            suited = max(scales)
+            unit = 2.0**-19 * max(scales)
+            far = (-33.0, -0.6)
         return model.finish(
             operator,
             inputs,

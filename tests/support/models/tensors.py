@@ -162,7 +162,8 @@ def random_window(rng: Random, kernel: tuple[int, int], dilated: bool) -> tuple[
 
 def _output_size(options: dict, axis: int, size: int, kernel: int) -> int:
     letter = "hw"[axis]
-    stride, dilation = options[f"stride_{letter}"], options.get(f"dilation_{letter}_factor", 1)
+    stride = options[f"stride_{letter}"]
+    dilation = options.get(f"dilation_{letter}_factor", 1)
     extent = (kernel - 1) * dilation + 1 if options["padding"] == "VALID" else 1
     return (size - extent) // stride + 1
 

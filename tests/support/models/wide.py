@@ -12,7 +12,8 @@ def widened(case: Case, dtype: type[np.signedinteger], rng: np.random.Generator)
     model, inputs = case
     graph = load_model(model)
     limits = np.iinfo(dtype)
-    builder, values = ModelBuilder(), dict[int, np.ndarray]()
+    builder = ModelBuilder()
+    values = dict[int, np.ndarray]()
     for tensor in graph.tensors:
         moved = tensor.dtype == np.int8
         kind = dtype if moved else tensor.dtype

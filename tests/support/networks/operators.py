@@ -26,7 +26,8 @@ def _conv_2d(net: GrowingNetwork) -> None:
     x = net.pick(_rank_4)
     kernel = net.rng.integers(1, 4, 2, endpoint=True).tolist()
     groups = choose(net.rng, *(g for g in (1, 1, 1, 2, 3) if x.shape[3] % g == 0))
-    depth, outputs = x.shape[3] // groups, groups * choose(net.rng, 1, 2, 3, 5, 8, 17)
+    depth = x.shape[3] // groups
+    outputs = groups * choose(net.rng, 1, 2, 3, 5, 8, 17)
     _weighted(net, "CONV_2D", x, kernel, [outputs, *kernel, depth], 0)
 
 
@@ -57,7 +58,8 @@ def _weighted(
 def _transpose_conv(net: GrowingNetwork) -> None:
     x = net.pick(_rank_4)
     kernel, strides = (net.rng.integers(1, 3, 2, endpoint=True).tolist() for _ in range(2))
-    padding, outputs = str(net.rng.choice(["SAME", "VALID"])), choose(net.rng, 1, 2, 3, 8)
+    padding = str(net.rng.choice(["SAME", "VALID"]))
+    outputs = choose(net.rng, 1, 2, 3, 8)
     sizes = [
         (size - 1) * stride + (k if padding == "VALID" else 1) + int(net.rng.integers(stride))
         for size, stride, k in zip(x.shape[1:3], strides, kernel, strict=True)
@@ -99,7 +101,8 @@ def _partner(net: GrowingNetwork, a: Value, highest: float = np.inf) -> tuple[Va
         sizes = zip(a.shape[::-1], value.shape[::-1], strict=False)
         return value.scale <= highest and all(m == n or 1 in (m, n) for m, n in sizes)
 
-    rng, kind = net.rng, net.rng.integers(8)
+    rng = net.rng
+    kind = net.rng.integers(8)
     if kind == 0:
         b = net.graph_input(a.shape, min(net.scale(), highest))
     elif kind <= 2:
@@ -212,7 +215,8 @@ def _beta(net: GrowingNetwork) -> float:
 def _reduction(name: str) -> Extension:
     def grow(net: GrowingNetwork) -> None:
         x = net.pick()
-        rank, keep = len(x.shape), bool(net.rng.integers(2))
+        rank = len(x.shape)
+        keep = bool(net.rng.integers(2))
         most = rank if keep else rank - 1  # a scalar would suit few operators
         if most < 1:
             raise UnsuitableError

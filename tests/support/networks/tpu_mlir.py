@@ -118,14 +118,18 @@ def convolution(cases: Cases) -> None:
     """Add a Convolution: dense, depthwise or in groups."""
     rng = cases.rng
     kernel = (cases.size(1, 4), cases.size(1, 4))
-    groups, depth, each = rng.choice([(1, 3, 5), (1, 16, 9), (7, 1, 1), (2, 3, 4), (5, 1, 2)]), 0, 0
+    groups = rng.choice([(1, 3, 5), (1, 16, 9), (7, 1, 1), (2, 3, 4), (5, 1, 2)])
+    depth = 0
+    each = 0
     groups, depth, each = groups.tolist()
-    outputs, sizes = groups * each, (cases.size(8, 12), cases.size(8, 12))
+    outputs = groups * each
+    sizes = (cases.size(8, 12), cases.size(8, 12))
     x = cases.int8(cases.size(1, 2), *sizes, groups * depth)
     weights = cases.int8(outputs, depth, *kernel)
     top = int(rng.choice([100, 2**14, 2**31 - 1]))
     bias = None if rng.random() < 0.2 else rng.integers(-top, top + 1, outputs).astype(np.int32)
-    fields, options = requantizer(cases, outputs), window(cases, kernel, dilated=True)
+    fields = requantizer(cases, outputs)
+    options = window(cases, kernel, dilated=True)
     result = cases.network.convolution(cases.given(x), weights, bias, fields, **options)
     expected = tpu_mlir_operators.convolution(nchw(x), weights, bias, fields, **options)
     cases.results[result] = nhwc(expected)
@@ -134,7 +138,8 @@ def convolution(cases: Cases) -> None:
 def inner_product(cases: Cases) -> None:
     """Add an InnerProduct."""
     outputs, size = cases.size(1, 20), cases.size(1, 70)
-    x, weights = cases.int8(cases.size(1, 4), size), cases.int8(outputs, size)
+    x = cases.int8(cases.size(1, 4), size)
+    weights = cases.int8(outputs, size)
     bias = cases.rng.integers(-(2**16), 2**16, outputs).astype(np.int32)
     fields = requantizer(cases, outputs)
     result = cases.network.inner_product(cases.given(x), weights, bias, fields)
