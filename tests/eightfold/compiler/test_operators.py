@@ -16,7 +16,7 @@ from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.errors import InputError
 from eightfold.model import load_model
 from tests.support.models import operators as random_models
-from tests.support.models.operators import case_rng, random_case
+from tests.support.models.operators import accelerator_case, case_rng
 from tests.support.models.tensors import Case
 from tests.support.models.wide import widened
 from tests.support.networks.machine_run import expect_golden
@@ -43,8 +43,6 @@ ROOM = 384
 MOST_BYTES = 16_000
 """Of a model's tensors in configurations with many small parts."""
 
-pytestmark = pytest.mark.usefixtures("constant_operands")
-
 CASES = 40
 CHUNK = 20
 
@@ -52,7 +50,12 @@ CHUNK = 20
 def chunks(operators: tuple[str, ...], cases: int = CASES) -> list:
     """Return (operator, seeds)."""
     return [
-        pytest.param(operator, range(start, start + CHUNK), id=f"{operator}-{start}..{start + 19}")
+        pytest.param(
+            operator,
+            range(start, start + CHUNK),
+            id=f"{operator}-{start}..{start + 19}",
+            marks=[pytest.mark.slow] if start else [],
+        )
         for operator in operators
         for start in range(0, cases, CHUNK)
     ]
@@ -74,7 +77,11 @@ def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network, "plan", plan)
 
 
-@pytest.fixture(params=CONFIGS)
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=[] if name in PRESETS else [pytest.mark.slow]) for name in CONFIGS
+    ]
+)
 def config(request: pytest.FixtureRequest) -> AcceleratorConfig:
     if request.param == "in memory":
         request.getfixturevalue("in_memory")
@@ -88,7 +95,9 @@ def expect_all_golden(
     compared = 0
     for seed in seeds:
         try:
-            compared += expect_one(random_case(operator, case_rng(operator, seed)), config, dtype)
+            compared += expect_one(
+                accelerator_case(operator, case_rng(operator, seed)), config, dtype
+            )
         except Exception as error:
             error.add_note(f"{operator}, seed {seed}")
             raise

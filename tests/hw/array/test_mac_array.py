@@ -51,10 +51,10 @@ def run(config, simulator, seed, passes):
         pytest.param(3, 5, "rows", 2, marks=pytest.mark.slow),
         pytest.param(8, 8, "rows", 3, marks=pytest.mark.slow),
         pytest.param(8, 4, "infer", 4, marks=pytest.mark.slow),
-        pytest.param(4, 16, "rows", 5, marks=pytest.mark.slow),
-        # Twice as long as all others, which have its width and its style.
+        pytest.param(4, 16, "rows", 5, marks=pytest.mark.long),
+        # As long as all others, which have their sizes, lanes or width, and their styles.
         pytest.param(16, 16, "rows", 6, marks=pytest.mark.long),
-        pytest.param(16, 16, "infer", 7, marks=pytest.mark.slow),
+        pytest.param(16, 16, "infer", 7, marks=pytest.mark.long),
     ],
 )
 def test_matches_model_and_keeps_its_promises_of_time_on_verilator(lanes, width, style, seed):
@@ -71,7 +71,7 @@ def test_matches_model_and_keeps_its_promises_of_time_on_verilator(lanes, width,
         (3, 5, "rows", 12),
         pytest.param(4, 4, "rows", 11, marks=pytest.mark.slow),
         pytest.param(1, 2, "infer", 13, marks=pytest.mark.slow),
-        pytest.param(8, 8, "rows", 14, marks=pytest.mark.slow),
+        pytest.param(8, 8, "rows", 14, marks=pytest.mark.long),
     ],
 )
 def test_matches_model_and_keeps_its_promises_of_time_on_icarus(lanes, width, style, seed):

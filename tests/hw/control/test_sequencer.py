@@ -43,8 +43,14 @@ def run_sequencer(simulator, seed, port=4, testcase=None):
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("port", "seed"), [(4, 0), (8, 1)])
+# Ports of the memory are also swept by configurations that run networks.
+@pytest.mark.parametrize(
+    ("port", "seed"),
+    [
+        pytest.param(4, 0, marks=pytest.mark.slow),
+        pytest.param(8, 1, marks=pytest.mark.long),
+    ],
+)
 def test_runs_streams_and_reports_errors(port, seed):
     run_sequencer("verilator", seed, port)
 

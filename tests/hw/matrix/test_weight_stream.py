@@ -39,10 +39,14 @@ def test_streams_buffers_of_other_sizes(lanes, width, port, seed):
     run(lanes, width, port, "icarus", seed)
 
 
-@pytest.mark.slow
 @pytest.mark.icarus
 @pytest.mark.parametrize(
-    ("lanes", "width", "port", "seed"), [(16, 16, 16, 5), (64, 64, 16, 6), (64, 2, 4, 7)]
+    ("lanes", "width", "port", "seed"),
+    [
+        pytest.param(16, 16, 16, 5, marks=pytest.mark.slow),
+        pytest.param(64, 64, 16, 6, marks=pytest.mark.long),
+        pytest.param(64, 2, 4, 7, marks=pytest.mark.slow),
+    ],
 )
 def test_streams_large_buffers(lanes, width, port, seed):
     run(lanes, width, port, "icarus", seed)

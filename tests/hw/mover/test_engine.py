@@ -91,7 +91,14 @@ def run_mover(config, simulator, seed, testcase=None, moves=22, bench=MOVE):
     )
 
 
-@pytest.mark.parametrize(("config", "seed"), [(NANO, 0), (NARROW_PORT, 1), (BASE, 2)])
+def at_other_sizes(config, seed):
+    """Return a case for `make test-long`: the digits run with such ports and scratchpads too."""
+    return pytest.param(config, seed, marks=pytest.mark.long)
+
+
+@pytest.mark.parametrize(
+    ("config", "seed"), [(NANO, 0), at_other_sizes(NARROW_PORT, 1), at_other_sizes(BASE, 2)]
+)
 def test_matches_numpy_on_verilator(config, seed):
     assert run_mover(config, "verilator", seed).report["idle"] <= 2
 
@@ -103,14 +110,17 @@ def test_matches_numpy_on_icarus(config, seed):
     run_mover(config, "icarus", seed, moves=11)
 
 
-@pytest.mark.parametrize(("config", "seed"), [(NANO, 5), (NARROW_PORT, 6), (BASE, 7), (WIDE, 8)])
+@pytest.mark.parametrize(
+    ("config", "seed"),
+    [(NANO, 5), at_other_sizes(NARROW_PORT, 6), at_other_sizes(BASE, 7), (WIDE, 8)],
+)
 def test_gathers_as_numpy_does_on_verilator(config, seed):
     run_mover(config, "verilator", seed, bench=GATHER)
 
 
 @needs_icarus
 @pytest.mark.slow
-@pytest.mark.parametrize(("config", "seed"), [(NANO, 9), (BASE, 10)])
+@pytest.mark.parametrize(("config", "seed"), [(NARROW_PORT, 9), at_other_sizes(BASE, 10)])
 def test_gathers_as_numpy_does_on_icarus(config, seed):
     run_mover(config, "icarus", seed, bench=GATHER, moves=11)
 

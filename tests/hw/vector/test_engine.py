@@ -53,18 +53,30 @@ def test_matches_the_model_under_stalls_on_verilator(seed):
     run_engine("verilator", NARROW | {"vector_lanes": 2}, seed, 16)
 
 
-@pytest.mark.slow
+# The digits run on configurations with all of these sizes in `tests/sim/system`.
 @pytest.mark.parametrize(
-    ("config", "latency", "seed"),
+    ("config", "latency", "seed", "commands"),
     [
-        ({"vector_lanes": 4, "tables": 4}, Scratchpad.READ_LATENCY, 1),
-        ({"vector_lanes": 1}, 2, 2),
-        ({"vector_lanes": 2, "lanes": 8}, 12, 3),
-        ({"vector_lanes": 8, "lanes": 16, "scratchpad": 8192}, Scratchpad.READ_LATENCY, 4),
+        pytest.param({"vector_lanes": 1}, 2, 2, 12, marks=pytest.mark.slow),
+        pytest.param(
+            {"vector_lanes": 4, "tables": 4},
+            Scratchpad.READ_LATENCY,
+            1,
+            40,
+            marks=pytest.mark.long,
+        ),
+        pytest.param({"vector_lanes": 2, "lanes": 8}, 12, 3, 40, marks=pytest.mark.long),
+        pytest.param(
+            {"vector_lanes": 8, "lanes": 16, "scratchpad": 8192},
+            Scratchpad.READ_LATENCY,
+            4,
+            40,
+            marks=pytest.mark.long,
+        ),
     ],
 )
-def test_matches_the_model_at_other_sizes_on_verilator(config, latency, seed):
-    run_engine("verilator", NARROW | config, seed, 40, latency)
+def test_matches_the_model_at_other_sizes_on_verilator(config, latency, seed, commands):
+    run_engine("verilator", NARROW | config, seed, commands, latency)
 
 
 @pytest.mark.slow

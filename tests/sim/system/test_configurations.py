@@ -65,8 +65,14 @@ def test_every_field_is_swept() -> None:
         assert len(values) >= (2 if field.name == "multiplier" else 3), field.name
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SWEPT)
+# A third of the compile time of all accelerators is that of the many lanes.
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if name == "many-lanes" else pytest.mark.slow)
+        for name in SWEPT
+    ],
+)
 def test_the_digits_equal_golden_in_every_configuration(name: str) -> None:
     graph = load_model(DIGITS)
     inputs = random_inputs(graph, seed=len(name))

@@ -60,7 +60,10 @@ def test_agrees_on_a_random_network(seed: int) -> None:
     expect_the_rtls_cycles(load_model(model), "small")
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize(
+    "preset",
+    [pytest.param(name, marks=() if name == "small" else pytest.mark.long) for name in PRESETS],
+)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_agrees_on_an_mlperf_tiny_network(name: str, preset: str) -> None:
     expect_the_rtls_cycles(load_model(mlperf_tiny(name)), preset)

@@ -1,7 +1,6 @@
 """Every error is found and named, writes nothing outside of the arena, and a soft reset heals."""
 
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -169,9 +168,15 @@ def good_run(number):
     return Run(inputs={0: arena})
 
 
-@cache
-def results(simulator, stall):
-    """Return the results of all cases, and of the good runs after them, from one simulation."""
+ICARUS = pytest.mark.icarus  # some thousand cycles a second: once, with stalls
+
+
+@pytest.mark.parametrize(
+    ("simulator", "stall"),
+    [("verilator", 0.0), ("verilator", 0.4), pytest.param("icarus", 0.4, marks=ICARUS)],
+)
+def test_faults(simulator, stall):
+    """All cases, each with a good run after it, in one simulation."""
     runs = []
     for number, case in enumerate(CASES.values()):
         runs += [Run(words=case.words, **case.options), good_run(number)]
@@ -186,28 +191,23 @@ def results(simulator, stall):
         limit=10 * TIMEOUT,
         stall=stall,
     ).runs
-    return dict(zip(CASES, zip(done[::2], done[1::2], strict=True), strict=True))
+    found = {
+        name: (bad.done, bad.error, bad.engine, bad.index)
+        for name, bad in zip(CASES, done[::2], strict=True)
+    }
+    assert found == {
+        name: (False, case.code, case.engine, case.index) for name, case in CASES.items()
+    }
+    for name, start, good in zip(CASES, runs[1::2], done[1::2], strict=True):
+        assert good.done, name
+        expected = run_model(CONFIG, program(), MODEL, np.asarray(start.inputs[0]))
+        np.testing.assert_array_equal(good.arena, expected, err_msg=f"after {name}")
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("stall", [0.0, 0.4])
-def test_fault(simulator, stall, name):
-    case = CASES[name]
-    bad, good = results(simulator, stall)[name]
-    assert (bad.done, bad.error, bad.engine, bad.index) == (
-        False,
-        case.code,
-        case.engine,
-        case.index,
-    )
-    start = good_run(list(CASES).index(name))
-    assert good.done
-    np.testing.assert_array_equal(
-        good.arena, run_model(CONFIG, program(), MODEL, np.asarray(start.inputs[0]))
-    )
-
-
-@pytest.mark.parametrize(("seed", "stall"), [(0, 0.0), (1, 0.4)])
+@pytest.mark.parametrize(
+    ("simulator", "seed", "stall"),
+    [("verilator", 0, 0.0), ("verilator", 1, 0.4), pytest.param("icarus", 1, 0.4, marks=ICARUS)],
+)
 def test_soft_reset_at_any_time(simulator, seed, stall):
     rng = np.random.default_rng(seed)
     times = [*range(12), *rng.integers(12, 700, 20).tolist()]

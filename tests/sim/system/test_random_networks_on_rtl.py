@@ -15,6 +15,7 @@ from eightfold.execute import run_graph
 from eightfold.model import load_model
 from eightfold.sim.simulator.runner import icarus_available
 from eightfold.sim.simulator.toolchain import Simulator
+from tests.support.hardware.small_program import CONFIG as TIGHT
 from tests.support.hardware.twins import TWINS
 from tests.support.networks.random import network_rng, random_network
 from tests.support.networks.together import Job, simulate_together
@@ -60,9 +61,6 @@ def in_turns(count: int, together: int) -> list[range]:
 @pytest.mark.parametrize("seeds", in_turns(COUNT, 10), ids=str)
 def test_equals_golden_on_small(seeds: range) -> None:
     expect_equal(seeds, TWINS["small"], "verilator")
-
-
-TIGHT = TWINS["small"].replace(scratchpad=4096, psum_depth=16, line_depth=16, weight_buffer=512)
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from tests.support.models.tensors import (
     SingleOperator,
     broadcast_shapes,
     choose,
+    constant_operands,
     every_code,
     output_shape,
     random_activation,
@@ -40,6 +41,17 @@ def random_case(operator: str, rng: Random) -> Case:
         If ``operator`` is not one of `OPERATORS`.
     """
     return _MAKERS[operator](rng)
+
+
+def accelerator_case(operator: str, rng: Random) -> Case:
+    """Return a case that the accelerator runs: it takes no axes, sizes or shapes at run time.
+
+    The indices of GATHER may be computed.
+    """
+    if operator == "GATHER":
+        return random_case(operator, rng)
+    with constant_operands():
+        return random_case(operator, rng)
 
 
 def case_rng(operator: str, seed: int) -> Random:

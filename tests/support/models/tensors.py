@@ -1,6 +1,8 @@
 """What random cases are drawn from: codes, scales, zero points, shapes, windows, and the model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -67,6 +69,21 @@ def choose(rng: Random, *sizes: int) -> int:
     return int(rng.choice(sizes))
 
 
+_ALL_CONSTANT = ContextVar(
+    "all operands that say how to move or reduce are constants", default=False
+)
+
+
+@contextmanager
+def constant_operands() -> Iterator[None]:
+    """Let models have constants where an operand says how to move or reduce."""
+    token = _ALL_CONSTANT.set(True)
+    try:
+        yield
+    finally:
+        _ALL_CONSTANT.reset(token)
+
+
 class SingleOperator:
     """A builder with what all cases share: an int8 input, one operator, one output.
 
@@ -111,8 +128,11 @@ class SingleOperator:
         return index
 
     def given(self, array: np.ndarray) -> int:
-        """Return an unquantized operand, such as axes: mostly a constant, sometimes an input."""
-        if self.rng.integers(4):
+        """Return an unquantized operand, such as axes: mostly a constant, sometimes an input.
+
+        Within `constant_operands` always a constant.
+        """
+        if _ALL_CONSTANT.get() or self.rng.integers(4):
             return self.builder.constant(array)
         index = self.builder.input(array.shape, dtype=array.dtype)
         self.inputs[index] = array
