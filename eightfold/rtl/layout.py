@@ -21,7 +21,8 @@ def lay_out(text: str) -> str:
     concatenation is written once. Names that Yosys escapes, because SystemVerilog reserves them,
     get an underscore instead; so does the bit that is left of a register.
     """
-    text = re.sub(r"\\(\w+) ", lambda match: _free(match[1], text), text)
+    taken = set(re.findall(r"\w+", text))
+    text = re.sub(r"\\(\w+) ", lambda match: _free(match[1], taken), text)
     text = _ONE_BIT.sub(r"\1_\2", text)
     text = _MODULE.sub(lambda match: _module(match[1], match[2], match[3]), text)
     return "\n".join(_REPEATED.sub(_replicated, line) for line in text.split("\n"))
@@ -32,8 +33,8 @@ def _replicated(match: re.Match[str]) -> str:
     return match[0] if count < 4 else f"{{{count}{{{match[1]}}}}}"
 
 
-def _free(name: str, text: str) -> str:
-    while re.search(rf"\b{name}_\b", text):
+def _free(name: str, taken: set[str]) -> str:
+    while f"{name}_" in taken:
         name += "_"
     return f"{name}_"
 

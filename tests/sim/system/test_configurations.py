@@ -27,6 +27,7 @@ SWEPT = {
         weight_buffer=512,
         output_depth=32,
         tables=4,
+        multiplier="rows",
     ),
     "wide-dot": NANO.replace(
         lanes=6,
@@ -40,7 +41,6 @@ SWEPT = {
         weight_buffer=2048,
         tables=8,
         command_queue=128,
-        multiplier="rows",
     ),
     "many-lanes": NANO.replace(
         lanes=20,
