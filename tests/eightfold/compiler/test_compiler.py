@@ -33,6 +33,7 @@ TIGHT = {
 """Configurations in which little fits, and one in which all does."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("config", TIGHT)
 @pytest.mark.parametrize("operator", sorted(HARDWARE))

@@ -79,7 +79,7 @@ def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(
     params=[
-        pytest.param(name, marks=[] if name in PRESETS else [pytest.mark.slow]) for name in CONFIGS
+        pytest.param(name, marks=[] if name == "nano" else [pytest.mark.slow]) for name in CONFIGS
     ]
 )
 def config(request: pytest.FixtureRequest) -> AcceleratorConfig:

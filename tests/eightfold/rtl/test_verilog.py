@@ -150,6 +150,7 @@ def test_ports_are_the_components_members():
     assert ports == ["clk", "rst", *streams]
 
 
+@pytest.mark.slow
 def test_every_lint_waiver_is_needed(tmp_path):
     found = set()
     for unit in UNITS:
