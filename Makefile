@@ -18,7 +18,7 @@ COVERAGE ?= build/coverage
 MODELS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-long lint check verilog synth figures docs clean
+.PHONY: help setup run test test-fast test-long lint check verilog synth figures docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | \
@@ -62,7 +62,10 @@ lint: $(SETUP) ## format, lint and types
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/pyright
 
-check: lint ## lint and the fast tests; passes on every commit
+check: $(SETUP) ## lint, beside it the fast tests; passes on every commit
+	@$(MAKE) --no-print-directory --jobs 2 lint test-fast
+
+test-fast: $(SETUP)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow and not long" --quiet
 
 verilog: $(SETUP) ## Verilog of every unit, and of the accelerator at each preset, with lint waivers, file list and FuseSoC core, into build/verilog

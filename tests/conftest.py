@@ -15,10 +15,9 @@ settings.register_profile(
 )
 settings.load_profile("eightfold")
 
-ON_EVERY_SIMULATOR = [
-    pytest.param(name, marks=[pytest.mark.icarus] if name == "icarus" else [])
-    for name in SIMULATORS
-]
+# Verilator's models are compiled by a C++ compiler.
+MARKS = {"icarus": pytest.mark.icarus, "verilator": pytest.mark.slow}
+ON_EVERY_SIMULATOR = [pytest.param(name, marks=MARKS[name]) for name in SIMULATORS]
 
 
 def pytest_configure(config: pytest.Config) -> None:

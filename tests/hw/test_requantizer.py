@@ -31,6 +31,7 @@ def test_a_million_random_quadruples_and_all_corners_match_golden(seed):
     assert result.report["latency"] == Requantizer.LATENCY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1])
 def test_requantizer_matches_golden_under_stalls_on_verilator(seed):
     run_requantizer(Requantizer, "verilator", seed, random=10_000, corners=40)
@@ -124,6 +125,7 @@ MUTANTS = {
 """Broken pipelines, and the bench's test that must see it."""
 
 
+@pytest.mark.slow
 @needs_icarus
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_bench_catches(mutant):

@@ -46,6 +46,7 @@ class StoresActs(Registers):
         return super()._value(register)
 
 
+@pytest.mark.slow
 @needs_icarus
 @pytest.mark.parametrize("mutant", [IgnoresStrobes, StoresActs])
 def test_bench_catches(mutant):

@@ -106,6 +106,7 @@ def allows_unused_bits(config):
     }
 
 
+@pytest.mark.slow
 @needs_icarus
 @pytest.mark.parametrize(
     ("module", "mutant", "testcase"),

@@ -28,12 +28,14 @@ def test_streams_the_records_in_memory(lanes, port, seed, simulator):
     run(lanes, port, simulator, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.icarus
 @pytest.mark.parametrize(("lanes", "port", "seed"), [(4, 4, 1), (1, 8, 2), (16, 32, 3), (7, 64, 4)])
 def test_streams_records_through_other_ports(lanes, port, seed):
     run(lanes, port, "icarus", seed)
 
 
+@pytest.mark.slow
 @pytest.mark.icarus
 @pytest.mark.parametrize(
     ("component", "method", "broken"),

@@ -30,6 +30,7 @@ def test_streams_the_buffers_in_memory(lanes, width, port, seed, simulator):
     run(lanes, width, port, simulator, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.icarus
 @pytest.mark.parametrize(
     ("lanes", "width", "port", "seed"),
@@ -52,6 +53,7 @@ def test_streams_large_buffers(lanes, width, port, seed):
     run(lanes, width, port, "icarus", seed)
 
 
+@pytest.mark.slow
 @pytest.mark.icarus
 @pytest.mark.parametrize(
     ("component", "method", "broken"),

@@ -25,6 +25,7 @@ def test_serves_four_clients(port, seed, simulator):
     assert run(port, 4, 32, simulator, seed).report["most"] > 16
 
 
+@pytest.mark.slow
 @pytest.mark.icarus
 @pytest.mark.parametrize(
     ("port", "clients", "outstanding", "seed"), [(4, 5, 16, 1), (32, 1, 16, 2), (64, 2, 32, 3)]
@@ -47,6 +48,7 @@ class IgnoresStop(MemoryReader):
         return 1
 
 
+@pytest.mark.slow
 @pytest.mark.icarus
 @pytest.mark.parametrize("mutant", [IgnoresErrors, IgnoresStop])
 def test_bench_catches(mutant):

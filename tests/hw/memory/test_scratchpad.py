@@ -31,6 +31,7 @@ def run_scratchpad(config, simulator, seed, ports=3, make=Scratchpad, cycles=400
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("config", "ports", "seed"), [(NARROW, 1, 0), (WIDE, 3, 1)])
 def test_matches_a_byte_array_on_verilator(config, ports, seed):
     run_scratchpad(config, "verilator", seed, ports)
@@ -74,6 +75,7 @@ class ForgetsTheMask(Scratchpad):
 MUTANTS = (WritesLate, DoesNotWrap, ForgetsTheMask)
 
 
+@pytest.mark.slow
 @needs_icarus
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_bench_catches(mutant):

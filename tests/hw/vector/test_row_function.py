@@ -13,6 +13,7 @@ BENCH = "eightfold.sim.benches.row_function"
 needs_icarus = pytest.mark.skipif(not icarus_available(), reason="Icarus is not installed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0])
 def test_matches_golden_on_verilator(seed):
     run_bench(RowFunction, BENCH, "verilator", parameters={"count": 1000}, seed=seed)
