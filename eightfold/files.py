@@ -1,21 +1,66 @@
-"""Writing files that a user named."""
+"""Writing files that a user named, and where Eightfold is."""
 
-from collections.abc import Callable
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import IO
 
 from eightfold.errors import InputError
-
-T = TypeVar("T")
 
 IMPORT_ROOT = Path(__file__).resolve().parents[1]
 """The folder that `eightfold` is imported from; in a checkout its root."""
 
+Content = str | bytes | Callable[[IO[bytes]], object]
+"""Of a file: text, which is written as UTF-8, bytes, or a function that writes to an open file."""
 
-def write_file(path: Path, write: Callable[[], T]) -> T:
-    """Write a file or directory; a full disk or a wrong path is the user's to hear about."""
+
+def write_file(path: Path, content: Content) -> None:
+    """Write one file; see `write_files`."""
+    write_files({path: content})
+
+
+def write_files(contents: Mapping[Path, Content]) -> None:
+    """Write files that belong together: all of them, or none.
+
+    Each is written under another name beside its place, and they take their places when all are
+    complete: what was there is not lost to a full disk or an interrupt. A device or a pipe is
+    written to as it is. Folders are made.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be written; a full disk or a wrong path is the user's to hear about.
+    """
+    written: dict[Path, Path] = {}
+    path = Path()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return write()
+        for path, content in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.exists() and not path.is_file():
+                with path.open("wb") as file:
+                    _write(file, content)
+                continue
+            beside = path.resolve().with_name(f".eightfold-{secrets.token_hex(8)}")
+            written[path] = beside
+            with beside.open("xb") as file:
+                _write(file, content)
+            if path.exists():
+                shutil.copymode(path, beside)
+        for path, beside in written.items():
+            beside.replace(path.resolve())
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+        reason = error.strerror or error
+        raise InputError(f"{path}: cannot be written: {reason}") from None
+    finally:
+        for beside in written.values():
+            with suppress(OSError):
+                beside.unlink()
+
+
+def _write(file: IO[bytes], content: Content) -> None:
+    if callable(content):
+        content(file)
+    else:
+        file.write(content.encode() if isinstance(content, str) else content)

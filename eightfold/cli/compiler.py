@@ -49,10 +49,10 @@ def compile_command(
         graph, AcceleratorConfig.load(config), fallback=fallback == "golden", keep=keep
     )
     streams = [segment.compiled for segment in network.segments if segment.compiled]
-    for number, compiled in enumerate(streams):
-        folder = output if len(streams) == 1 else output / f"stream_{number}"
-        for path in write_compiled(graph, compiled, folder):
-            click.echo(path)
+    several = len(streams) > 1
+    folders = [output / f"stream_{n}" if several else output for n in range(len(streams))]
+    for path in write_compiled(graph, dict(zip(folders, streams, strict=True))):
+        click.echo(path)
     searched = sum(network.searched.values())
     commands = sum(len(compiled.issued) for compiled in streams)
     click.echo(
@@ -125,5 +125,5 @@ def header(output: Path | None) -> None:
     if output is None:
         click.echo(text, nl=False)
         return
-    write_file(output, lambda: output.write_text(text, encoding="utf-8"))
+    write_file(output, text)
     click.echo(output)

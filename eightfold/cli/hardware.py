@@ -79,7 +79,7 @@ def verilog(config: str, unit: str, prefix: str, everything: bool, output: Path 
 
 
 def _written(path: Path, text: str) -> Path:
-    write_file(path, lambda: path.write_text(text, encoding="utf-8"))
+    write_file(path, text)
     return path
 
 

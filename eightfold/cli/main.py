@@ -129,20 +129,14 @@ def run(
         result.provenance = replace(result.provenance, input_file=str(input_file))
     if output:
         tensors = result.tensors if all_tensors else result.outputs
-        write_file(
-            output,
-            lambda: np.savez(
-                output,
-                allow_pickle=False,
-                **{f"tensor_{index}": tensor for index, tensor in tensors.items()},
-            ),
-        )
+        arrays = {f"tensor_{index}": tensor for index, tensor in tensors.items()}
+        write_file(output, lambda file: np.savez(file, allow_pickle=False, **arrays))
     if json_file:
         text = json.dumps(result.as_json(), indent=1) + "\n"
         if str(json_file) == "-":
             click.echo(text, nl=False)
         else:
-            write_file(json_file, lambda: json_file.write_text(text, encoding="utf-8"))
+            write_file(json_file, text)
     if str(json_file) != "-":
         print_table(result, Console(width=None if sys.stdout.isatty() else 120))
         click.echo(verdict(result))

@@ -51,13 +51,12 @@ def ops(as_json: bool, measure: bool, docs: bool) -> None:
 
 @needs_extra("rtl", "ops --measure")
 def _measure() -> None:
-    from eightfold.files import write_file
     from eightfold.ops.figures import FILE, measured, save
     from eightfold.ops.measure import measure
     from eightfold.progress import terminal_progress
 
     with terminal_progress("measuring operators") as progress:
         figures = measure(on_progress=progress)
-    write_file(FILE, lambda: save(figures))
+    save(figures)
     measured.cache_clear()
     click.echo(FILE, err=True)

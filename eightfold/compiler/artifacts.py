@@ -1,33 +1,43 @@
 """A compiled network as files: what a host loads, and what a person reads."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 
 from eightfold.compiler import Compiled
-from eightfold.files import write_file
+from eightfold.files import Content, write_files
 from eightfold.isa.listing import listing
 from eightfold.model import Graph
 
 
-def write_compiled(graph: Graph, compiled: Compiled, folder: Path) -> Iterator[Path]:
-    """Write commands.bin, model.bin, listing.txt and layout.json; yield each path.
+def write_compiled(graph: Graph, streams: Mapping[Path, Compiled]) -> list[Path]:
+    """Write commands.bin, model.bin, listing.txt and layout.json of each stream; return the paths.
+
+    The files are written all or none: commands of one network beside the weights of another would
+    compute something.
+
+    Parameters
+    ----------
+    graph
+        What was compiled.
+    streams
+        By the folder of each.
 
     Raises
     ------
     InputError
         If a file cannot be written.
     """
-    contents = {
-        "commands.bin": compiled.words.astype("<u4").tobytes(),
-        "model.bin": compiled.model,
-        "listing.txt": _listing(graph, compiled).encode(),
-        "layout.json": (json.dumps(_layout(graph, compiled), indent=1) + "\n").encode(),
-    }
-    for name, content in contents.items():
-        path = folder / name
-        write_file(path, lambda path=path, content=content: path.write_bytes(content))
-        yield path
+    contents: dict[Path, Content] = {}
+    for folder, compiled in streams.items():
+        contents |= {
+            folder / "commands.bin": compiled.words.astype("<u4").tobytes(),
+            folder / "model.bin": compiled.model,
+            folder / "listing.txt": _listing(graph, compiled),
+            folder / "layout.json": json.dumps(_layout(graph, compiled), indent=1) + "\n",
+        }
+    write_files(contents)
+    return list(contents)
 
 
 def _listing(graph: Graph, compiled: Compiled) -> str:

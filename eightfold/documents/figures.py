@@ -92,7 +92,7 @@ def write_documents(measurements: Sequence[Measurement], root: Path, drawing: st
     _rewrite(root / README, {OVERVIEW: overview_table(measurements)})
     if drawing is not None:
         path = root / CHART
-        write_file(path, lambda: path.write_text(drawing, encoding="utf-8"))
+        write_file(path, drawing)
 
 
 def _rewrite(path: Path, parts: dict[str, str]) -> None:
@@ -105,7 +105,7 @@ def _rewrite(path: Path, parts: dict[str, str]) -> None:
             text = replace_between(text, name, content)
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
-    write_file(path, lambda: path.write_text(text, encoding="utf-8"))
+    write_file(path, text)
 
 
 @click.command(context_settings={"show_default": True})

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from eightfold.files import write_file
 from eightfold.markers import replace_between
 
 
@@ -41,4 +42,4 @@ class GeneratedTable:
         if path is None:
             print(self.table(), end="")
             return
-        path.write_text(self.written_into(path.read_text(encoding="utf-8")), encoding="utf-8")
+        write_file(path, self.written_into(path.read_text(encoding="utf-8")))

@@ -151,6 +151,6 @@ def write_documents(root: Path = ROOT) -> list[Path]:
             text = document(name, path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: {error}; the table needs a place to go to") from None
-        write_file(path, lambda path=path, text=text: path.write_text(text, encoding="utf-8"))
+        write_file(path, text)
         paths.append(path)
     return paths

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from eightfold.files import write_file
 from eightfold.ops.catalogue import SERIES
 from eightfold.ops.series import Series
 
@@ -43,7 +44,13 @@ Figures = dict[str, dict[str, list[Figure]]]
 
 
 def save(figures: Figures, path: Path = FILE) -> None:
-    """Write figures, a line per series."""
+    """Write figures, a line per series.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
     operators = []
     for name, series in sorted(figures.items()):
         lines = [
@@ -51,7 +58,7 @@ def save(figures: Figures, path: Path = FILE) -> None:
             for label, found in series.items()
         ]
         operators.append(f" {json.dumps(name)}: {{\n" + ",\n".join(lines) + "\n }")
-    path.write_text("{\n" + ",\n".join(operators) + "\n}\n", encoding="utf-8")
+    write_file(path, "{\n" + ",\n".join(operators) + "\n}\n")
 
 
 @cache

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.files import write_file
 from eightfold.rtl.header import without_header
 from eightfold.rtl.verilog import unit_verilog
 from eightfold.synth.flow import run_synthesis
@@ -136,8 +137,8 @@ def _keep(out: Path, result: SynthesisResult) -> list[SynthesisResult]:
         kept = []  # no file yet, or one of another version: its steps are kept apart anyway
     everything = [entry for entry in kept if entry.key != result.key] + [result]
     everything.sort(key=_order)
-    path.write_text(json.dumps([r.as_dict() for r in everything], indent=1), encoding="utf-8")
-    (out / "synthesis.md").write_text(markdown_table(everything), encoding="utf-8")
+    write_file(path, json.dumps([r.as_dict() for r in everything], indent=1))
+    write_file(out / "synthesis.md", markdown_table(everything))
     return everything
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from eightfold.files import write_file
+
 
 def digest_of(*parts: str) -> str:
     """Return the SHA-256 of some texts, as hexadecimal digits."""
@@ -27,5 +29,5 @@ def kept(
         pass
     path.unlink(missing_ok=True)
     figures = run()
-    path.write_text(json.dumps({"key": key, "figures": figures}, indent=1), encoding="utf-8")
+    write_file(path, json.dumps({"key": key, "figures": figures}, indent=1))
     return figures

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from eightfold.errors import InputError
+from eightfold.files import write_file
 from eightfold.markers import replace_between
 from eightfold.synth.parts import parts_table
 from eightfold.synth.report import SynthesisResult
@@ -78,7 +79,7 @@ def write_between_markers(path: Path, table: str) -> list[str]:
         replaced = replace_between(text, PART, table)
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
-    path.write_text(replaced, encoding="utf-8")
+    write_file(path, replaced)
     left = _measurements(replaced)
     return [row for row in _measurements(text) if row not in left]
 

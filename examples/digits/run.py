@@ -40,7 +40,7 @@ def run(config: str, backend: Simulator, count: int, verilog: Path) -> None:
         unit = Unit("accelerator", session.config)
         text = unit_source(unit, on_progress=progress).read_text("utf-8")
         head = header(unit.name, unit.config, PREFIX, Path(config).name)
-        write_file(source, lambda: source.write_text(head + text, encoding="utf-8"))
+        write_file(source, head + text)
         batch = [{0: image[None]} for image in images[:count]]
         results = session.run_batch(MODEL.read_bytes(), batch, compare=True)
     click.echo(f"Verilog: {source}")

@@ -13,7 +13,7 @@ from examples.operators.network import operators_model
 @click.argument("file", type=click.Path(path_type=Path), default=Path("build/operators.tflite"))
 def write(file: Path) -> None:
     """Write the network with every operator to FILE, build/operators.tflite if it is not given."""
-    write_file(file, lambda: file.write_bytes(operators_model()))
+    write_file(file, operators_model())
     click.echo(file)
 
 

@@ -136,7 +136,7 @@ def main(folder: Path) -> None:
     """Merge the hits in FOLDER, write FOLDER/coverage.md, and hold the floor."""
     report = load(folder)
     path = folder / "coverage.md"
-    write_file(path, lambda: path.write_text(markdown(report), encoding="utf-8"))
+    write_file(path, markdown(report))
     Console(width=None if sys.stdout.isatty() else 120).print(table(report))
     for line in report.lines():
         click.echo(line)

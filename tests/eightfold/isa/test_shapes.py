@@ -90,7 +90,7 @@ from eightfold.isa.document import isa_document
 from eightfold.model import load_model
 graph = load_model(Path(sys.argv[1]))
 network = compile_network(graph, PRESETS["nano"])
-assert list(write_compiled(graph, network.segments[0].compiled, Path(sys.argv[2])))
+assert write_compiled(graph, {Path(sys.argv[2]): network.segments[0].compiled})
 assert sum(estimate_network(network).values()) and c_header() and isa_document()
 """
 
