@@ -1,10 +1,6 @@
-"""The command line: exit status 0 = fine, 1 = see below, 2 = bad input or unsupported.
-
-1: a comparison failed, `check` found a violation, or the hardware hung or broke a rule.
-"""
+"""The command line; `eightfold.program.STATUSES` has its exit statuses."""
 
 import json
-import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -24,12 +20,16 @@ from eightfold.cli.hardware import synth, verilog
 from eightfold.cli.ops import ops
 from eightfold.errors import InputError
 from eightfold.files import write_file
-from eightfold.program import config_option, one_line_errors
+from eightfold.program import STATUSES, config_option, one_line_errors, stop_on_signals
 from eightfold.progress import terminal_progress
 from eightfold.report import print_table, verdict
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    invoke_without_command=True,
+    epilog=STATUSES,
+)
 @click.version_option(package_name="eightfold")
 @click.pass_context
 def commands(context: click.Context) -> None:
@@ -178,8 +178,7 @@ for _command in (compile_command, estimate, header, ops, synth, verilog):
 
 def main() -> NoReturn:
     """Entry point of the console script."""
-    # As Ctrl-C does, so that tools at work end too.
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    stop_on_signals()
     one_line_errors(commands)
 
 

@@ -1,0 +1,120 @@
+"""Whatever goes wrong, a program says it in one line, and its exit status says of which kind."""
+
+import errno
+import os
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from eightfold.errors import HardwareError, InputError
+from eightfold.program import add_debug_option, one_line_errors
+
+
+def ending(error: BaseException, *arguments: str, group: bool = False) -> int:
+    """Run a program that raises an error; return its exit status."""
+
+    @click.command()
+    def fails() -> None:
+        raise error
+
+    program = click.Group("group", {"fails": fails}) if group else fails
+    with pytest.raises(SystemExit) as ended:
+        one_line_errors(program, list(arguments))
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def stale(path: str) -> OSError:
+    """Return an error of the system that no folder or file of the user explains."""
+    return OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (InputError("model.tflite: two\nlines"), 2, "model.tflite: two lines"),
+        (click.UsageError("no such option"), 2, "no such option"),
+        (HardwareError("hung\nlog: run/bench.log"), 1, "hung log: run/bench.log"),
+        (MemoryError(), 2, "out of memory"),
+        (MemoryError("Unable to allocate 8 EiB"), 2, "out of memory: Unable to allocate 8 EiB"),
+        (OSError(errno.ENOSPC, "full", "/a"), 2, "/a: No space left on device"),
+        (OSError(errno.ENOSPC, "full"), 2, "No space left on device"),
+        (OSError(errno.EROFS, "read only", "/a"), 2, "/a: Read-only file system"),
+        (OSError(errno.EMFILE, "many", "/a"), 2, "/a: Too many open files"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+    ids=repr,
+)
+def test_what_is_no_fault_of_ours_is_one_line(
+    error: BaseException, status: int, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ending(error) == status
+    # click ends the line in which a terminal shows ^C
+    assert capsys.readouterr().err.lstrip("\n") == f"eightfold: {line}\n"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("of our\nown"), KeyError("of our own"), RuntimeError(), stale("/a")],
+    ids=repr,
+)
+def test_an_internal_error_is_one_line_and_a_report(
+    error: Exception,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("sys.argv", ["eightfold", "run", "a model.tflite"])
+    monkeypatch.setenv("EIGHTFOLD_CACHE", "/some/cache")
+    assert ending(error) == 3
+    out, err = capsys.readouterr()
+    (path,) = tmp_path.iterdir()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.startswith(f"eightfold: internal error: {type(error).__name__}")
+    assert err.endswith(f"; please attach {path} to an issue\n")
+    text = path.read_text("utf-8")
+    for part in ("command: eightfold run 'a model.tflite'\n", "EIGHTFOLD_CACHE=/some/cache\n"):
+        assert part in text
+    assert re.search(r"^eightfold: \d+\.\d+", text, re.MULTILINE)
+    assert re.search(r"^numpy: \d+\.\d+", text, re.MULTILINE)
+    assert "Traceback (most recent call last):" in text
+    assert "test_program.py" in text
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "fails"], ["fails", "--debug"]])
+def test_debug_shows_the_traceback_instead(
+    arguments: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert ending(ValueError("of our own"), *arguments, group=True) == 3
+    err = capsys.readouterr().err
+    assert err.startswith("Traceback (most recent call last):\n")
+    assert err.endswith("ValueError: of our own\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_internal_error_without_a_place_for_its_report_is_still_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    assert ending(ValueError("of our own")) == 3
+    assert capsys.readouterr().err == (
+        "eightfold: internal error: ValueError: of our own; --debug shows where, no report can be "
+        "written\n"
+    )
+
+
+def test_every_command_takes_debug_once() -> None:
+    from eightfold.cli.main import commands
+
+    for _ in range(2):
+        add_debug_option(commands)
+    for each in (commands, *commands.commands.values()):
+        assert [parameter.name for parameter in each.params].count("debug") == 1
