@@ -170,7 +170,7 @@ def run_yosys(script: str, directory: Path) -> str:
 
     Raises
     ------
-    RuntimeError
+    InputError
         If Yosys stops with an error; the message has its words.
     """
     # A process of its own, because only the working directory is the same inside and outside.
@@ -181,13 +181,20 @@ def run_yosys(script: str, directory: Path) -> str:
     )
     assert process.stdout is not None
     output = []
-    for line in process.stdout:
-        if line.startswith("Preparing to run"):
-            if sys.stderr.isatty():
-                print("Preparing Yosys for its first run, about a minute...", file=sys.stderr)
-        else:
-            output.append(line)
-    process.stdout.close()
-    if process.wait():
-        raise RuntimeError(f"Yosys failed:\n{''.join(output)}")
+    try:
+        for line in process.stdout:
+            if line.startswith("Preparing to run"):
+                if sys.stderr.isatty():
+                    print("Preparing Yosys for its first run, about a minute...", file=sys.stderr)
+            else:
+                output.append(line)
+    except BaseException:  # an interrupt
+        process.kill()
+        raise
+    finally:
+        process.stdout.close()
+        status = process.wait()
+    if status:
+        errors = [line for line in output if "ERROR" in line] or output[-1:] or ["no output"]
+        raise InputError(f"Yosys failed: {errors[0].strip()}")
     return "".join(output)

@@ -9,9 +9,10 @@ from pathlib import Path
 from amaranth.lib import wiring
 
 from eightfold.config import AcceleratorConfig
+from eightfold.errors import InputError
 from eightfold.hw.units import UNITS
 from eightfold.rtl import verilog
-from eightfold.sim.simulator.cache import cached, content_key
+from eightfold.sim.simulator.cache import cached, check_room, content_key
 from eightfold.sim.simulator.progress import OnProgress, tell
 from eightfold.sim.simulator.simulators import make_runner
 from eightfold.sim.simulator.toolchain import (
@@ -35,8 +36,11 @@ BUILD_ARGS: dict[Simulator, tuple[str, ...]] = {
 }
 
 
-class BuildFailed(RuntimeError):  # noqa: N818 - reads as what happened
-    """A simulator did not accept a design; the message ends with its own words."""
+class BuildFailed(InputError):  # noqa: N818 - reads as what happened
+    """A simulator did not accept a design, or its compiler failed: its words, and where its log is.
+
+    An `InputError`, because what fails is a tool of the user's machine.
+    """
 
 
 @dataclass(frozen=True)
@@ -239,8 +243,16 @@ def _compile(
             always=True,
         )
     except RuntimeError as error:
-        words = log.read_text("utf-8", "replace")[-2000:] if log.exists() else ""
-        raise BuildFailed(f"{simulator} cannot build {top}: {error}\n{words}") from None
+        check_room(folder)
+        words = _cause(log.read_text("utf-8", "replace")) if log.exists() else ""
+        raise BuildFailed(f"{simulator} cannot build {top}: {error}: {words}; log: {log}") from None
+
+
+def _cause(log: str) -> str:
+    """Return the first line of a log that tells of an error, or else the last line."""
+    lines = log.strip().splitlines() or ["no output"]
+    telling = re.compile(r"%error|error[: ]|\bno space\b|not found|killed|\*\*\*", re.IGNORECASE)
+    return next((line for line in lines if telling.search(line)), lines[-1]).strip()
 
 
 def _ports_file(folder: Path, text: str, top: str) -> Path:

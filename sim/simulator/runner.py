@@ -70,10 +70,13 @@ def run_bench(
     BenchFailed
         If a test failed, or the simulation ended before its tests did.
     InputError
-        If a program is missing, or the trace file's name does not end in ``.vcd``.
+        If a program is missing or fails, a disk is full, or the trace file's name does not end in
+        ``.vcd`` or it cannot be written.
     """
     if trace is not None and trace.suffix != ".vcd":
         raise InputError(f"trace {trace}: waves are value change dumps; name a .vcd file")
+    if trace is not None:
+        _check_writable(trace)
     model = build_model(
         component, simulator, name=name, waves=trace is not None, on_progress=on_progress
     )
@@ -87,6 +90,16 @@ def run_bench(
         python_path=python_path,
         on_progress=on_progress,
     )
+
+
+def _check_writable(trace: Path) -> None:
+    # Before minutes of building. The simulator writes while it runs, not when all is complete.
+    try:
+        trace.parent.mkdir(parents=True, exist_ok=True)
+        with trace.open("ab"):
+            pass
+    except OSError as error:
+        raise InputError(f"trace {trace}: cannot be written: {error.strerror}") from None
 
 
 def run_model(

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from eightfold.files import IMPORT_ROOT
+from eightfold.files import IMPORT_ROOT, write_file
 from eightfold.sim.simulator.build import Model
-from eightfold.sim.simulator.cache import cache_directory
+from eightfold.sim.simulator.cache import check_room, writable_cache
 from eightfold.sim.simulator.job import ENVIRONMENT
 from eightfold.sim.simulator.progress import OnProgress, Progress
 from eightfold.sim.simulator.simulators import make_runner
@@ -65,7 +65,7 @@ class Simulation:
     _seconds: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
-        runs = cache_directory() / "runs"
+        runs = writable_cache() / "runs"
         runs.mkdir(parents=True, exist_ok=True)
         _forget_old(runs)
         self.scratch = Path(tempfile.mkdtemp(prefix=f"{self.bench.rpartition('.')[2]}-", dir=runs))
@@ -76,7 +76,7 @@ class Simulation:
             "progress": str(self.scratch / "progress.jsonl"),
         }
         job_file = self.scratch / "job.json"
-        job_file.write_text(json.dumps(job), encoding="utf-8")
+        write_file(job_file, json.dumps(job))
         path = [str(entry) for entry in (IMPORT_ROOT, *self.python_path, *filter(None, sys.path))]
         module = self.bench.rpartition(".")[2]
         environment = {
@@ -154,7 +154,6 @@ class Simulation:
     def _trace_arguments(self) -> list[str]:
         if self.trace is None:
             return []
-        self.trace.parent.mkdir(parents=True, exist_ok=True)
         if self.model.simulator == "verilator":
             return ["--trace-file", str(self.trace)]
         return [f"+dumpfile_path={self.trace}"]
@@ -162,6 +161,7 @@ class Simulation:
     def _verdict(self) -> BenchResult:
         results = self.scratch / "results.xml"
         if not results.exists():
+            check_room(self.scratch)
             raise BenchFailed(self._message("the simulation ended early", self._log_tail()))
         cases = list(ElementTree.parse(results).getroot().iter("testcase"))
         failed = [
@@ -171,6 +171,7 @@ class Simulation:
             if (problem := case.find(kind)) is not None
         ]
         if failed:
+            check_room(self.scratch)
             name, problem = failed[0]
             others = f" ({len(failed) - 1} more failed)" if len(failed) > 1 else ""
             raise BenchFailed(self._message(f"{name} failed{others}", _reason(problem)))

