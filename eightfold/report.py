@@ -1,11 +1,13 @@
 """Results of a run, and the forms in which they are shown: JSON and a table on the terminal."""
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from eightfold.reference.deviations import DEVIATIONS
@@ -167,19 +169,27 @@ def verdict(result: RunResult) -> str:
 
 
 def print_table(result: RunResult, console: Console) -> None:
-    """Print a row per operator, the totals, and what is to be noted.
+    """Print a row per operator, the totals, and what is to be noted."""
+    rows = [_row(operator, str(operator.index), operator.name) for operator in result.operators]
+    rows.append(_row(result, "", "total"))
+    title = f"{result.model} on {result.backend}, config {result.config}"
+    print_rows(title, rows, console)
+    for note in result.notes:
+        console.print(f"note: {note}", markup=False, highlight=False)
+
+
+def print_rows(title: str, rows: Sequence[Mapping[str, str]], console: Console) -> None:
+    """Print operators' cells by column, the last row as their total.
 
     Where a terminal is too narrow, columns are left out, those of `_LEFT_OUT` in this order.
     """
-    rows = [_row(operator, str(operator.index), operator.name) for operator in result.operators]
-    rows.append(_row(result, "", "total"))
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     for name in _LEFT_OUT:
         widths = [max(_NARROWEST, *map(len, cells)) for cells in columns.values()]
         if sum(widths) + 3 * len(widths) + 1 <= console.width:
             break
-        del columns[name]
-    table = Table(title=f"{result.model} on {result.backend}, config {result.config}")
+        columns.pop(name, None)
+    table = Table(title=escape(title))
     for name in columns:
         words = name in ("operator", "output", "where")
         table.add_column(name, justify="left" if words else "right", no_wrap=name == "operator")
@@ -189,8 +199,6 @@ def print_table(result: RunResult, console: Console) -> None:
     table.add_section()
     table.add_row(*total)
     console.print(table)
-    for note in result.notes:
-        console.print(f"note: {note}", markup=False, highlight=False)
 
 
 _LEFT_OUT = ("output", "utilisation", "where", "MACs", "#")

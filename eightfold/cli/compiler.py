@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.table import Table
 
 from eightfold.config import AcceleratorConfig
 from eightfold.files import write_file
 from eightfold.program import config_option
+from eightfold.report import print_rows
 
 fallback_option = click.option(
     "--fallback",
@@ -95,18 +95,20 @@ def estimate(model: Path, config: str, fallback: str | None, as_json: bool) -> N
         report = {"model": str(model), "config": config, "cycles": total, "operators": operators}
         click.echo(json.dumps(report, indent=1))
         return
-    table = Table(title=f"{model}, config {config}, estimated")
-    for name in ("#", "operator", "MACs", "cycles", "utilisation"):
-        table.add_column(name, justify="left" if name == "operator" else "right")
+    names = ("#", "operator", "MACs", "cycles", "utilisation")
+    rows: list[tuple[str, ...]] = []
     for op in graph.operators:
         macs = count_macs(graph, op)
         taken = cycles.get(op.index)
         used = f"{macs / (taken * sizes.macs_per_cycle):.1%}" if macs and taken else "-"
         shown = "golden" if taken is None else f"{taken:,}"
-        table.add_row(str(op.index), op.name, f"{macs:,}" if macs else "-", shown, used)
-    table.add_section()
-    table.add_row("", "total", "", f"{total:,}", "")
-    Console(width=None if sys.stdout.isatty() else 100).print(table)
+        rows.append((str(op.index), op.name, f"{macs:,}" if macs else "-", shown, used))
+    rows.append(("", "total", "", f"{total:,}", ""))
+    print_rows(
+        f"{model}, config {config}, estimated",
+        [dict(zip(names, row, strict=True)) for row in rows],
+        Console(width=None if sys.stdout.isatty() else 100),
+    )
 
 
 @click.command()

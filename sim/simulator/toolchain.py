@@ -93,6 +93,8 @@ def tool_environment() -> dict[str, str]:
             [str(root / "bin"), str(python.parent), os.environ.get("PATH", os.defpath)]
         ),
         "VERILATOR_ROOT": str(root),
+        # Its script would follow a link to the folder behind, and not quote that one's path.
+        "VERILATOR_BIN": str(root / "bin" / "verilator_bin"),
         "MAKEFLAGS": f" -- {settings}",
         "COCOTB_ANSI_OUTPUT": "0",
     }
