@@ -9,6 +9,9 @@ from pathlib import Path
 
 from eightfold.errors import InputError
 
+ELSEWHERE = ("/tmp", "/var/tmp")
+"""Where temporary files may lie if the user's own choice cannot be used."""
+
 _ONE_WORD = re.compile(r"[\w./+@,-]+")
 
 
@@ -27,7 +30,7 @@ def temporary_folder() -> Path:
     InputError
         If there is no such place, or somebody else has taken the name: programs run from it.
     """
-    for parent in dict.fromkeys((tempfile.gettempdir(), "/tmp", "/var/tmp")):
+    for parent in dict.fromkeys((tempfile.gettempdir(), *ELSEWHERE)):
         folder = Path(parent, f"eightfold-{os.getuid()}")
         if not is_one_word(folder):
             continue

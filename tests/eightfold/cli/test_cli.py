@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -11,6 +12,7 @@ from eightfold import synth
 from eightfold.cli.main import commands
 from eightfold.files import IMPORT_ROOT
 from eightfold.model.builder import ModelBuilder
+from eightfold.ops.describe import describe_all
 from eightfold.program import one_line_errors
 
 DIGITS = IMPORT_ROOT / "examples" / "digits"
@@ -202,3 +204,41 @@ def test_synth_takes_a_number_of_seeds_or_the_seeds(
     result = CliRunner().invoke(commands, ["synth", *map(str, arguments)])
     assert result.exit_code == 0
     assert taken == seeds
+
+
+def lines_at(width: int, *arguments: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Return what a command prints on a terminal of so many columns."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(width))
+        patch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+        status, out, _ = call(*arguments, capsys=capsys)
+    assert status == 0
+    return click.unstyle(out).splitlines()
+
+
+def test_a_narrow_terminal_shows_every_number(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = call("estimate", MODEL, "--json", capsys=capsys)
+    estimated = [f"{each['cycles']:,}" for each in json.loads(out)["operators"]]
+    lines = lines_at(40, "estimate", MODEL, capsys=capsys)
+    assert max(map(len, lines)) <= 40
+    rows = [line.split() for line in lines if line.startswith("│")]
+    assert [row[-2] for row in rows[:-1]] == estimated
+    assert {"DEPTHWISE_CONV_2D", "total"} < {word for row in rows for word in row}
+
+
+def test_a_narrow_terminal_shows_every_word_of_the_operators(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = lines_at(40, "ops", capsys=capsys)
+    assert max(map(len, lines[:-1])) <= 40
+    shown = "".join("".join(lines).split())
+    for each in describe_all():
+        for name, text in (("limits", each.limits), ("elementspercycle", each.rate)):
+            assert not text or f"{name}:{''.join(text.split())}" in shown
+        assert f"exactreference:{each.reference}" in shown
+
+
+@pytest.mark.parametrize("width", [1, 5, 20])
+def test_no_terminal_is_too_narrow(width: int, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (["run", MODEL], ["estimate", MODEL], ["ops"]):
+        assert lines_at(width, *command, capsys=capsys)

@@ -1,13 +1,18 @@
 """The runner: verdicts, caching, waves and processes, on both simulators."""
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 import eightfold.sim.simulator.build
-import eightfold.sim.simulator.toolchain
+import eightfold.sim.simulator.runner
 from eightfold.errors import InputError
 from eightfold.files import IMPORT_ROOT
+from eightfold.sim.simulator import simulators, toolchain
+from eightfold.sim.simulator.build import BuildFailed, Verilog
+from eightfold.sim.simulator.places import one_word
 from eightfold.sim.simulator.runner import (
     BenchFailed,
     Progress,
@@ -16,6 +21,8 @@ from eightfold.sim.simulator.runner import (
     run_model,
     start_simulation,
 )
+from eightfold.sim.simulator.simulators import IcarusRunner, make_runner
+from eightfold.sim.simulator.toolchain import tool_environment, verilator_root
 from tests.support.hardware.faulty_stage import Fault, FaultyStage
 
 BENCHES = IMPORT_ROOT / "tests" / "support" / "hardware"
@@ -186,6 +193,87 @@ def test_a_running_simulation_can_be_stopped(simulator):
 
 def interrupt(progress):
     raise KeyboardInterrupt
+
+
+def test_an_interrupt_ends_all_that_was_started(tmp_path):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    runner = make_runner("icarus", waves=False)
+    runner.env = dict(os.environ)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    # A grandchild holds the pipe open until it is ended.
+    script = f"(kill -USR1 {os.getpid()}; exec sleep 600) > {pipe} & wait"
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            runner.execute(["sh", "-c", script], tmp_path, None)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    os.set_blocking(reader, True)
+    assert os.read(reader, 1) == b""
+    os.close(reader)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("a.cpp: fine\ncc1plus: fatal error: out of luck\nmake: *** [a.o]", "fatal error: out of"),
+        ("%Error: ports.vlt:3: no such port\n%Error: Exiting", "ports.vlt:3: no such port"),
+        ("one\ntwo", "two"),
+        ("", "no output"),
+    ],
+)
+def test_a_tool_that_fails_is_one_clear_line(monkeypatch, tmp_path, said, told):
+    def build(*_, log_file, **__):
+        log_file.write_text(said)
+        raise RuntimeError("make ended with status 2")
+
+    monkeypatch.setenv("EIGHTFOLD_CACHE", str(tmp_path))
+    monkeypatch.setattr(IcarusRunner, "build", build)
+    source = tmp_path / "stage.v"
+    source.write_text("module stage ();\nendmodule\n")
+    with pytest.raises(InputError, match=told) as raised:
+        build_model(Verilog("stage", (source,)), "icarus")
+    text = str(raised.value)
+    assert isinstance(raised.value, BuildFailed)
+    assert text.startswith("icarus cannot build stage: make ended with status 2: ")
+    assert "\n" not in text
+    assert Path(text.rpartition("log: ")[2]).read_text() == said
+
+
+def test_a_trace_that_cannot_be_written_is_one_clear_line(monkeypatch):
+    monkeypatch.setattr(eightfold.sim.simulator.runner, "build_model", None)  # known before
+    with pytest.raises(InputError, match="trace /dev/null/a.vcd: cannot be written: "):
+        run("icarus", trace=Path("/dev/null/a.vcd"))
+
+
+def test_runs_without_a_path(monkeypatch):
+    monkeypatch.delenv("PATH")
+    assert tool_environment()["PATH"].endswith(os.defpath)
+    make_runner("icarus", waves=False)._set_env_common()  # cocotb's, which adds to the variable
+
+
+@pytest.mark.slow  # compiles the simulator's library for makefiles that no other test has
+def test_everything_may_lie_in_folders_with_blanks(simulator, monkeypatch, tmp_path):
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    for module, name, real in (
+        (toolchain, "verilator_root", verilator_root()),
+        (simulators, "libs_dir", simulators.libs_dir.parent),
+    ):
+        link = folder / real.name
+        link.symlink_to(real)
+        value = (lambda link=link: one_word(link)) if name == "verilator_root" else link / "libs"
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr("cocotb_tools.config.libs_dir", folder / "cocotb" / "libs")
+    monkeypatch.setattr("cocotb_tools.config.share_dir", folder / "cocotb" / "share")
+    monkeypatch.setenv("EIGHTFOLD_CACHE", str(folder / "cache"))
+    monkeypatch.chdir(folder)
+    run(simulator, trace=Path("the waves.vcd"))
+    assert "$enddefinitions" in (folder / "the waves.vcd").read_text()
 
 
 def test_missing_icarus_is_one_clear_line(monkeypatch):
