@@ -60,7 +60,7 @@ def guard_standard_output() -> None:
         raw,
         encoding=known.encoding if known else None,
         errors=known.errors if known else None,
-        line_buffering=known.line_buffering if known else False,
+        line_buffering=bool(known and known.line_buffering),
     )
 
 
