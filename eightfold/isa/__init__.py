@@ -63,6 +63,7 @@ from eightfold.isa.instructions import (
     Weights,
 )
 from eightfold.isa.registers import (
+    AT_DOORBELL,
     COUNTERS,
     IDENTIFICATION,
     REGISTERS,
@@ -73,6 +74,7 @@ from eightfold.isa.registers import (
 
 __all__ = [
     "ADDRESS_BITS",
+    "AT_DOORBELL",
     "BEGIN",
     "COMMANDS",
     "COUNTERS",

@@ -91,11 +91,19 @@ ADDRESS has these causes:
   (engine 255, index 0).
 """
 
-_REGISTERS = """\
+_REGISTERS = f"""\
 ## Registers
 
 Offsets from the base of the AXI4-Lite slave; RO is read only, RW read and write, W1 acts where 1 is
 written and reads as 0. Other offsets below 0x100 read 0 and ignore writes.
+
+The doorbell, CONTROL.start, copies the registers of a run, which has their values to its end:
+{", ".join(isa.AT_DOORBELL)}.
+Software may write them in a run, as with other engines that have shadow registers: that is no
+error and changes neither the run nor what it has on the bus; it is for the next run, which is set
+up while one is busy, and begins with a doorbell once STATUS.busy has fallen. They read as they were
+written last. INTERRUPT_ENABLE, INTERRUPT_CLEAR and CONTROL.soft_reset act at once; a doorbell in a
+run is ignored.
 """
 
 

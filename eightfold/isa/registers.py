@@ -129,6 +129,13 @@ REGISTERS: tuple[Register, ...] = (
 )
 """Every register of the AXI4-Lite slave; other offsets below 0x100 read 0 and ignore writes."""
 
+AT_DOORBELL: tuple[str, ...] = tuple(
+    register.name
+    for register in REGISTERS
+    if register.access is Access.READ_WRITE and register.name != "INTERRUPT_ENABLE"
+)
+"""Registers whose values a run takes at its doorbell, and keeps."""
+
 IDENTIFICATION = 0x38464C44
 
 

@@ -19,6 +19,7 @@ from eightfold.hw.control.watchdog import Watchdog
 from eightfold.hw.memory.axi import axi4_lite_members, connect_flat
 from eightfold.hw.ports import TRACE_LAYOUT, engine_port, memory_read, region_layout
 from eightfold.isa import (
+    AT_DOORBELL,
     COUNTERS,
     GATHER,
     MATRIX,
@@ -112,6 +113,7 @@ class Control(Component):
         m.submodules.sequencer = ResetInserter(control.reset)(sequencer)
         connect_flat(m, self, "", registers)
         acts, settings = registers.acts, registers.settings
+        run = self._of_run(m, control, settings)
         m.d.comb += [
             control.start.eq(acts.CONTROL.start),
             control.soft_reset.eq(acts.CONTROL.soft_reset),
@@ -122,14 +124,14 @@ class Control(Component):
             self.interrupt.eq(control.interrupt),
             self.stop.eq(control.stop),
             self.reset.eq(control.reset),
-            self.model.base.eq(settings.MODEL_BASE.value),
-            self.model.size.eq(settings.MODEL_SIZE.value),
-            self.arena.base.eq(settings.ARENA_BASE.value),
-            self.arena.size.eq(settings.ARENA_SIZE.value),
+            self.model.base.eq(run.MODEL_BASE.value),
+            self.model.size.eq(run.MODEL_SIZE.value),
+            self.arena.base.eq(run.ARENA_BASE.value),
+            self.arena.size.eq(run.ARENA_SIZE.value),
         ]
-        self._sequencer(m, sequencer, control, settings)
-        expired = self._watchdog(m, sequencer, control, settings)
-        self._faults(m, sequencer, control, self._misaligned(m, control, settings), expired)
+        self._sequencer(m, sequencer, control, run)
+        expired = self._watchdog(m, sequencer, control, run)
+        self._faults(m, sequencer, control, self._misaligned(m, control, run), expired)
         counters = self._counters(m, sequencer, control)
         m.d.comb += [
             registers.values.STATUS.eq(control.status),
@@ -141,33 +143,44 @@ class Control(Component):
         ]
         return m
 
+    def _of_run(self, m: Module, control: RunControl, settings: data.View) -> data.View:
+        """Return the settings of the run: as they were at its doorbell, until it has ended.
+
+        Regions that moved in a run would spoil the bursts that are under way.
+        """
+        members = {name: settings.shape()[name].shape for name in AT_DOORBELL}
+        run = Signal(data.StructLayout(members), reset_less=True)
+        with m.If(control.reset):  # up to the cycle before ``begin``
+            m.d.sync += [run[name].eq(settings[name]) for name in AT_DOORBELL]
+        return run
+
     def _sequencer(
-        self, m: Module, sequencer: Sequencer, control: RunControl, settings: data.View
+        self, m: Module, sequencer: Sequencer, control: RunControl, run: data.View
     ) -> None:
         for name in ("mover", "matrix", "vector", "memory", "weights", "parameters"):
             connect(m, getattr(sequencer, name), flipped(getattr(self, name)))
         m.d.comb += [
             sequencer.start.eq(control.begin),
-            sequencer.address.eq(settings.COMMAND_ADDRESS.value),
-            sequencer.length.eq(settings.COMMAND_LENGTH.value),
+            sequencer.address.eq(run.COMMAND_ADDRESS.value),
+            sequencer.length.eq(run.COMMAND_LENGTH.value),
             sequencer.weights_fault.eq(self.weights_fault),
             sequencer.parameters_fault.eq(self.parameters_fault),
         ]
 
-    def _misaligned(self, m: Module, control: RunControl, settings: data.View) -> Signal:
+    def _misaligned(self, m: Module, control: RunControl, run: data.View) -> Signal:
         """Return whether a run has begun with an address that no burst may start at."""
         misaligned = Signal()
         names = ("COMMAND_ADDRESS", "MODEL_BASE", "ARENA_BASE")
-        low = [settings[name].value % self.config.port for name in names]
+        low = [run[name].value % self.config.port for name in names]
         m.d.sync += misaligned.eq(control.begin & Cat(low).any())
         return misaligned
 
     def _watchdog(
-        self, m: Module, sequencer: Sequencer, control: RunControl, settings: data.View
+        self, m: Module, sequencer: Sequencer, control: RunControl, run: data.View
     ) -> Signal:
         m.submodules.watchdog = watchdog = Watchdog()
         m.d.comb += [
-            watchdog.limit.eq(settings.TIMEOUT.value),
+            watchdog.limit.eq(run.TIMEOUT.value),
             watchdog.enable.eq(control.running),
             watchdog.progress.eq(sequencer.moving | self.moving),
         ]
