@@ -16,6 +16,7 @@ from eightfold.compiler.program import Program
 from eightfold.compiler.steps.step import Step
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import Space
+from eightfold.isa.packing import FieldError
 from eightfold.model import Graph, Operator
 
 
@@ -42,12 +43,12 @@ class Compiled:
         return encode(self.issued)
 
 
-class NoFitError(CompileError):
-    """An operator's smallest part does not fit the scratchpad; ``operator`` is its index."""
+class OperatorError(CompileError):
+    """No commands compute an operator, for reasons of size; ``operator`` is its index."""
 
-    def __init__(self, operator: int, scratchpad: int) -> None:
+    def __init__(self, operator: int, reason: str) -> None:
         self.operator = operator
-        super().__init__(f"its smallest part does not fit a scratchpad of {scratchpad} bytes")
+        super().__init__(reason)
 
 
 def compile_operators(
@@ -61,8 +62,9 @@ def compile_operators(
 
     Raises
     ------
-    NoFitError
-        If an operator's smallest part does not fit the scratchpad.
+    OperatorError
+        If an operator's smallest part does not fit the scratchpad, or if a command that it takes
+        has a field without room for its number.
     """
     program = Program(graph, operators, lowered)
     emitter, arena = _NetworkCompiler(program, config, wanted).compile()
@@ -103,10 +105,12 @@ class _NetworkCompiler:
             try:
                 return self._attempt()
             except _MoreRoom as more:
-                if self.rooms[more.step] == self.config.scratchpad:
+                room = self.config.scratchpad
+                if self.rooms[more.step] == room:
                     operator = self.program.owners[more.step]
-                    raise NoFitError(operator, self.config.scratchpad) from None
-                self.rooms[more.step] = self.config.scratchpad
+                    reason = f"its smallest part does not fit a scratchpad of {room} bytes"
+                    raise OperatorError(operator, reason) from None
+                self.rooms[more.step] = room
 
     def _attempt(self) -> tuple[Emitter, _Arena]:
         program, config = self.program, self.config
@@ -124,12 +128,14 @@ class _NetworkCompiler:
             emitter.operator = program.owners[number]
             if step.shares is not None:
                 continue
-            places = self._places(emitter, step, layout.tensors, arena, loaded)
             try:
+                places = self._places(emitter, step, layout.tensors, arena, loaded)
                 step.emit(emitter, Staging(emitter, places, layout.room.get(number, (0, 0))))
+                self._store(emitter, program.storage(step.target), layout.tensors, arena)
             except NoRoomError:
                 raise _MoreRoom(number) from None
-            self._store(emitter, program.storage(step.target), layout.tensors, arena)
+            except (CompileError, FieldError) as error:
+                raise OperatorError(emitter.operator, str(error)) from None
         emitter.end()
         return emitter, arena
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from eightfold.compiler.lower.lowering import Lowered, lower
-from eightfold.compiler.network import Compiled, CompileError, NoFitError, compile_operators
+from eightfold.compiler.network import Compiled, CompileError, OperatorError, compile_operators
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
 from eightfold.golden.quantization import Reference
@@ -71,7 +71,7 @@ def compile_network(
             raise InputError(_unsupported(graph, reasons))
         try:
             segments = tuple(_segments(graph, lowered, config, set(reasons), keep))
-        except NoFitError as error:
+        except OperatorError as error:
             reasons[error.operator] = str(error)
             continue
         return CompiledNetwork(segments=segments, reasons=reasons)

@@ -5,6 +5,7 @@ docs/isa.md and the C header are generated from them. Everything is little-endia
 whole number of 32-bit words; a field crosses a word only within a structure, VECTOR's requantizer.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,7 +25,7 @@ from eightfold.isa.instructions import (
     Vector,
     Weights,
 )
-from eightfold.isa.packing import Scalar, pack_scalars, scalars
+from eightfold.isa.packing import FieldError, Scalar, pack_scalars, scalars
 from eightfold.isa.shapes import Layout, unsigned
 
 VERSION = 2
@@ -78,16 +79,25 @@ class Command:
     def _scalars(self) -> dict[str, Scalar]:
         return scalars(self.layout)
 
-    def encode(self, **values: int) -> np.ndarray:
-        """Return the command as uint32 words; fields not given are 0.
+    def packed(self, values: Mapping[str, int]) -> int:
+        """Return the command as one number; fields not given are 0.
 
         Raises
         ------
+        FieldError
+            If a value does not fit its field; the message names command and field.
         ValueError
-            If a field is unknown or does not fit.
+            If a field is unknown.
         """
-        word = pack_scalars(self._scalars, {"opcode": self.opcode.value, **values})
-        return np.frombuffer(word.to_bytes(4 * self.words, "little"), dtype="<u4")
+        try:
+            return pack_scalars(self._scalars, {"opcode": self.opcode.value, **values})
+        except FieldError as error:
+            raise FieldError(f"{self.opcode.name}: {error}") from None
+
+    def encode(self, **values: int) -> np.ndarray:
+        """Return the command as uint32 words; raises as `packed`."""
+        content = self.packed(values).to_bytes(4 * self.words, "little")
+        return np.frombuffer(content, dtype="<u4")
 
 
 BEGIN = Command(

@@ -8,6 +8,10 @@ from numpy.typing import ArrayLike
 from eightfold.isa.shapes import Array, FieldShape, Layout, Shape, number
 
 
+class FieldError(ValueError):
+    """A value that its field has no room for; the message says both, and the field's range."""
+
+
 def pack(layout: Layout, fields: Mapping[str, ArrayLike]) -> list[int]:
     """Return the words that hold ``fields``, one per row.
 
@@ -21,8 +25,10 @@ def pack(layout: Layout, fields: Mapping[str, ArrayLike]) -> list[int]:
 
     Raises
     ------
+    FieldError
+        If a value does not fit its field.
     ValueError
-        If a field is missing, unknown, has a wrong shape or a value that does not fit.
+        If a field is missing, unknown or has a wrong shape.
     """
     parts = dict(leaves(layout))
     if set(parts) != set(fields):
@@ -61,8 +67,10 @@ def pack_scalars(places: Mapping[str, Scalar], values: Mapping[str, int]) -> int
 
     Raises
     ------
+    FieldError
+        If a value does not fit its field.
     ValueError
-        If a field is unknown or has a value that does not fit.
+        If a field is unknown.
     """
     if unknown := set(values) - set(places):
         raise ValueError(f"fields differ from the layout's: {sorted(unknown)}")
@@ -70,7 +78,7 @@ def pack_scalars(places: Mapping[str, Scalar], values: Mapping[str, int]) -> int
     for name, value in values.items():
         offset, low, high = places[name]
         if not low <= value <= high:
-            raise ValueError(f"{name} must be in {low}..{high}, not {value}")
+            raise FieldError(f"{name} must be in {low}..{high}, not {value}")
         word |= (int(value) & (high - low)) << offset
     return word
 
@@ -91,7 +99,7 @@ def _encode(name: str, values: np.ndarray, shape: FieldShape, count: int) -> np.
 
 def _check(name: str, values: np.ndarray, bits: Shape) -> None:
     if values.size and not (bits.low <= int(values.min()) and int(values.max()) <= bits.high):
-        raise ValueError(
+        raise FieldError(
             f"{name} must be in {bits.low}..{bits.high}, "
             f"not {int(values.min())}..{int(values.max())}"
         )

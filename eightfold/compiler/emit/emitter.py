@@ -63,6 +63,11 @@ class Emitter:
     """Collects the commands and the model image of one network.
 
     ``operator`` is the one whose commands are being emitted.
+
+    Raises
+    ------
+    eightfold.isa.packing.FieldError
+        From every method that emits, if a command's field has no room for its value.
     """
 
     config: AcceleratorConfig
@@ -253,9 +258,9 @@ class Emitter:
         reads: tuple[Interval, ...] = (),
         writes: tuple[Interval, ...] = (),
     ) -> None:
-        self.issued.append(
-            Issued(instruction=command, operator=self.operator, reads=reads, writes=writes)
-        )
+        issued = Issued(instruction=command, operator=self.operator, reads=reads, writes=writes)
+        issued.command.packed(issued.fields)  # what cannot be encoded ends here
+        self.issued.append(issued)
 
 
 def loop_fields(

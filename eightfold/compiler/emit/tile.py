@@ -1,6 +1,6 @@
 """Rectangles of NHWC tensors in the scratchpad."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eightfold.compiler.emit.emitter import Interval
 from eightfold.isa import Space
@@ -55,6 +55,10 @@ class Tile:
             + (row - self.rows.start) * self.row_pitch
             + (column - self.columns.start) * self.pixel_pitch
         )
+
+    def crop(self, rows: range, columns: range) -> "Tile":
+        """Return some of the tile's rows and columns, numbered as the tensor's."""
+        return replace(self, address=self.at(rows.start, columns.start), rows=rows, columns=columns)
 
     def slice(self, channels: range) -> "Tile":
         """Return some of the tile's channels, numbered as the tensor's."""

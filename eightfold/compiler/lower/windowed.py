@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from eightfold.compiler.exact.channels import (
 )
 from eightfold.compiler.exact.step_function import StepFunction, solve
 from eightfold.compiler.lower.call import Call
-from eightfold.compiler.steps.axis import Axis
+from eightfold.compiler.steps.axis import LONGEST, Axis
 from eightfold.compiler.steps.channelwise import (
     DepthwiseConvolution,
     MaximumPool,
@@ -108,11 +109,20 @@ def int8_parts(values: np.ndarray) -> list[np.ndarray]:
 def average_pool_2d(call: Call) -> SumPool:
     """Lower AVERAGE_POOL_2D: division by the number of taps, as a proved multiplier."""
     call.check_int8(0)
-    geometry = call.geometry(call.pool_window())
+    geometry = _pool(call)
     low, high = call.bounds()
     counts = window_counts(geometry["rows"], geometry["columns"])
     parameters = {count: quotient(count, low, high) for count in counts}
     return SumPool(**geometry, parameters=parameters)
+
+
+def _pool(call: Call) -> dict[str, Any]:
+    """Return the geometry of a pool; a long window without what no output has of the input."""
+    geometry = call.geometry(call.pool_window())
+    for name in ("rows", "columns"):
+        if geometry[name].kernel > LONGEST:
+            geometry[name] = geometry[name].trimmed()
+    return geometry
 
 
 def max_pool_2d(call: Call) -> tuple[MaximumPool, ...]:
@@ -122,7 +132,7 @@ def max_pool_2d(call: Call) -> tuple[MaximumPool, ...]:
     fewer. What is between must fit beside input and output.
     """
     call.check_int8(0)
-    geometry = call.geometry(call.pool_window())
+    geometry = _pool(call)
     low, high = call.bounds()
     whole = MaximumPool(**geometry, low=low, high=high)
     room = call.config.scratchpad - prod(whole.source_shape) - prod(whole.target_shape)

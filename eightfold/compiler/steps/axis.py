@@ -6,6 +6,9 @@ from itertools import groupby
 
 from eightfold.golden.windows import Window
 
+LONGEST = (1 << 15) - 1
+"""Most rows or columns of a tensor that a command sees: their numbers have 16 bits and a sign."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
@@ -47,12 +50,39 @@ class Axis:
 
     def taps_inside(self, output: int) -> int:
         """Return how many taps of an output lie inside the input."""
-        coordinates = (self.start(output) + k * self.dilation for k in range(self.kernel))
-        return sum(0 <= coordinate < self.size for coordinate in coordinates)
+        start = self.start(output)
+        if not self.dilation:
+            return self.kernel * (0 <= start < self.size)
+        before = max(0, -(start // self.dilation))
+        behind = max(0, -((self.size - start) // -self.dilation))
+        return max(0, min(self.kernel, behind) - before)
 
     def some(self, taps: range) -> "Axis":
         """Return the axis of a kernel that has only these taps of this one."""
         return replace(self, kernel=len(taps), before=self.before - taps.start * self.dilation)
+
+    def trimmed(self) -> "Axis":
+        """Return the axis without the taps at both ends that lie in the padding of every output."""
+        first = max(0, -(self.start(self.outputs - 1) // self.dilation))
+        last = min(self.kernel - 1, (self.size - 1 - self.start(0)) // self.dilation)
+        return self.some(range(first, last + 1))
+
+    def near(self, outputs: range) -> "Axis":
+        """Return the axis for these outputs, without long steps that none of them takes."""
+        long = min(self.size, LONGEST)
+        stride = 1 if len(outputs) == 1 and self.stride > long else self.stride
+        dilation = 1 if self.kernel == 1 and self.dilation > long else self.dilation
+        before = outputs.start * stride - self.start(outputs.start)
+        return replace(self, stride=stride, dilation=dilation, before=before)
+
+    def countable(self, outputs: range) -> list[range]:
+        """Return the outputs in parts of which a command sees `LONGEST` inputs at most.
+
+        Or one output each, whose taps may reach further.
+        """
+        reach = (self.kernel - 1) * self.dilation
+        size = max(1, (LONGEST - 1 - reach) // self.stride + 1)
+        return [outputs[start : start + size] for start in range(0, len(outputs), size)]
 
     def widened(self, factor: int) -> "Axis":
         """Return the axis of a kernel that covers ``factor`` neighbouring outputs at once."""

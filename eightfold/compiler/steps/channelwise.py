@@ -8,11 +8,11 @@ import numpy as np
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
 from eightfold.compiler.emit.tile import Tile
-from eightfold.compiler.steps.axis import Axis, alike
+from eightfold.compiler.steps.axis import LONGEST, Axis, alike
 from eightfold.compiler.steps.dense import Channels
 from eightfold.compiler.steps.depthwise import Depthwise, emit_depthwise
-from eightfold.compiler.steps.elementwise import MaxPool, emit_max_pool
-from eightfold.compiler.steps.windowed import Part, Windowed
+from eightfold.compiler.steps.elementwise import RUN, MaxPool, emit_max_pool
+from eightfold.compiler.steps.windowed import Part, Windowed, seen
 from eightfold.config import AcceleratorConfig
 
 
@@ -27,6 +27,8 @@ class SummedByChannel(Windowed):
     def emit(self, emitter: Emitter, staging: Staging) -> None:
         """Emit all commands; where one position's window does not fit, in slices of it."""
         try:
+            if max(self.rows.kernel, self.columns.kernel) > LONGEST:
+                raise NoRoomError
             super().emit(emitter, staging)
         except NoRoomError:
             self._emit_slices(emitter, staging)
@@ -40,24 +42,26 @@ class SummedByChannel(Windowed):
                 for column in range(width):
                     for channels in parts(range(depth), group):
                         part = (range(row, row + 1), range(column, column + 1), channels)
-                        self._slices(emitter, staging, image, part)
+                        self.near(part)._slices(emitter, staging, image, part)
 
     def _slices(self, emitter: Emitter, staging: Staging, image: int, part: Part) -> None:
         """Emit the slices of a window, whose result is kept beside the room of the inputs."""
         inner, target = self.beside_result(emitter, staging, image, part)
         kernel = self.kernel((part[0][0], part[1][0]), part[2])
-        taps = self._taps(part, inner.room[1])
+        resident = staging.resident(self.source) is not None
+        taps = self._taps(part, None if resident else inner.room[1])
         for number, (rows, columns) in enumerate(taps):
             piece = kernel.window(rows, columns)
             needed = (piece.rows.inputs(part[0]), piece.columns.inputs(part[1]), part[2])
-            inner.begin(_bytes(needed))
+            inner.begin(0 if resident else _bytes(needed))
             source = inner.load_tile(self.source, self.source_shape, image, needed)
+            source = seen(source, *needed[:2]).slice(part[2])
             ends = (number == 0, number == len(taps) - 1)
-            emit_depthwise(emitter, piece, source.slice(part[2]), target, part[:2], ends)
+            emit_depthwise(emitter, piece, source, target, part[:2], ends)
         staging.store_tile(self.target, self.target_shape, image, target)
 
-    def _taps(self, part: Part, room: int) -> list[tuple[range, range]]:
-        """Return kernel rows and columns of slices whose inputs fit half of the room."""
+    def _taps(self, part: Part, room: int | None) -> list[tuple[range, range]]:
+        """Return kernel rows and columns of slices whose inputs fit half of the room, if any."""
         kernel = range(self.rows.kernel), range(self.columns.kernel)
         sizes = [
             *((height, len(kernel[1])) for height in halvings(len(kernel[0]))),
@@ -66,7 +70,8 @@ class SummedByChannel(Windowed):
         for height, width in sizes:
             rows, columns = self.rows.some(range(height)), self.columns.some(range(width))
             spans = rows.span(range(1)), columns.span(range(1))
-            if _bytes((*spans, part[2])) <= room // 2:
+            fit = room is None or _bytes((*spans, part[2])) <= room // 2
+            if fit and max(height, width) <= LONGEST:
                 return [(r, c) for r in parts(kernel[0], height) for c in parts(kernel[1], width)]
         raise NoRoomError
 
@@ -146,6 +151,14 @@ class MaximumPool(Windowed):
         """Emit the command for a part."""
         pool = MaxPool(rows=self.rows, columns=self.columns, low=self.low, high=self.high)
         emit_max_pool(emitter, pool, source.slice(part[2]), target, part[:2])
+
+    def countable_columns(self, columns: range) -> list[range]:
+        """Return columns in parts that a command can count: VECTOR counts those of the input."""
+        return self.columns.countable(columns)
+
+    def most_channels(self, config: AcceleratorConfig) -> int:
+        """Return the longest run of a command."""
+        return RUN
 
     def beats(self, config: AcceleratorConfig) -> int:
         """Return how often the lanes take a part of a pixel, a cycle each."""

@@ -10,7 +10,7 @@ from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings
 from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.steps.dense import Channels, Dense, emit_dense
 from eightfold.compiler.steps.im2col import Im2col
-from eightfold.compiler.steps.windowed import Part, Windowed
+from eightfold.compiler.steps.windowed import Part, Windowed, seen
 from eightfold.config import AcceleratorConfig
 
 
@@ -95,7 +95,8 @@ class Convolution(Windowed):
                     place = (range(row, row + 1), range(column, column + 1))
                     for channels in parts(range(len(self.weights)), config.lanes):
                         for outputs, depth in self._by_group(channels):
-                            self._slices(emitter, staging, image, (*place, outputs), depth)
+                            part = (*place, outputs)
+                            self.near(part)._slices(emitter, staging, image, part, depth)
 
     def _slices(
         self, emitter: Emitter, staging: Staging, image: int, part: Part, depth: range
@@ -111,7 +112,8 @@ class Convolution(Windowed):
         for piece in slices:
             inner.begin(fits([len(piece) * window]))
             needed = (rows, columns, piece)
-            source = inner.load_tile(self.source, self.source_shape, image, needed).slice(piece)
+            source = inner.load_tile(self.source, self.source_shape, image, needed)
+            source = seen(source, rows, columns).slice(piece)
             local = range(piece.start - depth.start, piece.stop - depth.start)
             ends = (piece is slices[0], piece is slices[-1])
             emit_dense(emitter, self.kernel.some(part[2], local), source, target, part[:2], ends)

@@ -18,6 +18,9 @@ from eightfold.compiler.steps.dense import Channels, positions, to_target
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import MIN_LINE, Matrix
 
+LONGEST_SCAN, LONGEST_STEP = (1 << 16) - 1, (1 << 8) - 1
+"""Vectors of a row, and from one that fires to the next."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Depthwise:
@@ -105,6 +108,11 @@ class Scan:
         return self.kernel.rows.dilation * self.size[1] if self.taps[0] > 1 else MIN_LINE
 
     @property
+    def countable(self) -> bool:
+        """Whether vectors, strides and what leads fit their fields."""
+        return max(self.size) <= LONGEST_SCAN and max(*self.strides, self.skip) <= LONGEST_STEP
+
+    @property
     def fires(self) -> int:
         """Vectors of a row that complete an output; with ``skip`` there may be too many."""
         return (self.size[1] - 1 - self.reach[1] + self.skip) // self.strides[1] + 1
@@ -133,6 +141,8 @@ def choose_scan(
             skips = columns >= x.kernel > 1 and left <= (columns - 1) * x.dilation
             for skip in {0, left} if skips else {0}:
                 scan = Scan(kernel=kernel, outputs=outputs, taps=(rows, columns), skip=skip)
+                if not scan.countable:
+                    continue
                 several = scan.passes != (1, 1)
                 count = len(outputs[0]) * len(outputs[1])
                 if (

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.tile import Tile
-from eightfold.compiler.steps.axis import Axis, alike
+from eightfold.compiler.steps.axis import LONGEST, Axis, alike
 from eightfold.compiler.steps.dense import Dense, emit_dense
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import Space
@@ -47,6 +47,8 @@ class Im2col:
         """Return whether strips save cycles, and leave most of the scratchpad."""
         kernel = self.kernel
         if kernel.rows.dilation != 1 or kernel.columns.dilation != 1:
+            return False
+        if max(len(self.rows), kernel.columns.outputs) > LONGEST:
             return False
         positions = kernel.rows.outputs * kernel.columns.outputs
         groups = -(-kernel.outputs // config.lanes)

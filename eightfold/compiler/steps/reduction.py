@@ -58,9 +58,10 @@ def grouped(shape: Sequence[int], axes: Sequence[int]) -> tuple[Group, ...]:
 
 
 def is_direct(groups: Sequence[Group]) -> bool:
-    """Return whether a command has as many loops over reduced groups as there are."""
-    in_rows = bool(groups) and groups[-1].reduced
-    return sum(group.reduced for group in groups) - in_rows <= WINDOWS
+    """Return whether a command has as many loops over reduced groups as are needed."""
+    rows = groups[-1:] if groups and groups[-1].reduced else ()
+    windows = [factors(group.count) for group in groups[: len(groups) - len(rows)] if group.reduced]
+    return all(windows) and sum(map(len, windows)) <= WINDOWS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,14 +79,11 @@ class Reduction(Step):
     requantize: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
-        assert is_direct(self.groups), "reduced groups are to be moved together before"
         reduced = [Loop(group.count, True, 0, 0) for group in self.groups if group.reduced]
         longest = max((loop.count for loop in reduced), default=1)
         if self.byte is not None and longest > LONGEST:
             raise CompileError(f"an axis of {longest} elements is longer than {LONGEST}")
-        loops = sum(len(_factored(loop)) for loop in reduced)
-        if loops > WINDOWS + (bool(self.groups) and self.groups[-1].reduced):
-            raise CompileError(f"{longest} elements are too many for one loop")
+        assert is_direct(self.groups), "reduced groups are to be moved together before"
 
     @property
     def uses(self) -> tuple[int, ...]:
@@ -174,6 +172,9 @@ class Reduction(Step):
     ) -> None:
         """Emit the commands of a part at scratchpad addresses, each within the limits."""
         loops = [loop for loop in loops if loop.count > 1]
+        if (row := _inner(loops)) and row.reduced and row.count > LONGEST:
+            self._long_rows(emitter, source, target, loops, resume)
+            return
         outer = [i for i, loop in enumerate(loops) if _is_outer(loops, loop)]
         long = [i for i, loop in enumerate(loops) if not loop.reduced and loop.count > RUN]
         if len(outer) <= LOOPS and not long:
@@ -187,14 +188,29 @@ class Reduction(Step):
             moved = source + start * loop.source, target + start * loop.target
             self._commands(emitter, *moved, part, resume)
 
+    def _long_rows(
+        self, emitter: Emitter, source: int, target: int, loops: list[Loop], resume: bool
+    ) -> None:
+        """Emit rows longer than a run, one after the other: each in parts that go on."""
+        place = next((i for i, loop in enumerate(loops) if not loop.reduced), None)
+        if place is None:
+            for start, part in _cut(loops, RUN):
+                self._commands(emitter, source + start, target, part, resume or start > 0)
+            return
+        loop = loops[place]
+        left = [*loops[:place], *loops[place + 1 :]]
+        for i in range(loop.count):
+            moved = source + i * loop.source, target + i * loop.target
+            self._long_rows(emitter, *moved, left, resume)
+
     def _command(
         self, emitter: Emitter, source: int, target: int, loops: list[Loop], resume: bool
     ) -> None:
         """Emit the command of loops that are within the limits."""
         inner = _inner(loops)
         in_rows = resume or (inner is not None and inner.reduced)
-        windows = [part for loop in loops if loop.reduced for part in _factored(loop)]
-        windows = windows[:-1] if inner and in_rows else windows
+        over = loops[:-1] if inner and in_rows else loops
+        windows = [part for loop in over if loop.reduced for part in _factored(loop)]
         kept = [loop for loop in loops if _is_outer(loops, loop)]
         places = [(loop.count, loop.source, loop.target) for loop in kept]
         taps = [(loop.count, loop.source) for loop in windows]
@@ -274,15 +290,24 @@ def _cut(loops: list[Loop], most: int) -> Iterator[tuple[int, list[Loop]]]:
             yield start * loop.source + offset, piece
 
 
+def factors(count: int) -> tuple[int, ...]:
+    """Return the counts of one or two loops that make ``count`` iterations; none if there are none.
+
+    As the prime 65537, which is in no product of counts of 16 bits.
+    """
+    if count <= LONGEST:
+        return (count,)
+    size = next((n for n in range(LONGEST, 1, -1) if count % n == 0), 1)
+    return (count // size, size) if count // size <= LONGEST else ()
+
+
 def _factored(loop: Loop) -> list[Loop]:
     """Return a reduced loop as one or two whose counts fit a command."""
-    if loop.count <= LONGEST:
-        return [loop]
-    size = next((n for n in range(LONGEST, 1, -1) if loop.count % n == 0), 1)
-    if loop.count // size > LONGEST:
-        raise CompileError(f"{loop.count} elements cannot be reduced in two loops")
-    outer = replace(loop, count=loop.count // size, source=loop.source * size)
-    return [outer, replace(loop, count=size)]
+    counts = factors(loop.count)
+    return [
+        replace(loop, count=count, source=loop.source * prod(counts[place + 1 :]))
+        for place, count in enumerate(counts)
+    ]
 
 
 def _interval(start: int, loops: Sequence[tuple[int, int]]) -> Interval:

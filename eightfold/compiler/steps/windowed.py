@@ -2,16 +2,26 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Self
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
 from eightfold.compiler.emit.tile import Tile
-from eightfold.compiler.steps.axis import Axis
+from eightfold.compiler.steps.axis import LONGEST, Axis
 from eightfold.compiler.steps.step import Step
+from eightfold.config import AcceleratorConfig
 
 Part = tuple[range, range, range]
 """Rows, columns and channels of a result."""
+
+
+def seen(source: Tile, rows: range, columns: range) -> Tile:
+    """Return a tile whose rows and columns a command can count: those needed, if they are many."""
+    if max(len(source.rows), len(source.columns)) <= LONGEST:
+        return source
+    return source.crop(rows, columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +53,9 @@ class Windowed(Step):
                 inputs = self._inputs(part)
                 source = staging.load_tile(self.source, self.source_shape, image, inputs)
                 target = staging.result_tile(self.target, self.target_shape, image, part)
-                self.emit_part(emitter, source, target, part)
+                for piece in self._countable(emitter.config, part):
+                    near = seen(source, *self._inputs(piece)[:2])
+                    self.near(piece).emit_part(emitter, near, target.slice(piece[2]), piece)
                 staging.store_tile(self.target, self.target_shape, image, target)
 
     @abstractmethod
@@ -53,6 +65,23 @@ class Windowed(Step):
     def input_channels(self, channels: range) -> range:
         """Return the input channels that some output channels need."""
         return channels
+
+    def countable_columns(self, columns: range) -> list[range]:
+        """Return columns in parts that a command can count: MATRIX counts those of the result."""
+        return parts(columns, LONGEST)
+
+    def most_channels(self, config: AcceleratorConfig) -> int:
+        """Return the most channels of a command: groups of lanes are counted."""
+        return LONGEST * min(config.lanes, config.width)
+
+    def near(self, part: Part) -> Self:
+        """Return the operator for a part alone."""
+        return replace(self, rows=self.rows.near(part[0]), columns=self.columns.near(part[1]))
+
+    def _countable(self, config: AcceleratorConfig, part: Part) -> Iterator[Part]:
+        """Yield parts of a part whose rows, columns and channels a command can count."""
+        channels = parts(part[2], self.most_channels(config))
+        yield from product(self.rows.countable(part[0]), self.countable_columns(part[1]), channels)
 
     def _inputs(self, part: Part) -> Part:
         rows, columns, channels = part

@@ -112,7 +112,7 @@ def test_gather_has_the_fields_of_move_where_move_has_them() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"run": 1 << 24}, "run must be in 0..16777215, not 16777216"),
+        ({"run": 1 << 24}, "^MOVE: run must be in 0..16777215, not 16777216"),
         ({"source_stride3": -(2**31) - 1}, "source_stride3 must be in -2147483648..2147483647"),
         ({"count4": 1}, r"fields differ from the layout's: \['count4'\]"),
         ({"index": 1 << 16}, "index must be in 0..65535"),

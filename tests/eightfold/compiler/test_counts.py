@@ -1,0 +1,226 @@
+"""Tensors longer than a command's fields count: loops of commands, or a refusal by name."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eightfold.cli.main import main
+from eightfold.compiler import compile_network
+from eightfold.compiler.steps import axis, channelwise, im2col, reduction, windowed
+from eightfold.config import PRESETS
+from eightfold.errors import InputError
+from eightfold.model import load_model
+from tests.support.models.operators import case_rng, random_case
+from tests.support.models.single import one_operator
+from tests.support.networks.machine_run import expect_golden, random_values
+
+PRIME = 65537
+"""The first prime beyond 16 bits."""
+
+NANO = PRESETS["nano"]
+
+ROOMY = PRESETS["base"].replace(scratchpad=1 << 20)
+"""The largest scratchpad: long tensors are there as a whole."""
+
+Shape = tuple[int, ...]
+
+
+def outputs(size: int, kernel: int, stride: int, dilation: int, padding: str) -> int:
+    reach = 0 if padding == "SAME" else (kernel - 1) * dilation
+    return -(-(size - reach) // stride)
+
+
+def window(
+    name: str,
+    shape: Shape,
+    kernel: tuple[int, int],
+    stride: tuple[int, int] = (1, 1),
+    dilation: tuple[int, int] = (1, 1),
+    padding: str = "VALID",
+    channels: int = 2,
+) -> bytes:
+    """Return a convolution or pool; ``channels`` are those of CONV_2D's result."""
+    options: dict = {"padding": padding, "stride_h": stride[0], "stride_w": stride[1]}
+    sizes = [
+        outputs(*each, padding) for each in zip(shape[1:3], kernel, stride, dilation, strict=True)
+    ]
+    if "POOL" in name:
+        options |= {"filter_height": kernel[0], "filter_width": kernel[1]}
+        result = (shape[0], *sizes, shape[3])
+        return one_operator(name, [shape], result, scales=(0.5, 0.5), options=options)
+    options |= {"dilation_h_factor": dilation[0], "dilation_w_factor": dilation[1]}
+    filters = (channels, *kernel, shape[3])
+    if name == "DEPTHWISE_CONV_2D":
+        options["depth_multiplier"] = 1
+        channels = shape[3]
+        filters = (1, *kernel, channels)
+    weights = np.random.default_rng(0).integers(-127, 128, filters).astype(np.int8)
+    return one_operator(
+        name,
+        [shape],
+        (shape[0], *sizes, channels),
+        scales=(0.5, 8.0),
+        constants=((weights, 0.05, 0, 0), (np.zeros(channels, np.int32), 0.025, 0, 0)),
+        options=options,
+    )
+
+
+def reduced(name: str, shape: Shape, *axes: int) -> bytes:
+    """Return a reduction that keeps its axes, so that a sum is not clamped."""
+    result = tuple(1 if place in axes else size for place, size in enumerate(shape))
+    scales = (0.5, 64.0 if name == "SUM" else 0.5)
+    constants = (np.array(axes, np.int32),)
+    options = {"keep_dims": True}
+    return one_operator(name, [shape], result, scales=scales, constants=constants, options=options)
+
+
+def added(a: Shape, b: Shape) -> bytes:
+    return one_operator("ADD", [a, b], np.broadcast_shapes(a, b))
+
+
+def arg_max(shape: Shape) -> bytes:
+    constants = (np.array(0, np.int32),)
+    return one_operator("ARG_MAX", [shape], shape[1:], constants=constants, dtype=np.int32)
+
+
+LONG: dict[str, Callable[[], bytes]] = {
+    "conv_columns": lambda: window("CONV_2D", (1, 1, PRIME, 1), (1, 1)),
+    "conv_rows": lambda: window("CONV_2D", (1, PRIME, 1, 1), (3, 1), padding="SAME"),
+    "conv_row_stride": lambda: window("CONV_2D", (1, 2 * PRIME, 1, 1), (3, 1), (40_000, 1)),
+    "conv_one_row": lambda: window("CONV_2D", (1, 2 * PRIME, 1, 1), (1, 1), (PRIME, 1)),
+    "conv_stride_beyond": lambda: window(
+        "CONV_2D", (1, 5, 5, 2), (3, 3), (2**31 - 1, 2**31 - 1), padding="SAME"
+    ),
+    "conv_dilation_of_columns": lambda: window(
+        "CONV_2D", (1, 1, PRIME, 1), (1, 2), dilation=(1, 40_000)
+    ),
+    "depthwise_columns": lambda: window("DEPTHWISE_CONV_2D", (1, 1, PRIME, 2), (1, 3)),
+    "depthwise_rows": lambda: window("DEPTHWISE_CONV_2D", (1, PRIME, 1, 2), (3, 1)),
+    "depthwise_stride": lambda: window("DEPTHWISE_CONV_2D", (1, 300, 600, 2), (3, 3), (257, 256)),
+    "depthwise_row_stride": lambda: window(
+        "DEPTHWISE_CONV_2D", (1, 2 * PRIME, 1, 2), (3, 1), (40_000, 1)
+    ),
+    "max_pool_columns": lambda: window("MAX_POOL_2D", (1, 1, PRIME + 1, 1), (1, 2)),
+    "max_pool_rows": lambda: window("MAX_POOL_2D", (1, PRIME, 1, 1), (2, 1), padding="SAME"),
+    "max_pool_stride": lambda: window("MAX_POOL_2D", (1, 1, 2 * PRIME, 1), (1, 2), (1, PRIME)),
+    "max_pool_channels": lambda: window("MAX_POOL_2D", (1, 1, 2, PRIME), (1, 2)),
+    "max_pool_padding": lambda: window("MAX_POOL_2D", (1, 3, 3, 3), (PRIME, 1), padding="SAME"),
+    "average_pool_rows": lambda: window("AVERAGE_POOL_2D", (1, PRIME, 1, 1), (2, 1)),
+    "average_pool_padding": lambda: window(
+        "AVERAGE_POOL_2D", (1, 3, 3, 3), (PRIME, 1), padding="SAME"
+    ),
+    "maximum": lambda: reduced("REDUCE_MAX", (PRIME,), 0),
+    "maximum_of_rows": lambda: reduced("REDUCE_MAX", (2, PRIME), 1),
+    "minimum_of_long_results": lambda: reduced("REDUCE_MIN", (2, PRIME), 0),
+    "two_factors": lambda: reduced("REDUCE_MAX", (2 * 40_000,), 0),
+    "sum": lambda: reduced("SUM", (PRIME,), 0),
+    "mean_of_rows": lambda: reduced("MEAN", (2, PRIME), 1),
+    "add": lambda: added((PRIME, 1), (1, 3)),
+    "add_three_loops": lambda: added((PRIME, 1, 2), (PRIME, 2, 1)),
+}
+
+SHORT_OF_ROOM = ("max_pool_columns", "maximum_of_rows")
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_long_tensor_equals_golden(name: str) -> None:
+    graph = load_model(LONG[name]())
+    expect_golden(graph, random_values(graph), ROOMY, keep=False)
+
+
+@pytest.mark.parametrize("name", SHORT_OF_ROOM)
+def test_a_long_tensor_in_parts_equals_golden(name: str) -> None:
+    graph = load_model(LONG[name]())
+    expect_golden(graph, random_values(graph), NANO, keep=False)
+
+
+REFUSED: dict[str, tuple[bytes, str]] = {
+    "conv_kernel": (
+        window("CONV_2D", (1, 3, 1, 1), (PRIME, 1), padding="SAME"),
+        "CONV_2D: MATRIX: ky must be in 0..65535, not 65537",
+    ),
+    "conv_row_dilation": (
+        window("CONV_2D", (1, 41_000, 1, 2), (2, 1), dilation=(40_000, 1)),
+        "CONV_2D: MATRIX: ky_rows must be in -32768..32767, not 40000",
+    ),
+    "conv_padding": (
+        window("CONV_2D", (1, 7, 5, 1), (3, 3), dilation=(40_000, 1), padding="SAME"),
+        "CONV_2D: MATRIX: row0 must be in -32768..32767, not -40000",
+    ),
+    "max_pool_window": (
+        window("MAX_POOL_2D", (1, 1, PRIME, 1), (1, PRIME)),
+        "MAX_POOL_2D: VECTOR: window0 must be in 0..65535, not 65537",
+    ),
+    "arg_max": (arg_max((PRIME,)), "ARG_MAX: an axis of 65537 elements is longer than 65535"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_compile_and_estimate_refuse_the_same_with_operator_and_limit(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, reason = REFUSED[name]
+    path = tmp_path / "model.tflite"
+    path.write_bytes(model)
+    config = tmp_path / "roomy.toml"
+    config.write_text("scratchpad = 1048576\n", encoding="utf-8")
+    said = set()
+    for command in (["compile", "-o", str(tmp_path / "out")], ["estimate"]):
+        words = ["eightfold", *command, str(path), "--config", str(config)]
+        monkeypatch.setattr(sys, "argv", words)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 2
+        said.add(capsys.readouterr().err)
+    (line,) = said
+    assert line.count("\n") == 1
+    assert reason in line
+
+
+def test_what_no_command_counts_is_left_to_golden() -> None:
+    model, reason = REFUSED["max_pool_window"]
+    network = compile_network(load_model(model), ROOMY, fallback=True)
+    assert network.reasons == {0: reason.partition(": ")[2]}
+    assert [segment.compiled for segment in network.segments] == [None]
+
+
+WINDOWS = ("AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "TRANSPOSE_CONV")
+
+
+@pytest.mark.parametrize("operator", WINDOWS)
+def test_small_limits_change_no_window(operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is cut where 16 bits end is cut after a few rows and columns instead."""
+    for module in (axis, windowed, channelwise, im2col):
+        monkeypatch.setattr(module, "LONGEST", 4)
+    expect_random(operator, range(12))
+
+
+REDUCED = [((130,), 0), ((2, 130), 1), ((3, 67), 0), ((67, 3), 0), ((2, 67, 3), 1)]
+
+
+@pytest.mark.parametrize("name", ["MEAN", "REDUCE_MAX", "SUM"])
+@pytest.mark.parametrize(("shape", "axis"), REDUCED)
+def test_small_limits_change_no_reduction(
+    name: str, shape: Shape, axis: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reduction, "LONGEST", 64)
+    monkeypatch.setattr(reduction, "RUN", 64)
+    graph = load_model(reduced(name, shape, axis))
+    expect_golden(graph, random_values(graph), ROOMY, keep=False)
+
+
+def expect_random(operator: str, seeds: range) -> None:
+    """Compile random models of an operator, and compare those that compile with golden."""
+    compiled = 0
+    for seed in seeds:
+        model, inputs = random_case(operator, case_rng(operator, seed))
+        graph = load_model(model)
+        try:
+            expect_golden(graph, inputs, ROOMY, keep=False)
+        except InputError:  # golden's rules are those of other tests
+            continue
+        compiled += 1
+    assert compiled > len(seeds) // 2
