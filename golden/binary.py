@@ -54,7 +54,7 @@ def add(
     AbortedError
         If ``2 * max(s_a, s_b) / (2^20 * s_out)`` is not below 1.
     """
-    reals = common_scales(a_quantization, b_quantization, output_quantization, "litert")
+    reals = common_scales(a_quantization, b_quantization, output_quantization)
     x, y = broadcast(a, b)
     total = rescaled_operand(x, a_quantization, reals[0]) + rescaled_operand(
         y, b_quantization, reals[1]
@@ -70,9 +70,8 @@ def sub(
     b_quantization: Quantization,
     output_quantization: Quantization,
     activation: str = "NONE",
-    reference: Reference = "litert",
 ) -> NDArray[np.int8]:
-    """Return SUB: `add` with the second operand subtracted; ``tflm`` multipliers in float32.
+    """Return SUB: `add` with the second operand subtracted.
 
     Raises
     ------
@@ -84,7 +83,7 @@ def sub(
     for quantization in (a_quantization, b_quantization, output_quantization):
         if not -128 <= quantization.per_tensor()[1] <= 127:
             raise RejectedError("SUB needs zero points in int8")
-    reals = common_scales(a_quantization, b_quantization, output_quantization, reference)
+    reals = common_scales(a_quantization, b_quantization, output_quantization)
     if reals[2] > 1:
         raise UndefinedError(f"the output multiplier of SUB must be below 1, not {reals[2]}")
     x, y = broadcast(a, b)
@@ -105,18 +104,15 @@ def rescaled_operand(x: NDArray[np.int8], quantization: Quantization, real: floa
 
 
 def common_scales(
-    a: Quantization, b: Quantization, output: Quantization, reference: Reference
+    a: Quantization, b: Quantization, output: Quantization
 ) -> tuple[float, float, float]:
     """Return ``s_a / t``, ``s_b / t`` and ``t / (2^20 * s_out)`` with ``t = 2 * max(s_a, s_b)``.
 
-    In float64 of the widened scales; ``tflm`` in float32.
+    In float64 of the widened scales.
     """
-    real = np.float32 if reference == "tflm" else np.float64
-    first, second, out = (real(q.per_tensor()[0]) for q in (a, b, output))
-    with np.errstate(over="ignore", under="ignore"):
-        common = real(2) * max(first, second)
-        scale = common / (real(2**ADD_LEFT_SHIFT) * out)
-        return float(first / common), float(second / common), float(scale)
+    first, second, out = (float(q.per_tensor()[0]) for q in (a, b, output))
+    common = 2 * max(first, second)
+    return first / common, second / common, common / (2**ADD_LEFT_SHIFT * out)
 
 
 def _finish(

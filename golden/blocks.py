@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.golden.errors import RejectedError
-from eightfold.golden.quantization import Quantization
+from eightfold.golden.quantization import Quantization, Reference
 
 
 def space_to_depth(x: NDArray, block_size: int) -> NDArray:
@@ -57,11 +57,13 @@ def space_to_batch_nd(
     *,
     input_quantization: Quantization,
     output_quantization: Quantization,
+    reference: Reference = "litert",
 ) -> NDArray[np.int8]:
-    """Return SPACE_TO_BATCH_ND, after padding with the zero point.
+    """Return SPACE_TO_BATCH_ND, after padding with the zero point, or (``tflm``) with the code 0.
 
     ``out[(dy*Bw + dx)*N + n, y, x, c] = in[n, y*Bh + dy, x*Bw + dx, c]``. A negative padding crops.
-    Equals LiteRT and, for paddings from 0, TFLite Micro.
+    TFLite Micro never sets the code that it pads with: it is what its arena held before, and so 0
+    in an arena that was all zeros.
 
     Parameters
     ----------
@@ -79,7 +81,7 @@ def space_to_batch_nd(
         fit, or a block does not divide the padded size.
     """
     _check_batches(x, block, paddings, input_quantization, output_quantization)
-    fill = output_quantization.per_tensor()[1]
+    fill = 0 if reference == "tflm" else output_quantization.per_tensor()[1]
     grown = np.maximum(paddings, 0).tolist()
     padded = np.pad(x, [(0, 0), *grown, (0, 0)], constant_values=fill)
     for axis, size in enumerate(block, start=1):

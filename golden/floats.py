@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from eightfold.golden.errors import UndefinedError
 from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN, wrap32
-from eightfold.golden.quantization import Quantization, clamp
+from eightfold.golden.quantization import Quantization, Reference, clamp
 from eightfold.golden.rounding import round_half_away
 
 
@@ -29,13 +29,17 @@ def quantize_float(
     return clamp(wrap32(steps.astype(np.int64) + zero_point))
 
 
-def dequantize(x: NDArray[np.int8], *, input_quantization: Quantization) -> NDArray[np.float32]:
+def dequantize(
+    x: NDArray[np.int8], *, input_quantization: Quantization, reference: Reference = "litert"
+) -> NDArray[np.float32]:
     """Return DEQUANTIZE: ``s * (q - z)`` in float64, rounded to float32.
 
-    One scale, or one per slice along the input's axis, where the product is in float32.
-    Equals LiteRT's reference kernel.
+    One scale, or one per slice along the input's axis, where the product is in float32. ``tflm``
+    takes the first scale and zero point for all slices.
     """
     scale, zero_point = _along_axis(input_quantization, x.ndim)
+    if reference == "tflm":
+        scale, zero_point = scale.flat[0], zero_point.flat[0]
     difference = x.astype(np.int64) - zero_point
     # The exact product has at most 24 + 9 bits: one rounding to float32, in either precision.
     return (scale.astype(np.float64) * difference).astype(np.float32)

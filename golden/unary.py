@@ -165,7 +165,7 @@ def relu(
     output_quantization: Quantization,
     activation: str = "RELU",
 ) -> NDArray[np.int8]:
-    """Return RELU, RELU6, RELU_N1_TO_1 or RELU_0_TO_1 as an operator of its own.
+    """Return RELU, RELU_N1_TO_1, RELU_0_TO_1 or LiteRT's RELU6 as an operator of its own.
 
     Rescaled by ``s_in / s_out`` in float32, then clamped to the codes of the real bounds.
 
@@ -178,6 +178,33 @@ def relu(
         real = input_quantization.per_tensor()[0] / output_quantization.per_tensor()[0]
     codes = _rescale(x, float(real), input_quantization, output_quantization)
     return clamp(codes, quantized_bounds(activation, output_quantization, UndefinedError))
+
+
+def relu6(
+    x: NDArray[np.int8],
+    *,
+    input_quantization: Quantization,
+    output_quantization: Quantization,
+    reference: Reference = "litert",
+) -> NDArray[np.int8]:
+    """Return RELU6 as an operator of its own: `relu`, or (``tflm``) the input's codes clamped.
+
+    That variant clamps to the codes of 0 and 6 on the input and never rescales, so that the two
+    agree if input and output have the same scale and zero point.
+
+    Raises
+    ------
+    UndefinedError
+        If a bound leaves int32.
+    """
+    if reference == "tflm":
+        return clamp(x, quantized_bounds("RELU6", input_quantization, UndefinedError))
+    return relu(
+        x,
+        input_quantization=input_quantization,
+        output_quantization=output_quantization,
+        activation="RELU6",
+    )
 
 
 def _rescale(

@@ -9,10 +9,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from eightfold.errors import InputError
-from eightfold.golden.errors import RejectedError
+from eightfold.golden.errors import RejectedError, UndefinedError
 from eightfold.golden.quantization import Quantization, Reference
 from eightfold.golden.windows import Window
 from eightfold.model.graph import Graph, Operator, Tensor
+
+TFLM_RANK = 5
+"""Dimensions that a shape has in TFLite Micro's kernels; they write further ones beyond its end."""
 
 _QUANTIZATIONS: WeakKeyDictionary[Tensor, Quantization] = WeakKeyDictionary()
 
@@ -79,6 +82,8 @@ class OperatorCall:
     InputError
         From every method: if a tensor is absent, has no value or quantization, or another dtype
         than the operator works on. The message does not name the operator.
+    UndefinedError
+        If a tensor has more than `TFLM_RANK` dimensions and the reference is ``tflm``.
     """
 
     def __init__(
@@ -95,6 +100,13 @@ class OperatorCall:
         self.outputs = tuple(graph.tensors[index] for index in operator.outputs)
         self._values = values
         self._substitutes: dict[int, np.ndarray] = {}
+        if reference == "tflm":
+            for tensor in filter(None, (*self.inputs, *self.outputs)):
+                if len(tensor.shape) > TFLM_RANK:
+                    raise UndefinedError(
+                        f"{tensor} has rank {len(tensor.shape)}; TFLite Micro's kernels are "
+                        f"undefined beyond {TFLM_RANK}"
+                    )
 
     @property
     def output(self) -> Tensor:

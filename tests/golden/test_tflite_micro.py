@@ -1,17 +1,22 @@
-"""TFLite Micro's variants, which no runtime here can be asked about, against exact arithmetic."""
+"""TFLite Micro's variants against exact arithmetic.
+
+`test_against_tflite_micro` holds them against TFLite Micro itself, where it is installed.
+"""
 
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from eightfold.golden.binary import mul, sub
+from eightfold.golden.binary import mul
+from eightfold.golden.blocks import space_to_batch_nd
 from eightfold.golden.convolution import conv_2d
 from eightfold.golden.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from eightfold.golden.floats import dequantize
 from eightfold.golden.fully_connected import fully_connected, integer_multipliers
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.rectifiers import prelu
-from eightfold.golden.unary import CODES, logistic, tanh
+from eightfold.golden.unary import CODES, logistic, relu6, tanh
 from eightfold.golden.windows import Window
 
 EVERY_CODE = CODES.astype(np.int8)
@@ -115,25 +120,36 @@ def test_mul_takes_its_multiplier_in_float64(seed: int) -> None:
     np.testing.assert_array_equal(got, np.clip(scaled + 11, -128, 127))
 
 
-def test_sub_with_float32_multipliers_differs_in_few_elements_from_float64() -> None:
-    rng = np.random.default_rng(0)
-    differing = 0
-    for _ in range(60):
-        a, b, output = (per_tensor(2.0 ** rng.uniform(-6, -2), 0) for _ in range(3))
-        both = [
-            sub(
-                EVERY_CODE[:, None],
-                EVERY_CODE[None, :],
-                a_quantization=a,
-                b_quantization=b,
-                output_quantization=output,
-                reference=reference,
-            ).astype(int)
-            for reference in ("litert", "tflm")
-        ]
-        assert np.max(np.abs(both[0] - both[1])) <= 1
-        differing += np.count_nonzero(both[0] != both[1])
-    assert 0 < differing < 60 * 65536 // 100
+@pytest.mark.parametrize(("scale", "zero_point"), [(0.1, -3), (0.05, 0), (0.001, 100), (1.0, -128)])
+def test_relu6_clamps_codes_and_never_rescales(scale: float, zero_point: int) -> None:
+    got = relu6(
+        EVERY_CODE,
+        input_quantization=per_tensor(scale, zero_point),
+        output_quantization=per_tensor(0.7, 50),
+        reference="tflm",
+    )
+    six = zero_point + round(6 / scale)
+    np.testing.assert_array_equal(got, np.clip(CODES, zero_point, min(six, 127)))
+
+
+def test_space_to_batch_pads_with_the_code_0() -> None:
+    same = per_tensor(0.5, -7)
+    got = space_to_batch_nd(
+        np.array([[[[3], [4]]]], np.int8),
+        [1, 2],
+        np.array([[0, 0], [1, 1]]),
+        input_quantization=same,
+        output_quantization=same,
+        reference="tflm",
+    )
+    assert got.reshape(2, 2).tolist() == [[0, 4], [3, 0]]
+
+
+def test_dequantize_takes_the_first_scale_and_zero_point_for_all() -> None:
+    channels = Quantization(np.array([0.5, 2.0], np.float32), np.array([1, 9]), axis=1)
+    codes = np.array([[3, 3], [-5, -5]], np.int8)
+    got = dequantize(codes, input_quantization=channels, reference="tflm")
+    assert got.tolist() == [[1.0, 1.0], [-3.0, -3.0]]
 
 
 @pytest.mark.parametrize("seed", range(10))

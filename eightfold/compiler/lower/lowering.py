@@ -116,8 +116,8 @@ def lower(
     """
     if operator.name not in METHODS:
         raise CompileError(f"the accelerator has no {operator.name}")
-    call = Call(graph, operator, config, reference)
     try:
+        call = Call(graph, operator, config, reference)
         steps = METHODS[operator.name](call)
     except (SpecError, InputError) as error:
         raise CompileError(str(error)) from None

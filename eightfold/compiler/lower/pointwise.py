@@ -70,10 +70,7 @@ def _sum(call: Call, combine: Combine) -> Pointwise:
     """Lower ADD and SUB: both operands rescaled by tables, the sum by the requantizer."""
     call.check_int8(0, 1)
     quantizations = call.quantizations()
-    subtract = combine == Combine.SUBTRACT
-    reference = call.reference if subtract else "litert"
-    a, b, output = quantizations
-    reals = common_scales(a, b, output, reference)
+    reals = common_scales(*quantizations)
     tables = tuple(
         rescaled_operand(EVERY_BYTE, quantization, real)
         for quantization, real in zip(quantizations, reals, strict=False)

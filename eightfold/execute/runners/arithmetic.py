@@ -48,7 +48,7 @@ def _bytewise(
     return runner
 
 
-def _binary(golden: _Function, *, variants: bool) -> Runner:
+def _binary(golden: _Function, *, variants: bool = False) -> Runner:
     def arguments(call: OperatorCall) -> Arguments:
         return Arguments(
             call.int8(0),
@@ -129,7 +129,9 @@ def _quantize(call: OperatorCall) -> Arguments:
 
 
 def _dequantize(call: OperatorCall) -> Arguments:
-    return Arguments(call.int8(0), input_quantization=call.quantization(0))
+    return Arguments(
+        call.int8(0), input_quantization=call.quantization(0), reference=call.reference
+    )
 
 
 def _reduction(golden: _Function) -> Runner:
@@ -159,7 +161,7 @@ def _index_of_extreme(golden: _Function) -> Runner:
 
 
 ARITHMETIC: dict[str, Runner] = {
-    "ADD": _binary(add, variants=False),
+    "ADD": _binary(add),
     "ARG_MAX": _index_of_extreme(reduction.arg_max),
     "ARG_MIN": _index_of_extreme(reduction.arg_min),
     "DEQUANTIZE": _bytewise(dequantize, _dequantize, outputs=(np.float32,)),
@@ -183,11 +185,11 @@ ARITHMETIC: dict[str, Runner] = {
     "REDUCE_MAX": _reduction(reduction.reduce_max),
     "REDUCE_MIN": _reduction(reduction.reduce_min),
     "RELU": _unary(unary.relu),
-    "RELU6": _unary(unary.relu, activation="RELU6"),
+    "RELU6": _unary(unary.relu6, variants=True),
     "RELU_0_TO_1": _unary(unary.relu, activation="RELU_0_TO_1"),
     "RELU_N1_TO_1": _unary(unary.relu, activation="RELU_N1_TO_1"),
     "SOFTMAX": _unary(softmax, "beta", rows=True),
-    "SUB": _binary(sub, variants=True),
+    "SUB": _binary(sub),
     "SUM": _reduction(reduction.sum),
     "TANH": _unary(unary.tanh, variants=True),
 }

@@ -170,7 +170,7 @@ def _block(golden: Callable[..., np.ndarray]) -> Runner:
     )
 
 
-def _batches(golden: Callable[..., np.ndarray]) -> Runner:
+def _batches(golden: Callable[..., np.ndarray], *, variants: bool) -> Runner:
     def arguments(call: OperatorCall) -> Arguments:
         return Arguments(
             call.int8(0),
@@ -178,6 +178,7 @@ def _batches(golden: Callable[..., np.ndarray]) -> Runner:
             call.integers(2, np.int32),
             input_quantization=call.quantization(0),
             output_quantization=call.output_quantization(),
+            **({"reference": call.reference} if variants else {}),
         )
 
     return Runner(golden=golden, arguments=arguments, stacks=None)
@@ -196,7 +197,7 @@ def _resize(golden: Callable[..., np.ndarray]) -> Runner:
 
 
 MOVEMENT: dict[str, Runner] = {
-    "BATCH_TO_SPACE_ND": _batches(blocks.batch_to_space_nd),
+    "BATCH_TO_SPACE_ND": _batches(blocks.batch_to_space_nd, variants=False),
     "CONCATENATION": _copy(joining.concatenation, _concatenation, stacks=stacks.JOINED_BEHIND),
     "DEPTH_TO_SPACE": _block(blocks.depth_to_space),
     "EXPAND_DIMS": _copy(movement.expand_dims, _expand_dims, stacks=stacks.SHAPES),
@@ -209,7 +210,7 @@ MOVEMENT: dict[str, Runner] = {
     "RESIZE_NEAREST_NEIGHBOR": _resize(resize.resize_nearest_neighbor),
     "SHAPE": Runner(golden=movement.shape, arguments=_shape, stacks=None, outputs=_INDEX),
     "SLICE": _copy(indexing.slice, _slice, stacks=None),
-    "SPACE_TO_BATCH_ND": _batches(blocks.space_to_batch_nd),
+    "SPACE_TO_BATCH_ND": _batches(blocks.space_to_batch_nd, variants=True),
     "SPACE_TO_DEPTH": _block(blocks.space_to_depth),
     "SPLIT": _copy(joining.split, _split, stacks=None, several=True),
     "SQUEEZE": _copy(movement.squeeze, _squeeze, stacks=stacks.SHAPES),
