@@ -52,6 +52,7 @@ test-long: $(SETUP) ## CASES=3000 models per operator in golden, RTL_MODELS=500 
 	@EIGHTFOLD_COVERAGE=$(COVERAGE) EIGHTFOLD_CASES=$(CASES) EIGHTFOLD_NETWORKS=$(NETWORKS) EIGHTFOLD_SEED=$(SEED) \
 		EIGHTFOLD_MODELS=$(RTL_MODELS) \
 		$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/golden/test_against_litert.py \
+		tests/golden/test_against_tflite_micro.py \
 		tests/eightfold/execute/test_random_networks.py tests/sim/system/test_random_networks_on_rtl.py \
 		tests/sim/system/test_operators_on_rtl.py tests/examples/test_operators.py
 	@$(BIN)/python -m tests.coverage.report $(COVERAGE)

@@ -12,7 +12,9 @@ from importlib.util import find_spec
 
 from eightfold.errors import InputError
 
-_REQUIREMENT = re.compile(r"([\w.-]+).*;.*\bextra\s*==\s*[\"']([\w-]+)[\"']")
+_REQUIREMENT = re.compile(
+    r"(?P<package>[\w.-]+)[^;]*;\s*(?:(?P<where>.+)\s+and\s+)?extra\s*==\s*[\"'](?P<extra>[\w-]+)[\"']"
+)
 
 
 @contextmanager
@@ -35,11 +37,14 @@ def needs_extra(extra: str, what: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        package = _package_of(error.name or "", extra)
-        if package is None:
+        found = _package_of(error.name or "", extra)
+        if found is None:
             raise
+        package, where = found
+        only = f", where {where}" if where else ""
         raise InputError(
-            f"{what} needs {package}, which is not installed: pip install 'eightfold[{extra}]'"
+            f"{what} needs {package}, which is not installed: "
+            f"pip install 'eightfold[{extra}]'{only}"
         ) from None
 
 
@@ -52,8 +57,8 @@ def require_module(module: str) -> None:
         raise ModuleNotFoundError(f"No module named {module!r}", name=module)
 
 
-def _package_of(module: str, extra: str) -> str | None:
-    """Return the package of an extra that a module comes with.
+def _package_of(module: str, extra: str) -> tuple[str, str] | None:
+    """Return the package of an extra that a module comes with, and the platforms that have it.
 
     That is the one of the same name, or of the name that the module's begins with (cocotb brings
     ``cocotb_tools``).
@@ -64,6 +69,11 @@ def _package_of(module: str, extra: str) -> str | None:
         return None
     found = [match for line in lines if (match := _REQUIREMENT.match(line))]
     name = module.partition(".")[0].replace("_", "-").lower()
-    packages = [match[1] for match in found if match[2] == extra]
+    packages = {
+        match["package"]: (match["where"] or "").strip("()")
+        for match in found
+        if match["extra"] == extra
+    }
     fitting = [package for package in packages if f"{name}-".startswith(f"{package.lower()}-")]
-    return max(fitting, key=len, default=None)
+    package = max(fitting, key=len, default=None)
+    return None if package is None else (package, packages[package])

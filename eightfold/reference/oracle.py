@@ -1,15 +1,16 @@
-"""LiteRT's reference kernels, run in a child process: what `--compare` compares with.
+"""A runtime's kernels, run in a child process: what `--compare` compares with.
 
 A failed check inside a kernel (``TFLITE_CHECK``) does not raise an exception, it aborts the whole
 process. So the kernels run in a child, which is started once and again after each such end.
 
-Source: the ``BUILTIN_REF`` operator resolver of LiteRT, single-threaded, without delegates; see
-docs/numerics.md for why only these kernels are a bit-exact reference.
+Source: the ``BUILTIN_REF`` operator resolver of LiteRT, single-threaded, without delegates, or
+TFLite Micro as it is; see docs/numerics.md for why only these kernels are a bit-exact reference.
 """
 
 import contextlib
 import math
 import os
+import resource
 import signal
 import socket
 import struct
@@ -24,6 +25,7 @@ import numpy as np
 
 from eightfold.extras import needs_extra, require_module
 from eightfold.files import IMPORT_ROOT
+from eightfold.reference.runtimes import RUNTIMES
 
 _START = "from eightfold.reference.oracle import serve; serve()"
 _REQUEST = struct.Struct("<?QI")  # same model as before, bytes of the model, number of inputs
@@ -47,7 +49,7 @@ class OracleAborted(OracleError):  # noqa: N818 (says what happened)
 
 
 class Oracle:
-    """LiteRT's reference kernels in a persistent child process.
+    """A runtime's kernels in a persistent child process.
 
     Use it as a context manager, or call `close`. The child starts with the first run (about a
     third of a second); a run of a small model then costs about a millisecond. Not for use by
@@ -55,18 +57,27 @@ class Oracle:
 
     Parameters
     ----------
+    runtime
+        ``litert`` or ``tflm``: whose kernels, a key of `eightfold.reference.runtimes.RUNTIMES`.
     timeout
         Seconds after which a run is given up and the child killed.
+    memory
+        Bytes of data that the child may have; an allocation beyond them fails, and the runtime
+        refuses the model or ends.
 
     Raises
     ------
     InputError
-        If LiteRT is not installed.
+        If the runtime is not installed.
     """
 
     @needs_extra("compare", "compare")
-    def __init__(self, timeout: float = 60.0) -> None:
-        require_module("ai_edge_litert")  # the child imports it
+    def __init__(
+        self, runtime: str = "litert", *, timeout: float = 60.0, memory: int = 2**32
+    ) -> None:
+        require_module(RUNTIMES[runtime].module)  # the child imports it
+        self.runtime = RUNTIMES[runtime]
+        self._arguments = [runtime, str(memory)]
         self._timeout = timeout
         self._child: subprocess.Popen[bytes] | None = None
         self._channel: _Channel | None = None
@@ -123,6 +134,8 @@ class Oracle:
             if not rejected:
                 return channel.receive_tensors(count)
             message = channel.receive(count).decode()
+            if self.runtime.prints:
+                message = next(iter(self._said()), message)
         except (OSError, EOFError) as error:  # OSError includes TimeoutError
             raise OracleAborted(self._end(error)) from None
         except BaseException:
@@ -146,7 +159,7 @@ class Oracle:
         local.settimeout(self._timeout)
         with remote:
             self._child = subprocess.Popen(
-                [sys.executable, "-c", _START, str(remote.fileno())],
+                [sys.executable, "-c", _START, str(remote.fileno()), *self._arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=self._errors,
                 stderr=self._errors,
@@ -177,10 +190,14 @@ class Oracle:
             self._child.wait(self._timeout)  # it is ending: its own status, not that of a kill
         status = self._stop()
         end = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+        said = self._said()
+        return f"the reference kernels ended with {end}" + (f": {said[-1]}" if said else "")
+
+    def _said(self) -> list[str]:
+        """Return the lines that the child has written since the run began."""
         self._errors.seek(0)
         lines = self._errors.read().decode("utf-8", "replace").splitlines()
-        said = [line.strip() for line in lines if line.strip()]
-        return f"the reference kernels ended with {end}" + (f": {said[-1]}" if said else "")
+        return [line.strip() for line in lines if line.strip()]
 
 
 class _Channel:
@@ -230,9 +247,13 @@ def _pack(tensors: Mapping[int, np.ndarray]) -> bytes:
 def serve() -> None:
     """Answer requests on the socket whose number is the first argument, until it closes.
 
-    This is the child's side of `Oracle`; nothing else calls it.
+    The other arguments are the runtime and the limit of its data in bytes. This is the child's side
+    of `Oracle`; nothing else calls it.
     """
-    channel = _Channel(socket.socket(fileno=int(sys.argv[1])))
+    number, runtime, memory = sys.argv[1:]
+    resource.setrlimit(resource.RLIMIT_DATA, (int(memory), int(memory)))
+    channel = _Channel(socket.socket(fileno=int(number)))
+    prepare = RUNTIMES[runtime].prepare
     interpreter = None
     with contextlib.suppress(EOFError):
         while True:
@@ -241,7 +262,8 @@ def serve() -> None:
             inputs = channel.receive_tensors(count)
             try:
                 if interpreter is None or not repeated:
-                    interpreter = _Interpreter(model)
+                    interpreter = None  # first, so that two do not take memory at once
+                    interpreter = prepare(model)
                 result = interpreter.run(inputs)
             except Exception as error:  # whatever the interpreter's binding raises
                 interpreter = None
@@ -249,32 +271,3 @@ def serve() -> None:
                 channel.send(_REPLY.pack(True, len(message)) + message)
             else:
                 channel.send(_REPLY.pack(False, len(result)) + _pack(result))
-
-
-class _Interpreter:
-    """One model, prepared for the reference kernels."""
-
-    def __init__(self, model: bytes) -> None:
-        from ai_edge_litert import interpreter, schema_py_generated
-
-        self._interpreter = interpreter.Interpreter(
-            model_content=model,
-            experimental_op_resolver_type=interpreter.OpResolverType.BUILTIN_REF,
-            experimental_preserve_all_tensors=True,
-            num_threads=1,
-        )
-        self._interpreter.allocate_tensors()
-        # Kernels append scratch tensors of their own, which are no tensors of the model.
-        packed = schema_py_generated.Model.GetRootAs(model).Subgraphs(0)
-        assert packed is not None, "the interpreter accepted a model without a subgraph"
-        self._count = packed.TensorsLength()
-
-    def run(self, inputs: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
-        for index, array in inputs.items():
-            self._interpreter.set_tensor(index, array)
-        self._interpreter.invoke()
-        tensors = {}
-        for index in range(self._count):
-            with contextlib.suppress(ValueError):  # no data: not used, or not kept
-                tensors[index] = self._interpreter.get_tensor(index)
-        return tensors

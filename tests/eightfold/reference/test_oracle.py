@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
+from eightfold.errors import InputError
+from eightfold.execute import run_graph
+from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.reference.oracle import Oracle, OracleAborted, OracleRejected
+from tests.support.models.person_detect import INPUT, person_detect
+from tests.support.models.single import moved
 
 _LOGITS = np.arange(8, dtype=np.int8)[None]
 
@@ -16,6 +21,11 @@ def _softmax(length: int, output_scale: float = 1 / 256) -> bytes:
     b.operator("SOFTMAX", [x], [y], {"beta": 1.0})
     b.output(y)
     return b.build()
+
+
+def _padded(count: int) -> bytes:
+    paddings = [[0, 0], [0, count]]
+    return moved("PAD", (1, 8), (1, 8 + count), paddings)
 
 
 def test_returns_every_tensor_of_a_convolution() -> None:
@@ -99,3 +109,77 @@ def test_child_ends_when_the_connection_does() -> None:
         assert channel is not None
         channel.close()  # what the end of the parent process does, too
         assert child.wait(timeout=60) == 0
+
+
+def test_memory_beyond_the_limit_is_refused_and_the_next_run_works() -> None:
+    with Oracle(memory=2**29) as oracle:
+        for _ in range(2):
+            with pytest.raises((OracleRejected, OracleAborted)):
+                oracle.run(_padded(2**30), {0: _LOGITS})
+            assert oracle.run(_softmax(8), {0: _LOGITS})[1].shape == (1, 8)
+
+
+@pytest.mark.tflm
+def test_tflite_micro_keeps_every_tensor_of_a_network() -> None:
+    model = person_detect(3)
+    graph = load_model(model)
+    image = np.arange(-18, 18, dtype=np.int8).reshape(1, 6, 6, 1)
+    with Oracle("tflm") as oracle:
+        for _ in range(2):  # the second time, the interpreter is there already
+            tensors = oracle.run(model, {INPUT: image})
+            assert set(tensors) == set(range(len(graph.tensors)))
+            for index, expected in run_graph(graph, {INPUT: image}, "tflm").items():
+                np.testing.assert_array_equal(tensors[index], expected, strict=True)
+
+
+@pytest.mark.tflm
+@pytest.mark.parametrize(
+    ("model", "inputs", "message"),
+    [
+        (
+            moved("RELU_0_TO_1", (2,), (2,)),
+            {0: np.zeros(2, np.int8)},
+            "^Didn't find op for builtin",
+        ),
+        (_softmax(8, 1 / 128), {0: _LOGITS}, "softmax.*was not true"),
+        (_softmax(8), {0: _LOGITS[:, :7]}, "."),
+        (_softmax(8), {0: _LOGITS.astype(np.int16)}, "."),
+        (_softmax(8), {5: _LOGITS}, "."),
+        (b"", {}, "."),
+    ],
+    ids=["operator", "output scale", "shape", "dtype", "tensor index", "empty"],
+)
+def test_tflite_micro_rejects_in_one_line_and_then_runs(
+    model: bytes, inputs: dict[int, np.ndarray], message: str
+) -> None:
+    with Oracle("tflm") as oracle:
+        with pytest.raises(OracleRejected, match=message) as caught:
+            oracle.run(model, inputs)
+        assert len(str(caught.value).splitlines()) == 1
+        assert oracle.run(_softmax(8), {0: _LOGITS})[1].shape == (1, 8)
+
+
+@pytest.mark.tflm
+def test_tflite_micro_that_aborts_is_reported_and_the_next_run_works() -> None:
+    """SOFTMAX fails a check of its sum as LiteRT's does."""
+    with Oracle("tflm") as oracle:
+        with pytest.raises(OracleAborted, match=r"^the reference kernels ended with SIG"):
+            oracle.run(_softmax(600), {0: np.zeros((1, 600), np.int8)})
+        assert oracle.run(_softmax(8), {0: _LOGITS})[1].shape == (1, 8)
+
+
+def test_a_runtime_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eightfold.extras.find_spec", lambda module: None)
+    monkeypatch.setattr(
+        "eightfold.extras.requires",
+        lambda package: [
+            "ai-edge-litert<2.4,>=2.3; extra == 'compare'",
+            "tflite-micro<1,>=0.dev1; (sys_platform == 'linux') and extra == 'compare'",
+        ],
+    )
+    missing = "compare needs {}, which is not installed: pip install 'eightfold\\[compare\\]'{}$"
+    with pytest.raises(InputError, match=missing.format("ai-edge-litert", "")):
+        Oracle()
+    where = ", where sys_platform == 'linux'"
+    with pytest.raises(InputError, match=missing.format("tflite-micro", where)):
+        Oracle("tflm")

@@ -1,0 +1,124 @@
+"""Golden's ``tflm`` equals TFLite Micro on random models of every operator that it has.
+
+Models are drawn until it has computed ``EIGHTFOLD_CASES`` of each operator (30); those that it
+refuses must be among `REFUSED`, which docs/numerics.md tells. ``EIGHTFOLD_SEED`` is the seed of the
+first (0).
+"""
+
+import os
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from eightfold.errors import InputError
+from eightfold.execute import run_operator
+from eightfold.model import load_model
+from eightfold.reference.oracle import Oracle, OracleRejected
+from tests.support.models.comparison import differ
+from tests.support.models.operators import OPERATORS, case_rng, random_case
+from tests.support.models.tflite_micro import variants
+
+FIRST = int(os.environ.get("EIGHTFOLD_SEED", "0"))
+CASES = int(os.environ.get("EIGHTFOLD_CASES", "30"))
+TRIES = 20
+"""Models that are drawn for each that is to be computed, at most."""
+
+MISSING = ("RELU_0_TO_1", "RELU_N1_TO_1")
+"""Operators that TFLite Micro does not have."""
+
+REFUSED = {
+    "ARG_MAX": "Only int32_t are supported currently, got INT64",
+    "ARG_MIN": "Only int32_t are supported currently, got INT64",
+    "AVERAGE_POOL_2D": r"scale_diff <= 1.0e-6|input->params.zero_point == output->params",
+    "EXPAND_DIMS": "Axis type INT64",
+    "GATHER": "Positions of type 'INT(16|64)' are not supported",
+    "LOGISTIC": "output->params.zero_point != ",
+    "MAX_POOL_2D": r"scale_diff <= 1.0e-6|input->params.zero_point == output->params",
+    "PAD": "output_dim != expected_dim",
+    "PADV2": "output_dim != expected_dim",
+    "QUANTIZE": "scale->size == 1",
+    "SHAPE": "Output type INT64",
+    "STRIDED_SLICE": "input dim should not exceed 4|stride value has to be non-zero"
+    "|output_shape->data.* != dim_shape",
+    "TRANSPOSE": "permutations array is out of bounds",
+}
+"""What TFLite Micro says of the models that it refuses, though LiteRT takes them. It refuses
+operands that say how to move as inputs too; here they are constants."""
+
+VARIANTS = variants()
+
+pytestmark = [pytest.mark.tflm, pytest.mark.usefixtures("constant_operands")]
+
+
+@pytest.fixture(scope="module")
+def micro() -> Iterator[Oracle]:
+    """TFLite Micro, one child process for all tests of this worker."""
+    with Oracle("tflm") as oracle:
+        yield oracle
+
+
+def agrees(oracle: Oracle, operator: str, seed: int) -> bool | None:
+    """Return whether golden equals TFLite Micro on a random model; None if that refuses it.
+
+    None as well if a shape is longer than it holds, where it may do anything.
+    """
+    model, inputs = random_case(operator, case_rng(operator, seed))
+    graph = load_model(model)
+    if any(len(tensor.shape) > 5 for tensor in graph.tensors):
+        with pytest.raises(InputError, match="kernels are undefined beyond 5"):
+            run_operator(graph, graph.operators[0], inputs, "tflm")
+        return None
+    try:
+        every = oracle.run(model, inputs)
+    except OracleRejected as error:
+        if not re.search(REFUSED.get(operator, "$^"), str(error)):
+            raise
+        return None
+    got = run_operator(graph, graph.operators[0], inputs, "tflm")
+    expected = [every[index] for index in graph.outputs]
+    for one, other in zip(got, expected, strict=True):
+        assert one.dtype == other.dtype, f"seed {seed}"
+    return not differ(got, expected)
+
+
+@pytest.mark.parametrize("operator", [name for name in OPERATORS if name not in MISSING])
+def test_equals_tflite_micro(micro: Oracle, operator: str) -> None:
+    compared = 0
+    for seed in range(FIRST, FIRST + TRIES * CASES):
+        agreed = agrees(micro, operator, seed)
+        assert agreed is not False, f"{operator}, seed {seed}"
+        compared += agreed is True
+        if compared == CASES:
+            return
+    pytest.fail(f"TFLite Micro has computed {compared} models of {TRIES * CASES}")
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_litert_is_told_apart(micro: Oracle, name: str) -> None:
+    model, inputs = VARIANTS[name]
+    graph = load_model(model)
+    expected = micro.run(model, inputs)[graph.outputs[0]]
+    (tflm,) = run_operator(graph, graph.operators[0], inputs, "tflm")
+    (litert,) = run_operator(graph, graph.operators[0], inputs, "litert")
+    np.testing.assert_array_equal(tflm, expected)
+    assert np.any(litert != expected)
+
+
+def test_dequantize_takes_the_first_scale_of_several(micro: Oracle) -> None:
+    """A random model has several scales where its input is a constant."""
+    different = 0
+    for seed in range(30):
+        model, inputs = random_case("DEQUANTIZE", case_rng("DEQUANTIZE", seed))
+        graph = load_model(model)
+        expected = micro.run(model, inputs)[graph.outputs[0]]
+        (litert,) = run_operator(graph, graph.operators[0], inputs, "litert")
+        different += bool(np.any(litert != expected))
+    assert different
+
+
+@pytest.mark.parametrize("operator", MISSING)
+def test_an_operator_that_is_missing_is_named(micro: Oracle, operator: str) -> None:
+    with pytest.raises(OracleRejected, match=f"^Didn't find op for builtin opcode '{operator}'$"):
+        micro.run(*random_case(operator, case_rng(operator, 0)))
