@@ -1,0 +1,27 @@
+"""``--reference tflm`` in RTL: operators whose results differ from LiteRT's, side by side."""
+
+import numpy as np
+import pytest
+
+from eightfold.compiler import compile_network
+from eightfold.execute import run_graph
+from eightfold.model import load_model
+from eightfold.simulate import simulate_network
+from tests.support.hardware.twins import TWINS
+from tests.support.models.tflite_micro import variants
+from tests.support.networks.combined import combined
+
+
+@pytest.mark.slow
+def test_the_variants_equal_golden() -> None:
+    graph, inputs = combined([(load_model(model), given) for model, given in variants().values()])
+    network = compile_network(graph, TWINS["small"], "tflm", keep=True)
+    (run,) = simulate_network(
+        graph, network, [inputs], simulator="verilator", reference="tflm", stall=0.1
+    )
+    expected = run_graph(graph, inputs, "tflm")
+    litert = run_graph(graph, inputs, "litert")
+    for operator in graph.operators:
+        (output,) = operator.outputs
+        np.testing.assert_array_equal(run.tensors[output], expected[output], err_msg=str(operator))
+        assert np.any(expected[output] != litert[output]), operator
