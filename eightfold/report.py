@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from eightfold.reference.deviations import DEVIATIONS
+from eightfold.reference.runtimes import RUNTIMES
 
 SCHEMA_VERSION = 1
 """Of `RunResult.as_json`: counts up when a field goes or changes its meaning, not when one comes.
@@ -155,13 +156,15 @@ def verdict(result: RunResult) -> str:
     )
     if not result.compared:
         return f"{ran}; nothing compared (use --compare)"
+    runtime = RUNTIMES[result.reference]
     if result.mismatches:
-        return f"{ran}; {result.mismatches} elements differ from LiteRT: {result.first_mismatch}"
+        differ = f"{result.mismatches} elements differ from {runtime.title}"
+        return f"{ran}; {differ}: {result.first_mismatch}"
     if result.unread:
-        equal = f"equal to LiteRT but for tensors {result.unread}, which it does not keep"
+        equal = f"equal to {runtime.title} but for tensors {result.unread}, which it does not keep"
     else:
-        equal = "every tensor equals LiteRT's reference kernels bit for bit"
-    names = {operator.name for operator in result.operators}
+        equal = f"every tensor equals {runtime.kernels} bit for bit"
+    names = {operator.name for operator in result.operators if result.reference == "litert"}
     deviations = [
         f", {name} as intended: {why}" for name, why in DEVIATIONS.items() if name in names
     ]

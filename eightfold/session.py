@@ -1,4 +1,4 @@
-"""Run a model: golden in this process, or RTL in a simulator, with LiteRT beside it to compare."""
+"""Run a model: golden in this process, or RTL in a simulator; a runtime beside it to compare."""
 
 import hashlib
 import platform
@@ -22,6 +22,7 @@ from eightfold.inputs import Inputs, random_inputs, resolve_inputs
 from eightfold.model import Graph, load_model, normalize_dimensions
 from eightfold.reference.deviations import litert_tensors
 from eightfold.reference.oracle import Oracle, OracleError
+from eightfold.reference.runtimes import RUNTIMES
 from eightfold.report import OperatorReport, Provenance, RunResult, fingerprint
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ Backend = Literal["golden", "verilator", "icarus"]
 
 
 class Session:
-    """Runs models on one backend; simulator builds and the LiteRT process are kept between runs.
+    """Runs models on one backend; simulator builds and the runtime's process are kept between runs.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ class Session:
     config
         A preset's name, a ``.toml`` file or an `AcceleratorConfig`.
     reference
-        ``litert`` or ``tflm``: whose kernels to equal where they differ.
+        ``litert`` or ``tflm``: whose kernels to equal where they differ, and to compare with.
     fallback
         ``golden``: operators that the accelerator does not compute run in numpy, and the report
         says so; None: a model with such operators is refused.
@@ -74,7 +75,7 @@ class Session:
     ) -> None:
         if backend not in ("golden", "verilator", "icarus"):
             raise InputError(f"backend must be golden, verilator or icarus, not {backend!r}")
-        if reference not in ("litert", "tflm"):
+        if reference not in RUNTIMES:
             raise InputError(f"reference must be litert or tflm, not {reference!r}")
         if fallback not in (None, "golden"):
             raise InputError(f"fallback must be golden, not {fallback!r}")
@@ -108,7 +109,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End the LiteRT process, if one was started."""
+        """End the runtime's process, if one was started."""
         if self._oracle is not None:
             self._oracle.close()
             self._oracle = None
@@ -136,7 +137,7 @@ class Session:
         all_tensors
             Keep every computed tensor in the result, not only the outputs.
         compare
-            Compare every computed tensor with LiteRT's reference kernels.
+            Compare every computed tensor with the kernels of the ``reference``.
         """
         graph = load_model(model)
         if inputs is None:
@@ -168,10 +169,8 @@ class Session:
         *,
         seed: int | None = None,
     ) -> list[RunResult]:
-        if compare and self.reference != "litert":
-            raise InputError("compare runs LiteRT's kernels; use it with reference litert")
         if compare and self._oracle is None:
-            self._oracle = Oracle()
+            self._oracle = Oracle(self.reference)
         started = time.monotonic()
         if self.backend == "golden":
             runs = run_graphs(graph, batch, self.reference)
@@ -203,7 +202,10 @@ class Session:
             "eightfold": version("eightfold"),
             "python": platform.python_version(),
             "numpy": np.__version__,
-            "litert": version("ai-edge-litert") if compare else None,
+            **{
+                name: runtime.version if compare and name == self.reference else None
+                for name, runtime in RUNTIMES.items()
+            },
             "simulator": None,
         }
         if self.backend != "golden":
@@ -304,14 +306,18 @@ class Session:
         self, result: RunResult, graph: Graph, model: bytes, inputs: Mapping[int, np.ndarray]
     ) -> None:
         """Count differing elements of every operator's outputs."""
+        assert self._oracle is not None
+        runtime = self._oracle.runtime
         try:
-            assert self._oracle is not None
-            if result.notes:
-                model = normalize_dimensions(model)  # LiteRT refuses the file as it is
-            expected = litert_tensors(self._oracle, model, graph, inputs, result.tensors)
+            if self.reference == "tflm":  # takes any file as it is, and has a right SUM
+                expected = self._oracle.run(model, inputs)
+            else:
+                if result.notes:
+                    model = normalize_dimensions(model)  # LiteRT refuses the file as it is
+                expected = litert_tensors(self._oracle, model, graph, inputs, result.tensors)
         except OracleError as error:
             raise InputError(
-                f"{result.model}: LiteRT's reference kernels refuse this model: {error}"
+                f"{result.model}: {runtime.kernels} refuse this model: {error}"
             ) from None
         result.compared = True
         for operator, report in zip(graph.operators, result.operators, strict=True):
@@ -327,7 +333,7 @@ class Session:
                     result.first_mismatch = (
                         f"first at operator {operator.index} {operator.name}, tensor {index} "
                         f"{list(place)}: {result.tensors[index][place]}, "
-                        f"LiteRT {expected[index][place]}"
+                        f"{runtime.title} {expected[index][place]}"
                     )
 
 

@@ -60,10 +60,10 @@ def commands(context: click.Context) -> None:
     type=click.Choice(["litert", "tflm"]),
     default="litert",
     show_default=True,
-    help="Whose kernels to equal where LiteRT and TFLM differ.",
+    help="Whose kernels to equal where LiteRT and TFLite Micro differ, and to compare with.",
 )
 @click.option(
-    "--compare", is_flag=True, help="Compare every tensor with LiteRT's reference kernels."
+    "--compare", is_flag=True, help="Compare every tensor with the kernels of the reference."
 )
 @fallback_option
 @click.option(

@@ -1,5 +1,6 @@
 """Networks run in golden and in simulated hardware, tensor for tensor equal to LiteRT."""
 
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ from eightfold.documents import cycle_tables
 from eightfold.files import IMPORT_ROOT
 from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
+from eightfold.report import verdict
 from eightfold.sim.simulator.runner import icarus_available
 from eightfold.sim.simulator.toolchain import Simulator
 from examples.digits.images import load
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
 from tests.support.models.person_detect import person_detect
+from tests.support.models.single import unary
 
 ROOT = IMPORT_ROOT
 DIGITS = ROOT / "examples" / "digits" / "digits.tflite"
@@ -204,9 +207,50 @@ def test_a_name_of_two_inputs_is_refused() -> None:
         session.run(two_inputs("same", "same"), given)
 
 
-def test_comparing_with_another_reference_is_refused() -> None:
-    with Session(reference="tflm") as session, pytest.raises(InputError, match="reference litert"):
-        session.run(small_model(), compare=True)
+@pytest.mark.tflm
+def test_a_file_that_only_tflite_micro_takes_is_compared_with_it() -> None:
+    with Session(reference="tflm") as session:
+        result = session.run(person_detect(3), seed=5, compare=True)
+        assert result.mismatches == 0
+        assert not result.unread
+        assert result.provenance is not None
+        micro = version("tflite-micro")
+        assert result.provenance.versions["tflm"] == micro
+        assert result.provenance.versions["litert"] is None
+        equal = f"every tensor equals TFLite Micro's kernels (tflite-micro {micro}) bit for bit"
+        assert verdict(result) == f"6 operators in golden; {equal}"
+
+
+@pytest.mark.tflm
+def test_a_difference_from_tflite_micro_is_located(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eightfold.session._model_bytes", lambda model: small_model(bias=80))
+    zeros = {0: np.zeros((1, 3), dtype=np.int8)}
+    with Session(reference="tflm") as session:
+        result = session.run(small_model(), zeros, compare=True)
+    assert verdict(result) == (
+        "1 operators in golden; 1 elements differ from TFLite Micro: "
+        "first at operator 0 FULLY_CONNECTED, tensor 3 [0, 0]: 0, TFLite Micro 10"
+    )
+
+
+@pytest.mark.tflm
+def test_what_tflite_micro_refuses_is_one_line() -> None:
+    model = unary("RELU_0_TO_1", (0.5, 0.5))
+    message = (
+        r"TFLite Micro's kernels \(tflite-micro .*\) refuse this model: "
+        "Didn't find op for builtin opcode 'RELU_0_TO_1'$"
+    )
+    with Session(reference="tflm") as session, pytest.raises(InputError, match=message):
+        session.run(model, compare=True)
+
+
+@pytest.mark.slow
+@pytest.mark.tflm
+def test_the_hardware_equals_tflite_micro(simulator: Simulator) -> None:
+    with Session(simulator, "nano", "tflm") as session:
+        result = session.run(person_detect(3), compare=True)
+    assert result.mismatches == 0
+    assert {operator.where for operator in result.operators} == {"hardware"}
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_json_goes_to_standard_output_alone(capsys: pytest.CaptureFixture[str]) 
         (["run", MODEL, "--backend", "fpga"], "'fpga' is not one of"),
         (["run", MODEL, "--seed", "x"], "not a valid integer"),
         (["run", MODEL, "--output", "/dev/null/out.npz"], "cannot be written"),
-        (["run", MODEL, "--compare", "--reference", "tflm"], "use it with reference litert"),
+        (["run", MODEL, "--compare", "--reference", "onnx"], "'onnx' is not one of"),
         (["run", MODEL, "--stall", "0.1"], "stall needs a simulation, not golden"),
         (["run", MODEL, "--trace", "waves.vcd"], "trace needs a simulation, not golden"),
         (["verilog", "--unit", "gpu"], "no such unit; use one of requantizer"),
