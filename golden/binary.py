@@ -18,7 +18,15 @@ ADD_LEFT_SHIFT = 20
 
 
 def broadcast(a: NDArray, b: NDArray) -> tuple[NDArray, NDArray]:
-    """Return both operands in their common shape, right aligned as in numpy.
+    """Return both operands in their `broadcast_shape`."""
+    if a.shape == b.shape:
+        return a, b
+    shape = broadcast_shape(a.shape, b.shape)
+    return np.broadcast_to(a, shape), np.broadcast_to(b, shape)
+
+
+def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the common shape of two operands, right aligned as in numpy.
 
     Raises
     ------
@@ -27,15 +35,15 @@ def broadcast(a: NDArray, b: NDArray) -> tuple[NDArray, NDArray]:
     AbortedError
         If different shapes have a rank above 8.
     """
-    if a.shape == b.shape:
-        return a, b
+    if a == b:
+        return a
     try:
-        shape = np.broadcast_shapes(a.shape, b.shape)
+        shape = np.broadcast_shapes(a, b)
     except ValueError:
-        raise RejectedError(f"shapes {a.shape} and {b.shape} do not broadcast") from None
+        raise RejectedError(f"shapes {a} and {b} do not broadcast") from None
     if len(shape) > 8:
         raise AbortedError(f"broadcasting works to rank 8, not {len(shape)}")
-    return np.broadcast_to(a, shape), np.broadcast_to(b, shape)
+    return shape
 
 
 def add(

@@ -1,5 +1,6 @@
 """Copies between blocks of pixels and channels or batches."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -80,14 +81,11 @@ def space_to_batch_nd(
         If the rank is not 3 or 4, scale or zero point of input and output differ, numbers do not
         fit, or a block does not divide the padded size.
     """
-    _check_batches(x, block, paddings, input_quantization, output_quantization)
+    _check_same(input_quantization, output_quantization)
+    space_to_batch_shape(x.shape, block, paddings)
     fill = 0 if reference == "tflm" else output_quantization.per_tensor()[1]
     grown = np.maximum(paddings, 0).tolist()
     padded = np.pad(x, [(0, 0), *grown, (0, 0)], constant_values=fill)
-    for axis, size in enumerate(block, start=1):
-        left = padded.shape[axis] + int(np.minimum(paddings[axis - 1], 0).sum())
-        if left < 0 or left % size:
-            raise RejectedError(f"blocks of {size} do not divide {left}")
     padded = _cropped(padded, -np.minimum(paddings, 0))
     for axis, size in reversed([*enumerate(block, start=1)]):
         # The last dimension's phase varies fastest, just above the old batch.
@@ -97,6 +95,20 @@ def space_to_batch_nd(
         phases = np.moveaxis(rows, axis + 1, 0)
         padded = phases.reshape(size * n, *phases.shape[2:])
     return padded
+
+
+def space_to_batch_shape(
+    shape: tuple[int, ...], block: Sequence[int], paddings: NDArray[np.integer]
+) -> tuple[int, ...]:
+    """Return the shape of the result of `space_to_batch_nd`; raises as it about shapes."""
+    _check_numbers(shape, block, paddings)
+    sizes = []
+    for size, length, (before, after) in zip(block, shape[1:-1], paddings.tolist(), strict=True):
+        left = before + length + after
+        if left < 0 or left % size:
+            raise RejectedError(f"blocks of {size} do not divide {left}")
+        sizes.append(left // size)
+    return (shape[0] * math.prod(block), *sizes, shape[-1])
 
 
 def batch_to_space_nd(
@@ -117,38 +129,52 @@ def batch_to_space_nd(
         If the rank is not 3 or 4, scale or zero point of input and output differ, numbers do not
         fit, the blocks do not divide the batch, or a crop is negative or too large.
     """
-    _check_batches(x, block, crops, input_quantization, output_quantization)
-    if np.any(crops < 0):
-        raise RejectedError("crops must not be negative")
+    _check_same(input_quantization, output_quantization)
+    batch_to_space_shape(x.shape, block, crops)
     batches = x
     for axis, size in enumerate(block, start=1):
-        if batches.shape[0] % size:
-            raise RejectedError(f"blocks of {size} do not divide {batches.shape[0]} batches")
         n = batches.shape[0] // size
         whole = batches.shape
         rows = np.moveaxis(batches.reshape(size, n, *whole[1:]), 0, axis + 1)
         batches = rows.reshape(n, *whole[1:axis], whole[axis] * size, *whole[axis + 1 :])
-        if crops[axis - 1].sum() > batches.shape[axis]:
-            raise RejectedError(f"crops {crops[axis - 1].tolist()} of {batches.shape[axis]}")
     return _cropped(batches, crops)
 
 
-def _check_batches(
-    x: NDArray,
-    block: Sequence[int],
-    margins: NDArray[np.integer],
-    inputs: Quantization,
-    output: Quantization,
-) -> None:
-    if x.ndim not in (3, 4):
-        raise RejectedError(f"the input must have rank 3 or 4, not {x.ndim}")
+def batch_to_space_shape(
+    shape: tuple[int, ...], block: Sequence[int], crops: NDArray[np.integer]
+) -> tuple[int, ...]:
+    """Return the shape of the result of `batch_to_space_nd`; raises as it about shapes."""
+    _check_numbers(shape, block, crops)
+    if np.any(crops < 0):
+        raise RejectedError("crops must not be negative")
+    if shape[0] % math.prod(block):
+        raise RejectedError(f"blocks of {list(block)} do not divide {shape[0]} batches")
+    sizes = []
+    for size, length, (before, after) in zip(block, shape[1:-1], crops.tolist(), strict=True):
+        if before + after > length * size:
+            raise RejectedError(f"crops {[before, after]} of {length * size}")
+        sizes.append(length * size - before - after)
+    return (shape[0] // math.prod(block), *sizes, shape[-1])
+
+
+def _check_same(inputs: Quantization, output: Quantization) -> None:
     if inputs.per_tensor() != output.per_tensor():
         raise RejectedError("input and output must have the same scale and zero point")
-    if len(block) != x.ndim - 2 or margins.shape != (x.ndim - 2, 2) or min(block) < 1:
-        raise RejectedError(f"{x.ndim - 2} blocks from 1 and as many pairs are needed")
+
+
+def _check_numbers(
+    shape: tuple[int, ...], block: Sequence[int], margins: NDArray[np.integer]
+) -> None:
+    rank = len(shape)
+    if rank not in (3, 4):
+        raise RejectedError(f"the input must have rank 3 or 4, not {rank}")
+    if len(block) != rank - 2 or margins.shape != (rank - 2, 2) or min(block) < 1:
+        raise RejectedError(f"{rank - 2} blocks from 1 and as many pairs are needed")
 
 
 def _cropped(x: NDArray, crops: NDArray[np.integer]) -> NDArray:
-    for axis, (before, after) in enumerate(crops.tolist(), start=1):
-        x = x.take(range(before, x.shape[axis] - after), axis=axis)
-    return x
+    kept = [
+        slice(before, size - after)
+        for size, (before, after) in zip(x.shape[1:-1], crops.tolist(), strict=True)
+    ]
+    return x[:, *kept]

@@ -19,6 +19,42 @@ from eightfold.golden.remember import read_only
 from eightfold.golden.windows import Window
 
 
+def conv_2d_shape(
+    shape: tuple[int, ...], weights: tuple[int, ...], window: Window
+) -> tuple[int, ...]:
+    """Return the shape of the result of `conv_2d`; raises as `conv_2d_accumulators` about shapes.
+
+    Parameters
+    ----------
+    shape, weights
+        Shapes of input and filter.
+    """
+    if len(shape) != 4 or len(weights) != 4:
+        raise RejectedError("input and filter must have rank 4")
+    outputs, depth = weights[0], weights[3]
+    groups = shape[3] // depth
+    if groups * depth != shape[3] or groups == 0 or outputs % groups:
+        raise RejectedError(
+            f"groups of {depth} channels must divide {shape[3]} input channels, and their "
+            f"number {outputs} output channels"
+        )
+    _check_room(window, shape)
+    return (shape[0], *window.output_sizes(shape), outputs)
+
+
+def depthwise_conv_2d_shape(
+    shape: tuple[int, ...], weights: tuple[int, ...], window: Window
+) -> tuple[int, ...]:
+    """Return the shape of the result of `depthwise_conv_2d`; as `conv_2d_shape`."""
+    if len(shape) != 4 or len(weights) != 4 or weights[0] != 1:
+        raise RejectedError("input and filter must have rank 4, and the filter a first size of 1")
+    outputs = weights[3]
+    if outputs % shape[3]:
+        raise RejectedError(f"{outputs} filters are no multiple of {shape[3]} input channels")
+    _check_room(window, shape)
+    return (shape[0], *window.output_sizes(shape), outputs)
+
+
 def conv_2d_accumulators(
     x: NDArray[np.int8],
     weights: NDArray[np.int8],
@@ -49,16 +85,9 @@ def conv_2d_accumulators(
     UndefinedError
         If the output has no elements.
     """
-    if x.ndim != 4 or weights.ndim != 4:
-        raise RejectedError("input and filter must have rank 4")
+    conv_2d_shape(x.shape, weights.shape, window)
     outputs, depth = weights.shape[0], weights.shape[3]
     groups = x.shape[3] // depth
-    if groups * depth != x.shape[3] or groups == 0 or outputs % groups:
-        raise RejectedError(
-            f"groups of {depth} channels must divide {x.shape[3]} input channels, and their "
-            f"number {outputs} output channels"
-        )
-    _check_room(window, x.shape)
     # Taps outside the input are skipped: they count as the zero point, 0 after subtraction.
     columns, limit = filter_matrix(weights)
     operand = x.astype(operand_type(limit, input_zero_point))
@@ -108,17 +137,11 @@ def depthwise_conv_2d_accumulators(
     UndefinedError
         If the output has no elements.
     """
-    if x.ndim != 4 or weights.ndim != 4 or weights.shape[0] != 1:
-        raise RejectedError("input and filter must have rank 4, and the filter a first size of 1")
-    outputs = weights.shape[3]
-    if outputs % x.shape[3]:
-        raise RejectedError(f"{outputs} filters are no multiple of {x.shape[3]} input channels")
-    _check_room(window, x.shape)
+    _, oh, ow, outputs = depthwise_conv_2d_shape(x.shape, weights.shape, window)
     operand = x.astype(np.int32) - np.int32(input_zero_point)
     if outputs != x.shape[3]:
         operand = np.repeat(operand, outputs // x.shape[3], axis=3)
     padded = window.padded(operand, fill=0)
-    oh, ow = (window.output_size(axis, x.shape[1 + axis]) for axis in (0, 1))
     acc = np.zeros((x.shape[0], oh, ow, outputs), dtype=np.int32)
     product = np.empty_like(acc)
     # Repeated along the width, so that numpy's inner loop runs over more than the channels.

@@ -1,5 +1,7 @@
 """FULLY_CONNECTED: LiteRT requantizes in double, TFLite Micro in integers."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +25,31 @@ from eightfold.golden.quantization import (
     fused_bounds,
 )
 from eightfold.golden.rounding import round_half_away
+
+
+def fully_connected_shape(
+    shape: tuple[int, ...], weights: tuple[int, ...], keep_num_dims: bool = False
+) -> tuple[int, ...]:
+    """Return the shape of the result of `fully_connected`: (n, o), or (..., o).
+
+    Raises
+    ------
+    RejectedError
+        If the filter's rank is not 2, or, with ``keep_num_dims``, the last sizes differ.
+    UndefinedError
+        If the input cannot be read as (n, k), where LiteRT drops the elements that are left over.
+    """
+    if len(weights) != 2:
+        raise RejectedError(f"the filter must have rank 2, not {len(weights)}")
+    outputs, size = weights
+    elements = math.prod(shape)
+    if elements % size:
+        raise UndefinedError(f"{elements} inputs are no multiple of {size} weights")
+    if not keep_num_dims:
+        return (elements // size, outputs)
+    if not shape or shape[-1] != size:
+        raise RejectedError(f"last size {shape[-1:]} of the input is not {size}")
+    return (*shape[:-1], outputs)
 
 
 def fully_connected_accumulators(
@@ -56,11 +83,8 @@ def fully_connected_accumulators(
         If ``x`` cannot be read as (n, k), where LiteRT drops the elements that are left over; or
         the bias is int64.
     """
-    if weights.ndim != 2:
-        raise RejectedError(f"the filter must have rank 2, not {weights.ndim}")
+    fully_connected_shape(x.shape, weights.shape)
     outputs, size = weights.shape
-    if x.size % size:
-        raise UndefinedError(f"{x.size} inputs are no multiple of {size} weights")
     if weight_zero_point:
         rows = x.reshape(-1, size).astype(np.int16) - np.int16(input_zero_point)
         sums = exact_matmul(rows, weights.T.astype(np.int16) - np.int16(weight_zero_point))
@@ -153,11 +177,7 @@ def fully_connected(
         scaled = multiply_by_quantized_multiplier(acc, *integer_multipliers(*quantizations))
     codes = wrap32(scaled + output_quantization.per_tensor()[1])
     result = clamp(codes, fused_bounds(activation, output_quantization))
-    if not keep_num_dims:
-        return result
-    if x.shape[-1] != weights.shape[1]:
-        raise RejectedError(f"last size {x.shape[-1]} of the input is not {weights.shape[1]}")
-    return result.reshape(*x.shape[:-1], weights.shape[0])
+    return result.reshape(fully_connected_shape(x.shape, weights.shape, keep_num_dims))
 
 
 def _check_channels(quantization: Quantization, weights: NDArray) -> None:

@@ -181,6 +181,18 @@ def gather(
     return result
 
 
+def gathered_shape(
+    shape: tuple[int, ...],
+    indices_shape: tuple[int, ...],
+    axis: int,
+    batch_dims: int,
+    indices: NDArray[np.signedinteger] | None = None,
+) -> tuple[int, ...]:
+    """Return the shape of the result of `gather`; parameters and errors as `checked_gather`."""
+    place, batch = checked_gather(shape, indices_shape, axis, batch_dims, indices)
+    return (*shape[:place], *indices_shape[batch:], *shape[place + 1 :])
+
+
 def checked_gather(
     shape: tuple[int, ...],
     indices_shape: tuple[int, ...],

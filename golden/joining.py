@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.golden.errors import RejectedError
+from eightfold.golden.errors import RejectedError, shortened
 from eightfold.golden.movement import check_same
 from eightfold.golden.quantization import Quantization
 
@@ -38,13 +38,20 @@ def concatenation(
     if activation != "NONE":
         raise RejectedError(f"CONCATENATION does not fuse {activation}")
     check_same("CONCATENATION", *(quantizations or (None,)))
-    rank = arrays[0].ndim
+    concatenated_shape([a.shape for a in arrays], axis)
+    return np.concatenate(arrays, axis)
+
+
+def concatenated_shape(shapes: Sequence[tuple[int, ...]], axis: int) -> tuple[int, ...]:
+    """Return the shape of the result of `concatenation`; raises as it about shapes and axis."""
+    rank = len(shapes[0])
     if not -rank <= axis < rank:
         raise RejectedError(f"axis {axis} of rank {rank}")
-    rests = {(*a.shape[: axis % rank], -1, *a.shape[axis % rank + 1 :]) for a in arrays}
-    if len(rests) > 1 or any(a.ndim != rank for a in arrays):
-        raise RejectedError(f"shapes {[a.shape for a in arrays]} do not join along axis {axis}")
-    return np.concatenate(arrays, axis)
+    place = axis % rank
+    before, behind = shapes[0][:place], shapes[0][place + 1 :]
+    if any(len(s) != rank or (s[:place], s[place + 1 :]) != (before, behind) for s in shapes):
+        raise RejectedError(f"shapes {shortened(shapes)} do not join along axis {axis}")
+    return (*before, sum(shape[place] for shape in shapes), *behind)
 
 
 def pack(arrays: Sequence[NDArray], axis: int, *, quantizations: _Quantizations = ()) -> NDArray:
@@ -56,12 +63,19 @@ def pack(arrays: Sequence[NDArray], axis: int, *, quantizations: _Quantizations 
         If shapes, scales or zero points (of inputs and output) differ, or the axis is out of range.
     """
     check_same("PACK", *(quantizations or (None,)))
-    rank = arrays[0].ndim
+    packed_shape([a.shape for a in arrays], axis)
+    return np.stack(arrays, axis)
+
+
+def packed_shape(shapes: Sequence[tuple[int, ...]], axis: int) -> tuple[int, ...]:
+    """Return the shape of the result of `pack`; raises as it about shapes and axis."""
+    rank = len(shapes[0])
     if not -rank - 1 <= axis <= rank:
         raise RejectedError(f"axis {axis} of rank {rank}")
-    if len({a.shape for a in arrays}) > 1:
-        raise RejectedError(f"shapes {[a.shape for a in arrays]} differ")
-    return np.stack(arrays, axis)
+    if len(set(shapes)) > 1:
+        raise RejectedError(f"shapes {shortened(shapes)} differ")
+    place = axis % (rank + 1)
+    return (*shapes[0][:place], len(shapes), *shapes[0][place:])
 
 
 def split(x: NDArray, axis: int, count: int) -> list[NDArray]:
@@ -95,4 +109,4 @@ def unpack(
         raise RejectedError(f"axis {axis} of rank {x.ndim}")
     if x.shape[axis] != count:
         raise RejectedError(f"{x.shape[axis]} slices, not {count}")
-    return [x.take(i, axis) for i in range(count)]
+    return list(np.moveaxis(x, axis, 0))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eightfold.golden.errors import RejectedError, UndefinedError
+from eightfold.golden.errors import RejectedError, UndefinedError, shortened
 from eightfold.golden.quantization import Quantization
 
 
@@ -54,12 +54,20 @@ def padv2(
 
 
 def _padded(x: NDArray[np.int8], paddings: ArrayLike, fill: int) -> NDArray[np.int8]:
+    padded_shape(x.shape, paddings)
+    return np.pad(x, np.asarray(paddings, dtype=np.int64), constant_values=fill)
+
+
+def padded_shape(shape: tuple[int, ...], paddings: ArrayLike) -> tuple[int, ...]:
+    """Return the shape of the result of `pad`; raises as it about rank and paddings."""
     amounts = np.asarray(paddings, dtype=np.int64)
-    if x.ndim > 5:
-        raise RejectedError(f"padding works to rank 5, not {x.ndim}")
-    if amounts.shape != (x.ndim, 2) or np.any(amounts < 0):
-        raise RejectedError(f"paddings must be {x.ndim} pairs, none negative")
-    return np.pad(x, amounts, constant_values=fill)
+    rank = len(shape)
+    if rank > 5:
+        raise RejectedError(f"padding works to rank 5, not {rank}")
+    if amounts.shape != (rank, 2) or np.any(amounts < 0):
+        raise RejectedError(f"paddings must be {rank} pairs, none negative")
+    sizes = zip(shape, amounts.tolist(), strict=True)
+    return tuple(before + size + after for size, (before, after) in sizes)
 
 
 def reshape(x: NDArray, shape: Sequence[int]) -> NDArray:
@@ -73,10 +81,10 @@ def reshape(x: NDArray, shape: Sequence[int]) -> NDArray:
     sizes = [int(size) for size in shape]
     known = math.prod(size for size in sizes if size != -1)
     if sizes.count(-1) > 1 or any(size < -1 for size in sizes):
-        raise RejectedError(f"shape {sizes} is not complete")
+        raise RejectedError(f"shape {shortened(sizes)} is not complete")
     whole = x.size if sizes.count(-1) == 0 else known * (x.size // known if known else 0)
     if whole != x.size or (sizes.count(-1) == 0 and known != x.size):
-        raise RejectedError(f"{x.size} elements do not fit into shape {sizes}")
+        raise RejectedError(f"{x.size} elements do not fit into shape {shortened(sizes)}")
     return x.reshape(sizes)
 
 
@@ -91,7 +99,7 @@ def squeeze(x: NDArray, dims: Sequence[int] = ()) -> NDArray:
     if x.ndim > 8:
         raise RejectedError(f"SQUEEZE works to rank 8, not {x.ndim}")
     if any(not -x.ndim <= dim < x.ndim or x.shape[dim] != 1 for dim in dims):
-        raise RejectedError(f"dimensions {list(dims)} of shape {x.shape} are not all 1")
+        raise RejectedError(f"dimensions {shortened(dims)} of shape {x.shape} are not all 1")
     removed = {dim % x.ndim for dim in dims} or {d for d, size in enumerate(x.shape) if size == 1}
     return x.reshape([size for d, size in enumerate(x.shape) if d not in removed])
 
@@ -129,10 +137,10 @@ def transpose(x: NDArray, permutation: Sequence[int]) -> NDArray:
     if x.ndim > 8:
         raise RejectedError(f"TRANSPOSE works to rank 8, not {x.ndim}")
     if len(permutation) != x.ndim or any(not -x.ndim <= p < x.ndim for p in permutation):
-        raise RejectedError(f"{list(permutation)} does not permute rank {x.ndim}")
+        raise RejectedError(f"{shortened(permutation)} does not permute rank {x.ndim}")
     axes = [p % x.ndim for p in permutation]
     if len(set(axes)) < len(axes):
-        raise UndefinedError(f"{list(permutation)} names a dimension twice")
+        raise UndefinedError(f"{shortened(permutation)} names a dimension twice")
     return x.transpose(axes)
 
 

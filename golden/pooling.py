@@ -9,6 +9,12 @@ from eightfold.golden.quantization import Quantization, clamp, fused_bounds
 from eightfold.golden.windows import Window
 
 
+def pooled_shape(shape: tuple[int, ...], window: Window) -> tuple[int, ...]:
+    """Return the shape of what a pool makes of ``shape``; raises as `Window.output_sizes`."""
+    sizes = window.output_sizes(shape)
+    return (shape[0], *sizes, shape[3])
+
+
 def average_pool_2d(
     x: NDArray[np.int8],
     *,
@@ -116,7 +122,7 @@ def _combiner(
     combine: np.ufunc, shape: tuple[int, ...], dtype: np.dtype, window: Window, fill: int
 ) -> Callable[[NDArray], NDArray]:
     """Return `_combined` for arrays of one shape, converted to ``dtype``."""
-    outputs = [window.output_size(axis, shape[1 + axis]) for axis in (0, 1)]
+    outputs = window.output_sizes(shape)
     pad = window.padder(shape, dtype, fill)
 
     def apply(x: NDArray) -> NDArray:

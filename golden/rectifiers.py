@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.golden.binary import broadcast
+from eightfold.golden.binary import broadcast_shape
 from eightfold.golden.errors import RejectedError, UndefinedError
 from eightfold.golden.fixed_point import (
     INT32_MAX,
@@ -51,6 +51,13 @@ def leaky_relu(
     return clamp(wrap32(np.where(v >= 0, positive, negative) + out_zero))
 
 
+def prelu_shape(shape: tuple[int, ...], alpha: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of the result, which is the input's ``shape``; raises as `prelu`."""
+    if broadcast_shape(shape, alpha) != shape:
+        raise RejectedError(f"alpha of shape {alpha} is larger than the input {shape}")
+    return shape
+
+
 def prelu(
     x: NDArray[np.int8],
     alpha: NDArray[np.int8],
@@ -71,9 +78,7 @@ def prelu(
     AbortedError
         If the shapes differ and the rank is above 8.
     """
-    _, factors = broadcast(x, alpha)
-    if factors.shape != x.shape:
-        raise RejectedError(f"alpha of shape {alpha.shape} is larger than the input {x.shape}")
+    factors = np.broadcast_to(alpha, prelu_shape(x.shape, alpha.shape))
     one, slope = prelu_scales(
         input_quantization, alpha_quantization, output_quantization, reference
     )

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eightfold.golden.errors import RejectedError, UndefinedError
+from eightfold.golden.errors import RejectedError, UndefinedError, shortened
 from eightfold.golden.fixed_point import (
     Integers,
     multiply_by_quantized_multiplier,
@@ -37,15 +37,26 @@ def sum_multiplier(inputs: Quantization, output: Quantization) -> tuple[int, int
 def reduced_axes(axes: ArrayLike, rank: int) -> tuple[int, ...]:
     """Return the axes, ascending and each once; negative ones count from the end.
 
+    The kernels read the elements of ``axes`` whatever its rank is.
+
     Raises
     ------
     RejectedError
         If an axis is out of range.
     """
-    wanted = [int(axis) for axis in np.atleast_1d(np.asarray(axes, dtype=np.int64))]
+    wanted = np.asarray(axes, dtype=np.int64).ravel().tolist()
     if any(not -rank <= axis < rank for axis in wanted):
-        raise RejectedError(f"axes {wanted} of rank {rank}")
+        raise RejectedError(f"axes {shortened(wanted)} of rank {rank}")
     return tuple(sorted({axis % rank for axis in wanted}))
+
+
+def reduced_shape(
+    shape: tuple[int, ...], axes: ArrayLike, keep_dims: bool = False
+) -> tuple[int, ...]:
+    """Return the shape of a reduction's result; raises as `reduced_axes`."""
+    reduced = reduced_axes(axes, len(shape))
+    sizes = ((size, axis in reduced) for axis, size in enumerate(shape))
+    return tuple(1 if gone else size for size, gone in sizes if keep_dims or not gone)
 
 
 def mean(
@@ -178,9 +189,15 @@ def arg_min(
 
 
 def _one_axis(x: NDArray[np.int8], axis: ArrayLike) -> int:
-    if np.asarray(axis).size != 1:
-        raise RejectedError(f"axis must be one integer, not {np.asarray(axis).size}")
-    (chosen,) = reduced_axes(axis, x.ndim)
+    chosen = one_axis(axis, x.ndim)
     if not x.shape[chosen]:
         raise RejectedError("an axis without elements has no extreme")
+    return chosen
+
+
+def one_axis(axis: ArrayLike, rank: int) -> int:
+    """Return the axis of `arg_max`, counted from the front; raises as it."""
+    if np.asarray(axis).size != 1:
+        raise RejectedError(f"axis must be one integer, not {np.asarray(axis).size}")
+    (chosen,) = reduced_axes(axis, rank)
     return chosen

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.golden.errors import RejectedError, UndefinedError
+from eightfold.golden.errors import RejectedError, UndefinedError, shortened
 from eightfold.golden.fixed_point import INT32_MAX, Integers
 from eightfold.golden.rounding import round_half_away
 
@@ -47,7 +47,7 @@ def resize_bilinear(
     """
     if align_corners and half_pixel_centers:
         raise RejectedError("RESIZE_BILINEAR takes align_corners or half_pixel_centers, not both")
-    rows, columns = _checked_sizes(x, size, least=1)
+    rows, columns = new_size(x.shape, size, least=1)
     y0, y1, fy = bilinear_taps(x.shape[1], rows, align_corners, half_pixel_centers)
     x0, x1, fx = bilinear_taps(x.shape[2], columns, align_corners, half_pixel_centers)
     fy, fx = fy[:, None, None], fx[:, None]
@@ -105,7 +105,7 @@ def resize_nearest_neighbor(
     RejectedError
         If the rank is not 4, or a size is negative.
     """
-    rows, columns = _checked_sizes(x, size, least=0)
+    rows, columns = new_size(x.shape, size, least=0)
     taps = [
         nearest_taps(old, new, align_corners, half_pixel_centers)
         for old, new in ((x.shape[1], rows), (x.shape[2], columns))
@@ -130,9 +130,17 @@ def nearest_taps(
     return np.minimum(position.astype(np.int64), size - 1)
 
 
-def _checked_sizes(x: NDArray[np.int8], size: Sequence[int], least: int) -> tuple[int, int]:
-    if x.ndim != 4:
-        raise RejectedError(f"the input must have rank 4, not {x.ndim}")
+def new_size(shape: tuple[int, ...], size: Sequence[int], least: int) -> tuple[int, int]:
+    """Return height and width that ``size`` asks for an input of ``shape``.
+
+    Raises
+    ------
+    RejectedError
+        If the rank is not 4, or ``size`` is not two integers from ``least``.
+    """
+    if len(shape) != 4:
+        raise RejectedError(f"the input must have rank 4, not {len(shape)}")
     if len(size) != 2 or min(size) < least:
-        raise RejectedError(f"the new size must be two integers from {least}, not {list(size)}")
+        wanted = f"the new size must be two integers from {least}"
+        raise RejectedError(f"{wanted}, not {shortened(size)}")
     return int(size[0]), int(size[1])

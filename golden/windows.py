@@ -67,6 +67,20 @@ class Window:
         total = max(0, needed - size)
         return total // 2, total - total // 2
 
+    def output_sizes(self, shape: tuple[int, ...]) -> tuple[int, int]:
+        """Return height and width of the result for an input of ``shape`` (n, h, w, c).
+
+        Raises
+        ------
+        RejectedError
+            If the rank is not 4.
+        UndefinedError
+            As `output_size`.
+        """
+        if len(shape) != 4:
+            raise RejectedError(f"the input must have rank 4, not {len(shape)}")
+        return self.output_size(0, shape[1]), self.output_size(1, shape[2])
+
     def taps(self, x: NDArray, fill: int) -> NDArray:
         """Return every window's taps, positions outside the input being ``fill``.
 
@@ -86,7 +100,7 @@ class Window:
     ) -> Callable[[NDArray], NDArray]:
         """Return `taps` for arrays of one shape, converted to ``dtype``."""
         pad = self.padder(shape, dtype, fill)
-        counts = [self.output_size(axis, shape[1 + axis]) for axis in (0, 1)]
+        counts = self.output_sizes(shape)
         (sh, sw), (dh, dw) = self.stride, self.dilation
         viewed = (shape[0], *counts, shape[3], *self.kernel)
 

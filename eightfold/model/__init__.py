@@ -3,7 +3,7 @@
 from eightfold.model.checks import require_int8
 from eightfold.model.graph import Graph, Operator, Quantization, Tensor
 from eightfold.model.normalize import normalize_dimensions
-from eightfold.model.reader import load_model
+from eightfold.model.reader import load_model, read_model
 
 __all__ = [
     "Graph",
@@ -12,5 +12,6 @@ __all__ = [
     "Tensor",
     "load_model",
     "normalize_dimensions",
+    "read_model",
     "require_int8",
 ]

@@ -99,7 +99,7 @@ class ModelBuilder:
 
     def tensor(
         self,
-        shape: Sequence[int],
+        shape: Sequence[int] | None,
         *,
         scale: ArrayLike | None = None,
         zero_point: ArrayLike = 0,
@@ -109,6 +109,8 @@ class ModelBuilder:
     ) -> int:
         """Add a tensor that an operator produces, and return its index.
 
+        Without ``shape`` the file leaves the shape open.
+
         ``scale`` is rounded to float32 and stored exactly; without it the tensor is not quantized.
         A single ``zero_point`` stands for all scales.
         """
@@ -116,12 +118,12 @@ class ModelBuilder:
         self._tensors.append(
             Table(
                 "Tensor",
-                Shape=np.array(shape, np.int32),
+                Shape=np.array([] if shape is None else shape, np.int32),
                 Type=TENSOR_TYPES[np.dtype(dtype).name.upper()],
                 Buffer=0,
                 Name=name or f"tensor_{index}",
                 Quantization=_quantization(scale, zero_point, axis),
-                HasRank=True,
+                HasRank=shape is not None,
             )
         )
         return index

@@ -47,6 +47,9 @@ class Tensor:
     data: np.ndarray | None
     """A constant's content, of this shape and dtype; None if the tensor is computed or given."""
 
+    stated: bool = True
+    """Whether the file states the shape; else `eightfold.model.prepare` has computed it."""
+
     def __str__(self) -> str:
         """Return index and name in one line, as messages name the tensor."""
         shortened = self.name[:_NAME_LENGTH] + "..." * (len(self.name) > _NAME_LENGTH)
@@ -95,4 +98,7 @@ class Graph:
             if tensor.quantization and tensor.quantization.stated_axis is not None:
                 note = tensor.quantization.dimension_note()
                 found.setdefault(note, []).append(str(tensor.index))
+            if not tensor.stated and tensor.shape:
+                note = "the file states no shape, so it is computed"
+                found.setdefault(note, []).append(f"{tensor.index} {list(tensor.shape)}")
         return [f"{note}: tensor {', '.join(tensors)}" for note, tensors in found.items()]

@@ -11,6 +11,7 @@ from eightfold.errors import InputError
 from eightfold.model.checks import check_order
 from eightfold.model.flatbuffer import CONVERT, Source, text
 from eightfold.model.graph import Graph, Operator
+from eightfold.model.prepare import prepare
 from eightfold.model.schema import (
     OPERATOR_NAMES,
     UNIONS,
@@ -35,7 +36,10 @@ def load_model(source: bytes | str | Path) -> Graph:
 
     Element types int8, int16, int32, int64, uint8, float32 and bool are read; `require_int8`
     narrows that. Shapes are those that the file states for running it as it is: a batch size
-    that could be changed by resizing is taken as written.
+    that could be changed by resizing is taken as written. Every operator has passed
+    `eightfold.model.prepare.prepare`: what its row says holds, and the shapes and element types of
+    its results are those that its kernel computes; `Graph.notes` says which of them the file left
+    open.
 
     Parameters
     ----------
@@ -47,8 +51,27 @@ def load_model(source: bytes | str | Path) -> Graph:
     InputError
         If there is no such file, or it is damaged, not a model, or uses what is not supported:
         custom operators, several subgraphs in use, dynamic shapes, sparse tensors, other element
-        types, data outside the file. The message is one line and starts with the file's name.
+        types, data outside the file; or an operator does not pass. The message is one line and
+        starts with the file's name.
     """
+    label, graph = _read(source)
+    prepared, refusals = prepare(graph)
+    if refusals:
+        more = f" (and {len(refusals) - 1} more, see eightfold check)" if refusals[1:] else ""
+        raise InputError(f"{label}: {refusals[0]}{more}")
+    return prepared
+
+
+def read_model(source: bytes | str | Path) -> Graph:
+    """Read subgraph 0 of a model that need not pass preparation, such as one to be checked.
+
+    Parameters and errors as `load_model`, without those of operators that do not pass.
+    """
+    return _read(source)[1]
+
+
+def _read(source: bytes | str | Path) -> tuple[str, Graph]:
+    """Return how messages name a model, and its graph."""
     if isinstance(source, bytes):
         label = "model"
         content = source
@@ -61,7 +84,7 @@ def load_model(source: bytes | str | Path) -> Graph:
         check_order(graph)
     except InputError as error:
         raise InputError(f"{label}: {error}") from None
-    return graph
+    return label, graph
 
 
 def _read_file(path: str | Path, label: str) -> bytes:

@@ -31,6 +31,7 @@ class TensorReader:
         self._model = model
         self._subgraph = subgraph
         self._buffer_count = model.BuffersLength()
+        self._given = set(source.integers(subgraph, "Inputs"))
 
     def read(self) -> tuple[Tensor, ...]:
         """Return the tensors; raise `InputError` for the first that is not sound."""
@@ -66,7 +67,9 @@ class TensorReader:
                     f"but its data has {content.size}; {CONVERT}"
                 )
             content = content.view(dtype.newbyteorder("<")).reshape(shape)
-        return Tensor(index, name, shape, dtype, quantization, content)
+        # Without rank, () is no scalar but unknown; old files say so of scalars too.
+        stated = bool(shape) or packed.HasRank() or content is not None or index in self._given
+        return Tensor(index, name, shape, dtype, quantization, content, stated)
 
     def _shape(self, packed: Any, label: Tensor) -> tuple[int, ...]:
         vector = self._source.vector(packed, "Shape")

@@ -1,0 +1,98 @@
+"""Hold every operator of a graph against its row, and fill in what the file leaves out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from eightfold.errors import InputError
+from eightfold.golden.errors import SpecError
+from eightfold.model.graph import Graph, Operator, Tensor
+from eightfold.model.prepare.node import Node
+from eightfold.model.prepare.row import Row, Shape
+from eightfold.model.prepare.rows import ROWS
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why an operator does not pass."""
+
+    operator: Operator
+    tensor: Tensor | None
+    """The result that is not as computed; None if the message is about the operator."""
+
+    message: str
+    """What is wrong, in words; for a result what is declared and what is computed."""
+
+    def __str__(self) -> str:
+        """Return the one line that an `InputError` says."""
+        where = f"{self.operator}: "
+        return where + (f"{self.tensor}: " if self.tensor is not None else "") + self.message
+
+
+def prepare(graph: Graph) -> tuple[Graph, list[Refusal]]:
+    """Return the graph with all shapes filled in, and what does not pass.
+
+    In their order, operators are checked as LiteRT's Prepare does it: number of operands and
+    results, element types, ranks, options, operands that decide shapes, constant indices. Then the
+    results' shapes and element types are computed from those of the operands, and must be the
+    declared ones. LiteRT does not compare: it allocates what it has computed. A file whose declared
+    shape differs contradicts itself, and whatever reads the declared one goes wrong; so it is
+    refused here. A shape that the file leaves open is filled in.
+
+    Passed over are operators without a row and, of operands and results of element types that are
+    not run, the element types: the declared shapes of the former stand. So do sizes that an operand
+    decides which is computed; `eightfold.execute` compares those after each inference. Of an
+    operator that does not pass, the declared shapes stand too.
+
+    Nothing is allocated, whatever the shapes.
+    """
+    tensors = list(graph.tensors)
+    found: list[Refusal] = []
+    for operator in graph.operators:
+        row = ROWS.get(operator.name)
+        if row is None:
+            continue
+        node = Node(tensors, operator)
+        try:
+            row.check(node)
+            shapes, dtype = row.shapes(node), row.result_dtype(node)
+        except (SpecError, InputError) as error:
+            found.append(Refusal(operator, None, str(error)))
+            continue
+        supported = row.unsupported(node) is None
+        for tensor, shape in zip(node.outputs, shapes, strict=True):
+            if not tensor.stated and shape is not None and None not in shape:
+                tensors[tensor.index] = tensor = replace(tensor, shape=shape)
+            if words := difference(tensor, shape, dtype if supported else None):
+                found.append(Refusal(operator, tensor, words))
+    return replace(graph, tensors=tuple(tensors)), found
+
+
+def difference(tensor: Tensor, shape: Shape, dtype: np.dtype | None = None) -> str | None:
+    """Return in words how a tensor is not as computed; None if it is, as far as is known."""
+    if dtype is not None and tensor.dtype != dtype:
+        return f"declared {tensor.dtype}, computed {dtype}"
+    if shape is None or fits(tensor.shape, shape):
+        return None
+    sizes = ", ".join("?" if size is None else str(size) for size in shape)
+    return f"declared shape {list(tensor.shape)}, computed [{sizes}]"
+
+
+def fits(declared: tuple[int, ...], computed: tuple[int | None, ...]) -> bool:
+    """Return whether a shape has every size of another one that is known."""
+    return len(declared) == len(computed) and all(
+        known is None or size == known for size, known in zip(declared, computed, strict=True)
+    )
+
+
+def unsupported(graph: Graph, operators: Iterator[Operator] | None = None) -> list[str]:
+    """Return, for each operator that golden does not run, its name and why, in words."""
+    found = []
+    for operator in graph.operators if operators is None else operators:
+        row: Row | None = ROWS.get(operator.name)
+        if row is None:
+            found.append(f"{operator}: not supported")
+        elif words := row.unsupported(Node(graph.tensors, operator)):
+            found.append(f"{operator}: {words}")
+    return found

@@ -1,0 +1,86 @@
+"""Rows of the operators with weights, and of the pools."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from eightfold.golden.convolution import conv_2d_shape, depthwise_conv_2d_shape
+from eightfold.golden.errors import RejectedError
+from eightfold.golden.fully_connected import fully_connected_shape
+from eightfold.golden.pooling import pooled_shape
+from eightfold.golden.transposed_convolution import check_shapes
+from eightfold.golden.windows import Window
+from eightfold.model.prepare.node import Node
+from eightfold.model.prepare.row import Operand, Row, Shape
+
+_INT8 = Operand()
+_BIAS = Operand(("int32",), optional=True)
+_SIZES = Operand(("int32",), values=False, ranks=(1, 1))
+
+
+def _check_bias(node: Node, position: int, outputs: int) -> None:
+    """Refuse a bias that has not one element per output channel, whatever its rank is."""
+    bias = node.tensor(position)
+    if bias is not None and prod(bias.shape) != outputs:
+        raise RejectedError(f"{bias} has {prod(bias.shape)} elements for {outputs} outputs")
+
+
+def _convolution(
+    shape_of: Callable[[tuple[int, ...], tuple[int, ...], Window], tuple[int, ...]],
+) -> Callable[[Node], Sequence[Shape]]:
+    def shapes(node: Node) -> Sequence[Shape]:
+        shape = shape_of(node.shape(0), node.shape(1), node.filter_window())
+        _check_bias(node, 2, shape[3])
+        return [shape]
+
+    return shapes
+
+
+def _fully_connected(node: Node) -> Sequence[Shape]:
+    if node.options["weights_format"] != "DEFAULT":
+        raise RejectedError(f"weights_format must be DEFAULT, not {node.options['weights_format']}")
+    shape = fully_connected_shape(node.shape(0), node.shape(1), node.options["keep_num_dims"])
+    _check_bias(node, 2, shape[-1])
+    return [shape]
+
+
+def _transpose_conv(node: Node) -> Sequence[Shape]:
+    sizes = node.known_vector(0)
+    window = node.filter_window()
+    _check_bias(node, 3, node.shape(1)[0])
+    if sizes is None:
+        return [(None,) * node.shape(0)[0]]
+    check_shapes(node.shape(2), node.shape(1), sizes, window)
+    return [tuple(sizes)]
+
+
+def _pool(node: Node) -> Sequence[Shape]:
+    return [pooled_shape(node.shape(0), node.pool_window())]
+
+
+def _window_work(node: Node) -> int:
+    """Count float64 taps of every window at once, and accumulators."""
+    taps = prod(node.shape(1)[1:])
+    return 8 * prod(node.output.shape[:3]) * taps + 40 * prod(node.output.shape)
+
+
+def _rows_work(node: Node) -> int:
+    return 8 * prod(node.shape(0)) + 8 * prod(node.shape(1)) + 40 * prod(node.output.shape)
+
+
+MATRIX: dict[str, Row] = {
+    "AVERAGE_POOL_2D": Row(shapes=_pool),
+    "CONV_2D": Row(
+        shapes=_convolution(conv_2d_shape), operands=(_INT8, _INT8, _BIAS), work=_window_work
+    ),
+    "DEPTHWISE_CONV_2D": Row(
+        shapes=_convolution(depthwise_conv_2d_shape),
+        # Prepare asks for a vector here, and of the other operators' biases only the elements.
+        operands=(_INT8, _INT8, Operand(("int32",), ranks=(1, 1), optional=True)),
+    ),
+    "FULLY_CONNECTED": Row(
+        shapes=_fully_connected, operands=(_INT8, _INT8, _BIAS), work=_rows_work
+    ),
+    "MAX_POOL_2D": Row(shapes=_pool),
+    "TRANSPOSE_CONV": Row(shapes=_transpose_conv, operands=(_SIZES, _INT8, _INT8, _BIAS)),
+}
+"""Operators that move a window or multiply by a matrix."""
