@@ -283,6 +283,11 @@ def checked_bias(bias: NDArray, outputs: int) -> NDArray[np.int32]:
     RejectedError
         If it is not int32, or has another number of elements.
     """
-    if bias.dtype != np.int32 or bias.size != outputs:
-        raise RejectedError(f"the bias must be int32 of {outputs}, not {bias.dtype} of {bias.size}")
+    check_bias(bias.dtype, bias.size, outputs)
     return bias.reshape(outputs)
+
+
+def check_bias(dtype: np.dtype, size: int, outputs: int) -> None:
+    """Reject a bias that is not int32 with one element for each of ``outputs``."""
+    if dtype != np.int32 or size != outputs:
+        raise RejectedError(f"the bias must be int32 of {outputs}, not {dtype} of {size}")

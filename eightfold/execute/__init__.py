@@ -8,7 +8,7 @@ multiply-accumulates.
 Imports golden, `eightfold.model` and the ground; compiler, reports and the session import it.
 """
 
-from eightfold.execute.call import quantization_of, window_of
+from eightfold.execute.call import quantization_of
 from eightfold.execute.graphs import run_graph, run_graphs
 from eightfold.execute.macs import count_macs
 from eightfold.execute.operator import SUPPORTED, run_operator
@@ -20,5 +20,4 @@ __all__ = [
     "run_graph",
     "run_graphs",
     "run_operator",
-    "window_of",
 ]

@@ -1,6 +1,7 @@
 """Run one operator of a graph in numpy, with all its checks."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import cast
 
 import numpy as np
@@ -11,9 +12,29 @@ from eightfold.execute.runners import RUNNERS
 from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Reference
 from eightfold.model.graph import Graph, Operator
+from eightfold.model.prepare import unsupported
 
 SUPPORTED: frozenset[str] = frozenset(RUNNERS)
 """Names of the operators that `run_operator` runs."""
+
+
+@contextmanager
+def named_errors(operator: Operator) -> Iterator[None]:
+    """Within it, whatever golden raises, or numpy warns of, is one line that names the operator.
+
+    Raises
+    ------
+    InputError
+        For golden's errors, for numbers that leave their type where golden has not provided for
+        it, and where memory does not suffice.
+    """
+    try:
+        with np.errstate(divide="raise", over="raise", invalid="raise"):
+            yield
+    except (SpecError, InputError, ArithmeticError) as error:
+        raise InputError(f"{operator}: {error}") from None
+    except MemoryError:
+        raise InputError(f"{operator}: there is not enough memory; use a smaller model") from None
 
 
 def run_operator(
@@ -27,7 +48,7 @@ def run_operator(
     Parameters
     ----------
     graph
-        The graph; constants are taken from it.
+        The graph, from `eightfold.model.load_model`; constants are taken from it.
     operator
         One of its operators, of a name in `SUPPORTED`.
     values
@@ -43,12 +64,10 @@ def run_operator(
     """
     if reference not in ("litert", "tflm"):
         raise InputError(f"reference must be litert or tflm, not {reference!r}")
-    if operator.name not in RUNNERS:
-        raise InputError(f"{operator}: not supported; supported are {', '.join(sorted(SUPPORTED))}")
-    try:
+    if unfit := unsupported(graph.tensors, operator):
+        raise InputError(f"{operator}: {unfit}")
+    with named_errors(operator):
         call = OperatorCall(graph, operator, values, cast(Reference, reference))
         results = RUNNERS[operator.name].run(call)
-    except (SpecError, InputError) as error:
-        raise InputError(f"{operator}: {error}") from None
     # Copies may be views, and a result without dimensions a scalar.
     return [np.asarray(array, order="C") for array in results]

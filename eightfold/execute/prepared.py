@@ -7,12 +7,12 @@ import numpy as np
 
 from eightfold.errors import InputError
 from eightfold.execute.call import OperatorCall
-from eightfold.execute.operator import run_operator
+from eightfold.execute.operator import named_errors, run_operator
 from eightfold.execute.runners import RUNNERS
 from eightfold.execute.stacking import reshapes, stacked_shape
-from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Reference
 from eightfold.model.graph import Graph, Operator
+from eightfold.model.prepare import difference, unsupported
 
 Signature = list[tuple[tuple[int, ...], np.dtype]]
 
@@ -52,8 +52,13 @@ class PreparedGraph:
         All operators of the graph if None are given; see `eightfold.execute.run_graph`.
         """
         values = dict(inputs)
-        for operator in graph.operators if operators is None else operators:
-            self._steps[operator.index].run(graph, values)
+        steps = [
+            self._steps[op.index] for op in (graph.operators if operators is None else operators)
+        ]
+        if unfit := [step.unfit for step in steps if step.unfit]:
+            raise InputError("; ".join(unfit))
+        for step in steps:
+            step.run(graph, values)
         return values
 
 
@@ -67,6 +72,9 @@ class _Step:
         self._tried = False
         self._prepared: Callable[..., np.ndarray] | None = None
         self._shape: tuple[int, ...] | None = None
+        unfit = unsupported(graph.tensors, operator)
+        self.unfit = f"{operator}: {unfit}" if unfit else None
+        self._alone = stacked == 1
         if stacked > 1 and reshapes(operator):
             # The operator's own shape is that of one inference.
             self._shape = stacked_shape(graph.tensors[operator.outputs[0]], stacked)
@@ -89,14 +97,26 @@ class _Step:
                 self._tried = True
                 self._prepared = self._prepare(graph, values)
             if self._prepared is not None:
-                values[operator.outputs[0]] = self._prepared(*arrays)
+                with named_errors(operator):
+                    values[operator.outputs[0]] = self._prepared(*arrays)
                 return
         outputs = run_operator(graph, operator, values, self._reference)
+        if self._alone:
+            self._check_shapes(graph, outputs)
         values.update(zip(operator.outputs, outputs, strict=True))
         if signature != self._accepted:
             self._accepted = signature
             self._tried = False
             self._prepared = None
+
+    def _check_shapes(self, graph: Graph, outputs: Sequence[np.ndarray]) -> None:
+        """Refuse results whose shape an operand decides, and otherwise than the graph states."""
+        for index, array in zip(self._operator.outputs, outputs, strict=True):
+            tensor = graph.tensors[index]
+            if array.shape != tensor.shape:
+                raise InputError(
+                    f"{self._operator}: {tensor}: {difference(tensor, array.shape)} from operands"
+                )
 
     def _prepare(
         self, graph: Graph, values: Mapping[int, np.ndarray]
@@ -106,6 +126,7 @@ class _Step:
             return None
         call = OperatorCall(graph, self._operator, values, cast(Reference, self._reference))
         try:
-            return prepare(call)
-        except (SpecError, InputError):
+            with named_errors(self._operator):
+                return prepare(call)
+        except InputError:
             return None  # such as a table that has entries for codes that are refused

@@ -5,9 +5,9 @@ from math import prod
 
 import numpy as np
 
-from eightfold.execute import window_of
 from eightfold.golden.windows import Window
 from eightfold.model import Tensor
+from eightfold.model.prepare import window_of
 from tests.coverage.requantizations import PAIR_SHIFTS, SATURATIONS, TIES
 from tests.coverage.sample import Point, Sample, flags, one_of
 

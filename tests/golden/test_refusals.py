@@ -5,8 +5,9 @@ import pytest
 
 from eightfold.errors import InputError
 from eightfold.execute import run_operator
-from eightfold.golden.errors import AbortedError, RejectedError, UndefinedError
-from eightfold.model import Graph, load_model
+from eightfold.golden.errors import AbortedError, RejectedError, SpecError
+from eightfold.model import Graph, read_model
+from eightfold.model.prepare import prepare as gate
 from eightfold.reference.oracle import Oracle, OracleAborted, OracleRejected
 from tests.support.models import (
     refusals,
@@ -24,7 +25,7 @@ TOLERATED = tolerated.TOLERATED | tolerated_movement.TOLERATED
 
 
 def prepare(model: bytes, fill: float | None = None) -> tuple[Graph, Inputs]:
-    graph = load_model(model)
+    graph = read_model(model)
     rng = np.random.default_rng(0)
     inputs = {}
     for tensor in (graph.tensors[index] for index in graph.inputs):
@@ -34,6 +35,11 @@ def prepare(model: bytes, fill: float | None = None) -> tuple[Graph, Inputs]:
 
 
 def run(graph: Graph, inputs: Inputs) -> list[np.ndarray]:
+    """Return the results of golden, behind the gate; declared shapes are not what is tried here."""
+    _, refusals = gate(graph)
+    for refusal in refusals:
+        if refusal.tensor is None:
+            raise InputError(str(refusal)) from refusal.cause
     return run_operator(graph, graph.operators[0], inputs)
 
 
@@ -48,7 +54,7 @@ def test_golden_raises_where_litert_stops(oracle: Oracle, rule: str) -> None:
         run(graph, inputs)
     assert str(raised.value).startswith(f"{graph.operators[0]}: ")
     kind = {OracleRejected: RejectedError, OracleAborted: AbortedError}[refusal.outcome]
-    assert isinstance(raised.value.__context__, kind)
+    assert isinstance(raised.value.__context__ or raised.value.__cause__, kind)
 
 
 @pytest.mark.parametrize("rule", UNDEFINED)
@@ -59,7 +65,7 @@ def test_golden_raises_where_no_number_follows(oracle: Oracle, rule: str) -> Non
     oracle.run(model, inputs)  # LiteRT says nothing
     with pytest.raises(InputError, match=message) as raised:
         run(graph, inputs)
-    assert isinstance(raised.value.__context__, UndefinedError)
+    assert isinstance(raised.value.__context__ or raised.value.__cause__, SpecError)
 
 
 @pytest.mark.parametrize("rule", TOLERATED)

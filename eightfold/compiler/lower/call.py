@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.compiler.exact.channels import CompileError, folded_bias, pair
+from eightfold.compiler.exact.channels import folded_bias, pair
 from eightfold.compiler.steps.axis import Axis
 from eightfold.compiler.steps.temporary import Temporary
 from eightfold.config import AcceleratorConfig
@@ -63,14 +63,8 @@ class Call(OperatorCall):
             shape = (images, *shape[1:])
         self.golden(np.zeros(shape, dtype=self.input(0).dtype))
 
-    def check_int8(self, *positions: int, output: type[np.generic] = np.int8) -> None:
-        """Refuse the operator if one of these inputs is not int8, or the result not ``output``."""
-        self.check_types([np.int8], *(self.input(position) for position in positions))
-        self.check_types([output], self.output)
-
     def weights(self, source: int = 0, bias: int = 2) -> tuple[np.ndarray, np.ndarray | None]:
         """Return weights, which are input 1, and bias."""
-        self.check_int8(source, 1)
         return self.constant(1), None if self.tensor(bias) is None else self.constant(bias)
 
     def quantizations(self, source: int = 0) -> tuple[Quantization, Quantization, Quantization]:
@@ -109,8 +103,6 @@ class Call(OperatorCall):
     def geometry(self, window: Window) -> dict[str, Any]:
         """Return what every operator with a window over images has."""
         source, target = self.input(0), self.output
-        if len(source.shape) != 4:
-            raise CompileError(f"{source} has rank {len(source.shape)}, not 4")
         return {
             "source": source.index,
             "target": target.index,

@@ -20,6 +20,7 @@ from eightfold.errors import InputError
 from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator
+from eightfold.model.prepare import unsupported
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +117,8 @@ def lower(
     """
     if operator.name not in METHODS:
         raise CompileError(f"the accelerator has no {operator.name}")
+    if unfit := unsupported(graph.tensors, operator):
+        raise CompileError(unfit)
     try:
         call = Call(graph, operator, config, reference)
         steps = METHODS[operator.name](call)

@@ -10,7 +10,7 @@ from eightfold.compiler.exact.channels import CompileError, pair
 from eightfold.compiler.lower.call import Call
 from eightfold.compiler.steps.elementwise import IDENTITY, Elementwise
 from eightfold.compiler.steps.pointwise import Pointwise
-from eightfold.golden.binary import broadcast, common_scales, multiplication_scale, rescaled_operand
+from eightfold.golden.binary import common_scales, multiplication_scale, rescaled_operand
 from eightfold.golden.comparison import compared_operand
 from eightfold.golden.fixed_point import quantize_multiplier, quantize_multiplier_smaller_than_one
 from eightfold.golden.rectifiers import prelu_scales
@@ -23,20 +23,20 @@ EVERY_BYTE = np.arange(256, dtype=np.uint8).view(np.int8)
 
 def table(call: Call) -> Pointwise:
     """Lower a function of one byte: a table that the reference arithmetic fills."""
-    call.check_int8(0)
+    source = call.input(0)
+    if source.dtype != np.int8:
+        raise CompileError(f"{source} is {source.dtype}, not int8")
     entries = call.golden(EVERY_BYTE)
     return _pointwise(call, Elementwise(tables=(entries.astype(np.int32),)))
 
 
 def maximum(call: Call) -> Pointwise:
     """Lower MAXIMUM: of the bytes as they are."""
-    call.check_int8(0, 1)
     return _pointwise(call, Elementwise(combine=Combine.MAXIMUM))
 
 
 def minimum(call: Call) -> Pointwise:
     """Lower MINIMUM: of the bytes as they are."""
-    call.check_int8(0, 1)
     return _pointwise(call, Elementwise(combine=Combine.MINIMUM))
 
 
@@ -45,7 +45,6 @@ def comparison(call: Call) -> Pointwise:
 
     Of integers, ``a > b`` is ``clamp(a - b, 0, 1)`` and ``a >= b`` is ``clamp(a - b + 1, 0, 1)``.
     """
-    call.check_int8(0, 1, output=np.bool_)
     name = call.operator.name
     order = (1, 0) if name in ("LESS", "LESS_EQUAL") else (0, 1)
     tables = tuple(compared_operand(EVERY_BYTE, call.quantization(position)) for position in order)
@@ -68,7 +67,6 @@ def sub(call: Call) -> Pointwise:
 
 def _sum(call: Call, combine: Combine) -> Pointwise:
     """Lower ADD and SUB: both operands rescaled by tables, the sum by the requantizer."""
-    call.check_int8(0, 1)
     quantizations = call.quantizations()
     reals = common_scales(*quantizations)
     tables = tuple(
@@ -81,7 +79,6 @@ def _sum(call: Call, combine: Combine) -> Pointwise:
 
 def mul(call: Call) -> Pointwise:
     """Lower MUL: differences to the zero points by tables, the product by the requantizer."""
-    call.check_int8(0, 1)
     quantizations = call.quantizations()
     tables = tuple(EVERY_BYTE.astype(np.int64) - q.per_tensor()[1] for q in quantizations[:2])
     a, b, output = (q.per_tensor()[0] for q in quantizations)
@@ -104,10 +101,7 @@ def prelu(call: Call) -> Pointwise | tuple[Pointwise, Pointwise]:
     the product is 0, which rounds to 0, so that n is z_out and the sum is p. Both are int8, so the
     second clamp changes nothing.
     """
-    call.check_int8(0, 1)
     source, target = call.input(0), call.output
-    if source.shape != target.shape:
-        raise CompileError(f"{source} does not have the shape of {target}")
     quantizations = call.quantizations()
     zeros = [quantization.per_tensor()[1] for quantization in quantizations]
     _, slope = prelu_scales(*quantizations, call.reference)
@@ -168,9 +162,6 @@ def _requantize(call: Call, multiplier: Sequence[int | np.ndarray]) -> dict[str,
 def _pointwise(call: Call, operation: Elementwise, order: Sequence[int] = (0, 1)) -> Pointwise:
     """Return the operation on the inputs in this order, as many as it has operands."""
     sources = [call.input(position) for position in order[: operation.operands]]
-    shape, _ = broadcast(*(np.broadcast_to(False, s.shape) for s in (sources[0], sources[-1])))
-    if shape.shape != call.output.shape:
-        raise CompileError(f"{call.output} has the shape {call.output.shape}, not {shape.shape}")
     return Pointwise(
         operation=operation,
         sources=tuple(source.index for source in sources),

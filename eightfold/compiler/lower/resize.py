@@ -1,6 +1,5 @@
 """RESIZE_BILINEAR: the taps of its rows and columns."""
 
-from eightfold.compiler.exact.channels import CompileError
 from eightfold.compiler.lower.call import Call
 from eightfold.compiler.steps.bilinear import Bilinear, Taps
 from eightfold.golden.resize import bilinear_taps
@@ -8,16 +7,11 @@ from eightfold.golden.resize import bilinear_taps
 
 def resize_bilinear(call: Call) -> Bilinear:
     """Lower RESIZE_BILINEAR; golden's taps, whatever the scales are."""
-    call.check_int8(0)
     source = call.input(0)
     target = call.output
     options = call.options
     corners, centers = options["align_corners"], options["half_pixel_centers"]
-    if corners and centers:
-        raise CompileError("align_corners and half_pixel_centers exclude each other")
     size = call.constant(1).tolist()
-    if len(source.shape) != 4 or target.shape != (source.shape[0], *size, source.shape[3]):
-        raise CompileError(f"{target} has the shape {target.shape}, resized to {size}")
     rows, columns = (
         Taps.of(*bilinear_taps(old, new, corners, centers))
         for old, new in zip(source.shape[1:3], size, strict=True)

@@ -108,7 +108,6 @@ def int8_parts(values: np.ndarray) -> list[np.ndarray]:
 
 def average_pool_2d(call: Call) -> SumPool:
     """Lower AVERAGE_POOL_2D: division by the number of taps, as a proved multiplier."""
-    call.check_int8(0)
     geometry = _pool(call)
     low, high = call.bounds()
     counts = window_counts(geometry["rows"], geometry["columns"])
@@ -131,7 +130,6 @@ def max_pool_2d(call: Call) -> tuple[MaximumPool, ...]:
     Windows that overlap read a byte once for each of them: of one axis after the other these are
     fewer. What is between must fit beside input and output.
     """
-    call.check_int8(0)
     geometry = _pool(call)
     low, high = call.bounds()
     whole = MaximumPool(**geometry, low=low, high=high)

@@ -51,8 +51,8 @@ def _bytewise(
 def _binary(golden: _Function, *, variants: bool = False) -> Runner:
     def arguments(call: OperatorCall) -> Arguments:
         return Arguments(
-            call.int8(0),
-            call.int8(1),
+            call.codes(0),
+            call.codes(1),
             a_quantization=call.quantization(0),
             b_quantization=call.quantization(1),
             output_quantization=call.output_quantization(),
@@ -66,17 +66,17 @@ def _binary(golden: _Function, *, variants: bool = False) -> Runner:
 def _comparison(golden: _Function) -> Runner:
     def arguments(call: OperatorCall) -> Arguments:
         return Arguments(
-            call.int8(0),
-            call.int8(1),
+            call.codes(0),
+            call.codes(1),
             a_quantization=call.quantization(0),
             b_quantization=call.quantization(1),
         )
 
-    return _bytewise(golden, arguments, outputs=(np.bool_,))
+    return _bytewise(golden, arguments)
 
 
 def _extreme(golden: _Function) -> Runner:
-    return _bytewise(golden, lambda call: Arguments(call.int8(0), call.int8(1)))
+    return _bytewise(golden, lambda call: Arguments(call.codes(0), call.codes(1)))
 
 
 def _unary(
@@ -94,7 +94,7 @@ def _unary(
 
     def arguments(call: OperatorCall) -> Arguments:
         return Arguments(
-            call.int8(0),
+            call.codes(0),
             input_quantization=call.quantization(0),
             output_quantization=call.output_quantization(),
             **({"reference": call.reference} if variants else {}),
@@ -110,8 +110,8 @@ def _unary(
 
 def _prelu(call: OperatorCall) -> Arguments:
     return Arguments(
-        call.int8(0),
-        call.int8(1),
+        call.codes(0),
+        call.codes(1),
         input_quantization=call.quantization(0),
         alpha_quantization=call.quantization(1),
         output_quantization=call.output_quantization(),
@@ -120,7 +120,7 @@ def _prelu(call: OperatorCall) -> Arguments:
 
 
 def _quantize(call: OperatorCall) -> Arguments:
-    x = call.integers(0, np.int8, np.float32)
+    x = call.codes(0)
     return Arguments(
         x,
         input_quantization=None if x.dtype == np.float32 else call.quantization(0),
@@ -130,15 +130,15 @@ def _quantize(call: OperatorCall) -> Arguments:
 
 def _dequantize(call: OperatorCall) -> Arguments:
     return Arguments(
-        call.int8(0), input_quantization=call.quantization(0), reference=call.reference
+        call.codes(0), input_quantization=call.quantization(0), reference=call.reference
     )
 
 
 def _reduction(golden: _Function) -> Runner:
     def arguments(call: OperatorCall) -> Arguments:
         return Arguments(
-            call.int8(0),
-            call.integers(1, np.int32),
+            call.codes(0),
+            call.array(1),
             input_quantization=call.quantization(0),
             output_quantization=call.output_quantization(),
             keep_dims=call.options["keep_dims"],
@@ -149,22 +149,16 @@ def _reduction(golden: _Function) -> Runner:
 
 def _index_of_extreme(golden: _Function) -> Runner:
     def arguments(call: OperatorCall) -> Arguments:
-        axis = call.integers(1, np.int32, np.int64)
-        return Arguments(call.int8(0), axis, dtype=call.option_dtype("output_type"))
+        return Arguments(call.codes(0), call.array(1), dtype=call.output.dtype.type)
 
-    return Runner(
-        golden=golden,
-        arguments=arguments,
-        stacks=stacks.AXES_BEHIND,
-        outputs=(np.int32, np.int64),
-    )
+    return Runner(golden=golden, arguments=arguments, stacks=stacks.AXES_BEHIND)
 
 
 ARITHMETIC: dict[str, Runner] = {
     "ADD": _binary(add),
     "ARG_MAX": _index_of_extreme(reduction.arg_max),
     "ARG_MIN": _index_of_extreme(reduction.arg_min),
-    "DEQUANTIZE": _bytewise(dequantize, _dequantize, outputs=(np.float32,)),
+    "DEQUANTIZE": _bytewise(dequantize, _dequantize),
     "EQUAL": _comparison(comparison.equal),
     "GREATER": _comparison(comparison.greater),
     "GREATER_EQUAL": _comparison(comparison.greater_equal),

@@ -74,8 +74,8 @@ def _weighted(
 
     def arguments(call: OperatorCall) -> Arguments:
         return Arguments(
-            call.int8(0),
-            call.int8(1),
+            call.codes(0),
+            call.codes(1),
             call.optional(2),
             bias_quantization=call.quantization_if_any(2),
             **named(call),
@@ -84,17 +84,17 @@ def _weighted(
     def prepared(call: OperatorCall) -> _Function | None:
         if call.is_constant(0) or call.is_computed(1) or call.is_computed(2):
             return None
-        return prepare(call.int8(0).shape, call.int8(1), call.optional(2), **named(call))
+        return prepare(call.codes(0).shape, call.codes(1), call.optional(2), **named(call))
 
     return Runner(golden=golden, arguments=arguments, stacks=stacks, macs=macs, prepare=prepared)
 
 
 def _transpose_conv(call: OperatorCall) -> Arguments:
     return Arguments(
-        call.int8(2),
-        call.int8(1),
+        call.codes(2),
+        call.codes(1),
         call.optional(3),
-        output_shape=call.vector(0, np.int32),
+        output_shape=call.vector(0),
         input_quantization=call.quantization(2),
         weight_quantization=call.quantization(1),
         bias_quantization=call.quantization_if_any(3),
@@ -115,11 +115,11 @@ def _pool(golden: _Function, prepare: _Prepare) -> Runner:
     def prepared(call: OperatorCall) -> _Function | None:
         if call.is_constant(0):
             return None
-        return prepare(call.int8(0).shape, **named(call))
+        return prepare(call.codes(0).shape, **named(call))
 
     return Runner(
         golden=golden,
-        arguments=lambda call: Arguments(call.int8(0), **named(call)),
+        arguments=lambda call: Arguments(call.codes(0), **named(call)),
         stacks=stacks.IMAGES,
         prepare=prepared,
     )

@@ -4,23 +4,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from eightfold.errors import InputError
 from eightfold.execute.call import OperatorCall
 from eightfold.execute.runners import stacks
-from eightfold.execute.runners.runner import Arguments, Results, Runner
-from eightfold.execute.runners.stacks import Stacks
+from eightfold.execute.runners.runner import Arguments, Runner
 from eightfold.golden import blocks, indexing, joining, movement, resize
-from eightfold.golden.errors import UndefinedError
-
-_INDEX = (np.int32, np.int64)
-_COPIED = (np.int8, np.int32, np.int64)
+from eightfold.model.prepare.movement import masks_of, reshape_operand, reshape_option
 
 
 def _inputs(call: OperatorCall) -> list[np.ndarray]:
-    arrays = [call.copied(position) for position in range(len(call.inputs))]
-    if not arrays:
-        raise InputError("has no inputs")
-    return arrays
+    return [call.codes(position) for position in range(len(call.inputs))]
 
 
 def _concatenation(call: OperatorCall) -> Arguments:
@@ -33,40 +25,23 @@ def _concatenation(call: OperatorCall) -> Arguments:
 
 
 def _pack(call: OperatorCall) -> Arguments:
-    arrays = _inputs(call)
-    count = call.options["values_count"]
-    if len(arrays) != count:
-        raise InputError(f"has {len(arrays)} inputs, but values_count {count}")
-    return Arguments(arrays, call.options["axis"], quantizations=call.every_quantization())
+    quantizations = call.every_quantization()
+    return Arguments(_inputs(call), call.options["axis"], quantizations=quantizations)
 
 
 def _split(call: OperatorCall) -> Arguments:
-    x = call.copied(1)
-    count = call.options["num_splits"]
-    _check_count(call, count, "num_splits")
-    return Arguments(x, call.integer(0, np.int32), count)
+    return Arguments(call.codes(1), call.integer(0), len(call.outputs))
 
 
 def _unpack(call: OperatorCall) -> Arguments:
-    x = call.copied(0)
-    count = call.options["num"]
-    _check_count(call, count, "num")
-    return Arguments(x, call.options["axis"], count, quantizations=call.every_quantization())
-
-
-def _check_count(call: OperatorCall, count: int, option: str) -> None:
-    if len(call.outputs) != count:
-        raise InputError(f"has {len(call.outputs)} outputs, but {option} {count}")
+    quantizations = call.every_quantization()
+    axis, count = call.options["axis"], len(call.outputs)
+    return Arguments(call.codes(0), axis, count, quantizations=quantizations)
 
 
 def _reshape(call: OperatorCall) -> Arguments:
-    # A second input counts instead of the option, but only as an int32 vector.
-    given = call.optional(1)
-    if given is not None and given.ndim == 1 and given.dtype == np.int32:
-        return Arguments(call.copied(0), given.tolist())
-    shape = list(call.options["new_shape"])
-    # Old converters wrote the shape of a scalar as [0].
-    return Arguments(call.copied(0), [] if shape == [0] else shape)
+    shape = call.vector(1) if reshape_operand(call) else reshape_option(call.operator)
+    return Arguments(call.codes(0), shape)
 
 
 def _prepare_reshape(call: OperatorCall) -> Callable[..., np.ndarray] | None:
@@ -80,19 +55,18 @@ RESHAPE = Runner(
     golden=movement.reshape,
     arguments=_reshape,
     stacks=stacks.SHAPES,
-    outputs=_COPIED,
     prepare=_prepare_reshape,
 )
 
 
 def _squeeze(call: OperatorCall) -> Arguments:
-    return Arguments(call.copied(0), call.options["squeeze_dims"])
+    return Arguments(call.codes(0), call.options["squeeze_dims"])
 
 
 def _expand_dims(call: OperatorCall) -> Arguments:
     return Arguments(
-        call.copied(0),
-        call.integer(1, *_INDEX),
+        call.codes(0),
+        call.integer(1),
         input_quantization=call.quantization_if_any(0),
         output_quantization=call.every_quantization()[-1],
     )
@@ -100,72 +74,47 @@ def _expand_dims(call: OperatorCall) -> Arguments:
 
 def _pad(call: OperatorCall) -> Arguments:
     return Arguments(
-        call.int8(0),
-        call.integers(1, *_INDEX),
+        call.codes(0),
+        call.array(1),
         output_quantization=call.output_quantization(),
     )
 
 
 def _padv2(call: OperatorCall) -> Arguments:
     return Arguments(
-        call.int8(0),
-        call.integers(1, *_INDEX),
-        call.int8(2),
+        call.codes(0),
+        call.array(1),
+        call.codes(2),
         value_quantization=call.quantization(2),
         output_quantization=call.output_quantization(),
     )
 
 
 def _strided_slice(call: OperatorCall) -> Arguments:
-    options = call.options
-    if options["offset"] and call.is_constant(3) and not call.is_constant(2):
-        raise UndefinedError(
-            "LiteRT ends if end counts from begin and is computed, strides are not"
-        )
-    masks = {name: options[f"{name}_mask"] for name in ("begin", "end", "ellipsis", "new_axis")}
-    return Arguments(
-        call.copied(0),
-        *(call.vector(position, np.int32) for position in (1, 2, 3)),
-        masks=indexing.Masks(
-            **masks, shrink_axis=options["shrink_axis_mask"], offset=options["offset"]
-        ),
-    )
+    entries = [call.vector(position) for position in (1, 2, 3)]
+    return Arguments(call.codes(0), *entries, masks=masks_of(call.operator))
 
 
 def _slice(call: OperatorCall) -> Arguments:
-    return Arguments(call.copied(0), call.vector(1, *_INDEX), call.vector(2, *_INDEX))
+    return Arguments(call.codes(0), call.vector(1), call.vector(2))
 
 
 def _gather(call: OperatorCall) -> Arguments:
-    indices = call.integers(1, np.int16, *_INDEX)
-    return Arguments(call.copied(0), indices, call.options["axis"], call.options["batch_dims"])
+    return Arguments(call.codes(0), call.array(1), call.options["axis"], call.options["batch_dims"])
 
 
 def _transpose(call: OperatorCall) -> Arguments:
-    return Arguments(call.copied(0), call.vector(1, np.int32))
+    return Arguments(call.codes(0), call.vector(1))
 
 
 def _shape(call: OperatorCall) -> Arguments:
-    return Arguments(call.array(0), dtype=call.option_dtype("out_type"))
-
-
-def _copy(
-    golden: Callable[..., Results],
-    arguments: Callable[[OperatorCall], Arguments],
-    *,
-    stacks: Stacks | None,
-    several: bool = False,
-) -> Runner:
-    """Return the row of what copies elements of any of the types that shapes and indices have."""
-    return Runner(
-        golden=golden, arguments=arguments, stacks=stacks, outputs=_COPIED, several=several
-    )
+    return Arguments(call.array(0), dtype=call.output.dtype.type)
 
 
 def _block(golden: Callable[..., np.ndarray]) -> Runner:
     return Runner(
         golden=golden,
-        arguments=lambda call: Arguments(call.int8(0), call.options["block_size"]),
+        arguments=lambda call: Arguments(call.codes(0), call.options["block_size"]),
         stacks=stacks.IMAGES,
     )
 
@@ -173,9 +122,9 @@ def _block(golden: Callable[..., np.ndarray]) -> Runner:
 def _batches(golden: Callable[..., np.ndarray], *, variants: bool) -> Runner:
     def arguments(call: OperatorCall) -> Arguments:
         return Arguments(
-            call.int8(0),
-            call.vector(1, np.int32),
-            call.integers(2, np.int32),
+            call.codes(0),
+            call.vector(1),
+            call.array(2),
             input_quantization=call.quantization(0),
             output_quantization=call.output_quantization(),
             **({"reference": call.reference} if variants else {}),
@@ -187,8 +136,8 @@ def _batches(golden: Callable[..., np.ndarray], *, variants: bool) -> Runner:
 def _resize(golden: Callable[..., np.ndarray]) -> Runner:
     def arguments(call: OperatorCall) -> Arguments:
         return Arguments(
-            call.int8(0),
-            call.vector(1, np.int32),
+            call.codes(0),
+            call.vector(1),
             align_corners=call.options["align_corners"],
             half_pixel_centers=call.options["half_pixel_centers"],
         )
@@ -198,24 +147,28 @@ def _resize(golden: Callable[..., np.ndarray]) -> Runner:
 
 MOVEMENT: dict[str, Runner] = {
     "BATCH_TO_SPACE_ND": _batches(blocks.batch_to_space_nd, variants=False),
-    "CONCATENATION": _copy(joining.concatenation, _concatenation, stacks=stacks.JOINED_BEHIND),
+    "CONCATENATION": Runner(
+        golden=joining.concatenation, arguments=_concatenation, stacks=stacks.JOINED_BEHIND
+    ),
     "DEPTH_TO_SPACE": _block(blocks.depth_to_space),
-    "EXPAND_DIMS": _copy(movement.expand_dims, _expand_dims, stacks=stacks.SHAPES),
-    "GATHER": _copy(indexing.gather, _gather, stacks=None),
-    "PACK": _copy(joining.pack, _pack, stacks=None),
+    "EXPAND_DIMS": Runner(
+        golden=movement.expand_dims, arguments=_expand_dims, stacks=stacks.SHAPES
+    ),
+    "GATHER": Runner(golden=indexing.gather, arguments=_gather, stacks=None),
+    "PACK": Runner(golden=joining.pack, arguments=_pack, stacks=None),
     "PAD": Runner(golden=movement.pad, arguments=_pad, stacks=stacks.PADDED),
     "PADV2": Runner(golden=movement.padv2, arguments=_padv2, stacks=stacks.PADDED),
     "RESHAPE": RESHAPE,
     "RESIZE_BILINEAR": _resize(resize.resize_bilinear),
     "RESIZE_NEAREST_NEIGHBOR": _resize(resize.resize_nearest_neighbor),
-    "SHAPE": Runner(golden=movement.shape, arguments=_shape, stacks=None, outputs=_INDEX),
-    "SLICE": _copy(indexing.slice, _slice, stacks=None),
+    "SHAPE": Runner(golden=movement.shape, arguments=_shape, stacks=None),
+    "SLICE": Runner(golden=indexing.slice, arguments=_slice, stacks=None),
     "SPACE_TO_BATCH_ND": _batches(blocks.space_to_batch_nd, variants=True),
     "SPACE_TO_DEPTH": _block(blocks.space_to_depth),
-    "SPLIT": _copy(joining.split, _split, stacks=None, several=True),
-    "SQUEEZE": _copy(movement.squeeze, _squeeze, stacks=stacks.SHAPES),
-    "STRIDED_SLICE": _copy(indexing.strided_slice, _strided_slice, stacks=None),
-    "TRANSPOSE": _copy(movement.transpose, _transpose, stacks=stacks.FIRST_STAYS),
-    "UNPACK": _copy(joining.unpack, _unpack, stacks=None, several=True),
+    "SPLIT": Runner(golden=joining.split, arguments=_split, stacks=None),
+    "SQUEEZE": Runner(golden=movement.squeeze, arguments=_squeeze, stacks=stacks.SHAPES),
+    "STRIDED_SLICE": Runner(golden=indexing.strided_slice, arguments=_strided_slice, stacks=None),
+    "TRANSPOSE": Runner(golden=movement.transpose, arguments=_transpose, stacks=stacks.FIRST_STAYS),
+    "UNPACK": Runner(golden=joining.unpack, arguments=_unpack, stacks=None),
 }
 """Operators that move codes, and the two that interpolate between pixels."""

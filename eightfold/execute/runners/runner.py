@@ -33,12 +33,6 @@ class Runner:
     stacks: Stacks | None
     """When the operator computes stacked inferences as one; None: never."""
 
-    outputs: tuple[type[np.generic], ...] = (np.int8,)
-    """Element types that an output may have."""
-
-    several: bool = False
-    """Whether there may be more than one output."""
-
     macs: Callable[[OperatorCall], int] | None = None
     """Counts the operator's multiply-accumulates, padding taps included; None: it has no weights.
     It looks at the shapes that the graph states, at no array."""
@@ -60,7 +54,6 @@ class Runner:
         InputError, eightfold.golden.errors.SpecError
             If the tensors do not fit, or golden refuses the operator. The message does not name it.
         """
-        call.check_outputs(self.outputs, self.several)
         arguments = self.arguments(call)
         results = self.golden(*arguments.positional, **arguments.named)
         return results if isinstance(results, list) else [results]

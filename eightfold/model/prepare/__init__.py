@@ -10,8 +10,8 @@ Imports golden, besides the graph's types; `eightfold.model`, `eightfold.execute
 `eightfold.spec` import it.
 """
 
-from eightfold.model.prepare.gate import Refusal, prepare, unsupported
+from eightfold.model.prepare.gate import Refusal, difference, prepare, unsupported
 from eightfold.model.prepare.node import Node, window_of
 from eightfold.model.prepare.rows import ROWS
 
-__all__ = ["ROWS", "Node", "Refusal", "prepare", "unsupported", "window_of"]
+__all__ = ["ROWS", "Node", "Refusal", "difference", "prepare", "unsupported", "window_of"]

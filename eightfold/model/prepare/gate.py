@@ -1,6 +1,6 @@
 """Hold every operator of a graph against its row, and fill in what the file leaves out."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,6 +23,9 @@ class Refusal:
 
     message: str
     """What is wrong, in words; for a result what is declared and what is computed."""
+
+    cause: SpecError | InputError | None = None
+    """What the row has raised."""
 
     def __str__(self) -> str:
         """Return the one line that an `InputError` says."""
@@ -58,7 +61,7 @@ def prepare(graph: Graph) -> tuple[Graph, list[Refusal]]:
             row.check(node)
             shapes, dtype = row.shapes(node), row.result_dtype(node)
         except (SpecError, InputError) as error:
-            found.append(Refusal(operator, None, str(error)))
+            found.append(Refusal(operator, None, str(error), error))
             continue
         supported = row.unsupported(node) is None
         for tensor, shape in zip(node.outputs, shapes, strict=True):
@@ -86,13 +89,12 @@ def fits(declared: tuple[int, ...], computed: tuple[int | None, ...]) -> bool:
     )
 
 
-def unsupported(graph: Graph, operators: Iterator[Operator] | None = None) -> list[str]:
-    """Return, for each operator that golden does not run, its name and why, in words."""
-    found = []
-    for operator in graph.operators if operators is None else operators:
-        row: Row | None = ROWS.get(operator.name)
-        if row is None:
-            found.append(f"{operator}: not supported")
-        elif words := row.unsupported(Node(graph.tensors, operator)):
-            found.append(f"{operator}: {words}")
-    return found
+def unsupported(tensors: Sequence[Tensor], operator: Operator) -> str | None:
+    """Return in words why an operator does not run, even in golden; None if it does.
+
+    It has no row, or works on an element type that is read and not run, such as uint8.
+    """
+    row: Row | None = ROWS.get(operator.name)
+    if row is None:
+        return "not supported; eightfold ops lists the operators that are"
+    return row.unsupported(Node(tensors, operator))

@@ -37,7 +37,13 @@ def _unpack(node: Node) -> Sequence[Shape]:
 
 
 JOINING: dict[str, Row] = {
-    "CONCATENATION": Row(shapes=_concatenation, operands=(COPIED,), variadic=True, alike=True),
+    "CONCATENATION": Row(
+        shapes=_concatenation,
+        operands=(COPIED,),
+        variadic=True,
+        alike=True,
+        activations=frozenset({"NONE"}),
+    ),
     "PACK": Row(shapes=_pack, operands=(COPIED,), variadic=True, alike=True),
     "SPLIT": Row(
         shapes=_split,

@@ -3,31 +3,39 @@
 from collections.abc import Callable, Sequence
 from math import prod
 
-from eightfold.golden.convolution import conv_2d_shape, depthwise_conv_2d_shape
+import numpy as np
+
+from eightfold.golden.convolution import check_bias, conv_2d_shape, depthwise_conv_2d_shape
 from eightfold.golden.errors import RejectedError
 from eightfold.golden.fully_connected import fully_connected_shape
 from eightfold.golden.pooling import pooled_shape
+from eightfold.golden.quantization import FUSED_ACTIVATIONS
 from eightfold.golden.transposed_convolution import check_shapes
 from eightfold.golden.windows import Window
 from eightfold.model.prepare.node import Node
 from eightfold.model.prepare.row import Operand, Row, Shape
 
 _INT8 = Operand()
-_BIAS = Operand(("int32",), optional=True)
+_IMAGE = Operand(ranks=(4, 4))
+_BIAS = Operand(("int32",), optional=True, absent=True)
 _SIZES = Operand(("int32",), values=False, ranks=(1, 1))
 
 
 def _check_bias(node: Node, position: int, outputs: int) -> None:
     """Refuse a bias that has not one element per output channel, whatever its rank is."""
     bias = node.tensor(position)
-    if bias is not None and prod(bias.shape) != outputs:
-        raise RejectedError(f"{bias} has {prod(bias.shape)} elements for {outputs} outputs")
+    if bias is not None:
+        check_bias(np.dtype(np.int32), prod(bias.shape), outputs)
 
 
 def _convolution(
     shape_of: Callable[[tuple[int, ...], tuple[int, ...], Window], tuple[int, ...]],
+    *,
+    needs_bias: bool,
 ) -> Callable[[Node], Sequence[Shape]]:
     def shapes(node: Node) -> Sequence[Shape]:
+        if needs_bias and node.input(0).dtype == np.int8 and node.tensor(2) is None:
+            raise RejectedError(f"{node.operator.name} needs a bias")
         shape = shape_of(node.shape(0), node.shape(1), node.filter_window())
         _check_bias(node, 2, shape[3])
         return [shape]
@@ -70,17 +78,22 @@ def _rows_work(node: Node) -> int:
 MATRIX: dict[str, Row] = {
     "AVERAGE_POOL_2D": Row(shapes=_pool),
     "CONV_2D": Row(
-        shapes=_convolution(conv_2d_shape), operands=(_INT8, _INT8, _BIAS), work=_window_work
+        shapes=_convolution(conv_2d_shape, needs_bias=True),
+        operands=(_INT8, _INT8, _BIAS),
+        work=_window_work,
     ),
     "DEPTHWISE_CONV_2D": Row(
-        shapes=_convolution(depthwise_conv_2d_shape),
+        shapes=_convolution(depthwise_conv_2d_shape, needs_bias=False),
         # Prepare asks for a vector here, and of the other operators' biases only the elements.
         operands=(_INT8, _INT8, Operand(("int32",), ranks=(1, 1), optional=True)),
     ),
     "FULLY_CONNECTED": Row(
-        shapes=_fully_connected, operands=(_INT8, _INT8, _BIAS), work=_rows_work
+        shapes=_fully_connected,
+        operands=(_INT8, _INT8, _BIAS),
+        activations=FUSED_ACTIVATIONS,
+        work=_rows_work,
     ),
     "MAX_POOL_2D": Row(shapes=_pool),
-    "TRANSPOSE_CONV": Row(shapes=_transpose_conv, operands=(_SIZES, _INT8, _INT8, _BIAS)),
+    "TRANSPOSE_CONV": Row(shapes=_transpose_conv, operands=(_SIZES, _IMAGE, _IMAGE, _BIAS)),
 }
 """Operators that move a window or multiply by a matrix."""

@@ -88,6 +88,8 @@ def _slice(node: Node) -> Sequence[Shape]:
     lengths = [node.shape(1)[0], node.shape(2)[0]]
     if lengths != [len(shape)] * 2:
         raise RejectedError(f"SLICE needs {len(shape)} numbers for begin and for size")
+    if node.input(1).dtype != node.input(2).dtype:
+        raise RejectedError(f"begin is {node.input(1).dtype}, size {node.input(2).dtype}")
     if begin is None or size is None:
         return [(None,) * len(shape)]
     return [sliced(hollow(shape), begin, size).shape]
@@ -107,6 +109,8 @@ def _strided_slice(node: Node) -> Sequence[Shape]:
         )
     begin, end, strides = (node.known_vector(position) for position in (1, 2, 3))
     if begin is None or end is None or strides is None:
+        if len({node.shape(position) for position in (1, 2, 3)}) > 1:
+            raise RejectedError("begin, end and strides must have as many entries")
         return [None]
     x = hollow(node.shape(0))
     return [strided_slice(x, begin, end, strides, masks_of(node.operator)).shape]
@@ -142,7 +146,8 @@ def _batches(
 def _resize(least: int) -> Callable[[Node], Sequence[Shape]]:
     def shapes(node: Node) -> Sequence[Shape]:
         size, shape = node.known_vector(1), node.shape(0)
-        height, width = new_size(shape, [least, least] if size is None else size, least)
+        unknown = [least] * node.shape(1)[0]
+        height, width = new_size(shape, unknown if size is None else size, least)
         if size is None:
             return [(shape[0], None, None, shape[3])]
         return [(shape[0], height, width, shape[3])]

@@ -94,6 +94,10 @@ class Node:
             raise RejectedError(f"{tensor} must be a vector, not {tensor.shape}")
         return None if tensor.data is None else tensor.data.tolist()
 
+    def activation(self) -> str:
+        """Return the fused activation's name; NONE where an operator cannot have one."""
+        return self.options.get("fused_activation_function", "NONE")
+
     def option_dtype(self, option: str) -> np.dtype:
         """Return the element type that an option gives the output: int32 or int64."""
         name = self.options[option]

@@ -1,6 +1,7 @@
 """Rows of the operators that compute element by element, or along rows."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from eightfold.golden.binary import broadcast_shape
 from eightfold.golden.rectifiers import prelu_shape
@@ -45,7 +46,8 @@ POINTWISE: dict[str, Row] = {
         ),
         _UNARY,
     ),
-    **dict.fromkeys(("L2_NORMALIZATION", "LOG_SOFTMAX", "SOFTMAX"), _ROWS),
+    **dict.fromkeys(("LOG_SOFTMAX", "SOFTMAX"), _ROWS),
+    "L2_NORMALIZATION": replace(_ROWS, activations=frozenset({"NONE"})),
     "DEQUANTIZE": Row(shapes=_same, dtype="float32"),
     "PRELU": Row(shapes=_prelu, operands=(_INT8, _INT8), alike=True),
     "QUANTIZE": Row(shapes=_same, operands=(Operand(("int8", "float32")),), dtypes=("int8",)),

@@ -32,7 +32,10 @@ class Operand:
     """Lowest and highest rank."""
 
     optional: bool = False
-    """Whether it may be absent."""
+    """Whether it may be left out behind the others."""
+
+    absent: bool = False
+    """Whether -1 may stand for it in the file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +55,9 @@ class Row:
 
     results: int | str = 1
     """How many, or the option that says it."""
+
+    activations: frozenset[str] = frozenset()
+    """Fused activations that are not refused; none: all, whether they clamp or not."""
 
     dtype: str | None = None
     """numpy name of the results' element type; None: that of the first operand with values, or
@@ -76,6 +82,9 @@ class Row:
             If they are not as the row says.
         """
         self._check_counts(node)
+        activation = node.activation()
+        if self.activations and activation not in self.activations:
+            raise RejectedError(f"{node.operator.name} does not fuse {activation}")
         supported = self.unsupported(node) is None
         first: Tensor | None = None
         for position, tensor in enumerate(node.inputs):
@@ -104,7 +113,7 @@ class Row:
                 wanted = "at least 1"
             raise RejectedError(f"has {len(node.inputs)} inputs, not {wanted}")
         for position, tensor in enumerate(node.inputs):
-            if tensor is None and not self.operand(position).optional:
+            if tensor is None and not self.operand(position).absent:
                 raise RejectedError(f"input {position} is absent")
         outputs = len(node.outputs)
         if isinstance(self.results, int):

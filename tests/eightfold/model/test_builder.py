@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as generated
 
-from eightfold.model import load_model
+from eightfold.model import read_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.schema import OPERATOR_CODES, options_name
 
@@ -28,7 +28,7 @@ def test_round_trip_keeps_tensors_operators_and_options() -> None:
     z = b.tensor((1, 80), dtype=np.int8)
     b.operator("RESHAPE", [y, -1], [z], {"new_shape": [1, 80]})
     b.output(z)
-    graph = load_model(b.build())
+    graph = read_model(b.build())
 
     assert (graph.inputs, graph.outputs) == ((x,), (z,))
     assert graph.description == "two operators"
@@ -102,7 +102,7 @@ def test_option_vectors_have_the_schemas_width() -> None:
     x, y = b.input((2,)), b.tensor((2,))
     b.operator("STABLEHLO_CONVOLUTION", [x], [y], options)
     b.operator("SQUEEZE", [y], [b.tensor((2,))], {"squeeze_dims": (-1, 2**31 - 1)})  # int32
-    read = [operator.options for operator in load_model(b.build()).operators]
+    read = [operator.options for operator in read_model(b.build()).operators]
     assert {name: read[0][name] for name in options} == {
         "window_strides": (2**40, -1),
         "window_reversal": (True, False),
@@ -117,7 +117,7 @@ def test_constants_keep_shape_and_type(kind: str, shape: tuple[int, ...]) -> Non
     array = np.random.default_rng(1).integers(0, 100, shape).astype(kind)
     b = ModelBuilder()
     b.constant(array)
-    data = load_model(b.build()).tensors[0].data
+    data = read_model(b.build()).tensors[0].data
     assert data is not None
     np.testing.assert_array_equal(data, array, strict=True)
 

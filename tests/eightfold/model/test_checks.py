@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from eightfold.errors import InputError
-from eightfold.model import load_model, require_int8
+from eightfold.model import read_model, require_int8
 from eightfold.model.builder import ModelBuilder
 
 
@@ -18,7 +18,7 @@ def test_require_int8_accepts_int8_and_its_companions() -> None:
         "ARG_MAX", [x, b.constant(np.array([1], np.int32))], [index], {"output_type": "INT64"}
     )
     b.tensor((1,), dtype=np.float32, name="unused")
-    require_int8(load_model(b.build()))
+    require_int8(read_model(b.build()))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int16", "uint8"])
@@ -31,4 +31,4 @@ def test_require_int8_names_the_first_tensors(dtype: str) -> None:
     b.output(x)
     message = f"tensor 0 'image' is {dtype}, .*tensor 2 .* and 2 more; convert it .* int8"
     with pytest.raises(InputError, match=message):
-        require_int8(load_model(b.build()))
+        require_int8(read_model(b.build()))

@@ -20,7 +20,7 @@ import pytest
 
 from eightfold.errors import InputError
 from eightfold.files import IMPORT_ROOT
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph, read_model
 from eightfold.model.builder import ModelBuilder
 
 _ROOT = IMPORT_ROOT
@@ -169,7 +169,7 @@ def _judge(content: bytes) -> tuple[bool, str]:
     graph, fault = None, ""
     start = time.process_time()
     try:
-        graph = load_model(content)
+        graph = read_model(content)
     except InputError as error:
         fault = "" if len(str(error).splitlines()) == 1 else f"not one line: {error!r}"
     except BaseException as error:
@@ -206,13 +206,13 @@ def test_hostile_file_gives_a_graph_or_one_line(kind: str, seed: int) -> None:
 
 
 def test_the_unchanged_files_are_read() -> None:
-    assert len(load_model(_model()).operators) == 3
-    assert len(load_model(_repeated("tensors", 1000)).tensors) == 1000
+    assert len(read_model(_model()).operators) == 3
+    assert len(read_model(_repeated("tensors", 1000)).tensors) == 1000
 
 
 def _main() -> int:
     kind, seed = sys.argv[1:]
-    load_model(_model())  # imports are done
+    read_model(_model())  # imports are done
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * resource.getpagesize() + _MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eightfold.model import load_model, normalize_dimensions, writer
+from eightfold.model import normalize_dimensions, read_model, writer
 from eightfold.model.builder import ModelBuilder
 from eightfold.reference.oracle import Oracle, OracleRejected
 from tests.support.models.person_detect import BIASES, INPUT, person_detect
@@ -13,7 +13,7 @@ IMAGE = np.arange(-18, 18, dtype=np.int8).reshape(1, 6, 6, 1)
 
 @pytest.mark.parametrize("dimension", [3, 1, -1])
 def test_the_reader_takes_the_only_dimension_and_notes_what_the_file_says(dimension: int) -> None:
-    graph = load_model(person_detect(dimension))
+    graph = read_model(person_detect(dimension))
     axes = [graph.tensors[index].quantization for index in BIASES]
     assert [(q.axis, q.stated_axis) for q in axes if q] == [(0, dimension)] * len(BIASES)
     assert graph.notes() == [
@@ -23,7 +23,7 @@ def test_the_reader_takes_the_only_dimension_and_notes_what_the_file_says(dimens
 
 def test_nothing_is_noted_of_a_file_that_states_dimension_0() -> None:
     model = person_detect(0)
-    assert load_model(model).notes() == []
+    assert read_model(model).notes() == []
     assert normalize_dimensions(model) == model
 
 
@@ -43,7 +43,7 @@ def test_only_the_dimensions_of_rank_1_change() -> None:
     changed = normalize_dimensions(person_detect(3))
     assert len(given) == len(changed)
     assert sum(a != b for a, b in zip(given, changed, strict=True)) == len(BIASES)
-    for before, after in zip(load_model(given).tensors, load_model(changed).tensors, strict=True):
+    for before, after in zip(read_model(given).tensors, read_model(changed).tensors, strict=True):
         assert (before.quantization is None) == (after.quantization is None)
         if before.quantization and after.quantization:
             assert before.quantization.axis == after.quantization.axis

@@ -10,7 +10,7 @@ import pytest
 from ai_edge_litert import schema_py_generated as generated
 
 from eightfold.errors import InputError
-from eightfold.model import load_model, require_int8
+from eightfold.model import read_model, require_int8
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.schema import TENSOR_TYPES
 from tests.support.models.mlperf_tiny import mlperf_tiny
@@ -175,7 +175,7 @@ _UNSOUND = [
 
 
 def test_the_model_that_the_cases_edit_is_sound() -> None:
-    graph = load_model(_edited(lambda model: None))
+    graph = read_model(_edited(lambda model: None))
     assert [operator.name for operator in graph.operators] == ["CONV_2D", "RELU"]
 
 
@@ -184,7 +184,7 @@ def test_the_model_that_the_cases_edit_is_sound() -> None:
 )
 def test_refuses_and_says_where(edit: Callable[[Any], object], message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
-        load_model(_edited(edit))
+        read_model(_edited(edit))
     assert len(str(caught.value).splitlines()) == 1
 
 
@@ -204,41 +204,41 @@ def test_refuses_other_files_and_names_them(content: bytes, message: str, tmp_pa
     path.write_bytes(content)
     for source in (path, str(path)):
         with pytest.raises(InputError, match=message) as caught:
-            load_model(source)
+            read_model(source)
         assert str(caught.value).startswith(f"{path}: ")
         assert len(str(caught.value).splitlines()) == 1
     with pytest.raises(InputError, match=message):
-        load_model(content)
+        read_model(content)
 
 
 @pytest.mark.parametrize("name", ["missing.tflite", "", "a\nb", "nul\0.tflite", "x" * 5000])
 def test_refuses_what_cannot_be_opened(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"name a .*\.tflite file") as caught:
-        load_model(f"{tmp_path}/{name}")  # the empty name is the folder itself
+        read_model(f"{tmp_path}/{name}")  # the empty name is the folder itself
     assert len(str(caught.value).splitlines()) == 1
 
 
 def test_refuses_a_structure_without_end() -> None:
     long = "x" * (2**21 + 1)
     with pytest.raises(InputError, match="more tables and elements than any network"):
-        load_model(_edited(lambda model: vars(model).update(description=long)))
+        read_model(_edited(lambda model: vars(model).update(description=long)))
 
 
 def test_reads_a_resizable_batch_as_written() -> None:
     edit = _tensor(0, shapeSignature=_ints(-1, 4, 4, 2))
-    assert load_model(_edited(edit)).tensors[0].shape == (1, 4, 4, 2)
+    assert read_model(_edited(edit)).tensors[0].shape == (1, 4, 4, 2)
 
 
 def test_reads_subgraph_0_of_several_that_nothing_runs() -> None:
     def double(model: Any) -> None:
         model.subgraphs *= 2
 
-    assert len(load_model(_edited(double)).operators) == 2
+    assert len(read_model(_edited(double)).operators) == 2
 
 
 def test_missing_options_have_the_schemas_defaults() -> None:
     edit = _operator(0, builtinOptions=None, builtinOptionsType=0)
-    options = load_model(_edited(edit)).operators[0].options
+    options = read_model(_edited(edit)).operators[0].options
     assert (options["padding"], options["stride_w"], options["dilation_w_factor"]) == ("SAME", 0, 1)
 
 
@@ -247,17 +247,17 @@ def test_codes_in_the_old_field_alone_are_read() -> None:
         for code in model.operatorCodes:
             code.builtinCode = 0
 
-    assert [o.name for o in load_model(_edited(old)).operators] == ["CONV_2D", "RELU"]
+    assert [o.name for o in read_model(_edited(old)).operators] == ["CONV_2D", "RELU"]
 
 
 def test_a_missing_zero_point_is_zero() -> None:
-    quantization = load_model(_edited(_quantization(1, zeroPoint=None))).tensors[1].quantization
+    quantization = read_model(_edited(_quantization(1, zeroPoint=None))).tensors[1].quantization
     assert quantization is not None
     np.testing.assert_array_equal(quantization.zero_point, np.zeros(3, np.int64), strict=True)
 
 
 def test_arrays_are_read_only() -> None:
-    tensor = load_model(_model()).tensors[1]
+    tensor = read_model(_model()).tensors[1]
     assert tensor.data is not None
     assert tensor.quantization is not None
     arrays = (tensor.data, tensor.quantization.scale, tensor.quantization.zero_point)
@@ -274,6 +274,6 @@ def test_arrays_are_read_only() -> None:
     ],
 )
 def test_reads_published_models(name: str, operators: int, tensors: int) -> None:
-    graph = load_model(mlperf_tiny(name))
+    graph = read_model(mlperf_tiny(name))
     assert (len(graph.operators), len(graph.tensors)) == (operators, tensors)
     require_int8(graph)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from eightfold.files import IMPORT_ROOT
-from eightfold.model import load_model
+from eightfold.model import read_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.graph import Quantization
 from eightfold.reference.oracle import Oracle
@@ -37,7 +37,7 @@ def test_a_conforming_model_of_each_row_has_no_finding(name: str) -> None:
 @pytest.mark.parametrize("name", _NAMES)
 def test_conforming_models_are_what_the_reference_kernels_take(name: str, oracle: Oracle) -> None:
     model = operator_model(name)
-    graph = load_model(model)
+    graph = read_model(model)
     inputs = {index: np.zeros(graph.tensors[index].shape, np.int8) for index in graph.inputs}
     result = oracle.run(model, inputs)
     (output,) = graph.outputs
@@ -46,21 +46,21 @@ def test_conforming_models_are_what_the_reference_kernels_take(name: str, oracle
 
 
 def test_the_projects_own_network_conforms() -> None:
-    assert found_in(load_model(_ROOT / "examples" / "digits" / "digits.tflite")) == []
+    assert found_in(read_model(_ROOT / "examples" / "digits" / "digits.tflite")) == []
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_models_of_the_tflite_converter_conform(name: str) -> None:
-    assert found_in(load_model(mlperf_tiny(name))) == []
+    assert found_in(read_model(mlperf_tiny(name))) == []
 
 
 def test_a_bias_with_a_dimension_that_it_does_not_have_is_noted_once() -> None:
-    graph = load_model(person_detect(3))
+    graph = read_model(person_detect(3))
     findings = check_model(graph)
     assert [finding.tensor for finding in findings] == list(BIASES)
     assert not has_violation(findings)
     assert "quantized dimension 3 of a tensor of rank 1 is taken as 0" in render(findings, graph)[0]
-    assert check_model(load_model(person_detect(0))) == []
+    assert check_model(read_model(person_detect(0))) == []
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_an_operator_without_row_is_noted_once(name: str) -> None:
     x, y = b.input((2,), scale=0.1), b.tensor((2,), dtype=np.float32)
     b.operator(name, [x], [y])
     b.output(y)
-    graph = load_model(b.build())
+    graph = read_model(b.build())
     assert found_in(graph) == [
         f"note -: no row for {name}; the operator table has 38 rows [{_TABLE}]"
     ]
@@ -86,7 +86,7 @@ def test_float_inside_the_model_is_a_violation() -> None:
     b.operator("QUANTIZE", [x], [middle])
     b.operator("QUANTIZE", [middle], [y])
     b.output(y)
-    assert found_in(load_model(b.build())) == [
+    assert found_in(read_model(b.build())) == [
         f"violation {middle}: float32; data_type int8 [spec, row 38 QUANTIZE, Output 0]"
     ]
 
@@ -99,7 +99,7 @@ def test_arithmetic_on_shapes_is_noted_once_per_operator() -> None:
     index = [b.constant(np.array([value], np.int32)) for value in (0, 1)]
     b.operator("SLICE", [sizes, *index], [part])
     b.output(part)
-    assert found_in(load_model(b.build())) == [
+    assert found_in(read_model(b.build())) == [
         "note -: int32 without scale: arithmetic on shapes or indices; "
         "data_type int8 [spec, row 34 SLICE]"
     ]
@@ -111,7 +111,7 @@ def test_int32_with_a_scale_is_no_arithmetic_on_shapes() -> None:
     y = b.tensor((2,), dtype=np.int32, scale=0.1)
     b.operator("ADD", [x, x], [y])
     b.output(y)
-    findings = check_model(load_model(b.build()))
+    findings = check_model(read_model(b.build()))
     assert [(f.severity, f.tensor, f.found) for f in findings] == [
         ("violation", x, "int32"),
         ("violation", y, "int32"),
@@ -124,7 +124,7 @@ def test_weights_that_are_int32_are_no_arithmetic_on_shapes() -> None:
     y = b.tensor((1, 1), dtype=np.int32)
     b.operator("FULLY_CONNECTED", [x, w], [y])
     b.output(y)
-    findings = check_model(load_model(b.build()))
+    findings = check_model(read_model(b.build()))
     assert [f.tensor for f in findings if f.severity == "violation"] == [x, w, y]
 
 
@@ -136,7 +136,7 @@ def test_a_weight_that_is_computed_is_noted() -> None:
     y = b.tensor((1, 1), scale=0.5)
     b.operator("FULLY_CONNECTED", [x, w, c], [y])
     b.output(y)
-    assert found_in(load_model(b.build())) == [
+    assert found_in(read_model(b.build())) == [
         f"note {w}: computed, so that its range is not known; "
         "range [-127, 127] [spec, row 6 FULLY_CONNECTED, Input 1 (Weight)]"
     ]
@@ -147,7 +147,7 @@ def test_an_input_too_many_is_noted() -> None:
     x, y = b.input((2,), scale=0.5), b.tensor((2,), scale=1 / 256, zero_point=-128)
     b.operator("LOGISTIC", [x, x], [y])
     b.output(y)
-    assert found_in(load_model(b.build())) == [
+    assert found_in(read_model(b.build())) == [
         "note -: Input 1 is int8; LOGISTIC has no Input 1 [spec, row 8 LOGISTIC]"
     ]
 
@@ -158,7 +158,7 @@ def test_any_number_of_scalar_operands_is_judged(name: str, count: int) -> None:
     b = ModelBuilder()
     inputs = [b.constant(np.int8(-128), scale=0.5) for _ in range(count)]
     b.operator(name, [*inputs, -1], [])
-    findings = check_model(load_model(b.build()))
+    findings = check_model(read_model(b.build()))
     assert any(f.found == "no Output 0" for f in findings)
 
 
@@ -199,7 +199,7 @@ def test_what_is_wrong_with_a_tensor_is_reported_at_the_first_operator() -> None
     b.operator("ADD", [x, x], [y])
     b.operator("ADD", [y, x], [z])
     b.output(z)
-    findings = check_model(load_model(b.build()))
+    findings = check_model(read_model(b.build()))
     assert [(f.operator, f.tensor) for f in findings] == [(0, x), (0, y), (1, z)]
 
 
