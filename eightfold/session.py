@@ -19,7 +19,7 @@ from eightfold.execute.macs import count_macs
 from eightfold.extras import needs_extra
 from eightfold.golden.quantization import Reference
 from eightfold.inputs import Inputs, random_inputs, resolve_inputs
-from eightfold.model import Graph, load_model, normalize_dimensions
+from eightfold.model import Graph, Limits, load_model, normalize_dimensions
 from eightfold.reference.deviations import litert_tensors
 from eightfold.reference.oracle import Oracle, OracleError
 from eightfold.reference.runtimes import RUNTIMES
@@ -53,6 +53,9 @@ class Session:
     progress
         Called with a `eightfold.sim.simulator.progress.Progress` while a simulator is built, and
         during simulation.
+    max_memory, max_elements
+        Limits of a model, in bytes of a run and in elements of a tensor; None: as
+        `eightfold.model.Limits` says. A model beyond them is refused before it allocates anything.
 
     Raises
     ------
@@ -72,6 +75,8 @@ class Session:
         stall: float = 0.0,
         trace: Path | None = None,
         progress: "OnProgress | None" = None,
+        max_memory: int | None = None,
+        max_elements: int | None = None,
     ) -> None:
         if backend not in ("golden", "verilator", "icarus"):
             raise InputError(f"backend must be golden, verilator or icarus, not {backend!r}")
@@ -95,6 +100,7 @@ class Session:
         self.reference = reference
         self.trace = trace
         self.progress = progress
+        self.limits = Limits(max_memory, max_elements)
         self._oracle: Oracle | None = None
 
     def __enter__(self) -> Self:
@@ -139,7 +145,7 @@ class Session:
         compare
             Compare every computed tensor with the kernels of the ``reference``.
         """
-        graph = load_model(model)
+        graph = load_model(model, self.limits)
         if inputs is None:
             return self._run(
                 model, graph, [random_inputs(graph, seed)], all_tensors, compare, seed=seed
@@ -155,7 +161,7 @@ class Session:
         compare: bool = False,
     ) -> list[RunResult]:
         """Run one inference for each entry of ``batch``, in one simulation."""
-        graph = load_model(model)
+        graph = load_model(model, self.limits)
         resolved = [resolve_inputs(graph, inputs) for inputs in batch]
         return self._run(model, graph, resolved, all_tensors, compare)
 

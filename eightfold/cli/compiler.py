@@ -2,7 +2,9 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -19,6 +21,40 @@ fallback_option = click.option(
 )
 
 
+class _Bytes(click.ParamType):
+    """A number of bytes, which may end in K, M, G or T: powers of 1024."""
+
+    name = "bytes"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Return the number."""
+        text = str(value).upper()
+        power = "KMGT".find(text[-1:]) + 1 if text else 0
+        number = text[:-1] if power else text
+        if not (number.isascii() and number.isdecimal() and int(number) > 0):
+            self.fail(f"{value!r} is not a number of bytes such as 500M or 2G", param, ctx)
+        return int(number) << 10 * power
+
+
+def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that limit a model: ``max_memory`` and ``max_elements``."""
+    memory = click.option(
+        "--max-memory",
+        type=_Bytes(),
+        metavar="BYTES",
+        help="Refuse a model that takes more, such as 2G; a quarter of the machine's memory.",
+    )
+    elements = click.option(
+        "--max-elements",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Refuse a model with a larger tensor; 2^23.",
+    )
+    return memory(elements(command))
+
+
 @click.command("compile")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
@@ -32,8 +68,15 @@ fallback_option = click.option(
 @config_option
 @click.option("--keep", is_flag=True, help="Keep every tensor in the arena.")
 @fallback_option
+@limit_options
 def compile_command(
-    model: Path, output: Path, config: str, keep: bool, fallback: str | None
+    model: Path,
+    output: Path,
+    config: str,
+    keep: bool,
+    fallback: str | None,
+    max_memory: int | None,
+    max_elements: int | None,
 ) -> None:
     """Compile MODEL into a command stream, a model image and a readable listing.
 
@@ -42,9 +85,9 @@ def compile_command(
     """
     from eightfold.compiler import compile_network
     from eightfold.compiler.artifacts import write_compiled
-    from eightfold.model import load_model
+    from eightfold.model import Limits, load_model
 
-    graph = load_model(model)
+    graph = load_model(model, Limits(max_memory, max_elements))
     network = compile_network(
         graph, AcceleratorConfig.load(config), fallback=fallback == "golden", keep=keep
     )
@@ -68,15 +111,23 @@ def compile_command(
 @click.argument("model", type=click.Path(path_type=Path))
 @config_option
 @fallback_option
+@limit_options
 @click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
-def estimate(model: Path, config: str, fallback: str | None, as_json: bool) -> None:
+def estimate(
+    model: Path,
+    config: str,
+    fallback: str | None,
+    max_memory: int | None,
+    max_elements: int | None,
+    as_json: bool,
+) -> None:
     """Estimate MODEL's cycles per operator without simulation."""
     from eightfold.compiler import compile_network
     from eightfold.estimate.estimate import estimate_network
     from eightfold.execute.macs import count_macs
-    from eightfold.model import load_model
+    from eightfold.model import Limits, load_model
 
-    graph = load_model(model)
+    graph = load_model(model, Limits(max_memory, max_elements))
     sizes = AcceleratorConfig.load(config)
     network = compile_network(graph, sizes, fallback=fallback == "golden")
     cycles = estimate_network(network)

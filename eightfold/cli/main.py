@@ -15,6 +15,7 @@ from eightfold.cli.compiler import (
     estimate,
     fallback_option,
     header,
+    limit_options,
 )
 from eightfold.cli.hardware import synth, verilog
 from eightfold.cli.ops import ops
@@ -66,6 +67,7 @@ def commands(context: click.Context) -> None:
     "--compare", is_flag=True, help="Compare every tensor with the kernels of the reference."
 )
 @fallback_option
+@limit_options
 @click.option(
     "--stall",
     type=click.FloatRange(0, 1, max_open=True),
@@ -100,6 +102,8 @@ def run(
     reference: str,
     compare: bool,
     fallback: str | None,
+    max_memory: int | None,
+    max_elements: int | None,
     stall: float,
     output: Path | None,
     all_tensors: bool,
@@ -120,6 +124,8 @@ def run(
             stall=stall,
             trace=trace,
             progress=progress,
+            max_memory=max_memory,
+            max_elements=max_elements,
         ) as session,
     ):
         result = session.run(

@@ -3,10 +3,12 @@
 from eightfold.model.checks import require_int8
 from eightfold.model.graph import Graph, Operator, Quantization, Tensor
 from eightfold.model.normalize import normalize_dimensions
+from eightfold.model.prepare import Limits
 from eightfold.model.reader import load_model, read_model
 
 __all__ = [
     "Graph",
+    "Limits",
     "Operator",
     "Quantization",
     "Tensor",

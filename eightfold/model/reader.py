@@ -11,7 +11,7 @@ from eightfold.errors import InputError
 from eightfold.model.checks import check_order
 from eightfold.model.flatbuffer import CONVERT, Source, text
 from eightfold.model.graph import Graph, Operator
-from eightfold.model.prepare import prepare
+from eightfold.model.prepare import Limits, check_cost, prepare
 from eightfold.model.schema import (
     OPERATOR_NAMES,
     UNIONS,
@@ -31,7 +31,7 @@ _SHOWN = 50  # operators that are not builtin, in a message
 _NOT_BUILTIN = {"CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES"}
 
 
-def load_model(source: bytes | str | Path) -> Graph:
+def load_model(source: bytes | str | Path, limits: Limits | None = None) -> Graph:
     """Read subgraph 0 of a model.
 
     Element types int8, int16, int32, int64, uint8, float32 and bool are read; `require_int8`
@@ -45,27 +45,33 @@ def load_model(source: bytes | str | Path) -> Graph:
     ----------
     source
         The bytes of a ``.tflite`` file, or its path.
+    limits
+        Of memory and elements; the defaults of `eightfold.model.Limits` if None.
 
     Raises
     ------
     InputError
         If there is no such file, or it is damaged, not a model, or uses what is not supported:
         custom operators, several subgraphs in use, dynamic shapes, sparse tensors, other element
-        types, data outside the file; or an operator does not pass. The message is one line and
-        starts with the file's name.
+        types, data outside the file; or an operator does not pass, or the model is beyond the
+        limits. The message is one line and starts with the file's name.
     """
     label, graph = _read(source)
     prepared, refusals = prepare(graph)
     if refusals:
         more = f" (and {len(refusals) - 1} more, see eightfold check)" if refusals[1:] else ""
         raise InputError(f"{label}: {refusals[0]}{more}")
+    try:
+        check_cost(prepared, limits or Limits())
+    except InputError as error:
+        raise InputError(f"{label}: {error}") from None
     return prepared
 
 
 def read_model(source: bytes | str | Path) -> Graph:
     """Read subgraph 0 of a model that need not pass preparation, such as one to be checked.
 
-    Parameters and errors as `load_model`, without those of operators that do not pass.
+    Parameters and errors as `load_model`, without limits and operators that do not pass.
     """
     return _read(source)[1]
 

@@ -13,7 +13,7 @@ from eightfold.golden.quantization import FUSED_ACTIVATIONS
 from eightfold.golden.transposed_convolution import check_shapes
 from eightfold.golden.windows import Window
 from eightfold.model.prepare.node import Node
-from eightfold.model.prepare.row import Operand, Row, Shape
+from eightfold.model.prepare.row import WORK, Operand, Row, Shape
 
 _INT8 = Operand()
 _IMAGE = Operand(ranks=(4, 4))
@@ -66,13 +66,14 @@ def _pool(node: Node) -> Sequence[Shape]:
 
 
 def _window_work(node: Node) -> int:
-    """Count float64 taps of every window at once, and accumulators."""
-    taps = prod(node.shape(1)[1:])
-    return 8 * prod(node.output.shape[:3]) * taps + 40 * prod(node.output.shape)
+    """Count the taps of every window at once, as float64 and in two orders; and what is summed."""
+    taps = prod(node.output.shape[:3]) * prod(node.shape(1)[1:])
+    return 16 * taps + WORK * prod(node.output.shape)
 
 
 def _rows_work(node: Node) -> int:
-    return 8 * prod(node.shape(0)) + 8 * prod(node.shape(1)) + 40 * prod(node.output.shape)
+    """Count input and filter as float64, and what is summed."""
+    return 16 * (prod(node.shape(0)) + prod(node.shape(1))) + WORK * prod(node.output.shape)
 
 
 MATRIX: dict[str, Row] = {

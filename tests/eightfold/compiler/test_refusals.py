@@ -6,7 +6,6 @@ import pytest
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.config import PRESETS
 from eightfold.errors import InputError
-from eightfold.execute import run_operator
 from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
 from tests.support.models import (
@@ -16,8 +15,8 @@ from tests.support.models import (
     tolerated,
     tolerated_movement,
 )
+from tests.support.models.gated import load_any_shape
 from tests.support.models.operators import case_rng, random_case
-from tests.support.models.single import moved, one_operator
 from tests.support.models.tensors import SingleOperator
 from tests.support.networks.machine_run import expect_golden, random_values
 
@@ -48,25 +47,6 @@ def test_an_operand_that_must_be_constant_is_named(
     monkeypatch.setattr(SingleOperator, "given", given)
     model, _ = random_case(operator, case_rng(operator, 3))
     with pytest.raises(InputError, match=rf"{operator}: tensor \d+ '.*' is not constant"):
-        compile_network(load_model(model), NANO)
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (moved("SLICE", (4, 4), (3, 2), [0, 0], [2, 2]), r"has the shape \(3, 2\), not \(2, 2\)"),
-        (moved("SLICE", (4, 4), (2, 2), [0, 0], [2, 2], dtype=np.int32), "is int8, not int32"),
-        (moved("PAD", (4,), (6,), [[1, 1]], dtype=np.int32), "is int32, not int8"),
-        (one_operator("LESS", [(2, 3)] * 2, (2, 3)), "is int8, not bool"),
-        (one_operator("MAXIMUM", [(2, 3)] * 2, (3, 3)), r"has the shape \(3, 3\), not \(2, 3\)"),
-        (one_operator("PRELU", [(1, 3), (2, 3)], (2, 3)), "does not have the shape"),
-        (moved("SHAPE", (2, 3), (3,), options={"out_type": "INT32"}, dtype=np.int32),
-         r"has the shape \(3,\), not \(2,\)"),
-        (one_operator("RESHAPE", [(2, 3)], (2, 3), options={"new_shape": [6]}), "has the shape"),
-    ],
-)  # fmt: skip
-def test_a_model_that_contradicts_itself_is_refused(model: bytes, message: str) -> None:
-    with pytest.raises(InputError, match=message):
         compile_network(load_model(model), NANO)
 
 
@@ -102,9 +82,8 @@ MAKERS = {
 
 @pytest.mark.parametrize("rule", MAKERS)
 def test_what_golden_refuses_is_refused(rule: str) -> None:
-    graph = load_model(MAKERS[rule]())
-    with pytest.raises(InputError, match=f"{graph.operators[0]}: "):
-        compile_network(graph, NANO)
+    with pytest.raises(InputError, match=f"operator 0 {rule.split()[0]}: "):
+        compile_network(load_any_shape(MAKERS[rule]()), NANO)
 
 
 TOLERATED = {
@@ -116,13 +95,5 @@ TOLERATED = {
 
 @pytest.mark.parametrize("rule", TOLERATED)
 def test_what_golden_tolerates_equals_golden(rule: str) -> None:
-    graph = load_model(TOLERATED[rule]())
-    values = random_values(graph)
-    operator = graph.operators[0]
-    (result,) = run_operator(graph, operator, values)
-    declared = graph.tensors[operator.outputs[0]].shape
-    if result.size != np.prod(declared) or (result.ndim and result.shape != declared):
-        with pytest.raises(InputError, match="has the shape"):
-            compile_network(graph, NANO)
-        return
-    expect_golden(graph, values, NANO)
+    graph = load_any_shape(TOLERATED[rule]())
+    expect_golden(graph, random_values(graph), NANO)
