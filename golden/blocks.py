@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.golden.errors import RejectedError
+from eightfold.golden.errors import RejectedError, shortened
 from eightfold.golden.quantization import Quantization, Reference
 
 
@@ -148,7 +148,7 @@ def batch_to_space_shape(
     if np.any(crops < 0):
         raise RejectedError("crops must not be negative")
     if shape[0] % math.prod(block):
-        raise RejectedError(f"blocks of {list(block)} do not divide {shape[0]} batches")
+        raise RejectedError(f"blocks of {shortened(block)} do not divide {shape[0]} batches")
     sizes = []
     for size, length, (before, after) in zip(block, shape[1:-1], crops.tolist(), strict=True):
         if before + after > length * size:

@@ -153,12 +153,21 @@ def run(
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def check(model: Path, as_json: bool) -> None:
-    """Hold MODEL against the rows of the spec; exit status 1 if it violates one."""
-    from eightfold.model import load_model
-    from eightfold.spec import check_model, findings_as_json, has_violation, render
+    """Hold MODEL against the gate that every model passes, and against the rows of the spec.
 
-    graph = load_model(model)
-    findings = check_model(graph)
+    Exit status 1 if it violates one.
+    """
+    from eightfold.model import read_model
+    from eightfold.spec import (
+        check_model,
+        check_prepared,
+        findings_as_json,
+        has_violation,
+        render,
+    )
+
+    graph, findings = check_prepared(read_model(model))
+    findings += check_model(graph)
     if as_json:
         click.echo(json.dumps(findings_as_json(findings), indent=1))
     else:

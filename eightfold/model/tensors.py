@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from eightfold.errors import InputError
+from eightfold.golden.errors import shortened
 from eightfold.model.flatbuffer import CONVERT, Source, text
 from eightfold.model.graph import Quantization, Tensor
 from eightfold.model.schema import DTYPES, TENSOR_TYPES
@@ -56,15 +57,16 @@ class TensorReader:
         size = math.prod(shape) * dtype.itemsize
         if size >= _TENSOR_LIMIT:
             raise InputError(
-                f"{label} of shape {list(shape)} has {size} bytes; the limit is {_TENSOR_LIMIT - 1}"
+                f"{label} of shape {shortened(shape)} has {size} bytes; "
+                f"the limit is {_TENSOR_LIMIT - 1}"
             )
         quantization = self._quantization(packed, label, shape, dtype)
         content = self._content(packed, label)
         if content is not None:
             if content.size != size:
                 raise InputError(
-                    f"{label} of shape {list(shape)} and type {dtype.name} takes {size} bytes, "
-                    f"but its data has {content.size}; {CONVERT}"
+                    f"{label} of shape {shortened(shape)} and type {dtype.name} takes {size} "
+                    f"bytes, but its data has {content.size}; {CONVERT}"
                 )
             content = content.view(dtype.newbyteorder("<")).reshape(shape)
         # Without rank, () is no scalar but unknown; old files say so of scalars too.
@@ -78,7 +80,7 @@ class TensorReader:
         shape = self._source.integers(packed, "Shape")
         if min(shape, default=1) < 1:
             raise InputError(
-                f"{label} has shape {list(shape)}; dimensions must be fixed and at least 1"
+                f"{label} has shape {shortened(shape)}; dimensions must be fixed and at least 1"
             )
         return shape
 
@@ -114,7 +116,7 @@ class TensorReader:
             )
         if scale.size != 1 and (not shape or scale.size != shape[axis]):
             raise InputError(
-                f"{label} has {scale.size} scales for shape {list(shape)}; "
+                f"{label} has {scale.size} scales for shape {shortened(shape)}; "
                 f"give it one, or one per slice of dimension {axis}"
             )
         wrong = scale[~(np.isfinite(scale) & (scale > 0))]
@@ -127,8 +129,6 @@ class TensorReader:
 
     def _zero_point(self, values: Any, label: Tensor, count: int, dtype: np.dtype) -> np.ndarray:
         zero_point = self._numbers(values, "ZeroPoint", np.int64)
-        if not zero_point.size:
-            zero_point = np.zeros(count, np.int64)
         if zero_point.size != count:
             raise InputError(
                 f"{label} has {count} scales and {zero_point.size} zero points; "

@@ -1,7 +1,8 @@
 """The TFLite 8-bit quantization spec as data, and the checks made from it.
 
 `rows.ROWS` holds one `Row` per operator, in the spec's order: what its inputs and outputs must be.
-`check_model` holds a model against the rows, ``docs/operators.md`` is generated from them.
+`check_model` holds a model against the rows, ``docs/operators.md`` is generated from them;
+`check_prepared` says as findings what `eightfold.model.prepare` refuses.
 
 To add a row:
 
@@ -16,6 +17,7 @@ in `row` and its check in `tensors` (about one tensor) or `operators` (between t
 
 from eightfold.spec.check import check_model
 from eightfold.spec.finding import Finding, findings_as_json, has_violation, render
+from eightfold.spec.gate import check_prepared
 from eightfold.spec.row import Row, TensorRule
 from eightfold.spec.rows import ROWS, row_of
 
@@ -25,6 +27,7 @@ __all__ = [
     "Row",
     "TensorRule",
     "check_model",
+    "check_prepared",
     "findings_as_json",
     "has_violation",
     "render",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eightfold.errors import InputError
-from eightfold.golden.errors import SpecError
+from eightfold.golden.errors import SpecError, shortened
 from eightfold.model.graph import Graph, Operator, Tensor
 from eightfold.model.prepare.node import Node
 from eightfold.model.prepare.row import Row, Shape
@@ -78,8 +78,8 @@ def difference(tensor: Tensor, shape: Shape, dtype: np.dtype | None = None) -> s
         return f"declared {tensor.dtype}, computed {dtype}"
     if shape is None or fits(tensor.shape, shape):
         return None
-    sizes = ", ".join("?" if size is None else str(size) for size in shape)
-    return f"declared shape {list(tensor.shape)}, computed [{sizes}]"
+    sizes = ["?" if size is None else size for size in shape]
+    return f"declared shape {shortened(tensor.shape)}, computed {shortened(sizes)}"
 
 
 def fits(declared: tuple[int, ...], computed: tuple[int | None, ...]) -> bool:

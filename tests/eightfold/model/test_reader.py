@@ -250,10 +250,9 @@ def test_codes_in_the_old_field_alone_are_read() -> None:
     assert [o.name for o in read_model(_edited(old)).operators] == ["CONV_2D", "RELU"]
 
 
-def test_a_missing_zero_point_is_zero() -> None:
-    quantization = read_model(_edited(_quantization(1, zeroPoint=None))).tensors[1].quantization
-    assert quantization is not None
-    np.testing.assert_array_equal(quantization.zero_point, np.zeros(3, np.int64), strict=True)
+def test_scales_without_zero_points_are_refused() -> None:
+    with pytest.raises(InputError, match="3 scales and 0 zero points"):
+        read_model(_edited(_quantization(1, zeroPoint=None)))
 
 
 def test_arrays_are_read_only() -> None:

@@ -72,14 +72,12 @@ BEYOND: dict[str, list[tuple[Callable[[], bytes], str]]] = {
         (partial(_rank_3, "CONV_2D"), "rank 3, not 4|must have rank 4"),
         (partial(convolution, bias=None), "needs a bias"),
     ],
-    "PRELU": [
-        (partial(one_operator, "PRELU", [(1, 3), (2, 3)], (2, 3)), "does not have the shape")
-    ],
+    "PRELU": [(partial(one_operator, "PRELU", [(1, 3), (2, 3)], (2, 3)), "larger than the input")],
     **{
         name: [(partial(_rescaled, name), "same scale and zero point")]
         for name in ("REDUCE_MAX", "REDUCE_MIN")
     },
-    "RESIZE_BILINEAR": [(_resized, "exclude each other")],
+    "RESIZE_BILINEAR": [(_resized, "not both")],
 }
 
 
