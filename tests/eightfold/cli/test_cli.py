@@ -14,6 +14,7 @@ from eightfold.files import IMPORT_ROOT
 from eightfold.model.builder import ModelBuilder
 from eightfold.ops.describe import describe_all
 from eightfold.program import one_line_errors
+from tests.support.models.single import pool
 
 DIGITS = IMPORT_ROOT / "examples" / "digits"
 MODEL = str(DIGITS / "digits.tflite")
@@ -180,6 +181,44 @@ def test_check_names_what_violates_the_spec(
     status, out, _ = call("check", path, "--json", capsys=capsys)
     assert status == 1
     assert json.loads(out)["violations"] == 1
+
+
+def test_check_says_what_the_gate_refuses_in_the_same_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "wrong.tflite"
+    path.write_bytes(pool("MAX_POOL_2D", filter_height=1))
+    words = "declared shape [1, 2, 2, 1], computed [1, 3, 2, 1]"
+    status, out, _ = call("check", path, capsys=capsys)
+    assert status == 1
+    assert out.startswith(f"violation: operator 0 MAX_POOL_2D, tensor 1 'tensor_1': {words}; rule")
+    for command in (("run", path), ("compile", path, "-o", tmp_path / "out"), ("estimate", path)):
+        status, out, err = call(*command, capsys=capsys)
+        assert (status, out) == (2, "")
+        assert err == f"eightfold: {path}: operator 0 MAX_POOL_2D: tensor 1 'tensor_1': {words}\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--max-elements", "63"], "tensor 0 'image' has 64 elements; the limit is 63; "),
+        (["--max-memory", "1K"], "the limit is 0.0 MB; use a smaller model, or a higher --max-mem"),
+        (["--max-memory", "2X"], "'2X' is not a number of bytes such as 500M or 2G"),
+        (["--max-memory", "0"], "'0' is not a number of bytes"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "compile", "estimate"])
+def test_models_beyond_a_limit_are_refused(
+    command: str,
+    options: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    more = ["-o", tmp_path / "out"] if command == "compile" else []
+    status, out, err = call(command, MODEL, *more, *options, capsys=capsys)
+    assert (status, out) == (2, "")
+    assert message in err
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"]], ids=["nothing", "--help"])

@@ -13,6 +13,7 @@ from eightfold.compiler.lower.lowering import METHODS
 from eightfold.execute.runners import RUNNERS
 from eightfold.files import IMPORT_ROOT
 from eightfold.model import load_model
+from eightfold.model.prepare import ROWS as PREPARED
 from eightfold.model.schema import OPERATOR_CODES
 from eightfold.ops.catalogue import CATALOGUE, SERIES
 from eightfold.ops.entry import REQUIREMENTS
@@ -32,6 +33,7 @@ GOLDEN_ALONE = {
 HARDWARE = RUNNERS.keys() - GOLDEN_ALONE.keys()
 
 PLACES: dict[str, tuple[Callable[[], Collection[str]], Collection[str]]] = {
+    "eightfold/model/prepare": (lambda: PREPARED, RUNNERS),
     "tests/support/models/operators.py": (lambda: RANDOM_MODELS, RUNNERS),
     "eightfold/compiler/lower/lowering.py": (lambda: METHODS, HARDWARE),
     "eightfold/ops/computing.py or copying.py": (lambda: CATALOGUE, HARDWARE),
