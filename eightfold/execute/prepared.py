@@ -12,7 +12,7 @@ from eightfold.execute.runners import RUNNERS
 from eightfold.execute.stacking import reshapes, stacked_shape
 from eightfold.golden.quantization import Reference
 from eightfold.model.graph import Graph, Operator
-from eightfold.model.prepare import difference, unsupported
+from eightfold.model.prepare import difference, shapes_are_open, unsupported
 
 Signature = list[tuple[tuple[int, ...], np.dtype]]
 
@@ -74,7 +74,8 @@ class _Step:
         self._shape: tuple[int, ...] | None = None
         unfit = unsupported(graph.tensors, operator)
         self.unfit = f"{operator}: {unfit}" if unfit else None
-        self._alone = stacked == 1
+        # Inputs may have other shapes than the graph says; what they decide is compared alone.
+        self._open = stacked == 1 and shapes_are_open(graph.tensors, operator)
         if stacked > 1 and reshapes(operator):
             # The operator's own shape is that of one inference.
             self._shape = stacked_shape(graph.tensors[operator.outputs[0]], stacked)
@@ -101,7 +102,7 @@ class _Step:
                     values[operator.outputs[0]] = self._prepared(*arrays)
                 return
         outputs = run_operator(graph, operator, values, self._reference)
-        if self._alone:
+        if self._open:
             self._check_shapes(graph, outputs)
         values.update(zip(operator.outputs, outputs, strict=True))
         if signature != self._accepted:

@@ -12,7 +12,13 @@ Imports golden, besides the graph's types; `eightfold.model`, `eightfold.execute
 """
 
 from eightfold.model.prepare.cost import Cost, Limits, check_cost, cost_of
-from eightfold.model.prepare.gate import Refusal, difference, prepare, unsupported
+from eightfold.model.prepare.gate import (
+    Refusal,
+    difference,
+    prepare,
+    shapes_are_open,
+    unsupported,
+)
 from eightfold.model.prepare.node import Node, window_of
 from eightfold.model.prepare.rows import ROWS
 
@@ -26,6 +32,7 @@ __all__ = [
     "cost_of",
     "difference",
     "prepare",
+    "shapes_are_open",
     "unsupported",
     "window_of",
 ]

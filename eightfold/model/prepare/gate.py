@@ -98,3 +98,13 @@ def unsupported(tensors: Sequence[Tensor], operator: Operator) -> str | None:
     if row is None:
         return "not supported; eightfold ops lists the operators that are"
     return row.unsupported(Node(tensors, operator))
+
+
+def shapes_are_open(tensors: Sequence[Tensor], operator: Operator) -> bool:
+    """Return whether an operand that is computed may decide the results' shapes."""
+    row = ROWS.get(operator.name)
+    node = Node(tensors, operator)
+    return row is not None and any(
+        node.is_computed(position) and not row.operand(position).values
+        for position in range(len(node.inputs))
+    )

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph, read_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.spec import check_model
 
@@ -133,7 +133,7 @@ def _add(builder: ModelBuilder, operand: Mapping[str, Any]) -> int:
 def operator_graph(name: str, **changes: Mapping[str, Any] | None) -> Graph:
     """Return `operator_model` as a graph; changes by ``input_1`` or ``output_0``."""
     named = {operand.replace("_", " "): change for operand, change in changes.items()}
-    return load_model(operator_model(name, named))
+    return read_model(operator_model(name, named))
 
 
 def found_in(graph: Graph) -> list[str]:
