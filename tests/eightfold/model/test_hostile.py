@@ -136,7 +136,8 @@ def _repeated(field: str, count: int) -> bytes:
     def offset(position: int) -> tuple[str, int]:
         return "UOffsetTRelative", position
 
-    scale = table({2: offset(numbers("scale", 1, np.float32))})
+    scales, zero_points = numbers("scale", 1, np.float32), numbers("scale", 0, np.int64)
+    scale = table({2: offset(scales), 3: offset(zero_points)})
     name = b.CreateString("n" * sizes.get("name", 1))
     shape = b.CreateNumpyVector(np.array([sizes.get("scale", 1)], np.int32))
     tensor = table({0: offset(shape), 1: ("Int8", 9), 3: offset(name), 4: offset(scale)})
