@@ -1,0 +1,13 @@
+"""Hostile models: each command of the tool in a child process with limits, and LiteRT beside it.
+
+`worker` is a process with limits of time and memory, `subject` what it does with a file, `litert`
+what LiteRT says to the same file, `trial` the verdict on both. `reasons` are the rules by which
+LiteRT refuses what is accepted here on purpose. Mutations of models are made by
+`eightfold.model.mutate`.
+
+Imports compiler, estimate, reference, session; never hw. Tests import it.
+"""
+
+from eightfold.hostile.trial import Trial, Verdict
+
+__all__ = ["Trial", "Verdict"]

@@ -1,0 +1,123 @@
+"""What is done with a file: what the commands check, compile, estimate and run do."""
+
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eightfold.compiler import compile_network
+from eightfold.compiler.artifacts import write_compiled
+from eightfold.config import AcceleratorConfig
+from eightfold.errors import InputError
+from eightfold.estimate import estimate_network
+from eightfold.model import Graph, load_model
+from eightfold.session import Session
+from eightfold.spec import check_model, findings_as_json, has_violation, render
+
+STEPS = ("load", "check", "compile", "estimate", "golden")
+"""What is done with a file, in this order; nothing is after a file that does not load."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """How one step ended."""
+
+    name: str
+    """Of `STEPS`."""
+
+    outcome: str
+    """``fine``, ``refused`` with one line, or ``traceback``."""
+
+    message: str = ""
+    """The line, or the exception and where it was raised."""
+
+    tensors: dict[int, np.ndarray] = field(default_factory=dict)
+    """What golden computed."""
+
+
+def examine(content: bytes, given: Mapping[int, np.ndarray], folder: str) -> Iterator[Step]:
+    """Do each of `STEPS` with a file and yield how it ended.
+
+    Parameters
+    ----------
+    content
+        The file.
+    given
+        Arrays for inputs by tensor index; what does not fit an input is drawn instead.
+    folder
+        Where the compiler's files are written.
+    """
+    warnings.simplefilter("error")  # a line that numpy writes to the user's terminal
+    graphs: list[Graph] = []
+
+    def check() -> None:
+        findings = check_model(graph)
+        findings_as_json(findings)
+        for _ in render(findings, graph):
+            pass
+        if has_violation(findings):
+            raise InputError("violates the spec")
+
+    def compile_() -> None:
+        network = compile_network(graph, config, fallback=True)
+        networks.append(network)
+        for number, segment in enumerate(network.segments):
+            if segment.compiled:
+                for _ in write_compiled(graph, segment.compiled, Path(folder) / str(number)):
+                    pass
+        for index, reason in network.reasons.items():  # would run in numpy
+            raise InputError(f"{graph.operators[index]}: {reason}")
+
+    def golden() -> dict[int, np.ndarray]:
+        with Session() as session:
+            run = session.run(content, fitting_inputs(graph, given), all_tensors=True)
+        run.as_json()
+        return run.tensors
+
+    yield _step("load", lambda: graphs.append(load_model(content)))
+    if not graphs:
+        return
+    graph, networks, config = graphs[0], [], AcceleratorConfig.load("base")
+    yield _step("check", check)
+    yield _step("compile", compile_)
+    for network in networks:
+        yield _step("estimate", lambda network=network: estimate_network(network))
+    yield _step("golden", golden)
+
+
+def fitting_inputs(graph: Graph, given: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+    """Return an array for each input: the given one where it fits, or one of small integers."""
+    rng = np.random.default_rng(0)
+    inputs = {}
+    for index in graph.inputs:
+        tensor = graph.tensors[index]
+        array = given.get(index)
+        if array is None or (array.shape, array.dtype) != (tensor.shape, tensor.dtype):
+            array = rng.integers(-2, 3, tensor.shape).astype(tensor.dtype)
+        inputs[index] = array
+    return inputs
+
+
+def _step(name: str, act: Callable[[], Any]) -> Step:
+    try:
+        result = act()
+    except InputError as error:
+        message = str(error)
+        if len(message.splitlines()) == 1:
+            return Step(name, "refused", message)
+        return Step(name, "traceback", f"not one line: {message!r}")
+    except BaseException as error:
+        return Step(name, "traceback", f"{type(error).__name__}: {error} at {_place(error)}")
+    return Step(name, "fine", tensors=result if isinstance(result, dict) else {})
+
+
+def _place(error: BaseException) -> str:
+    """Return the innermost line of ours that an exception passed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "eightfold" in Path(frame.filename).parts] or frames
+    path = Path(ours[-1].filename)
+    return f"{path.parent.name}/{path.name}:{ours[-1].lineno} {ours[-1].name}"

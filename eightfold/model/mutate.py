@@ -1,0 +1,480 @@
+"""Models that are nearly right: mutations of a file that know its structure.
+
+A flipped byte rarely gets past the reading of a file. These mutations change what the tables say,
+shapes, element types, quantization, operands, options, constants, and write a sound file again, so
+that what looks at a model's meaning gets to see it. A few at the end change bytes.
+"""
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from flatbuffers import number_types
+
+from eightfold.model.schema import DTYPES, OPERATOR_CODES, TENSOR_TYPES
+from eightfold.model.unpack import field_types, pack, unpack
+from eightfold.model.writer import Table
+
+INTEGERS = (
+    *(0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 100, 127, 128, 255, 256, 4095),
+    *(-1, -2, -3, -4, -128, -129),
+    *(1 << bits for bits in (14, 15, 16, 20, 24, 30, 31, 32, 62)),
+    *((1 << bits) - 1 for bits in (15, 16, 31, 32, 63)),
+    *(-(1 << bits) for bits in (15, 31, 63)),
+)
+"""What integers are set to; those that do not fit a field are clipped to its range."""
+
+FLOATS = (
+    *(0.0, 1.0, 0.5, 2.0, -1.0, 1e-3, 1e-8, 1e-20, 1e-38, 1e-45, 1e6, 1e20, 3e38),
+    *(float("inf"), float("-inf"), float("nan")),
+)
+"""What scales and other float32 are set to."""
+
+_FITTED = 1 << 16  # bytes of constant data that a mutation makes where a shape or type changes
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One change of a file; of what, is drawn from ``choice``."""
+
+    kind: str
+    """A key of `KINDS`."""
+
+    choice: int
+    """At least 0; its digits, of a base each, are the choices. 0 takes the first everywhere."""
+
+
+def random_mutations(rng: np.random.Generator) -> list[Mutation]:
+    """Return one to four mutations, most often one."""
+    count = min(int(rng.geometric(0.6)), 4)
+    return [
+        Mutation(str(rng.choice(_DRAWN)), int(rng.integers(1 << 63, dtype=np.int64)))
+        for _ in range(count)
+    ]
+
+
+def mutate(model: bytes, mutations: Sequence[Mutation], donor: bytes) -> bytes:
+    """Return a model with mutations in their order; those of the bytes come last.
+
+    Parameters
+    ----------
+    model
+        A sound ``.tflite`` file.
+    mutations
+        What finds nothing to change, such as an option of a model without options, does nothing.
+    donor
+        Another sound file, from which operators and tensors are spliced in.
+
+    Returns
+    -------
+    bytes
+        The same for the same arguments.
+    """
+    draft = _Draft(unpack(model), unpack(donor))
+    for mutation in mutations:
+        if mutation.kind in _OF_TABLES:
+            _OF_TABLES[mutation.kind](draft, _Choices(mutation.choice))
+    content = pack(draft.model)
+    for mutation in mutations:
+        if mutation.kind in _OF_BYTES:
+            content = _OF_BYTES[mutation.kind](content, _Choices(mutation.choice))
+    return content
+
+
+class _Choices:
+    """Successive choices, digits of one number."""
+
+    def __init__(self, number: int) -> None:
+        self._left = number
+
+    def below(self, count: int) -> int:
+        """Return a number of [0, count)."""
+        self._left, digit = divmod(self._left, count)
+        return digit
+
+    def of(self, values: Sequence[Any]) -> Any:
+        return values[self.below(len(values))]
+
+    def integer(self, dtype: Any = np.int32) -> int:
+        """Return a number of `INTEGERS`, clipped to the range of a type."""
+        limits = np.iinfo(dtype)
+        return min(max(self.of(INTEGERS), int(limits.min)), int(limits.max))
+
+    def number(self, dtype: np.dtype) -> float | int | bool:
+        if dtype.kind == "b":
+            return bool(self.below(2))
+        return self.of(FLOATS) if dtype.kind == "f" else self.integer(dtype)
+
+
+class _Draft:
+    """A model as it is changed, and the one that splices come from."""
+
+    def __init__(self, model: Table, donor: Table) -> None:
+        self.model = model
+        self.donor = donor
+
+    @property
+    def subgraph(self) -> Table:
+        return self.model.fields["Subgraphs"][0]
+
+    @property
+    def tensors(self) -> list[Table]:
+        return self.subgraph.fields["Tensors"]
+
+    @property
+    def operators(self) -> list[Table]:
+        return self.subgraph.fields["Operators"]
+
+    def data(self, tensor: Table) -> bytes:
+        return _data(self.model, tensor)
+
+    def constants(self) -> list[Table]:
+        return [tensor for tensor in self.tensors if self.data(tensor)]
+
+    def set_data(self, tensor: Table, data: bytes) -> None:
+        """Give a tensor a buffer of its own."""
+        self.model.fields["Buffers"].append(Table("Buffer", Data=data))
+        tensor.fields["Buffer"] = len(self.model.fields["Buffers"]) - 1
+
+    def fit_data(self, tensor: Table) -> None:
+        """Repeat or cut a constant's data, so that it has the size of the tensor."""
+        data = self.data(tensor)
+        kind = DTYPES.get(tensor.fields.get("Type", 0))
+        if not data or kind is None:
+            return
+        shape = [int(size) for size in tensor.fields.get("Shape", ())]
+        size = int(np.prod(shape, dtype=object)) * kind.itemsize
+        if 0 < size <= _FITTED:
+            self.set_data(tensor, np.resize(np.frombuffer(data, np.uint8), size).tobytes())
+
+
+def _data(model: Table, tensor: Table) -> bytes:
+    buffers = model.fields["Buffers"]
+    index = tensor.fields.get("Buffer", 0)
+    return buffers[index].fields.get("Data", b"") if index < len(buffers) else b""
+
+
+def _changed(vector: np.ndarray, choices: _Choices) -> np.ndarray:
+    """Return a vector with an element set, removed, inserted, repeated or swapped, or none."""
+    how = choices.below(6)
+    if how == 5:
+        return vector[:0]
+    if vector.size == 0 or how == 0:
+        place = choices.below(vector.size + 1)
+        return np.insert(vector, place, choices.number(vector.dtype))
+    place = choices.below(vector.size)
+    changed = vector.copy()
+    if how == 1:
+        return np.delete(changed, place)
+    if how == 2:
+        return np.insert(changed, place, changed[place])
+    if how == 3:
+        other = choices.below(vector.size)
+        changed[[place, other]] = changed[[other, place]]
+    else:
+        changed[place] = choices.number(vector.dtype)
+    return changed
+
+
+def _shape(draft: _Draft, choices: _Choices) -> None:
+    """Change a tensor's shape; its constant data follows, mostly."""
+    tensor = choices.of(draft.tensors)
+    fitted = choices.below(4)
+    shape = tensor.fields.get("Shape", np.empty(0, np.int32))
+    if shape.size and choices.below(2) == 0:  # near to what it was
+        shape = shape.copy()
+        place = choices.below(shape.size)
+        shape[place] = max(int(shape[place]) + choices.of((1, -1, 2, -2, 5)), 0)
+    else:
+        shape = _changed(shape, choices)
+    tensor.fields["Shape"] = shape
+    if fitted:
+        draft.fit_data(tensor)
+
+
+def _type(draft: _Draft, choices: _Choices) -> None:
+    """Change a tensor's element type; its constant data is converted, mostly."""
+    tensor = choices.of(draft.tensors)
+    before = DTYPES.get(tensor.fields.get("Type", 0))
+    known = choices.below(4) > 0
+    code = choices.of(sorted(DTYPES if known else TENSOR_TYPES.values()))
+    tensor.fields["Type"] = code
+    data = draft.data(tensor)
+    if before is None or not data or not known or choices.below(4) == 0:
+        return
+    with np.errstate(all="ignore"):
+        values = np.frombuffer(data[: len(data) // before.itemsize * before.itemsize], before)
+        draft.set_data(tensor, values.astype(DTYPES[code]).tobytes())
+
+
+def _quantization(draft: _Draft, choices: _Choices) -> None:
+    """Change scales, zero points or dimension of a tensor, or take all from another tensor."""
+    tensor = choices.of(draft.tensors)
+    held = tensor.fields.get("Quantization")
+    values = held or Table("QuantizationParameters", Scale=np.ones(1, np.float32))
+    tensor.fields["Quantization"] = values
+    scales = values.fields.get("Scale", np.empty(0, np.float32))
+    points = values.fields.get("ZeroPoint", np.empty(0, np.int64))
+    how = choices.below(7)
+    if how == 0:
+        values.fields["Scale"] = _changed(scales, choices)
+    elif how == 1:
+        values.fields["ZeroPoint"] = _changed(points, choices)
+    elif how == 2:
+        values.fields["QuantizedDimension"] = choices.integer()
+    elif how == 3:
+        tensor.fields["Quantization"] = deepcopy(
+            choices.of(draft.tensors).fields.get("Quantization")
+        )
+    elif how == 4:  # per axis, as it should be
+        shape = tensor.fields.get("Shape", np.empty(0, np.int32))
+        dimension = choices.below(max(shape.size, 1))
+        count = min(max(int(shape[dimension]), 0), 4096) if shape.size else 1
+        values.fields |= {
+            "Scale": np.resize(scales if scales.size else np.float32(1), count),
+            "ZeroPoint": np.resize(points if points.size else np.int64(0), count),
+            "QuantizedDimension": dimension,
+        }
+    elif how == 5:
+        values.fields["Scale"] = (scales * choices.of((0.5, 2, 1e-3, 1e3, 1e-9))).astype(np.float32)
+    else:
+        tensor.fields["Quantization"] = None
+
+
+def _operand(draft: _Draft, choices: _Choices) -> None:
+    """Drop, add, repeat, swap or replace operands or results of an operator."""
+    _indices(draft, choices.of(draft.operators), choices)
+
+
+def _edge(draft: _Draft, choices: _Choices) -> None:
+    """Drop, add, repeat, swap or replace inputs or outputs of the graph."""
+    _indices(draft, draft.subgraph, choices)
+
+
+def _indices(draft: _Draft, owner: Table, choices: _Choices) -> None:
+    field = choices.of(("Inputs", "Outputs"))
+    indices = owner.fields.get(field, np.empty(0, np.int32))
+    how = choices.below(4)
+    if how == 0:
+        owner.fields[field] = _changed(indices, choices)
+        return
+    place = choices.below(max(indices.size + (how == 1), 1))
+    other = choices.below(len(draft.tensors) + 1) - 1
+    if how == 1:
+        owner.fields[field] = np.insert(indices, place, other)
+    elif how == 2:
+        owner.fields[field] = np.delete(indices, slice(place, place + 1))
+    else:
+        indices = indices.copy()
+        indices[place : place + 1] = other
+        owner.fields[field] = indices
+
+
+def _option(draft: _Draft, choices: _Choices) -> None:
+    """Set a field of an operator's options, or leave it or all of them out."""
+    operator = choices.of(draft.operators)
+    union = "BuiltinOptions2" if "BuiltinOptions2" in operator.fields else "BuiltinOptions"
+    options = operator.fields.get(union)
+    if options is None:
+        return
+    types = field_types(options.name)
+    how = choices.below(16)
+    if how == 0 or not types:
+        operator.fields |= {union: None, f"{union}Type": 0}
+        return
+    field = choices.of(list(types))
+    if how == 1:
+        options.fields[field] = None
+    elif types[field] is not number_types.UOffsetTFlags:
+        options.fields[field] = choices.number(number_types.to_numpy_type(types[field]))
+    elif isinstance(options.fields.get(field), np.ndarray):
+        options.fields[field] = _changed(options.fields[field], choices)
+
+
+def _constant(draft: _Draft, choices: _Choices) -> None:
+    """Set an element of a constant, or all, or cut the data, or drop it.
+
+    Small constants first: these are axes, paddings and sizes.
+    """
+    constants = sorted(draft.constants(), key=lambda tensor: len(draft.data(tensor)))
+    if not constants:
+        return
+    tensor = constants[min(choices.below(len(constants)), choices.below(len(constants)))]
+    data = draft.data(tensor)
+    kind = DTYPES.get(tensor.fields.get("Type", 0), np.dtype(np.int8))
+    values = np.frombuffer(data[: len(data) // kind.itemsize * kind.itemsize], kind).copy()
+    how = choices.below(12)
+    if how == 0:
+        draft.set_data(tensor, data[: choices.below(len(data))])
+    elif how == 1:
+        tensor.fields["Buffer"] = 0
+    elif how == 2:
+        draft.set_data(tensor, data + data)
+    elif values.size:
+        place = slice(None) if how == 3 else choices.below(values.size)
+        values[place] = choices.number(kind)
+        draft.set_data(tensor, values.tobytes())
+
+
+def _buffer(draft: _Draft, choices: _Choices) -> None:
+    """Let a tensor refer to another buffer, or to none that there is."""
+    tensor = choices.of(draft.tensors)
+    tensor.fields["Buffer"] = choices.below(len(draft.model.fields["Buffers"]) + 1)
+
+
+def _opcode(draft: _Draft, choices: _Choices) -> None:
+    """Make an operator another one, with the options it had, none, or its own left empty."""
+    operator = choices.of(draft.operators)
+    name = choices.of(sorted(OPERATOR_CODES, key=OPERATOR_CODES.__getitem__))
+    _set_code(draft, operator, OPERATOR_CODES[name])
+    if choices.below(4):
+        operator.fields |= dict.fromkeys(("BuiltinOptions", "BuiltinOptions2"))
+        operator.fields |= {"BuiltinOptionsType": 0, "BuiltinOptions2Type": 0}
+
+
+def _set_code(draft: _Draft, operator: Table, code: int) -> None:
+    greatest = OPERATOR_CODES["PLACEHOLDER_FOR_GREATER_OP_CODES"]
+    fields = {"DeprecatedBuiltinCode": min(code, greatest), "Version": 1, "BuiltinCode": code}
+    draft.model.fields["OperatorCodes"].append(Table("OperatorCode", **fields))
+    operator.fields["OpcodeIndex"] = len(draft.model.fields["OperatorCodes"]) - 1
+
+
+def _donor_operator(draft: _Draft, choices: _Choices) -> tuple[Table, int]:
+    """Return an operator of the donor, and its code."""
+    operator = deepcopy(choices.of(draft.donor.fields["Subgraphs"][0].fields["Operators"]))
+    code = draft.donor.fields["OperatorCodes"][operator.fields.get("OpcodeIndex", 0)].fields
+    return operator, max(code.get("DeprecatedBuiltinCode", 0), code.get("BuiltinCode", 0))
+
+
+def _disguise(draft: _Draft, choices: _Choices) -> None:
+    """Put an operator of the donor in the place of one here, on the operands that this one has."""
+    operator = choices.of(draft.operators)
+    other, code = _donor_operator(draft, choices)
+    for field in ("BuiltinOptions", "BuiltinOptionsType", "BuiltinOptions2", "BuiltinOptions2Type"):
+        operator.fields[field] = other.fields.get(field)
+    _set_code(draft, operator, code)
+
+
+def _splice(draft: _Draft, choices: _Choices) -> None:
+    """Add an operator of the donor, with its tensors, that reads a tensor of this model."""
+    operator, code = _donor_operator(draft, choices)
+    _set_code(draft, operator, code)
+    source = draft.donor.fields["Subgraphs"][0].fields["Tensors"]
+    read = operator.fields.get("Inputs", np.empty(0, np.int32))
+    written = operator.fields.get("Outputs", np.empty(0, np.int32))
+    joined = choices.below(max(read.size, 1))
+    places = {-1: -1}
+    if read.size:
+        places[int(read[joined])] = choices.below(len(draft.tensors))
+    edges = {field: list(draft.subgraph.fields.get(field, ())) for field in ("Inputs", "Outputs")}
+    for field, indices in (("Inputs", read), ("Outputs", written)):
+        for index in indices.tolist():
+            if index in places:
+                continue
+            tensor = deepcopy(source[index])
+            data = _data(draft.donor, tensor)
+            tensor.fields["Buffer"] = 0
+            draft.tensors.append(tensor)
+            places[index] = len(draft.tensors) - 1
+            if data:
+                draft.set_data(tensor, data)
+            else:
+                edges[field].append(places[index])
+    for field, indices in (("Inputs", read), ("Outputs", written)):
+        operator.fields[field] = np.array([places[i] for i in indices.tolist()], np.int32)
+        draft.subgraph.fields[field] = np.array(edges[field], np.int32)
+    draft.operators.insert(len(draft.operators) - choices.below(2), operator)
+
+
+def _transplant(draft: _Draft, choices: _Choices) -> None:
+    """Put a tensor of the donor in the place of one here."""
+    place = choices.below(len(draft.tensors))
+    tensor = deepcopy(choices.of(draft.donor.fields["Subgraphs"][0].fields["Tensors"]))
+    data = _data(draft.donor, tensor)
+    tensor.fields["Buffer"] = 0
+    if data:
+        draft.set_data(tensor, data)
+    draft.tensors[place] = tensor
+
+
+def _reorder(draft: _Draft, choices: _Choices) -> None:
+    """Swap, repeat or remove operators."""
+    how = choices.below(3)
+    place = choices.below(len(draft.operators))
+    if how == 0:
+        other = choices.below(len(draft.operators))
+        operators = draft.operators
+        operators[place], operators[other] = operators[other], operators[place]
+    elif how == 1:
+        draft.operators.insert(place, deepcopy(draft.operators[place]))
+    elif len(draft.operators) > 1:
+        del draft.operators[place]
+
+
+def _field(draft: _Draft, choices: _Choices) -> None:
+    """Set any number of any table."""
+    table = choices.of(_tables(draft.model))
+    numbers = {
+        field: kind
+        for field, kind in field_types(table.name).items()
+        if kind is not number_types.UOffsetTFlags
+    }
+    if numbers:
+        field = choices.of(list(numbers))
+        table.fields[field] = choices.number(number_types.to_numpy_type(numbers[field]))
+
+
+def _tables(value: Any) -> list[Table]:
+    """Return all tables that a value holds, itself among them."""
+    match value:
+        case Table():
+            held = [table for each in value.fields.values() for table in _tables(each)]
+            return [value, *held]
+        case list():
+            return [table for each in value for table in _tables(each)]
+    return []
+
+
+def _bytes(content: bytes, choices: _Choices) -> bytes:
+    """Overwrite one to four bytes."""
+    width = choices.of((1, 2, 4))
+    place = choices.below(len(content)) // width * width
+    value = choices.integer(np.int64) if choices.below(2) else choices.below(1 << 32)
+    changed = (value % (1 << 8 * width)).to_bytes(width, "little")
+    return (content[:place] + changed + content[place + width :])[: len(content)]
+
+
+def _truncation(content: bytes, choices: _Choices) -> bytes:
+    """Cut the end off."""
+    return content[: choices.below(len(content))]
+
+
+_OF_TABLES: dict[str, Callable[[_Draft, _Choices], None]] = {
+    "shape": _shape,
+    "type": _type,
+    "quantization": _quantization,
+    "operand": _operand,
+    "option": _option,
+    "constant": _constant,
+    "opcode": _opcode,
+    "disguise": _disguise,
+    "splice": _splice,
+    "transplant": _transplant,
+    "edge": _edge,
+    "buffer": _buffer,
+    "reorder": _reorder,
+    "field": _field,
+}
+
+_OF_BYTES: dict[str, Callable[[bytes, _Choices], bytes]] = {
+    "bytes": _bytes,
+    "truncation": _truncation,
+}
+
+KINDS = (*_OF_TABLES, *_OF_BYTES)
+"""Kinds of mutations; the function of each says what it changes."""
+
+_OFTEN = ("shape", "type", "quantization", "operand", "option", "constant")
+_DRAWN = (*KINDS, *_OFTEN, *_OFTEN)

@@ -1,0 +1,71 @@
+"""Mutated models of every operator and of networks, and a campaign of them.
+
+``python -m tests.support.models.mutants COUNT [FIRST] > FILE`` judges files and prints a line of
+JSON for each.
+"""
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from eightfold.hostile import Trial
+from eightfold.model.mutate import Mutation, mutate, random_mutations
+from tests.support.models.operators import OPERATORS, case_rng, random_case
+from tests.support.models.tensors import Case
+from tests.support.networks.random import network_rng, random_network
+
+NETWORKS = "network"
+"""Stands for a random network where a base is named."""
+
+BASES = (*OPERATORS, NETWORKS)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A file, how it is made, and arrays for the inputs of the model that it is made from."""
+
+    base: str
+    donor: str
+    seed: int
+    mutations: tuple[Mutation, ...]
+    content: bytes
+    given: dict[int, np.ndarray]
+
+    def __str__(self) -> str:
+        changes = ", ".join(f"{m.kind} {m.choice}" for m in self.mutations)
+        return f"{self.base} {self.seed}, donor {self.donor}: {changes}"
+
+
+def base_case(base: str, seed: int) -> Case:
+    """Return a random model of one operator, or a random network, with its inputs."""
+    if base == NETWORKS:
+        return random_network(network_rng(seed), max_elements=512, lengths=(3, 6))
+    return random_case(base, case_rng(base, seed))
+
+
+def make_mutant(base: str, donor: str, seed: int, mutations: tuple[Mutation, ...]) -> Mutant:
+    content, given = base_case(base, seed)
+    changed = mutate(content, mutations, base_case(donor, seed)[0])
+    return Mutant(base, donor, seed, mutations, changed, given)
+
+
+def random_mutant(seed: int) -> Mutant:
+    """Return mutant ``seed``: every base in turn."""
+    rng = np.random.default_rng([0x3A7E, seed])
+    base = BASES[seed % len(BASES)]
+    donor = str(rng.choice(OPERATORS))
+    return make_mutant(base, donor, seed, tuple(random_mutations(rng)))
+
+
+def main(count: int, first: int = 0) -> None:
+    with Trial() as trial:
+        for seed in range(first, first + count):
+            mutant = random_mutant(seed)
+            verdict = trial.judge(mutant.content, mutant.given)
+            print(json.dumps({"seed": seed, "mutant": str(mutant), **asdict(verdict)}), flush=True)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
