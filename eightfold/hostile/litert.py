@@ -19,8 +19,8 @@ class Opinion:
     """LiteRT's answer."""
 
     outcome: str
-    """``equal``, ``different``, ``rejected`` (an error of its preparation or its kernels) or
-    ``aborted`` (its process ended)."""
+    """``equal``, ``different``, ``rejected`` (an error of its preparation), ``failed`` (one of its
+    kernels, which may be about values) or ``aborted`` (its process ended)."""
 
     message: str = ""
 
@@ -49,25 +49,26 @@ def ask_litert(
         oracle.run(model, inputs)
         expected = litert_tensors(oracle, model, graph, inputs, computed) if computed else {}
     except OracleRejected as error:
-        yield Opinion("rejected", str(error))
+        at_run = "failed to invoke" in str(error)
+        yield Opinion("failed" if at_run else "rejected", str(error))
         return
     except OracleAborted as error:
         yield Opinion("aborted", str(error))
         return
     for operator in graph.operators:
         for index in operator.outputs:
-            if index in expected and (said := _difference(computed[index], expected[index])):
+            if index in expected and (said := difference(computed[index], expected[index])):
                 yield Opinion("different", f"{operator}, tensor {index}: {said}")
                 return
     yield Opinion("equal")
 
 
-def _difference(got: np.ndarray, expected: np.ndarray) -> str:
+def difference(got: np.ndarray, expected: np.ndarray) -> str:
     """Return how two tensors differ, empty if not; NaN equals NaN."""
     if got.shape != expected.shape or got.dtype != expected.dtype:
-        return f"{got.dtype}{list(got.shape)}, LiteRT {expected.dtype}{list(expected.shape)}"
+        return f"{got.dtype}{list(got.shape)}, not {expected.dtype}{list(expected.shape)}"
     different = np.argwhere((got != expected) & ~((got != got) & (expected != expected)))
     if not different.size:
         return ""
     place = tuple(different[0].tolist())
-    return f"{len(different)} of {got.size} differ, {got[place]}, LiteRT {expected[place]}"
+    return f"{len(different)} of {got.size} differ, {got[place]}, not {expected[place]}"

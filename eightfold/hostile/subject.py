@@ -9,17 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.compiler import compile_network
+from eightfold.compiler import Compiled, CompiledNetwork, compile_network
 from eightfold.compiler.artifacts import write_compiled
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
 from eightfold.estimate import estimate_network
+from eightfold.hostile.stream import run_compiled
 from eightfold.model import Graph, load_model
 from eightfold.session import Session
 from eightfold.spec import check_model, findings_as_json, has_violation, render
 
-STEPS = ("load", "check", "compile", "estimate", "golden")
-"""What is done with a file, in this order; nothing is after a file that does not load."""
+STEPS = ("load", "check", "compile", "estimate", "stream", "golden")
+"""What is done with a file, in this order: read; held against the spec; compiled, and the files
+written; cycles estimated; the compiled stream run on the accelerator's model in numpy; run in
+golden. A file that does not load ends there, and what does not compile has no third and fourth."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Step:
     """The line, or the exception and where it was raised."""
 
     tensors: dict[int, np.ndarray] = field(default_factory=dict)
-    """What golden computed."""
+    """What ``stream`` or ``golden`` computed: the graph's outputs, or every tensor."""
 
 
 def examine(content: bytes, given: Mapping[int, np.ndarray], folder: str) -> Iterator[Step]:
@@ -71,21 +74,32 @@ def examine(content: bytes, given: Mapping[int, np.ndarray], folder: str) -> Ite
                     pass
         for index, reason in network.reasons.items():  # would run in numpy
             raise InputError(f"{graph.operators[index]}: {reason}")
+        compiled.extend(segment.compiled for segment in network.segments if segment.compiled)
+
+    def stream() -> dict[int, np.ndarray]:
+        (only,) = compiled
+        return run_compiled(only, graph, inputs)
 
     def golden() -> dict[int, np.ndarray]:
         with Session() as session:
-            run = session.run(content, fitting_inputs(graph, given), all_tensors=True)
+            run = session.run(content, inputs, all_tensors=True)
         run.as_json()
         return run.tensors
 
     yield _step("load", lambda: graphs.append(load_model(content)))
     if not graphs:
         return
-    graph, networks, config = graphs[0], [], AcceleratorConfig.load("base")
+    graph, config = graphs[0], AcceleratorConfig.load("base")
+    networks: list[CompiledNetwork] = []
+    compiled: list[Compiled] = []
+    inputs: dict[int, np.ndarray] = {}
     yield _step("check", check)
     yield _step("compile", compile_)
-    for network in networks:
-        yield _step("estimate", lambda network=network: estimate_network(network))
+    if networks:
+        yield _step("estimate", lambda: estimate_network(networks[0]) and None)
+    inputs |= fitting_inputs(graph, given)
+    if compiled:
+        yield _step("stream", stream)
     yield _step("golden", golden)
 
 

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from eightfold.hostile.litert import Opinion, ask_litert
+from eightfold.hostile.litert import Opinion, ask_litert, difference
 from eightfold.hostile.subject import STEPS, Step, examine
 from eightfold.hostile.worker import Worker
 
@@ -23,7 +23,8 @@ class Verdict:
     kind: str
     """``refused``: with one line. ``equal``: it ran, as in LiteRT. ``traceback``, ``time``,
     ``memory``, ``died``: a step raised what is not ours, took too long, too much, or ended the
-    process. ``accepted``: LiteRT refuses it. ``different``: LiteRT computes something else."""
+    process. ``accepted``: LiteRT refuses it. ``different``: LiteRT, or golden, computes something
+    else. ``disagreement``: golden refuses what compiles and LiteRT runs."""
 
     step: str
     """The last step of `eightfold.hostile.subject.STEPS` that counted."""
@@ -66,23 +67,58 @@ class Trial:
     def judge(self, content: bytes, given: Mapping[int, np.ndarray]) -> Verdict:
         """Return the verdict on a file, with inputs by tensor index where they fit."""
         steps, end = self._subject.call(content, dict(given), self._folder.name)
-        if end:
-            step = STEPS[len(steps)]
-            kind = "time" if "s of processor" in end or "no answer" in end else "died"
-            return Verdict(kind, step, end)
-        for step in steps:
-            if step.outcome == "traceback":
-                kind = "memory" if "MemoryError" in step.message else "traceback"
-                return Verdict(kind, step.name, step.message)
-        accepted = [s for s in steps if s.outcome == "fine" and s.name in ("compile", "golden")]
+        done = {step.name: step for step in steps}
+        if fault := _fault(done, end):
+            return fault
+        accepted = [name for name in ("stream", "golden") if _is_fine(done, name)]
+        last = steps[-1]
         if not accepted:
-            last: Step = steps[-1]
             return Verdict("refused", last.name, last.message)
-        opinions, end = self._litert.call(content, dict(given), steps[-1].tensors)
-        opinion = opinions[0] if opinions else Opinion("aborted", end)
+        opinion = self._opinion(content, given, last.tensors)
+        if opinion.outcome != "equal":
+            # LiteRT's own memory may have been damaged by a file before this one.
+            self._litert.close()
+            opinion = self._opinion(content, given, last.tensors)
+        names = "+".join(accepted)
         if opinion.outcome in ("rejected", "aborted"):
-            names = "+".join(step.name for step in accepted)
             return Verdict("accepted", names, opinion.message)
-        if steps[-1].outcome == "refused":
-            return Verdict("refused", steps[-1].name, steps[-1].message)
-        return Verdict(opinion.outcome, "golden", opinion.message)
+        if opinion.outcome == "failed":
+            kind = "accepted" if "golden" in accepted else "refused"
+            return Verdict(kind, names, opinion.message)
+        if opinion.outcome == "different":
+            return Verdict("different", names, opinion.message)
+        if "golden" not in accepted:
+            return Verdict("disagreement", "golden", last.message)
+        return _compared(done) or Verdict("equal", names, "")
+
+    def _opinion(
+        self, content: bytes, given: Mapping[int, np.ndarray], computed: dict[int, np.ndarray]
+    ) -> Opinion:
+        opinions, end = self._litert.call(content, dict(given), computed)
+        return opinions[0] if opinions else Opinion("aborted", end)
+
+
+def _is_fine(done: Mapping[str, Step], name: str) -> bool:
+    return name in done and done[name].outcome == "fine"
+
+
+def _fault(done: Mapping[str, Step], end: str) -> Verdict | None:
+    """Return the verdict if a step ended the process or raised what is not ours."""
+    if end:
+        step = next(name for name in STEPS if name not in done)
+        timed = "processor time" in end or "no answer" in end
+        return Verdict("time" if timed else "died", step, end)
+    for step in done.values():
+        if step.outcome == "traceback":
+            kind = "memory" if "MemoryError" in step.message else "traceback"
+            return Verdict(kind, step.name, step.message)
+    return None
+
+
+def _compared(done: Mapping[str, Step]) -> Verdict | None:
+    """Return a verdict if the compiled stream computes something else than golden."""
+    if "stream" in done:
+        for index, array in done["stream"].tensors.items():
+            if said := difference(array, done["golden"].tensors[index]):
+                return Verdict("different", "stream", f"tensor {index}: {said} (golden)")
+    return None

@@ -2,12 +2,14 @@
 
 import numpy as np
 
-from eightfold.compiler import Compiled, CompiledNetwork, compile_network
+from eightfold.compiler import CompiledNetwork, compile_network
 from eightfold.config import AcceleratorConfig
 from eightfold.execute import run_graph
 from eightfold.golden.quantization import Reference
-from eightfold.model import Graph, Tensor
-from eightfold.sim.machine.machine import Machine, check_tokens
+from eightfold.hostile.stream import run_compiled
+from eightfold.model import Graph
+
+__all__ = ["expect_golden", "random_values", "run_compiled"]
 
 Tensors = dict[int, np.ndarray]
 
@@ -17,28 +19,6 @@ def random_values(graph: Graph, seed: int = 0) -> Tensors:
     rng = np.random.default_rng(seed)
     tensors = [graph.tensors[index] for index in graph.inputs]
     return {t.index: rng.integers(-128, 128, t.shape).astype(t.dtype) for t in tensors}
-
-
-def run_compiled(compiled: Compiled, graph: Graph, inputs: Tensors, seed: int = 0) -> Tensors:
-    """Return what a stream leaves in the arena, after a proof that its tokens suffice."""
-    check_tokens(compiled.config, compiled.words)
-    base = len(compiled.model)
-    memory = np.zeros(base + compiled.arena, dtype=np.uint8)
-    memory[:base] = np.frombuffer(compiled.model, dtype=np.uint8)
-    for tensor, offset in compiled.inputs.items():
-        content = inputs[tensor].reshape(-1).view(np.uint8)
-        memory[base + offset : base + offset + content.size] = content
-    machine = Machine(compiled.config, memory, (0, base), (base, compiled.arena), seed=seed)
-    machine.run(compiled.words)
-    return {
-        tensor: _tensor(memory, base + offset, graph.tensors[tensor])
-        for tensor, offset in compiled.outputs.items()
-    }
-
-
-def _tensor(memory: np.ndarray, start: int, tensor: Tensor) -> np.ndarray:
-    size = int(np.prod(tensor.shape, dtype=int)) * tensor.dtype.itemsize
-    return memory[start : start + size].view(tensor.dtype).reshape(tensor.shape)
 
 
 def expect_golden(

@@ -1,0 +1,45 @@
+"""A compiled network on the accelerator's model in numpy."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from eightfold.compiler import Compiled
+from eightfold.model import Graph, Tensor
+from eightfold.sim.machine.machine import Machine, check_tokens
+
+
+def run_compiled(
+    compiled: Compiled, graph: Graph, inputs: Mapping[int, np.ndarray], seed: int = 0
+) -> dict[int, np.ndarray]:
+    """Return what a stream leaves in the arena, after a proof that its tokens suffice.
+
+    Parameters
+    ----------
+    compiled
+        The only stream of a network, or one whose inputs are all in ``inputs``.
+    graph
+        What it was compiled from.
+    inputs
+        Arrays by tensor index.
+    seed
+        Of the order in which the engines take their turns.
+    """
+    check_tokens(compiled.config, compiled.words)
+    base = len(compiled.model)
+    memory = np.zeros(base + compiled.arena, dtype=np.uint8)
+    memory[:base] = np.frombuffer(compiled.model, dtype=np.uint8)
+    for tensor, offset in compiled.inputs.items():
+        content = inputs[tensor].reshape(-1).view(np.uint8)
+        memory[base + offset : base + offset + content.size] = content
+    machine = Machine(compiled.config, memory, (0, base), (base, compiled.arena), seed=seed)
+    machine.run(compiled.words)
+    return {
+        tensor: _tensor(memory, base + offset, graph.tensors[tensor])
+        for tensor, offset in compiled.outputs.items()
+    }
+
+
+def _tensor(memory: np.ndarray, start: int, tensor: Tensor) -> np.ndarray:
+    size = int(np.prod(tensor.shape, dtype=int)) * tensor.dtype.itemsize
+    return memory[start : start + size].view(tensor.dtype).reshape(tensor.shape)
