@@ -1,7 +1,7 @@
 """The verdict on a file: what the tool did with it, and what LiteRT says."""
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -9,10 +9,11 @@ from typing import Self
 import numpy as np
 
 from eightfold.hostile.litert import Opinion, ask_litert, difference
+from eightfold.hostile.reasons import reason_for
 from eightfold.hostile.subject import STEPS, Step, examine
 from eightfold.hostile.worker import Worker
 
-GOOD = ("refused", "equal")
+GOOD = ("refused", "equal", "tolerated")
 """Kinds of verdicts that are as they should be."""
 
 
@@ -23,7 +24,8 @@ class Verdict:
     kind: str
     """``refused``: with one line. ``equal``: it ran, as in LiteRT. ``traceback``, ``time``,
     ``memory``, ``died``: a step raised what is not ours, took too long, too much, or ended the
-    process. ``accepted``: LiteRT refuses it. ``different``: LiteRT, or golden, computes something
+    process. ``accepted``: LiteRT refuses it; ``tolerated``: for one of
+    `eightfold.hostile.reasons`. ``different``: LiteRT, or golden, computes something
     else. ``disagreement``: golden refuses what compiles and LiteRT runs."""
 
     step: str
@@ -44,10 +46,17 @@ class Trial:
         Of processor time for a file.
     memory
         Bytes that the tool's process may hold.
+    work
+        What is done with a file: `eightfold.hostile.subject.examine`, unless this is tested.
     """
 
-    def __init__(self, seconds: float = 10, memory: int = 2 << 30) -> None:
-        self._subject = Worker(examine, seconds, memory)
+    def __init__(
+        self,
+        seconds: float = 10,
+        memory: int = 2 << 30,
+        work: Callable[..., Iterator[Step]] = examine,
+    ) -> None:
+        self._subject = Worker(work, seconds, memory)
         self._litert = Worker(ask_litert, 4 * seconds, 2 * memory)
         self._folder = tempfile.TemporaryDirectory()
 
@@ -81,7 +90,8 @@ class Trial:
             opinion = self._opinion(content, given, last.tensors)
         names = "+".join(accepted)
         if opinion.outcome in ("rejected", "aborted"):
-            return Verdict("accepted", names, opinion.message)
+            kind = "tolerated" if reason_for(opinion.message) else "accepted"
+            return Verdict(kind, names, opinion.message)
         if opinion.outcome == "failed":
             kind = "accepted" if "golden" in accepted else "refused"
             return Verdict(kind, names, opinion.message)

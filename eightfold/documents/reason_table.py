@@ -1,0 +1,23 @@
+"""What is accepted though LiteRT refuses it, as the Markdown table of ``docs/testplan.md``.
+
+``python -m eightfold.documents.reason_table`` prints it, ``--write`` puts it between the
+document's markers.
+"""
+
+from pathlib import Path
+
+from eightfold.documents.cycle_tables import markdown
+from eightfold.documents.generated_table import GeneratedTable
+from eightfold.hostile.reasons import REASONS
+
+
+def reason_table() -> str:
+    """Return a row per reason."""
+    rows = [(reason.rule, reason.why) for reason in REASONS]
+    return markdown(("LiteRT refuses", "it is accepted because"), rows, text=2)
+
+
+TABLE = GeneratedTable("reasons", Path("docs/testplan.md"), reason_table)
+
+if __name__ == "__main__":
+    TABLE.main()

@@ -1,0 +1,45 @@
+"""Mutated models of every operator and of networks: no wrong step, and LiteRT agrees.
+
+``EIGHTFOLD_HOSTILE`` sets the number of files (400), ``EIGHTFOLD_SEED`` draws others.
+"""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+
+from eightfold.hostile.trial import GOOD, Trial
+from eightfold.model.mutate import KINDS, Mutation
+from tests.support.models.mutants import BASES, make_mutant
+from tests.support.models.operators import OPERATORS
+
+COUNT = int(os.environ.get("EIGHTFOLD_HOSTILE", "400"))
+
+CHOICES = st.binary(min_size=8, max_size=8).map(lambda digits: int.from_bytes(digits, "little"))
+MUTATIONS = st.lists(st.builds(Mutation, st.sampled_from(KINDS), CHOICES), min_size=1, max_size=4)
+
+
+@pytest.fixture(scope="module")
+def trial() -> Iterator[Trial]:
+    with Trial() as each:
+        yield each
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("base", BASES)
+def test_mutants_are_refused_or_run_as_in_litert(trial: Trial, base: str) -> None:
+    @seed(int(os.environ.get("EIGHTFOLD_SEED", "0")))
+    @settings(
+        max_examples=-(-COUNT // len(BASES)),
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.sampled_from(OPERATORS), st.integers(0, 99), MUTATIONS)
+    def check(donor: str, number: int, mutations: list[Mutation]) -> None:
+        mutant = make_mutant(base, donor, number, tuple(mutations))
+        verdict = trial.judge(mutant.content, mutant.given)
+        assert verdict.kind in GOOD, f"{mutant}: {verdict}"
+
+    check()

@@ -1,0 +1,93 @@
+"""Verdicts on files: tools that are wrong on purpose are found out."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import NoReturn
+
+import numpy as np
+import pytest
+
+from eightfold.hostile.reasons import REASONS, reason_for
+from eightfold.hostile.subject import Step, examine
+from eightfold.hostile.trial import GOOD, Trial
+from eightfold.model.builder import ModelBuilder
+from tests.support.models.operators import case_rng, random_case
+
+Given = Mapping[int, np.ndarray]
+
+
+def relu(operands: int = 1) -> bytes:
+    b = ModelBuilder()
+    x = b.input((1, 4), scale=0.5)
+    y = b.tensor((1, 4), scale=0.25)
+    b.operator("RELU", [x] * operands, [y])
+    b.output(y)
+    return b.build()
+
+
+def no_gate(content: bytes, given: Given, folder: str) -> Iterator[Step]:
+    """A tool that computes RELU however many operands it has."""
+    (computed,) = (s.tensors for s in examine(relu(), given, folder) if s.name == "golden")
+    yield Step("load", "fine")
+    yield Step("golden", "fine", tensors=computed)
+
+
+def off_by_one(content: bytes, given: Given, folder: str) -> Iterator[Step]:
+    for step in examine(content, given, folder):
+        yield _changed(step) if step.name == "golden" else step
+
+
+def wrong_stream(content: bytes, given: Given, folder: str) -> Iterator[Step]:
+    for step in examine(content, given, folder):
+        yield _changed(step) if step.name == "stream" else step
+
+
+def golden_refuses(content: bytes, given: Given, folder: str) -> Iterator[Step]:
+    for step in examine(content, given, folder):
+        yield Step("golden", "refused", "no") if step.name == "golden" else step
+
+
+def endless(content: bytes, given: Given, folder: str) -> Iterator[Step]:
+    yield Step("load", "fine")
+    while True:
+        pass
+
+
+def dying(content: bytes, given: Given, folder: str) -> NoReturn:
+    raise SystemExit(3)
+
+
+def _changed(step: Step) -> Step:
+    return replace(step, tensors={i: array ^ (i > 0) for i, array in step.tensors.items()})
+
+
+def test_a_sound_model_is_equal_and_a_damaged_one_refused() -> None:
+    with Trial() as trial:
+        model, given = random_case("CONV_2D", case_rng("CONV_2D", 0))
+        verdict = trial.judge(model, given)
+        assert (verdict.kind, verdict.step) == ("equal", "stream+golden")
+        assert trial.judge(model[:100], given).kind == "refused"
+
+
+@pytest.mark.parametrize(
+    ("work", "operands", "kind", "step"),
+    [
+        (off_by_one, 1, "different", "stream+golden"),
+        (wrong_stream, 1, "different", "stream"),
+        (golden_refuses, 1, "disagreement", "golden"),
+        (no_gate, 2, "accepted", "golden"),
+        (endless, 1, "time", "check"),
+        (dying, 1, "died", "load"),
+    ],
+)
+def test_a_wrong_tool_is_found_out(work, operands: int, kind: str, step: str) -> None:
+    with Trial(seconds=2, work=work) as trial:
+        verdict = trial.judge(relu(operands), {})
+    assert (verdict.kind, verdict.step) == (kind, step), verdict
+    assert verdict.kind not in GOOD
+
+
+def test_reasons_are_those_of_messages() -> None:
+    assert reason_for("The model is not a valid Flatbuffer buffer") is REASONS[0]
+    assert reason_for("Didn't find op for builtin opcode 'TANH' version '9'.") is REASONS[1]
+    assert reason_for("NumInputs(node) != 1 (2 != 1)") is None

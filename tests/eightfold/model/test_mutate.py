@@ -1,0 +1,56 @@
+"""Mutations of models: repeatable, each kind changes something, and what comes is mostly a file."""
+
+import numpy as np
+import pytest
+
+from eightfold.errors import InputError
+from eightfold.model import load_model
+from eightfold.model.mutate import KINDS, Mutation, mutate, random_mutations
+from tests.support.models.mutants import BASES, base_case, random_mutant
+
+
+def test_a_seed_gives_the_same_file() -> None:
+    for seed in range(len(BASES)):
+        assert random_mutant(seed).content == random_mutant(seed).content
+    assert random_mutant(0).content != random_mutant(len(BASES)).content
+
+
+def test_without_mutations_the_file_is_the_same() -> None:
+    model, _ = base_case("CONV_2D", 0)
+    assert mutate(model, [], model) == model
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_changes_most_files(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    donor, _ = base_case("CONCATENATION", 0)
+    changed = 0
+    for seed in range(40):
+        model, _ = base_case(("STRIDED_SLICE", "network")[seed % 2], seed % 5)
+        mutation = Mutation(kind, int(rng.integers(1 << 63)))
+        changed += mutate(model, [mutation], donor) != model
+    assert changed > 10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_choice_fails(kind: str) -> None:
+    # Also of what mutations before have left: no operand, no shape, no option.
+    rng = np.random.default_rng(1)
+    donor, _ = base_case("ADD", 0)
+    for seed in range(60):
+        model, _ = base_case(BASES[seed % len(BASES)], 0)
+        before = [mutation for _ in range(4) for mutation in random_mutations(rng)]
+        mutate(model, [*before, Mutation(kind, int(rng.integers(1 << 63)))], donor)
+        mutate(model, [Mutation(kind, 0)], donor)
+
+
+def test_most_mutants_get_past_the_structure() -> None:
+    read = 0
+    for seed in range(200):
+        try:
+            load_model(random_mutant(seed).content)
+        except InputError as error:
+            read += "truncated" not in str(error)
+        else:
+            read += 1
+    assert read > 150
