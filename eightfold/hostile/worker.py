@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-_PATIENCE = 12
+_PATIENCE = 60
 """Wall-clock seconds per second of processor time: other processes run on the machine too."""
 
 
