@@ -7,6 +7,7 @@ import resource
 import signal
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -37,7 +38,7 @@ class Worker:
         self._work = work
         self._seconds = seconds
         self._memory = memory
-        self._process: multiprocessing.process.BaseProcess | None = None
+        self._process: SpawnProcess | None = None
         self._channel: Connection | None = None
 
     def __enter__(self) -> Self:
@@ -81,8 +82,9 @@ class Worker:
             context = multiprocessing.get_context("spawn")
             self._channel, remote = context.Pipe()
             arguments = (self._work, remote, self._seconds, self._memory)
-            self._process = context.Process(target=_serve, args=arguments, daemon=True)
-            self._process.start()
+            process = context.Process(target=_serve, args=arguments, daemon=True)
+            process.start()
+            self._process = process
             remote.close()
         return self._channel
 

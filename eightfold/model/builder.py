@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import flatbuffers
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
@@ -16,9 +15,7 @@ from eightfold.model.schema import (
     options_name,
     vector_type,
 )
-from eightfold.model.writer import Table, write
-
-_FILE_IDENTIFIER = b"TFL3"
+from eightfold.model.writer import Table, pack
 
 
 class ModelBuilder:
@@ -208,9 +205,7 @@ class ModelBuilder:
             Description=self._description,
             Buffers=self._buffers,
         )
-        builder = flatbuffers.Builder(1024)
-        builder.Finish(write(builder, model), _FILE_IDENTIFIER)
-        return bytes(builder.Output())
+        return pack(model)
 
 
 def _quantization(scale: ArrayLike | None, zero_point: ArrayLike, axis: int) -> Table | None:

@@ -2,14 +2,12 @@
 
 from typing import Any
 
-import flatbuffers
 import tflite
 from flatbuffers import number_types
 
 from eightfold.model.schema import UNIONS
-from eightfold.model.writer import Table, write
+from eightfold.model.writer import Table
 
-FILE_IDENTIFIER = b"TFL3"
 _UNION_TABLES = {
     union: {code: name for name, code in codes.items()} for union, codes in UNIONS.items()
 }
@@ -22,19 +20,6 @@ def unpack(content: bytes) -> Table:
     does not know and custom quantizations are left out.
     """
     return _table(tflite.Model.GetRootAs(content, 0))
-
-
-def pack(model: Table) -> bytes:
-    """Return the file of a table ``Model``.
-
-    Raises
-    ------
-    TypeError
-        If a number does not fit its field.
-    """
-    builder = flatbuffers.Builder(1024)
-    builder.Finish(write(builder, model), FILE_IDENTIFIER)
-    return bytes(builder.Output())
 
 
 def field_types(table: str) -> dict[str, Any]:

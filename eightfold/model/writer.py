@@ -7,6 +7,7 @@ import numpy as np
 import tflite
 from flatbuffers import number_types
 
+_FILE_IDENTIFIER = b"TFL3"
 _ALIGNMENT = 16  # bytes; the schema forces it on constant data, the generated functions do not
 
 
@@ -57,3 +58,16 @@ def write(builder: flatbuffers.Builder, value: Any) -> Any:
         case str():
             return builder.CreateString(value)
     return value
+
+
+def pack(model: Table) -> bytes:
+    """Return the file of a table ``Model``.
+
+    Raises
+    ------
+    TypeError
+        If a number does not fit its field.
+    """
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(write(builder, model), _FILE_IDENTIFIER)
+    return bytes(builder.Output())

@@ -57,7 +57,8 @@ def test_behind_a_call_that_ends_the_process_there_is_another(
 def test_a_process_that_waits_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eightfold.hostile.worker._PATIENCE", 3)
     with Worker(act, seconds=1) as worker:
-        assert worker.call("sleep") == (["sleep"], "no answer within 3 s")
+        _, end = worker.call("sleep")  # it may not have begun to answer
+    assert end == "no answer within 3 s"
 
 
 def test_memory_is_limited(worker: Worker) -> None:

@@ -5,7 +5,8 @@ import pytest
 from flatbuffers import number_types
 
 from eightfold.model.builder import ModelBuilder
-from eightfold.model.unpack import field_types, pack, unpack
+from eightfold.model.unpack import field_types, unpack
+from eightfold.model.writer import pack
 from tests.support.models.operators import OPERATORS, case_rng, random_case
 
 
