@@ -50,7 +50,7 @@ def random_mutations(rng: np.random.Generator) -> list[Mutation]:
     """Return one to four mutations, most often one."""
     count = min(int(rng.geometric(0.6)), 4)
     return [
-        Mutation(str(rng.choice(_DRAWN)), int(rng.integers(1 << 63, dtype=np.int64)))
+        Mutation(str(rng.choice(DRAWN)), int(rng.integers(1 << 63, dtype=np.int64)))
         for _ in range(count)
     ]
 
@@ -477,4 +477,5 @@ KINDS = (*_OF_TABLES, *_OF_BYTES)
 """Kinds of mutations; the function of each says what it changes."""
 
 _OFTEN = ("shape", "type", "quantization", "operand", "option", "constant")
-_DRAWN = (*KINDS, *_OFTEN, *_OFTEN)
+DRAWN = (*_OFTEN, *_OFTEN, *KINDS)
+"""From which a kind is drawn: those that find most are there several times."""
