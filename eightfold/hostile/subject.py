@@ -15,14 +15,18 @@ from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
 from eightfold.estimate import estimate_network
 from eightfold.hostile.stream import run_compiled
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph, Limits, load_model, read_model
 from eightfold.session import Session
 from eightfold.spec import check_model, findings_as_json, has_violation, render
 
-STEPS = ("load", "check", "compile", "estimate", "stream", "golden")
-"""What is done with a file, in this order: read; held against the spec; compiled, and the files
-written; cycles estimated; the compiled stream run on the accelerator's model in numpy; run in
-golden. A file that does not load ends there, and what does not compile has no third and fourth."""
+STEPS = ("check", "load", "compile", "estimate", "stream", "golden")
+"""What is done with a file, in this order: held against the spec, also if the gate refuses it;
+loaded; compiled, and the files written; cycles estimated; the compiled stream run on the
+accelerator's model in numpy; run in golden. A file that does not load ends there, and what does not
+compile has no fourth and fifth."""
+
+LIMITS = Limits(max_memory=1 << 30)
+"""Of a model: half of what the process may hold."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +62,10 @@ def examine(content: bytes, given: Mapping[int, np.ndarray], folder: str) -> Ite
     graphs: list[Graph] = []
 
     def check() -> None:
-        findings = check_model(graph)
+        unchecked = read_model(content)
+        findings = check_model(unchecked)
         findings_as_json(findings)
-        for _ in render(findings, graph):
+        for _ in render(findings, unchecked):
             pass
         if has_violation(findings):
             raise InputError("violates the spec")
@@ -81,19 +86,19 @@ def examine(content: bytes, given: Mapping[int, np.ndarray], folder: str) -> Ite
         return run_compiled(only, graph, inputs)
 
     def golden() -> dict[int, np.ndarray]:
-        with Session() as session:
+        with Session(max_memory=LIMITS.max_memory) as session:
             run = session.run(content, inputs, all_tensors=True)
         run.as_json()
         return run.tensors
 
-    yield _step("load", lambda: graphs.append(load_model(content)))
+    yield _step("check", check)
+    yield _step("load", lambda: graphs.append(load_model(content, LIMITS)))
     if not graphs:
         return
     graph, config = graphs[0], AcceleratorConfig.load("base")
     networks: list[CompiledNetwork] = []
     compiled: list[Compiled] = []
     inputs: dict[int, np.ndarray] = {}
-    yield _step("check", check)
     yield _step("compile", compile_)
     if networks:
         yield _step("estimate", lambda: estimate_network(networks[0]) and None)
