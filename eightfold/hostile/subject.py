@@ -3,7 +3,7 @@
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,13 @@ from eightfold.estimate import estimate_network
 from eightfold.hostile.stream import run_compiled
 from eightfold.model import Graph, Limits, load_model, read_model
 from eightfold.session import Session
-from eightfold.spec import check_model, findings_as_json, has_violation, render
+from eightfold.spec import (
+    check_model,
+    check_prepared,
+    findings_as_json,
+    has_violation,
+    render,
+)
 
 STEPS = ("check", "load", "compile", "estimate", "stream", "golden")
 """What is done with a file, in this order: held against the spec, also if the gate refuses it;
@@ -37,7 +43,8 @@ class Step:
     """Of `STEPS`."""
 
     outcome: str
-    """``fine``, ``refused`` with one line, or ``traceback``."""
+    """``fine``, ``refused`` with one line, ``traceback``, or of ``load`` ``unsaid``: refused for
+    what ``check`` does not say."""
 
     message: str = ""
     """The line, or the exception and where it was raised."""
@@ -60,13 +67,14 @@ def examine(content: bytes, given: Mapping[int, np.ndarray], folder: str) -> Ite
     """
     warnings.simplefilter("error")  # a line that numpy writes to the user's terminal
     graphs: list[Graph] = []
+    found: list[list[str]] = []  # what `check` says, unless the file cannot be read
 
     def check() -> None:
-        unchecked = read_model(content)
-        findings = check_model(unchecked)
+        checked, findings = check_prepared(read_model(content))
+        findings += check_model(checked)
         findings_as_json(findings)
-        for _ in render(findings, unchecked):
-            pass
+        render(findings, checked)
+        found.append([f.found for f in findings if f.severity == "violation"])
         if has_violation(findings):
             raise InputError("violates the spec")
 
@@ -92,7 +100,10 @@ def examine(content: bytes, given: Mapping[int, np.ndarray], folder: str) -> Ite
         return run.tensors
 
     yield _step("check", check)
-    yield _step("load", lambda: graphs.append(load_model(content, LIMITS)))
+    load = _step("load", lambda: graphs.append(load_model(content, LIMITS)))
+    if load.outcome == "refused" and found and not _is_said(load.message, found[0]):
+        load = replace(load, outcome="unsaid")
+    yield load
     if not graphs:
         return
     graph, config = graphs[0], AcceleratorConfig.load("base")
@@ -132,6 +143,11 @@ def _step(name: str, act: Callable[[], Any]) -> Step:
     except BaseException as error:
         return Step(name, "traceback", f"{type(error).__name__}: {error} at {_place(error)}")
     return Step(name, "fine", tensors=result if isinstance(result, dict) else {})
+
+
+def _is_said(refusal: str, found: list[str]) -> bool:
+    """Return whether a refusal is in the words of a violation, or about a limit of the caller's."""
+    return "--max-" in refusal or any(words in refusal for words in found)
 
 
 def _place(error: BaseException) -> str:

@@ -26,7 +26,7 @@ class Verdict:
     ``memory``, ``died``: a step raised what is not ours, took too long, too much, or ended the
     process. ``accepted``: LiteRT refuses it; ``tolerated``: for one of
     `eightfold.hostile.reasons`. ``different``: LiteRT, or golden, computes something
-    else. ``disagreement``: golden refuses what compiles and LiteRT runs."""
+    else. ``unsaid``: it is refused for what ``check`` does not report. ``disagreement``: golden refuses what compiles and LiteRT runs."""
 
     step: str
     """The last step of `eightfold.hostile.subject.STEPS` that counted."""
@@ -122,6 +122,8 @@ def _fault(done: Mapping[str, Step], end: str) -> Verdict | None:
         if step.outcome == "traceback":
             kind = "memory" if "MemoryError" in step.message else "traceback"
             return Verdict(kind, step.name, step.message)
+        if step.outcome == "unsaid":
+            return Verdict("unsaid", step.name, step.message)
     return None
 
 

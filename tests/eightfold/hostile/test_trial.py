@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from eightfold.hostile.reasons import REASONS, reason_for
-from eightfold.hostile.subject import Step, examine
+from eightfold.hostile.subject import Step, _is_said, examine
 from eightfold.hostile.trial import GOOD, Trial
 from eightfold.model.builder import ModelBuilder
 from tests.support.models.operators import case_rng, random_case
@@ -47,6 +47,11 @@ def golden_refuses(content: bytes, given: Given, folder: str) -> Iterator[Step]:
         yield Step("golden", "refused", "no") if step.name == "golden" else step
 
 
+def silent_check(content: bytes, given: Given, folder: str) -> Iterator[Step]:
+    for step in examine(content, given, folder):
+        yield Step("load", "unsaid", "no") if step.name == "load" else step
+
+
 def endless(content: bytes, given: Given, folder: str) -> Iterator[Step]:
     yield from (Step("check", "fine"), Step("load", "fine"))
     while True:
@@ -76,6 +81,7 @@ def test_a_sound_model_is_equal_and_a_damaged_one_refused() -> None:
         (wrong_stream, 1, "different", "stream"),
         (golden_refuses, 1, "disagreement", "golden"),
         (no_gate, 2, "accepted", "golden"),
+        (silent_check, 2, "unsaid", "load"),
         (endless, 1, "time", "compile"),
         (dying, 1, "died", "check"),
     ],
@@ -85,6 +91,14 @@ def test_a_wrong_tool_is_found_out(work, operands: int, kind: str, step: str) ->
         verdict = trial.judge(relu(operands), {})
     assert (verdict.kind, verdict.step) == (kind, step), verdict
     assert verdict.kind not in GOOD
+
+
+def test_check_says_what_is_refused() -> None:
+    steps = {step.name: step for step in examine(relu(2), {}, "")}
+    assert list(steps) == ["check", "load"]
+    assert [step.outcome for step in steps.values()] == ["refused", "refused"]
+    assert _is_said("operator 0 RELU: 2 operands", ["2 operands"])
+    assert not _is_said("operator 0 RELU: 2 operands", ["3 results"])
 
 
 def test_reasons_are_those_of_messages() -> None:
