@@ -25,8 +25,9 @@ class Verdict:
     """``refused``: with one line. ``equal``: it ran, as in LiteRT. ``traceback``, ``time``,
     ``memory``, ``died``: a step raised what is not ours, took too long, too much, or ended the
     process. ``accepted``: LiteRT refuses it; ``tolerated``: for one of
-    `eightfold.hostile.reasons`. ``different``: LiteRT, or golden, computes something
-    else. ``unsaid``: it is refused for what ``check`` does not report. ``disagreement``: golden refuses what compiles and LiteRT runs."""
+    `eightfold.hostile.reasons`. ``different``: LiteRT, or golden, computes something else.
+    ``unsaid``: it is refused for what ``check`` does not report. ``disagreement``: golden refuses
+    what compiles and LiteRT runs."""
 
     step: str
     """The last step of `eightfold.hostile.subject.STEPS` that counted."""
