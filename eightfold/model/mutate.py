@@ -186,7 +186,8 @@ def _shape(draft: _Draft, choices: _Choices) -> None:
     if shape.size and choices.below(2) == 0:  # near to what it was
         shape = shape.copy()
         place = choices.below(shape.size)
-        shape[place] = max(int(shape[place]) + choices.of((1, -1, 2, -2, 5)), 0)
+        near = int(shape[place]) + choices.of((1, -1, 2, -2, 5))
+        shape[place] = min(max(near, 0), np.iinfo(np.int32).max)
     else:
         shape = _changed(shape, choices)
     tensor.fields["Shape"] = shape

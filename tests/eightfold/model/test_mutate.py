@@ -44,6 +44,11 @@ def test_no_choice_fails(kind: str) -> None:
         mutate(model, [Mutation(kind, 0)], donor)
 
 
+def test_a_dimension_stays_in_its_type() -> None:
+    content = random_mutant(103971).content  # 2^31 - 1, and then more
+    assert content != base_case(BASES[103971 % len(BASES)], 103971)[0]
+
+
 def test_most_mutants_get_past_the_structure() -> None:
     read = 0
     for seed in range(200):
