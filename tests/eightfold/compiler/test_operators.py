@@ -54,7 +54,7 @@ def chunks(operators: tuple[str, ...], cases: int = CASES) -> list:
             operator,
             range(start, start + CHUNK),
             id=f"{operator}-{start}..{start + 19}",
-            marks=[pytest.mark.slow] if start else [],
+            marks=[pytest.mark.long] if start else [],
         )
         for operator in operators
         for start in range(0, cases, CHUNK)

@@ -197,7 +197,8 @@ def test_waivers_are_only_for_what_is_harmless(tmp_path):
     assert verilator_lint(beside, source) == ["%Warning-UNDRIVEN: "]
 
 
-@pytest.mark.parametrize("unit", ["lane", pytest.param("accelerator", marks=pytest.mark.slow)])
+# A second accelerator is generated for it, whose modules are named by the same lines.
+@pytest.mark.parametrize("unit", ["lane", pytest.param("accelerator", marks=pytest.mark.long)])
 def test_two_configurations_with_prefixes_of_their_own_fit_one_design(unit, tmp_path):
     config = AcceleratorConfig(
         lanes=2, width=2, port=4, scratchpad=4096, vector_lanes=1, weight_buffer=512

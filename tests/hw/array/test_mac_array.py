@@ -49,7 +49,7 @@ def run(config, simulator, seed, passes):
         (4, 4, "rows", 1),
         pytest.param(4, 4, "infer", 0, marks=pytest.mark.slow),
         pytest.param(3, 5, "rows", 2, marks=pytest.mark.slow),
-        pytest.param(8, 8, "rows", 3, marks=pytest.mark.slow),
+        pytest.param(8, 8, "rows", 3, marks=pytest.mark.long),
         pytest.param(8, 4, "infer", 4, marks=pytest.mark.slow),
         pytest.param(4, 16, "rows", 5, marks=pytest.mark.long),
         # As long as all others, which have their sizes, lanes or width, and their styles.

@@ -112,7 +112,7 @@ def test_matches_numpy_on_icarus(config, seed):
 
 @pytest.mark.parametrize(
     ("config", "seed"),
-    [(NANO, 5), at_other_sizes(NARROW_PORT, 6), at_other_sizes(BASE, 7), (WIDE, 8)],
+    [(NANO, 5), at_other_sizes(NARROW_PORT, 6), at_other_sizes(BASE, 7), at_other_sizes(WIDE, 8)],
 )
 def test_gathers_as_numpy_does_on_verilator(config, seed):
     run_mover(config, "verilator", seed, bench=GATHER)

@@ -1,6 +1,6 @@
 """Every operator in RTL equals golden on random models, with random stalls.
 
-``EIGHTFOLD_MODELS`` sets the number of models per operator (40), ``EIGHTFOLD_SEED`` the seed of the
+``EIGHTFOLD_MODELS`` sets the number of models per operator (24), ``EIGHTFOLD_SEED`` the seed of the
 first (0). Models run side by side in one stream, some at a time. With ``EIGHTFOLD_COVERAGE`` set to
 a folder, what has run is sampled for functional coverage, and the hits are written there.
 """
@@ -26,7 +26,7 @@ from tests.support.models.operators import OPERATORS, accelerator_case, case_rng
 from tests.support.networks.combined import Tensors, combined
 
 FIRST = int(os.environ.get("EIGHTFOLD_SEED", "0"))
-COUNT = int(os.environ.get("EIGHTFOLD_MODELS", "40"))
+COUNT = int(os.environ.get("EIGHTFOLD_MODELS", "24"))
 TOGETHER = 40
 """Models of one run on Verilator, at most."""
 

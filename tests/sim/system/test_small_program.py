@@ -40,19 +40,26 @@ def run(simulator, seed, count=4, **options):
     return done
 
 
-@pytest.mark.parametrize(
-    ("seed", "latency", "stall"),
-    [
-        (0, 20, 0.0),
-        (1, 1, 0.0),
-        (2, 100, 0.0),
-        (3, 20, 0.5),
-        (4, 1, 0.9),
-        *((5 + number, 5, {channel: 0.8}) for number, channel in enumerate(CHANNELS)),
-    ],
-)
-def test_matches_the_machine_model(simulator, seed, latency, stall):
-    run(simulator, seed, latency=latency, stall=stall)
+MEMORIES = [
+    (0, 20, 0.0),
+    (1, 1, 0.0),
+    (2, 100, 0.0),
+    (3, 20, 0.5),
+    (4, 1, 0.9),
+    *((5 + number, 5, {channel: 0.8}) for number, channel in enumerate(CHANNELS)),
+]
+"""Seed, latency, and stalls of all channels or of one."""
+
+
+@pytest.mark.parametrize(("seed", "latency", "stall"), MEMORIES)
+def test_matches_the_machine_model_on_verilator(seed, latency, stall):
+    run("verilator", seed, latency=latency, stall=stall)
+
+
+@pytest.mark.icarus
+@pytest.mark.parametrize(("seed", "latency", "stall"), [MEMORIES[0], MEMORIES[4], MEMORIES[5]])
+def test_matches_the_machine_model_on_icarus(seed, latency, stall):
+    run("icarus", seed, latency=latency, stall=stall)
 
 
 @pytest.mark.parametrize(("seed", "stall"), [(20, 0.0), (21, 0.3), (22, 0.7)])
