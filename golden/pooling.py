@@ -123,7 +123,8 @@ def _combiner(
 ) -> Callable[[NDArray], NDArray]:
     """Return `_combined` for arrays of one shape, converted to ``dtype``."""
     outputs = window.output_sizes(shape)
-    pad = window.padder(shape, dtype, fill)
+    window, pads = window.trimmed(shape)
+    pad = window.padder(shape, dtype, fill, pads)
 
     def apply(x: NDArray) -> NDArray:
         result = pad(x)

@@ -1,7 +1,7 @@
 """Sliding windows over NHWC arrays: output sizes, padding, taps."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,15 +119,36 @@ class Window:
         """Return ``x`` of shape (n, h, w, c) with ``fill`` where the windows reach beyond it."""
         return self.padder(x.shape, x.dtype, fill)(x)
 
+    def trimmed(self, shape: tuple[int, ...]) -> tuple["Window", list[tuple[int, int]]]:
+        """Return the window without the taps that every output has in the padding, and its pads.
+
+        A window may be millions of times as long as the image that it pads.
+        """
+        kernel: list[int] = []
+        pads: list[tuple[int, int]] = []
+        for axis, outputs in enumerate(self.output_sizes(shape)):
+            size, dilation = shape[1 + axis], self.dilation[axis]
+            before, _ = self.pads(axis, size)
+            reach = (outputs - 1) * self.stride[axis]  # from the first output to the last
+            first = -(-max(0, before - reach) // dilation)
+            stop = min(self.kernel[axis], -(-(before + size) // dilation))
+            kernel.append(stop - first)
+            before -= first * dilation
+            pads.append((before, max(0, reach + (stop - first - 1) * dilation + 1 - before - size)))
+        return replace(self, kernel=(kernel[0], kernel[1])), pads
+
     def padder(
-        self, shape: tuple[int, ...], dtype: np.dtype, fill: int
+        self,
+        shape: tuple[int, ...],
+        dtype: np.dtype,
+        fill: int,
+        pads: Sequence[tuple[int, int]] | None = None,
     ) -> Callable[[NDArray], NDArray]:
-        """Return `padded` for arrays of one shape, converted to ``dtype``."""
+        """Return `padded` for arrays of one shape, converted to ``dtype``; ``pads`` if given."""
         if len(shape) != 4:
             raise RejectedError(f"the input must have rank 4, not {len(shape)}")
         n, h, w, c = shape
-        pads = [self.pads(axis, shape[1 + axis]) for axis in (0, 1)]
-        (top, bottom), (left, right) = pads
+        (top, bottom), (left, right) = pads or [self.pads(axis, shape[1 + axis]) for axis in (0, 1)]
         if top + bottom + left + right == 0:
             return lambda x: x.astype(dtype, copy=False)
         room = (n, top + h + bottom, left + w + right, c)

@@ -1,0 +1,50 @@
+"""Pools whose windows are longer than the image, tap by tap."""
+
+import numpy as np
+import pytest
+
+from eightfold.golden.pooling import average_pool_2d, max_pool_2d
+from eightfold.golden.windows import Window
+from tests.support.models.exact_arithmetic import per_tensor
+
+UNIT = per_tensor(1.0, 0)
+
+
+def one_by_one(x: np.ndarray, window: Window) -> tuple[np.ndarray, np.ndarray]:
+    """Return means, ties away from zero, and maxima of the codes that each window has inside."""
+    sizes = window.output_sizes(x.shape)
+    (top, _), (left, _) = (window.pads(axis, x.shape[1 + axis]) for axis in (0, 1))
+    means = np.zeros((1, *sizes, 1), np.int8)
+    maxima = np.zeros((1, *sizes, 1), np.int8)
+    for row, column in np.ndindex(*sizes):
+        y, z = row * window.stride[0] - top, column * window.stride[1] - left
+        inside = x[
+            :, max(0, y) : max(0, y + window.kernel[0]), max(0, z) : max(0, z + window.kernel[1])
+        ].astype(int)
+        total, half = inside.sum(), inside.size // 2
+        means[0, row, column] = np.sign(total) * ((abs(total) + half) // inside.size)
+        maxima[0, row, column] = inside.max()
+    return means, maxima
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_windows_beyond_the_image(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.integers(-128, 128, (1, *rng.integers(1, 7, 2), 1)).astype(np.int8)
+    window = Window(
+        kernel=(int(rng.integers(1, 40)), int(rng.integers(1, 10))),
+        stride=(int(rng.integers(1, 9)), int(rng.integers(1, 4))),
+        padding="SAME",
+    )
+    means, maxima = one_by_one(x, window)
+    np.testing.assert_array_equal(
+        average_pool_2d(x, window=window, output_quantization=UNIT), means
+    )
+    np.testing.assert_array_equal(max_pool_2d(x, window=window, output_quantization=UNIT), maxima)
+
+
+def test_the_longest_window_takes_no_room() -> None:
+    x = np.arange(-8, 8, dtype=np.int8).reshape(1, 4, 4, 1)
+    window = Window(kernel=(2**31 - 1, 2**31 - 1), padding="SAME")
+    assert (max_pool_2d(x, window=window, output_quantization=UNIT) == 7).all()
+    assert (average_pool_2d(x, window=window, output_quantization=UNIT) == -1).all()
