@@ -17,7 +17,7 @@ from eightfold.execute import run_operator
 from eightfold.model import load_model
 from eightfold.reference.oracle import Oracle, OracleRejected
 from tests.support.models.comparison import differ
-from tests.support.models.operators import OPERATORS, case_rng, random_case
+from tests.support.models.operators import OPERATORS, accelerator_case, case_rng
 from tests.support.models.tflite_micro import variants
 
 FIRST = int(os.environ.get("EIGHTFOLD_SEED", "0"))
@@ -49,7 +49,7 @@ operands that say how to move as inputs too; here they are constants."""
 
 VARIANTS = variants()
 
-pytestmark = [pytest.mark.tflm, pytest.mark.usefixtures("constant_operands")]
+pytestmark = pytest.mark.tflm
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def agrees(oracle: Oracle, operator: str, seed: int) -> bool | None:
 
     None as well if a shape is longer than it holds, where it may do anything.
     """
-    model, inputs = random_case(operator, case_rng(operator, seed))
+    model, inputs = accelerator_case(operator, case_rng(operator, seed))
     graph = load_model(model)
     if any(len(tensor.shape) > 5 for tensor in graph.tensors):
         with pytest.raises(InputError, match="kernels are undefined beyond 5"):
@@ -110,7 +110,7 @@ def test_dequantize_takes_the_first_scale_of_several(micro: Oracle) -> None:
     """A random model has several scales where its input is a constant."""
     different = 0
     for seed in range(30):
-        model, inputs = random_case("DEQUANTIZE", case_rng("DEQUANTIZE", seed))
+        model, inputs = accelerator_case("DEQUANTIZE", case_rng("DEQUANTIZE", seed))
         graph = load_model(model)
         expected = micro.run(model, inputs)[graph.outputs[0]]
         (litert,) = run_operator(graph, graph.operators[0], inputs, "litert")
@@ -121,4 +121,4 @@ def test_dequantize_takes_the_first_scale_of_several(micro: Oracle) -> None:
 @pytest.mark.parametrize("operator", MISSING)
 def test_an_operator_that_is_missing_is_named(micro: Oracle, operator: str) -> None:
     with pytest.raises(OracleRejected, match=f"^Didn't find op for builtin opcode '{operator}'$"):
-        micro.run(*random_case(operator, case_rng(operator, 0)))
+        micro.run(*accelerator_case(operator, case_rng(operator, 0)))

@@ -73,6 +73,7 @@ def _expand_dims(call: OperatorCall) -> Arguments:
 
 
 def _pad(call: OperatorCall) -> Arguments:
+    call.quantization(0)  # where it has none, LiteRT fills with 0 and not with the zero point
     return Arguments(
         call.codes(0),
         call.array(1),

@@ -15,7 +15,7 @@ from eightfold.golden.indexing import Masks, gathered_shape, strided_slice
 from eightfold.golden.indexing import slice as sliced
 from eightfold.golden.movement import expand_dims, padded_shape, reshape, squeeze, transpose
 from eightfold.golden.resize import new_size
-from eightfold.model.graph import Operator
+from eightfold.model.graph import Operator, Quantization
 from eightfold.model.prepare.hollow import COPIED, hollow
 from eightfold.model.prepare.node import Node
 from eightfold.model.prepare.row import Operand, Row, Shape
@@ -52,10 +52,20 @@ def _squeeze(node: Node) -> Sequence[Shape]:
 
 
 def _expand_dims(node: Node) -> Sequence[Shape]:
+    if not _same(node.input(0).quantization, node.output.quantization):
+        raise RejectedError("input and output must have the same scale and zero point")
     axis, shape = node.known_integer(1), node.shape(0)
     if axis is None:
         return [(None,) * (len(shape) + 1)]
     return [expand_dims(hollow(shape), axis).shape]
+
+
+def _same(first: Quantization | None, second: Quantization | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return np.array_equal(first.scale, second.scale) and np.array_equal(
+        first.zero_point, second.zero_point
+    )
 
 
 def _transpose(node: Node) -> Sequence[Shape]:

@@ -83,7 +83,10 @@ def added(a: Shape, b: Shape) -> bytes:
 
 def arg_max(shape: Shape) -> bytes:
     constants = (np.array(0, np.int32),)
-    return one_operator("ARG_MAX", [shape], shape[1:], constants=constants, dtype=np.int32)
+    options = {"output_type": "INT32"}
+    return one_operator(
+        "ARG_MAX", [shape], shape[1:], constants=constants, options=options, dtype=np.int32
+    )
 
 
 LONG: dict[str, Callable[[], bytes]] = {

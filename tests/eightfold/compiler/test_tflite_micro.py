@@ -8,15 +8,13 @@ from eightfold.config import PRESETS
 from eightfold.errors import InputError
 from eightfold.execute import run_graph
 from eightfold.model import load_model
-from tests.support.models.operators import case_rng, random_case
+from tests.support.models.operators import accelerator_case, case_rng
 from tests.support.models.single import one_operator
 from tests.support.models.tflite_micro import variants
 from tests.support.networks.machine_run import expect_golden
 
 VARIANTS = variants()
 OPERATORS = sorted({name.split()[0] for name in VARIANTS})
-
-pytestmark = pytest.mark.usefixtures("constant_operands")
 
 
 def test_every_variant_is_of_the_hardware() -> None:
@@ -36,7 +34,7 @@ def test_a_variant_is_compiled(name: str) -> None:
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_random_models_are_compiled(operator: str) -> None:
     for seed in range(20):
-        model, inputs = random_case(operator, case_rng(operator, seed))
+        model, inputs = accelerator_case(operator, case_rng(operator, seed))
         graph = load_model(model)
         if all(len(tensor.shape) <= 5 for tensor in graph.tensors):
             expect_golden(graph, inputs, PRESETS["nano"], reference="tflm")

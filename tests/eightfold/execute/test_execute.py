@@ -181,3 +181,16 @@ def test_names_the_operator_where_numbers_leave_their_type() -> None:
         np.float32(3e38) * np.float32(10)
     with pytest.raises(InputError, match="^operator 0 RELU: .*memory"), named_errors(operator):
         np.empty((1 << 31, 1 << 31), np.int8)
+
+
+def test_pad_needs_quantization_on_both_sides() -> None:
+    # LiteRT fills with 0 where the input has none, whatever the output's zero point.
+    builder = ModelBuilder()
+    x = builder.input((1, 2), dtype=np.int8)
+    y = builder.tensor((1, 4), scale=0.25, zero_point=27)
+    paddings = builder.constant(np.array([[0, 0], [1, 1]], np.int32))
+    builder.operator("PAD", [x, paddings], [y])
+    builder.output(y)
+    graph = load_model(builder.build())
+    with pytest.raises(InputError, match="PAD: tensor 0 'tensor_0' has no scale and zero point"):
+        run_graph(graph, {x: np.zeros((1, 2), np.int8)})

@@ -131,6 +131,17 @@ KNOWN: dict[str, Known] = {
         partial(moved, "ARG_MAX", (2, 3), (3,), 0, **_OTHER_TYPE),
         "output_type must be INT32 or INT64, not STRING",
     ),
+    "EXPAND_DIMS to another scale": Known(
+        partial(
+            one_operator,
+            "EXPAND_DIMS",
+            [(2, 3)],
+            (1, 2, 3),
+            constants=(np.array(0, np.int32),),
+            scales=(0.5, 0.25),
+        ),
+        "input and output must have the same scale and zero point",
+    ),
     "EXPAND_DIMS with two scales": Known(two_scales, "has 2 scales for shape [1, 2, 3]"),
     "SLICE beyond the end": Known(
         partial(moved, "SLICE", (2, 3), (2, 2), [0, 2], [2, 2]),
