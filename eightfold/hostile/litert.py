@@ -40,7 +40,7 @@ def ask_litert(
         Golden's tensors by index; empty: only whether LiteRT runs it.
     """
     if not _ORACLES:
-        _ORACLES.append(Oracle(_SECONDS))
+        _ORACLES.append(Oracle(timeout=_SECONDS))
     (oracle,) = _ORACLES
     graph = load_model(content)
     inputs = fitting_inputs(graph, given)

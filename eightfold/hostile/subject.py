@@ -81,10 +81,12 @@ def examine(content: bytes, given: Mapping[int, np.ndarray], folder: str) -> Ite
     def compile_() -> None:
         network = compile_network(graph, config, fallback=True)
         networks.append(network)
-        for number, segment in enumerate(network.segments):
-            if segment.compiled:
-                for _ in write_compiled(graph, segment.compiled, Path(folder) / str(number)):
-                    pass
+        streams = {
+            Path(folder, str(number)): segment.compiled
+            for number, segment in enumerate(network.segments)
+            if segment.compiled
+        }
+        write_compiled(graph, streams)
         for index, reason in network.reasons.items():  # would run in numpy
             raise InputError(f"{graph.operators[index]}: {reason}")
         compiled.extend(segment.compiled for segment in network.segments if segment.compiled)

@@ -178,7 +178,7 @@ def test_refuses_a_computed_shape_that_is_not_the_declared_one() -> None:
 def test_names_the_operator_where_numbers_leave_their_type() -> None:
     operator = graph_of("RELU").operators[0]
     with pytest.raises(InputError, match="^operator 0 RELU: overflow"), named_errors(operator):
-        np.float32(3e38) * np.float32(10)
+        _ = np.float32(3e38) * np.float32(10)
     with pytest.raises(InputError, match="^operator 0 RELU: .*memory"), named_errors(operator):
         np.empty((1 << 31, 1 << 31), np.int8)
 

@@ -198,7 +198,7 @@ def test_all_refusals_are_counted_and_the_first_is_named() -> None:
     for _ in range(3):
         y = builder.tensor((3,), scale=0.5)
         builder.operator("RELU", [x], [y])
-    builder.output(y)
+        builder.output(y)
     with pytest.raises(InputError, match=r"^model: operator 0 RELU: .* \(and 2 more, see "):
         load_model(builder.build())
 
