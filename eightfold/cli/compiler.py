@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -14,10 +14,21 @@ from eightfold.files import write_file
 from eightfold.program import config_option
 from eightfold.report import print_rows
 
+if TYPE_CHECKING:  # golden loads only when needed
+    from eightfold.golden.quantization import Reference
+
 fallback_option = click.option(
     "--fallback",
     type=click.Choice(["golden"]),
     help="Run operators that the accelerator does not compute in numpy, and say so.",
+)
+
+reference_option = click.option(
+    "--reference",
+    type=click.Choice(["litert", "tflm"]),
+    default="litert",
+    show_default=True,
+    help="Whose kernels to equal, and to compare with, where LiteRT and TFLite Micro differ.",
 )
 
 
@@ -66,6 +77,7 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Where to write; made if it is not there.",
 )
 @config_option
+@reference_option
 @click.option("--keep", is_flag=True, help="Keep every tensor in the arena.")
 @fallback_option
 @limit_options
@@ -73,6 +85,7 @@ def compile_command(
     model: Path,
     output: Path,
     config: str,
+    reference: "Reference",
     keep: bool,
     fallback: str | None,
     max_memory: int | None,
@@ -88,9 +101,8 @@ def compile_command(
     from eightfold.model import Limits, load_model
 
     graph = load_model(model, Limits(max_memory, max_elements))
-    network = compile_network(
-        graph, AcceleratorConfig.load(config), fallback=fallback == "golden", keep=keep
-    )
+    sizes = AcceleratorConfig.load(config)
+    network = compile_network(graph, sizes, reference, fallback=fallback == "golden", keep=keep)
     streams = [segment.compiled for segment in network.segments if segment.compiled]
     several = len(streams) > 1
     folders = [output / f"stream_{n}" if several else output for n in range(len(streams))]
@@ -110,12 +122,14 @@ def compile_command(
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @config_option
+@reference_option
 @fallback_option
 @limit_options
 @click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
 def estimate(
     model: Path,
     config: str,
+    reference: "Reference",
     fallback: str | None,
     max_memory: int | None,
     max_elements: int | None,
@@ -129,7 +143,7 @@ def estimate(
 
     graph = load_model(model, Limits(max_memory, max_elements))
     sizes = AcceleratorConfig.load(config)
-    network = compile_network(graph, sizes, fallback=fallback == "golden")
+    network = compile_network(graph, sizes, reference, fallback=fallback == "golden")
     cycles = estimate_network(network)
     total = sum(cycles.values())
     if as_json:

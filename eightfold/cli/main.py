@@ -16,6 +16,7 @@ from eightfold.cli.compiler import (
     fallback_option,
     header,
     limit_options,
+    reference_option,
 )
 from eightfold.cli.hardware import synth, verilog
 from eightfold.cli.ops import ops
@@ -56,13 +57,7 @@ def commands(context: click.Context) -> None:
     show_default=True,
 )
 @config_option
-@click.option(
-    "--reference",
-    type=click.Choice(["litert", "tflm"]),
-    default="litert",
-    show_default=True,
-    help="Whose kernels to equal where LiteRT and TFLite Micro differ, and to compare with.",
-)
+@reference_option
 @click.option(
     "--compare", is_flag=True, help="Compare every tensor with the kernels of the reference."
 )

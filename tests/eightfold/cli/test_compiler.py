@@ -10,6 +10,7 @@ from eightfold.config import PRESETS
 from eightfold.isa.decode import read_stream
 from tests.eightfold.cli.test_cli import MODEL, call
 from tests.support.models.operators import random_case
+from tests.support.models.single import one_operator
 
 
 def test_compile_writes_what_a_host_loads(
@@ -74,3 +75,20 @@ def test_header_goes_to_a_file_or_standard_output(
     assert (status, out) == (0, f"{path}\n")
     assert path.read_text() == printed
     assert "EIGHTFOLD_OPCODE_MATRIX" in printed
+
+
+def test_compile_honours_the_reference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = tmp_path / "model.tflite"
+    model.write_bytes(
+        one_operator("RELU6", [(1, 256)], (1, 256), scales=(0.05, 0.1), zero_points=(-128, 3))
+    )
+    images = []
+    for reference in ("litert", "tflm"):
+        folder = tmp_path / reference
+        arguments = ("compile", model, "-o", folder, "--config", "nano", "--reference", reference)
+        assert call(*arguments, capsys=capsys)[0] == 0
+        images.append([(folder / name).read_bytes() for name in ("commands.bin", "model.bin")])
+        status, out, _ = call("estimate", *arguments[1:2], *arguments[4:], capsys=capsys)
+        assert status == 0
+        assert "RELU6" in out
+    assert images[0] != images[1]
