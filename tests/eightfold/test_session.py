@@ -43,7 +43,7 @@ def test_golden_equals_litert_on_the_digits() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("config", ["nano", "small"])
+@pytest.mark.parametrize("config", ["nano", pytest.param("small", marks=pytest.mark.long)])
 def test_the_hardware_equals_litert_on_the_digits(simulator: Simulator, config: str) -> None:
     images, _ = load(DIGITS.parent / "test_images.npz")
     with Session(backend=simulator, config=config) as session:

@@ -37,10 +37,15 @@ EVERY = [
     )
     for preset in ("nano", "small")
     for unit in UNITS
+    if (unit, preset) != ("accelerator", "small")
 ]
 LARGE = [
     pytest.param(unit, preset, marks=pytest.mark.long)
-    for unit, preset in (*((unit, "base") for unit in UNITS), ("mac_array", "large"))
+    for unit, preset in (
+        ("accelerator", "small"),
+        *((unit, "base") for unit in UNITS),
+        ("mac_array", "large"),
+    )
 ]
 """Minutes of Python and Yosys for the same code with more lanes."""
 

@@ -65,11 +65,11 @@ def test_every_field_is_swept() -> None:
         assert len(values) >= (2 if field.name == "multiplier" else 3), field.name
 
 
-# A third of the compile time of all accelerators is that of the many lanes.
+# The larger ones take as long to compile as all other accelerators.
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.long if name == "many-lanes" else pytest.mark.slow)
+        pytest.param(name, marks=pytest.mark.slow if name == "one-lane" else pytest.mark.long)
         for name in SWEPT
     ],
 )
