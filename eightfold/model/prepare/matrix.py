@@ -20,6 +20,23 @@ _IMAGE = Operand(ranks=(4, 4))
 _BIAS = Operand(("int32",), optional=True, absent=True)
 _SIZES = Operand(("int32",), values=False, ranks=(1, 1))
 
+_MOST = 2**15 - 1
+"""Of strides, dilations and paddings, which LiteRT keeps in 16 bits."""
+
+
+def _check_steps(window: Window) -> None:
+    """Refuse strides and dilations that LiteRT does not take for operators with a filter."""
+    for name in ("stride", "dilation"):
+        if max(getattr(window, name)) > _MOST:
+            raise RejectedError(f"{name} {getattr(window, name)} is above {_MOST}")
+
+
+def _check_padding(window: Window, shape: tuple[int, ...]) -> None:
+    """Refuse windows that reach too far beyond an image of ``shape``."""
+    for axis, direction in enumerate(("vertical", "horizontal")):
+        if (padding := window.pads(axis, shape[1 + axis])[0]) > _MOST:
+            raise RejectedError(f"the {direction} padding {padding} is above {_MOST}")
+
 
 def _check_bias(node: Node, position: int, outputs: int) -> None:
     """Refuse a bias that has not one element per output channel, whatever its rank is."""
@@ -36,7 +53,10 @@ def _convolution(
     def shapes(node: Node) -> Sequence[Shape]:
         if needs_bias and node.input(0).dtype == np.int8 and node.tensor(2) is None:
             raise RejectedError(f"{node.operator.name} needs a bias")
-        shape = shape_of(node.shape(0), node.shape(1), node.filter_window())
+        window = node.filter_window()
+        _check_steps(window)
+        shape = shape_of(node.shape(0), node.shape(1), window)
+        _check_padding(window, node.shape(0))
         _check_bias(node, 2, shape[3])
         return [shape]
 
@@ -54,6 +74,7 @@ def _fully_connected(node: Node) -> Sequence[Shape]:
 def _transpose_conv(node: Node) -> Sequence[Shape]:
     sizes = node.known_vector(0)
     window = node.filter_window()
+    _check_steps(window)
     _check_bias(node, 3, node.shape(1)[0])
     if sizes is None:
         return [(None,) * node.shape(0)[0]]
@@ -62,7 +83,10 @@ def _transpose_conv(node: Node) -> Sequence[Shape]:
 
 
 def _pool(node: Node) -> Sequence[Shape]:
-    return [pooled_shape(node.shape(0), node.pool_window())]
+    window = node.pool_window()
+    shape = pooled_shape(node.shape(0), window)
+    _check_padding(window, node.shape(0))
+    return [shape]
 
 
 def _window_work(node: Node) -> int:

@@ -166,6 +166,36 @@ KNOWN: dict[str, Known] = {
     "FULLY_CONNECTED of shuffled weights": Known(
         partial(dense, weights_format="SHUFFLED4x16INT8"), "weights_format must be DEFAULT"
     ),
+    "pool with a padding beyond 16 bits": Known(
+        partial(
+            one_operator,
+            "MAX_POOL_2D",
+            [(1, 4, 4, 1)],
+            (1, 4, 4, 1),
+            options=WINDOW | {"padding": "SAME", "filter_height": 65537, "filter_width": 2},
+        ),
+        "the vertical padding 32768 is above 32767",
+    ),
+    "CONV_2D with a padding beyond 16 bits": Known(
+        partial(
+            one_operator,
+            "CONV_2D",
+            [(1, 4, 4, 1)],
+            (1, 4, 4, 1),
+            constants=(weights_of((1, 1, 5, 1), 0.5), zeros(1)),
+            options=WINDOW | {"padding": "SAME", "dilation_w_factor": 32767},
+        ),
+        "the horizontal padding 65534 is above 32767",
+    ),
+    "CONV_2D with a stride beyond 16 bits": Known(
+        partial(convolution, stride_h=32768), "stride (32768, 1) is above 32767"
+    ),
+    "depthwise dilation beyond 16 bits": Known(
+        partial(depthwise, dilation_w_factor=32768), "dilation (1, 32768) is above 32767"
+    ),
+    "TRANSPOSE_CONV with a stride beyond 16 bits": Known(
+        partial(transposed, (1, 3, 3, 1), stride_w=32768), "stride (1, 32768) is above 32767"
+    ),
     "pool of another shape": Known(
         lambda: pool("MAX_POOL_2D", filter_height=1),
         "declared shape [1, 2, 2, 1], computed [1, 3, 2, 1]",
