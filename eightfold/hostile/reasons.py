@@ -30,6 +30,11 @@ REASONS = (
         "versions say which runtimes know a model's types and options; what those are is checked "
         "itself",
     ),
+    Reason(
+        "Did not get tensors in subgraph 0",
+        "a graph without any tensor",
+        "it computes nothing, and says so: no inputs, operators or outputs",
+    ),
 )
 """All of them; docs/testplan.md lists them."""
 
