@@ -96,6 +96,7 @@ KERNELS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", TIGHT)
 @pytest.mark.parametrize("multiplier", [1, 2])
 @pytest.mark.parametrize(("kernel", "options"), KERNELS, ids=str)
@@ -173,6 +174,7 @@ def expect_covered(graph: Graph, config: AcceleratorConfig) -> None:
                 assert np.any(inside, axis=0).all(), line(command)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", ["4x4", "2x9", "base"])
 @pytest.mark.parametrize("operator", sorted(HARDWARE))
 def test_commands_say_what_they_touch(operator: str, config: str) -> None:

@@ -32,6 +32,7 @@ def test_each_kind_changes_most_files(kind: str) -> None:
     assert changed > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_choice_fails(kind: str) -> None:
     # Also of what mutations before have left: no operand, no shape, no option.

@@ -37,6 +37,7 @@ def test_matches_a_byte_array_on_verilator(config, ports, seed):
     run_scratchpad(config, "verilator", seed, ports)
 
 
+@pytest.mark.slow
 @needs_icarus
 @pytest.mark.parametrize(("config", "ports", "seed"), [(NARROW, 3, 2), (WIDE, 2, 3)])
 def test_matches_a_byte_array_on_icarus(config, ports, seed):

@@ -71,6 +71,7 @@ class Immediate(Control):
         return settings
 
 
+@pytest.mark.slow
 @pytest.mark.icarus
 def test_the_bench_catches_registers_that_act_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(accelerator, "Control", Immediate)
