@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
@@ -60,6 +61,20 @@ class _Controlled:
         """Run one command to its end; raise RuntimeError if it fails or is stopped."""
         if self.stopped:
             raise RuntimeError("stopped")
+        try:
+            with ThreadPoolExecutor(1) as starter:  # interrupts reach the main thread alone, so
+                starter.submit(self._start, command, cwd, stdout).result()  # none is half started
+            if self.stopped:
+                self.stop()
+            assert self.process is not None
+            status = self.process.wait()
+        except BaseException:  # an interrupt
+            self.stop()
+            raise
+        if status:
+            raise RuntimeError(f"{Path(command[0]).name} ended with status {status}")
+
+    def _start(self, command: list[str], cwd: Any, stdout: TextIO | None) -> None:
         self.process = subprocess.Popen(
             command,
             cwd=cwd,
@@ -69,13 +84,6 @@ class _Controlled:
             stderr=subprocess.STDOUT,
             process_group=0,  # to be ended with all that it starts: make's compilers
         )
-        try:
-            status = self.process.wait()
-        except BaseException:  # an interrupt
-            self.stop()
-            raise
-        if status:
-            raise RuntimeError(f"{Path(command[0]).name} ended with status {status}")
 
     def stop(self) -> None:
         """End the running process, if any."""
