@@ -11,10 +11,14 @@ import numpy as np
 from eightfold import isa
 from eightfold.compiler.emit.image import ModelImage
 from eightfold.compiler.emit.loops import Loop, movable
+from eightfold.compiler.exact.channels import CompileError
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import Command, Engine, Instruction, Space
 from eightfold.isa.packing import pack
 from eightfold.isa.vector_fields import used_tables
+
+MAX_COMMANDS = 1 << 18
+"""Commands of a stream before its END; a network of a hundred layers on the smallest preset has a tenth of it."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,8 @@ class Emitter:
     ------
     eightfold.isa.packing.FieldError
         From every method that emits, if a command's field has no room for its value.
+    CompileError
+        Likewise, if the stream has `MAX_COMMANDS`.
     """
 
     config: AcceleratorConfig
@@ -258,6 +264,8 @@ class Emitter:
         reads: tuple[Interval, ...] = (),
         writes: tuple[Interval, ...] = (),
     ) -> None:
+        if len(self.issued) >= MAX_COMMANDS and not isinstance(command, isa.End):
+            raise CompileError(f"its stream would have more than {MAX_COMMANDS} commands")
         issued = Issued(instruction=command, operator=self.operator, reads=reads, writes=writes)
         issued.command.packed(issued.fields)  # what cannot be encoded ends here
         self.issued.append(issued)

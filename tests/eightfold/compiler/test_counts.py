@@ -9,6 +9,7 @@ import pytest
 
 from eightfold.cli.main import main
 from eightfold.compiler import compile_network
+from eightfold.compiler.emit import emitter
 from eightfold.compiler.steps import axis, channelwise, im2col, reduction, windowed
 from eightfold.config import PRESETS
 from eightfold.errors import InputError
@@ -180,6 +181,18 @@ def test_what_no_command_counts_is_left_to_golden() -> None:
     network = compile_network(load_model(model), ROOMY, fallback=True)
     assert network.reasons == {0: reason.partition(": ")[2]}
     assert [segment.compiled for segment in network.segments] == [None]
+
+
+def test_a_stream_has_a_most_of_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = load_model(window("MAX_POOL_2D", (1, 9, 9, 2), (3, 3)))
+    (segment,) = compile_network(graph, NANO).segments
+    assert segment.compiled is not None
+    needed = len(segment.compiled.issued) - 1  # END is always there
+    monkeypatch.setattr(emitter, "MAX_COMMANDS", needed)
+    compile_network(graph, NANO)
+    monkeypatch.setattr(emitter, "MAX_COMMANDS", needed - 1)
+    with pytest.raises(InputError, match=f"0 MAX_POOL_2D: .* more than {needed - 1} commands"):
+        compile_network(graph, NANO)
 
 
 WINDOWS = ("AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "TRANSPOSE_CONV")
