@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
+from eightfold.closing import Closing
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import HardwareError, InputError
 from eightfold.execute import run_graphs
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Backend = Literal["golden", "verilator", "icarus"]
 
 
-class Session:
+class Session(Closing):
     """Runs models on one backend; simulator builds and the runtime's process are kept between runs.
 
     Parameters
@@ -102,17 +102,6 @@ class Session:
         self.progress = progress
         self.limits = Limits(max_memory, max_elements)
         self._oracle: Oracle | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the runtime's process, if one was started."""

@@ -3,11 +3,10 @@
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 
+from eightfold.closing import Closing
 from eightfold.hostile.litert import Opinion, ask_litert, difference
 from eightfold.hostile.reasons import reason_for
 from eightfold.hostile.subject import STEPS, Step, examine
@@ -36,7 +35,7 @@ class Verdict:
     """In one line."""
 
 
-class Trial:
+class Trial(Closing):
     """Two child processes with limits, the tool's and LiteRT's, which judge files.
 
     Use it as a context manager.
@@ -61,15 +60,8 @@ class Trial:
         self._litert = Worker(ask_litert, 4 * seconds, 2 * memory)
         self._folder = tempfile.TemporaryDirectory()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End both processes."""
         self._subject.close()
         self._litert.close()
         self._folder.cleanup()

@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
+
+from eightfold.closing import Closing
 
 _PATIENCE = 60
 """Wall-clock seconds per second of processor time: other processes run on the machine too."""
 
 
-class Worker:
+class Worker(Closing):
     """Calls a function in a child process that is started once, and again behind a call that
     ended it.
 
@@ -40,17 +41,6 @@ class Worker:
         self._memory = memory
         self._process: SpawnProcess | None = None
         self._channel: Connection | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def call(self, *args: Any) -> tuple[list[Any], str]:
         """Return what the function yielded, and how the process ended; empty if it lives."""

@@ -18,11 +18,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 
+from eightfold.closing import Closing
 from eightfold.extras import needs_extra, require_module
 from eightfold.files import IMPORT_ROOT
 from eightfold.reference.runtimes import RUNTIMES
@@ -48,7 +47,7 @@ class OracleAborted(OracleError):  # noqa: N818 (says what happened)
     """
 
 
-class Oracle:
+class Oracle(Closing):
     """A runtime's kernels in a persistent child process.
 
     Use it as a context manager, or call `close`. The child starts with the first run (about a
@@ -83,17 +82,6 @@ class Oracle:
         self._channel: _Channel | None = None
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
         self._model: bytes | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def run(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
         """Run a model once and return the tensors of subgraph 0 by their index.

@@ -1,4 +1,4 @@
-"""What the project's programs share: options, and what went wrong as one line and a status."""
+"""How a program ends: what went wrong as one line, and an exit status."""
 
 import errno
 import os
@@ -10,14 +10,9 @@ from typing import Any, NoReturn
 
 import click
 
-from eightfold.config import PRESETS
-from eightfold.crash import write_report
 from eightfold.errors import HardwareError, InputError
-from eightfold.streams import complain, guard_standard_output
-
-CONFIG_HELP = f"{', '.join(PRESETS)}, or a .toml file"
-
-config_option = click.option("--config", default="base", show_default=True, help=CONFIG_HELP)
+from eightfold.program.crash import write_report
+from eightfold.program.streams import complain, guard_standard_output
 
 STATUSES = (
     "Exit status: 0, all is well. 1, a comparison failed, check found a violation, or the hardware "

@@ -1,0 +1,20 @@
+"""What the project's programs share: options, standard output, and how they end."""
+
+from eightfold.program.ending import (
+    STATUSES,
+    Stopped,
+    add_debug_option,
+    one_line_errors,
+    stop_on_signals,
+)
+from eightfold.program.options import CONFIG_HELP, config_option
+
+__all__ = [
+    "CONFIG_HELP",
+    "STATUSES",
+    "Stopped",
+    "add_debug_option",
+    "config_option",
+    "one_line_errors",
+    "stop_on_signals",
+]
