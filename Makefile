@@ -55,7 +55,7 @@ test-long: $(SETUP) ## CASES=3000 models per operator in golden, RTL_MODELS=500 
 		tests/golden/test_against_tflite_micro.py \
 		tests/eightfold/execute/test_random_networks.py tests/sim/system/test_random_networks_on_rtl.py \
 		tests/sim/system/test_operators_on_rtl.py tests/examples/test_operators.py
-	@$(BIN)/python -m tests.coverage.report $(COVERAGE)
+	@$(BIN)/python -m eightfold.coverage.report $(COVERAGE)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m long
 
 lint: $(SETUP) ## format, lint and types

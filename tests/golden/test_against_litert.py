@@ -8,10 +8,10 @@ import os
 
 import pytest
 
+from eightfold.conformance.models.operators import OPERATORS
 from eightfold.execute import SUPPORTED
 from eightfold.reference.oracle import Oracle
 from tests.support.models.comparison import assert_equals_litert
-from tests.support.models.operators import OPERATORS
 
 FIRST = int(os.environ.get("EIGHTFOLD_SEED", "0"))
 CASES = int(os.environ.get("EIGHTFOLD_CASES", "200"))

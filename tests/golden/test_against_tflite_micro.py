@@ -12,12 +12,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from eightfold.conformance.models.operators import OPERATORS, accelerator_case, case_rng
 from eightfold.errors import InputError
 from eightfold.execute import run_operator
 from eightfold.model import load_model
 from eightfold.reference.oracle import Oracle, OracleRejected
 from tests.support.models.comparison import differ
-from tests.support.models.operators import OPERATORS, accelerator_case, case_rng
 from tests.support.models.tflite_micro import variants
 
 FIRST = int(os.environ.get("EIGHTFOLD_SEED", "0"))

@@ -18,7 +18,7 @@ from eightfold.isa.packing import pack
 from eightfold.isa.vector_fields import used_tables
 
 MAX_COMMANDS = 1 << 18
-"""Commands of a stream before its END; a network of a hundred layers on the smallest preset has a tenth of it."""
+"""Commands of a stream before its END; a hundred layers on the smallest preset take a tenth."""
 
 
 @dataclass(frozen=True)

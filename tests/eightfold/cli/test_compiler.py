@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from eightfold.config import PRESETS
+from eightfold.conformance.models.operators import random_case
 from eightfold.isa.decode import read_stream
 from tests.eightfold.cli.test_cli import MODEL, call
-from tests.support.models.operators import random_case
 from tests.support.models.single import one_operator
 
 

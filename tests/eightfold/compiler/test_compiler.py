@@ -6,6 +6,8 @@ import pytest
 from eightfold import isa
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.conformance.models.operators import random_case
+from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.errors import InputError
 from eightfold.execute.macs import count_macs
 from eightfold.isa.decode import read_stream
@@ -13,9 +15,7 @@ from eightfold.isa.listing import line
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.sim.machine.accesses import accesses
-from tests.support.models.operators import random_case
 from tests.support.networks.machine_run import expect_golden
-from tests.support.networks.random import network_rng, random_network
 
 TIGHT = {
     "8x8": AcceleratorConfig(

@@ -12,9 +12,9 @@ from eightfold.compiler import compile_network
 from eightfold.compiler.emit import emitter
 from eightfold.compiler.steps import axis, channelwise, im2col, reduction, windowed
 from eightfold.config import PRESETS
+from eightfold.conformance.models.operators import case_rng, random_case
 from eightfold.errors import InputError
 from eightfold.model import load_model
-from tests.support.models.operators import case_rng, random_case
 from tests.support.models.single import one_operator
 from tests.support.networks.machine_run import expect_golden, random_values
 

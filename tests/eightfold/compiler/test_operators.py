@@ -13,11 +13,11 @@ import pytest
 from eightfold.compiler import HARDWARE, compile_network, network
 from eightfold.compiler.emit.memory import Layout
 from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.conformance.models import operators as random_models
+from eightfold.conformance.models.operators import accelerator_case, case_rng
+from eightfold.conformance.models.tensors import Case
 from eightfold.errors import InputError
 from eightfold.model import load_model
-from tests.support.models import operators as random_models
-from tests.support.models.operators import accelerator_case, case_rng
-from tests.support.models.tensors import Case
 from tests.support.models.wide import widened
 from tests.support.networks.machine_run import expect_golden
 

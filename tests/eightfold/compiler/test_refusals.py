@@ -5,6 +5,8 @@ import pytest
 
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.config import PRESETS
+from eightfold.conformance.models.operators import case_rng, random_case
+from eightfold.conformance.models.tensors import SingleOperator
 from eightfold.errors import InputError
 from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
@@ -16,8 +18,6 @@ from tests.support.models import (
     tolerated_movement,
 )
 from tests.support.models.gated import load_any_shape
-from tests.support.models.operators import case_rng, random_case
-from tests.support.models.tensors import SingleOperator
 from tests.support.networks.machine_run import expect_golden, random_values
 
 NANO = PRESETS["nano"]

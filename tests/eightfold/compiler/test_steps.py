@@ -6,12 +6,12 @@ import pytest
 from eightfold import isa
 from eightfold.compiler import Compiled, compile_network
 from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.conformance.models.operators import case_rng, random_case
 from eightfold.estimate.estimate import estimate_network
 from eightfold.execute import run_graph, run_operator
 from eightfold.execute.macs import count_macs
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
-from tests.support.models.operators import case_rng, random_case
 from tests.support.models.single import moved, one_operator, transposed
 from tests.support.networks.machine_run import expect_golden, random_values, run_compiled
 

@@ -1,10 +1,10 @@
 """The table of operators has every row, and its links lead somewhere."""
 
+from eightfold.conformance.models.operators import OPERATORS
 from eightfold.documents import operator_table as table
 from eightfold.execute import SUPPORTED
 from eightfold.files import IMPORT_ROOT
 from eightfold.spec import ROWS
-from tests.support.models.operators import OPERATORS
 
 _ROOT = IMPORT_ROOT
 

@@ -10,13 +10,13 @@ from eightfold import isa
 from eightfold.compiler import Compiled, compile_network
 from eightfold.compiler.emit.emitter import Emitter, Interval
 from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.estimate import timing
 from eightfold.estimate.estimate import estimate_commands, estimate_network, estimate_operators
 from eightfold.files import IMPORT_ROOT
 from eightfold.hw.array.mac_array import latency
 from eightfold.isa import Engine, Space
 from eightfold.model import load_model
-from tests.support.networks.random import network_rng, random_network
 
 DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
 

@@ -8,6 +8,9 @@ import os
 import numpy as np
 import pytest
 
+from eightfold.conformance.models.operators import OPERATORS, case_rng, random_case
+from eightfold.conformance.models.tensors import Case
+from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.execute import run_graph, run_graphs, run_operator
 from eightfold.execute.prepared import PreparedGraph
 from eightfold.execute.stacking import stackable
@@ -15,9 +18,6 @@ from eightfold.files import IMPORT_ROOT
 from eightfold.inputs import random_inputs
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
-from tests.support.models.operators import OPERATORS, case_rng, random_case
-from tests.support.models.tensors import Case
-from tests.support.networks.random import network_rng, random_network
 
 CASES = int(os.environ.get("EIGHTFOLD_CASES", "40"))
 DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"

@@ -11,12 +11,12 @@ import pytest
 
 from eightfold import Session
 from eightfold.compiler import HARDWARE
+from eightfold.conformance.networks.random import DRAWN, EXTENSIONS, network_rng, random_network
 from eightfold.execute import SUPPORTED
 from eightfold.execute.macs import count_macs
 from eightfold.model import load_model
 from eightfold.reference.deviations import litert_tensors
 from eightfold.reference.oracle import Oracle
-from tests.support.networks.random import DRAWN, EXTENSIONS, network_rng, random_network
 
 FIRST = int(os.environ.get("EIGHTFOLD_SEED", "0"))
 CASES = int(os.environ.get("EIGHTFOLD_CASES", "100"))

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from eightfold.conformance.models.operators import case_rng, random_case
 from eightfold.execute import run_graph, run_graphs
 from eightfold.execute.runners import RUNNERS
 from eightfold.execute.stacking import stackable
 from eightfold.model import Graph, load_model
-from tests.support.models.operators import case_rng, random_case
 
 SEEDS, WANTED = 300, 4
 Inputs = dict[int, np.ndarray]

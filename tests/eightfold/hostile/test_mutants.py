@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
+from eightfold.conformance.models.operators import OPERATORS
 from eightfold.hostile.trial import GOOD, Trial
 from eightfold.model.mutate import DRAWN, Mutation
 from tests.support.models.mutants import BASES, make_mutant
-from tests.support.models.operators import OPERATORS
 
 COUNT = int(os.environ.get("EIGHTFOLD_HOSTILE", "600"))
 

@@ -7,12 +7,12 @@ from typing import NoReturn
 import numpy as np
 import pytest
 
+from eightfold.conformance.models.operators import case_rng, random_case
 from eightfold.hostile.reasons import REASONS, reason_for
 from eightfold.hostile.subject import Step, _is_said, examine
 from eightfold.hostile.trial import GOOD, Trial
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.unpack import unpack
-from tests.support.models.operators import case_rng, random_case
 
 pytestmark = pytest.mark.slow  # processes with all of the tool and of LiteRT
 

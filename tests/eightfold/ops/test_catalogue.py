@@ -10,6 +10,9 @@ from collections.abc import Callable, Collection
 import pytest
 
 from eightfold.compiler.lower.lowering import METHODS
+from eightfold.conformance.models.operators import OPERATORS as RANDOM_MODELS
+from eightfold.conformance.networks.random import EXTENSIONS
+from eightfold.coverage.bins import POINTS
 from eightfold.execute.runners import RUNNERS
 from eightfold.files import IMPORT_ROOT
 from eightfold.model import load_model
@@ -21,9 +24,6 @@ from eightfold.ops.figures import measured
 from eightfold.ops.subject import SIZES
 from eightfold.spec import ROWS
 from examples.operators.network import operators_model
-from tests.coverage.bins import POINTS
-from tests.support.models.operators import OPERATORS as RANDOM_MODELS
-from tests.support.networks.random import EXTENSIONS
 
 GOLDEN_ALONE = {
     "DEQUANTIZE": "its results are float32, which the accelerator does not have",
@@ -34,12 +34,12 @@ HARDWARE = RUNNERS.keys() - GOLDEN_ALONE.keys()
 
 PLACES: dict[str, tuple[Callable[[], Collection[str]], Collection[str]]] = {
     "eightfold/model/prepare": (lambda: PREPARED, RUNNERS),
-    "tests/support/models/operators.py": (lambda: RANDOM_MODELS, RUNNERS),
+    "eightfold/conformance/models/operators.py": (lambda: RANDOM_MODELS, RUNNERS),
     "eightfold/compiler/lower/lowering.py": (lambda: METHODS, HARDWARE),
     "eightfold/ops/computing.py or copying.py": (lambda: CATALOGUE, HARDWARE),
     "eightfold/ops/figures.json, by eightfold ops --measure": (measured, HARDWARE),
-    "tests/support/networks/operators.py or movement.py": (lambda: EXTENSIONS, HARDWARE),
-    "tests/coverage/bins.py": (lambda: POINTS, HARDWARE),
+    "eightfold/conformance/networks/operators.py or movement.py": (lambda: EXTENSIONS, HARDWARE),
+    "eightfold/coverage/bins.py": (lambda: POINTS, HARDWARE),
     "examples/operators/network.py": (
         lambda: [operator.name for operator in load_model(operators_model()).operators],
         HARDWARE,

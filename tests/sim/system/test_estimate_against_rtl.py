@@ -7,6 +7,7 @@ import pytest
 
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.config import PRESETS
+from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.estimate.estimate import estimate_network
 from eightfold.files import IMPORT_ROOT
 from eightfold.inputs import random_inputs
@@ -14,7 +15,6 @@ from eightfold.model import Graph, load_model
 from eightfold.simulate import simulate_network
 from tests.support.hardware.twins import TWINS
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
-from tests.support.networks.random import network_rng, random_network
 
 DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
 

@@ -15,15 +15,15 @@ import pytest
 
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.conformance.models.operators import OPERATORS, accelerator_case, case_rng
+from eightfold.conformance.networks.combined import Tensors, combined
+from eightfold.coverage.bins import POINTS, Collector
 from eightfold.execute import run_graph
 from eightfold.model import Graph, load_model
 from eightfold.sim.simulator.runner import icarus_available
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.simulate import simulate_network
-from tests.coverage.bins import POINTS, Collector
 from tests.support.hardware.twins import TWINS
-from tests.support.models.operators import OPERATORS, accelerator_case, case_rng
-from tests.support.networks.combined import Tensors, combined
 
 FIRST = int(os.environ.get("EIGHTFOLD_SEED", "0"))
 COUNT = int(os.environ.get("EIGHTFOLD_MODELS", "24"))

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from eightfold.campaign.suites.together import Job, simulate_together
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.execute import run_graph
 from eightfold.model import load_model
 from eightfold.sim.simulator.runner import icarus_available
 from eightfold.sim.simulator.toolchain import Simulator
 from tests.support.hardware.small_program import CONFIG as TIGHT
 from tests.support.hardware.twins import TWINS
-from tests.support.networks.random import network_rng, random_network
-from tests.support.networks.together import Job, simulate_together
 
 FIRST = int(os.environ.get("EIGHTFOLD_SEED", "0"))
 COUNT = int(os.environ.get("EIGHTFOLD_NETWORKS", "100"))

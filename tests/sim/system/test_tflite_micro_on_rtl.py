@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from eightfold.compiler import compile_network
+from eightfold.conformance.networks.combined import combined
 from eightfold.execute import run_graph
 from eightfold.model import load_model
 from eightfold.simulate import simulate_network
 from tests.support.hardware.twins import TWINS
 from tests.support.models.tflite_micro import variants
-from tests.support.networks.combined import combined
 
 
 @pytest.mark.slow

@@ -5,10 +5,10 @@ import pytest
 
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.config import PRESETS
+from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.model import load_model
 from eightfold.simulate import simulate_network
 from tests.support.hardware.twins import TWINS
-from tests.support.networks.random import network_rng, random_network
 
 
 @pytest.mark.slow

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from eightfold.conformance.models.operators import case_rng, random_case
 from eightfold.execute import run_operator
 from eightfold.model import Graph, load_model
 from eightfold.reference.deviations import deviates, litert_outputs
 from eightfold.reference.oracle import Oracle
-from tests.support.models.operators import case_rng, random_case
 
 Outputs = list[np.ndarray]
 

@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from eightfold.conformance.models.operators import OPERATORS, case_rng, random_case
+from eightfold.conformance.models.tensors import Case
+from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.hostile import Trial
 from eightfold.model.mutate import Mutation, mutate, random_mutations
-from tests.support.models.operators import OPERATORS, case_rng, random_case
-from tests.support.models.tensors import Case
-from tests.support.networks.random import network_rng, random_network
 
 NETWORKS = "network"
 """Stands for a random network where a base is named."""

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from tests.support.models.operators import case_rng, random_case
+from eightfold.conformance.models.operators import case_rng, random_case
+from eightfold.conformance.models.tensors import Case
 from tests.support.models.single import one_operator
-from tests.support.models.tensors import Case
 
 CODES = np.arange(-128, 128).astype(np.int8)
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from eightfold.conformance.models.tensors import Case
 from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
-from tests.support.models.tensors import Case
 
 
 def widened(case: Case, dtype: type[np.signedinteger], rng: np.random.Generator) -> Case:

@@ -7,15 +7,15 @@ from functools import partial
 import numpy as np
 import pytest
 
+from eightfold.conformance.models.operators import OPERATORS, case_rng, random_case
+from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.errors import InputError
 from eightfold.execute.runners import RUNNERS
 from eightfold.model import Graph, load_model, read_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.prepare import ROWS, Node, prepare
 from eightfold.spec import check_prepared
-from tests.support.models.operators import OPERATORS, case_rng, random_case
 from tests.support.models.single import moved, one_operator
-from tests.support.networks.random import network_rng, random_network
 
 CASES = 4
 NAMES = sorted(ROWS)

@@ -5,14 +5,14 @@ from math import prod
 
 import numpy as np
 
-from tests.support.models.matrix import _bias, _filter
-from tests.support.models.tensors import (
+from eightfold.conformance.models.matrix import random_bias, random_filter
+from eightfold.conformance.models.tensors import (
     choose,
     random_activation,
     random_codes,
     random_zero_point,
 )
-from tests.support.networks.growing import GrowingNetwork, UnsuitableError, Value
+from eightfold.conformance.networks.growing import GrowingNetwork, UnsuitableError, Value
 
 Extension = Callable[[GrowingNetwork], object]
 ACCUMULATED = 73 * 73  # standard deviations of a uniform weight and code: a product's magnitude
@@ -44,9 +44,9 @@ def _weighted(
     outputs = filters[axis]
     taps = prod(filters) // outputs
     options, shape = net.window(x.shape, kernel, outputs, dilated=True)
-    weights, scales, suited = _filter(net, filters, axis, taps, x.scale)
+    weights, scales, suited = random_filter(net, filters, axis, taps, x.scale)
     bias = net.builder.constant(
-        _bias(net.rng, outputs, ACCUMULATED * np.sqrt(taps)), scale=x.scale * scales
+        random_bias(net.rng, outputs, ACCUMULATED * np.sqrt(taps)), scale=x.scale * scales
     )
     if name == "DEPTHWISE_CONV_2D":
         options["depth_multiplier"] = outputs // x.shape[3]
@@ -66,7 +66,7 @@ def _transpose_conv(net: GrowingNetwork) -> None:
     ]
     shape = [x.shape[0], *sizes, outputs]
     filters = [outputs, *kernel, x.shape[3]]
-    weights, _, suited = _filter(net, filters, 0, prod(filters) // outputs, x.scale)
+    weights, _, suited = random_filter(net, filters, 0, prod(filters) // outputs, x.scale)
     options = {"padding": padding, "stride_h": strides[0], "stride_w": strides[1]}
     options |= random_activation(net.rng)
     inputs = [net.builder.constant(np.array(shape, np.int32)), weights, x]
@@ -81,7 +81,7 @@ def _fully_connected(net: GrowingNetwork) -> None:
     size = x.shape[-1] if keep or net.rng.integers(2) else prod(x.shape[1:])
     outputs = choose(net.rng, 1, 2, 5, 16, 19)
     shape = [*x.shape[:-1], outputs] if keep else [prod(x.shape) // size, outputs]
-    weights, scales, suited = _filter(net, [outputs, size], 0, size, x.scale)
+    weights, scales, suited = random_filter(net, [outputs, size], 0, size, x.scale)
     # Modest biases: a scaled accumulator outside int32 has no defined result.
     values = net.rng.normal(0, ACCUMULATED * np.sqrt(size), outputs).astype(np.int32)
     bias = net.builder.constant(values, scale=x.scale * scales)

@@ -2,9 +2,11 @@
 
 Branches, residual sums, tensors that several operators read, several inputs and outputs of the
 graph, constants as operands. Scales, zero points and codes are drawn as for the models of one
-operator in `tests.support.models.operators`. Every network is one that the reference accepts.
+operator in `eightfold.conformance.models.operators`. Every network is one that the reference
+accepts.
 
-``python -m tests.support.networks.random DIRECTORY COUNT`` writes the first of them to files.
+``python -m eightfold.conformance.networks.random DIRECTORY COUNT`` writes the first of them to
+files.
 """
 
 import sys
@@ -13,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
+from eightfold.conformance.models.tensors import Case, Random, choose, random_shape
+from eightfold.conformance.networks import movement as network_movement
+from eightfold.conformance.networks import operators as network_operators
+from eightfold.conformance.networks.growing import GrowingNetwork, UnsuitableError
 from eightfold.execute import SUPPORTED
-from tests.support.models.tensors import Case, Random, choose, random_shape
-from tests.support.networks import movement as network_movement
-from tests.support.networks import operators as network_operators
-from tests.support.networks.growing import GrowingNetwork, UnsuitableError
 
 EXTENSIONS = network_operators.EXTENSIONS | network_movement.EXTENSIONS
 """How a network grows by each operator; to draw another operator, add its entry there."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tests.support.models.tensors import (
+from eightfold.conformance.models.tensors import (
     Case,
     Random,
     SingleOperator,

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import DTypeLike
 
-from tests.support.models.tensors import (
+from eightfold.conformance.models.tensors import (
     Case,
     Random,
     SingleOperator,

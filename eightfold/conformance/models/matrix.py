@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tests.support.models.tensors import (
+from eightfold.conformance.models.tensors import (
     Case,
     Random,
     SingleOperator,
@@ -21,14 +21,14 @@ FAR = (-33.0, 20.0)
 """Exponents of the multiplier where it is far from what spreads the results over int8."""
 
 
-def _bias(rng: Random, count: int, magnitude: float) -> np.ndarray:
+def random_bias(rng: Random, count: int, magnitude: float) -> np.ndarray:
     """Return int32 biases of about ``magnitude``; sometimes near the ends of int32, which wraps."""
     if rng.integers(16) == 0:
         return rng.choice([-(2**31), 2**31 - 1], count).astype(np.int32)
     return rng.normal(0, magnitude, count).astype(np.int32)
 
 
-def _filter(
+def random_filter(
     model: SingleOperator, shape: Sequence[int], axis: int, taps: int, scale_in: float
 ) -> tuple[int, np.ndarray, float]:
     """Add a filter; return its index, its scales, and the suited output scale."""
@@ -60,9 +60,9 @@ def conv_2d(rng: Random) -> Case:
     scale = model.scale()
     source = model.input(x, scale, random_zero_point(rng))
     taps = kernel[0] * kernel[1] * depth
-    weights, scales, suited = _filter(model, [outputs, *kernel, depth], 0, taps, scale)
+    weights, scales, suited = random_filter(model, [outputs, *kernel, depth], 0, taps, scale)
     bias = model.builder.constant(
-        _bias(rng, outputs, 73 * 73 * np.sqrt(taps)), scale=scale * scales
+        random_bias(rng, outputs, 73 * 73 * np.sqrt(taps)), scale=scale * scales
     )
     shape = output_shape(x.shape, kernel, options, outputs)
     return model.finish(
@@ -86,10 +86,10 @@ def depthwise_conv_2d(rng: Random) -> Case:
     scale = model.scale()
     inputs = [model.input(x, scale, random_zero_point(rng))]
     taps = kernel[0] * kernel[1]
-    weights, scales, suited = _filter(model, [1, *kernel, outputs], 3, taps, scale)
+    weights, scales, suited = random_filter(model, [1, *kernel, outputs], 3, taps, scale)
     inputs.append(weights)
     if rng.integers(8):
-        values = _bias(rng, outputs, 73 * 73 * np.sqrt(taps))
+        values = random_bias(rng, outputs, 73 * 73 * np.sqrt(taps))
         inputs.append(model.builder.constant(values, scale=scale * scales))
     options |= {"depth_multiplier": multiplier}
     return model.finish(
@@ -146,10 +146,10 @@ def transpose_conv(rng: Random) -> Case:
     inputs = [model.given(np.array(result, np.int32))]
     scale = model.scale()
     taps = kernel[0] * kernel[1] * depth
-    weights, scales, suited = _filter(model, [outputs, *kernel, depth], 0, taps, scale)
+    weights, scales, suited = random_filter(model, [outputs, *kernel, depth], 0, taps, scale)
     inputs += [weights, model.input(x, scale, random_zero_point(rng))]
     if rng.integers(2):
-        values = _bias(rng, outputs, 73 * 73 * np.sqrt(taps))
+        values = random_bias(rng, outputs, 73 * 73 * np.sqrt(taps))
         inputs.append(model.builder.constant(values, scale=scale * scales))
     return model.finish(
         "TRANSPOSE_CONV",

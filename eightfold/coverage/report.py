@@ -1,4 +1,4 @@
-"""``python -m tests.coverage.report FOLDER``: the bins, their hits, and whether the floor is held.
+"""The bins, their hits, and whether the floor is held.
 
 The floor: every bin that is not excluded has been hit `AT_LEAST` times, and no excluded one has.
 """
@@ -14,11 +14,11 @@ from cocotb_coverage.coverage import merge_coverage
 from rich.console import Console
 from rich.table import Table
 
+from eightfold.coverage.bins import Bin, every_bin, read_hits
+from eightfold.coverage.exclusions import EXCLUDED
 from eightfold.errors import InputError
 from eightfold.files import write_file
 from eightfold.program import one_line_errors
-from tests.coverage.bins import Bin, every_bin, read_hits
-from tests.coverage.exclusions import EXCLUDED
 
 AT_LEAST = 1
 """Models that must show each bin."""

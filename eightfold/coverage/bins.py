@@ -11,15 +11,15 @@ import yaml
 from cocotb_coverage.coverage import CoverCross, CoverPoint, coverage_db, coverage_section
 
 from eightfold.compiler import Compiled
+from eightfold.coverage.points.elementwise import ELEMENTWISE
+from eightfold.coverage.points.indexing import INDEXING
+from eightfold.coverage.points.matrix import MATRIX
+from eightfold.coverage.points.movement import MOVEMENT
+from eightfold.coverage.points.reductions import REDUCTIONS
+from eightfold.coverage.requantizations import Labels
+from eightfold.coverage.sample import Point, Sample
+from eightfold.coverage.traces import accelerator_labels, reference_labels
 from eightfold.model import Graph
-from tests.coverage.points_elementwise import ELEMENTWISE
-from tests.coverage.points_indexing import INDEXING
-from tests.coverage.points_matrix import MATRIX
-from tests.coverage.points_movement import MOVEMENT
-from tests.coverage.points_reductions import REDUCTIONS
-from tests.coverage.requantizations import Labels
-from tests.coverage.sample import Point, Sample
-from tests.coverage.traces import accelerator_labels, reference_labels
 
 POINTS: dict[str, list[Point]] = MATRIX | ELEMENTWISE | REDUCTIONS | MOVEMENT | INDEXING
 """Points by operator."""

@@ -7,13 +7,13 @@ from click.testing import CliRunner
 
 from eightfold.compiler import compile_network
 from eightfold.config import PRESETS
+from eightfold.conformance.models.operators import case_rng, random_case
+from eightfold.coverage.bins import Bin, Collector, every_bin
+from eightfold.coverage.exclusions import EXCLUDED
+from eightfold.coverage.report import AT_LEAST, Report, load, main, markdown
 from eightfold.errors import InputError
 from eightfold.execute import run_graph
 from eightfold.model import load_model
-from tests.coverage.bins import Bin, Collector, every_bin
-from tests.coverage.exclusions import EXCLUDED
-from tests.coverage.report import AT_LEAST, Report, load, main, markdown
-from tests.support.models.operators import case_rng, random_case
 
 ONE, OTHER = Bin("ADD", "rank", "1"), Bin("ADD", "rank", "2")
 

@@ -9,6 +9,7 @@ from unittest.mock import patch
 import numpy as np
 
 from eightfold.compiler import Compiled
+from eightfold.coverage.requantizations import Labels, join, requantization
 from eightfold.execute import run_operator
 from eightfold.golden import rectifiers, unary
 from eightfold.golden.quantization import clamp
@@ -19,7 +20,6 @@ from eightfold.model import Graph, Operator
 from eightfold.sim.machine import matrix as matrix_model
 from eightfold.sim.machine import vector as vector_model
 from eightfold.sim.machine.machine import Machine
-from tests.coverage.requantizations import Labels, join, requantization
 
 Tensors = Mapping[int, np.ndarray]
 

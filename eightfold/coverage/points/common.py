@@ -5,11 +5,11 @@ from math import prod
 
 import numpy as np
 
+from eightfold.coverage.requantizations import PAIR_SHIFTS, SATURATIONS, TIES
+from eightfold.coverage.sample import Point, Sample, flags, one_of
 from eightfold.golden.windows import Window
 from eightfold.model import Tensor
 from eightfold.model.prepare import window_of
-from tests.coverage.requantizations import PAIR_SHIFTS, SATURATIONS, TIES
-from tests.coverage.sample import Point, Sample, flags, one_of
 
 ZERO_POINTS = ("-128", "0", "127", "between")
 
@@ -66,7 +66,7 @@ def requantized(source: str = "accelerator", shifts: Sequence[str] = PAIR_SHIFTS
 
 
 def traced(name: str, bins: Sequence[str], source: str = "accelerator") -> Point:
-    """Return a point of the requantizations, see `tests.coverage.requantizations`."""
+    """Return a point of the requantizations, see `eightfold.coverage.requantizations`."""
     return Point(name, tuple(bins), lambda s: getattr(s, source)[name])
 
 

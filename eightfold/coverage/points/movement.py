@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.coverage.points_common import (
+from eightfold.coverage.points.common import (
     axis_place,
     batch,
     copied,
@@ -11,7 +11,7 @@ from tests.coverage.points_common import (
     rank,
     zero_points,
 )
-from tests.coverage.sample import Point, Sample, flags, one_of
+from eightfold.coverage.sample import Point, Sample, flags, one_of
 
 
 def _amounts(position: int, names: tuple[str, str]) -> Point:

@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tests.support.models.elementwise import ELEMENTWISE, quantize_float
-from tests.support.models.indexing import INDEXING
-from tests.support.models.matrix import MATRIX
-from tests.support.models.movement import MOVEMENT
-from tests.support.models.rows import ROWS
-from tests.support.models.tensors import (
+from eightfold.conformance.models.elementwise import ELEMENTWISE, quantize_float
+from eightfold.conformance.models.indexing import INDEXING
+from eightfold.conformance.models.matrix import MATRIX
+from eightfold.conformance.models.movement import MOVEMENT
+from eightfold.conformance.models.rows import ROWS
+from eightfold.conformance.models.tensors import (
     Case,
     Random,
     SingleOperator,

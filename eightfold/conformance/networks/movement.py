@@ -4,9 +4,9 @@ from math import prod
 
 import numpy as np
 
-from tests.support.models.tensors import choose, random_codes
-from tests.support.networks.growing import GrowingNetwork, Value
-from tests.support.networks.operators import Extension
+from eightfold.conformance.models.tensors import choose, random_codes
+from eightfold.conformance.networks.growing import GrowingNetwork, Value
+from eightfold.conformance.networks.operators import Extension
 
 
 def _int32(net: GrowingNetwork, values: object) -> int:

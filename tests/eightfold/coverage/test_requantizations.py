@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from eightfold.coverage.requantizations import PAIR_SHIFTS, SINGLE_SHIFTS, requantization
 from eightfold.golden.rounding import ROUNDINGS
-from tests.coverage.requantizations import PAIR_SHIFTS, SINGLE_SHIFTS, requantization
 
 UNIT = {"multiplier": 1 << 30, "low": -128, "high": 127}
 """Half of the accumulator, as a pair."""

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from eightfold.golden.binary import broadcast
-from tests.coverage.points_common import (
+from eightfold.coverage.points.common import (
     activation,
     codes,
     elements,
@@ -13,8 +12,9 @@ from tests.coverage.points_common import (
     traced,
     zero_points,
 )
-from tests.coverage.requantizations import PAIR_SHIFTS, SATURATIONS, TIES
-from tests.coverage.sample import Point, Sample, flags
+from eightfold.coverage.requantizations import PAIR_SHIFTS, SATURATIONS, TIES
+from eightfold.coverage.sample import Point, Sample, flags
+from eightfold.golden.binary import broadcast
 
 
 def _ones(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:

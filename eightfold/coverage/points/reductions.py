@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.coverage.points_common import (
+from eightfold.coverage.points.common import (
     axis_place,
     codes,
     given_axis,
@@ -14,8 +14,8 @@ from tests.coverage.points_common import (
     traced,
     zero_points,
 )
-from tests.coverage.requantizations import PAIR_SHIFTS, SATURATIONS, TIES
-from tests.coverage.sample import Point, Sample, flags, one_of
+from eightfold.coverage.requantizations import PAIR_SHIFTS, SATURATIONS, TIES
+from eightfold.coverage.sample import Point, Sample, flags, one_of
 
 
 def _reduced(s: Sample) -> set[int]:

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from tests.coverage.points_common import (
+from eightfold.coverage.points.common import (
     axis_place,
     copied,
     operand_type,
 )
-from tests.coverage.sample import Point, Sample, flags, one_of
+from eightfold.coverage.sample import Point, Sample, flags, one_of
 
 
 def _masks(s: Sample, name: str) -> bool:

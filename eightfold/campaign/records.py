@@ -1,0 +1,151 @@
+"""What passes between a campaign, its workers and its folder: units, cases, failures."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from eightfold.config import AcceleratorConfig
+
+Verdict = Literal["passed", "failed", "error", "refused", "lost"]
+"""Of a case: equal; different; ended by an exception; not taken by the reference or the
+accelerator, so that there was nothing to compare; its unit was tried three times without an end."""
+
+GOOD = ("passed", "refused")
+"""Verdicts of a campaign that is fine."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """A unit of work; the same unit gives the same outcome on every machine.
+
+    Attributes
+    ----------
+    suite
+        A name of `eightfold.campaign.suites.SUITES`.
+    operator
+        What the cases are about; empty where a suite has no operators.
+    first, count
+        Seeds of the cases: ``first`` and those that follow.
+    backend
+        ``golden``, ``verilator`` or ``icarus``.
+    config
+        Name of the accelerator's configuration; empty on golden.
+    settings
+        The configuration's fields, as JSON.
+    reference
+        ``litert`` or ``tflm``: whose kernels golden is to equal.
+    stall
+        Probability of a pause per cycle and channel of the memory; None: 0, 0.1 and 0.4 by turns.
+    coverage
+        Whether functional coverage is sampled.
+    """
+
+    suite: str
+    operator: str
+    first: int
+    count: int
+    backend: str
+    config: str = ""
+    settings: str = ""
+    reference: str = "litert"
+    stall: float | None = None
+    coverage: bool = False
+
+    @property
+    def seeds(self) -> range:
+        """Seeds of the cases."""
+        return range(self.first, self.first + self.count)
+
+    @property
+    def column(self) -> str:
+        """What computes: the backend, and its configuration."""
+        return f"{self.backend} {self.config}".strip()
+
+    @property
+    def name(self) -> str:
+        """A text that tells the unit from all others of a campaign, and can be a file's name."""
+        last = self.first + self.count - 1
+        parts = (self.suite, self.operator, f"{self.first}..{last}", self.backend, self.config)
+        return _file_name(parts)
+
+    def case_name(self, seed: int) -> str:
+        """Return the name of a case: of its folder among the failures, and for ``repeat``."""
+        return _file_name((self.suite, self.operator, str(seed), self.backend, self.config))
+
+    def configuration(self) -> AcceleratorConfig:
+        """Return the accelerator's configuration."""
+        return AcceleratorConfig(**json.loads(self.settings))
+
+    def stalls(self, turn: int) -> float:
+        """Return the probability of a pause in simulation number ``turn``."""
+        return (0.0, 0.1, 0.4)[turn % 3] if self.stall is None else self.stall
+
+    def as_record(self) -> str:
+        """Return the unit as JSON, by which it is known in a database."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_record(cls, text: str) -> "Unit":
+        """Return the unit of a record."""
+        return cls(**json.loads(text))
+
+
+def _file_name(parts: tuple[str, ...]) -> str:
+    return "-".join(re.sub(r"[^\w.]+", "_", part) for part in parts if part)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What is kept of a case that failed.
+
+    Attributes
+    ----------
+    model
+        The ``.tflite`` file; None where the case has none.
+    inputs, expected, got
+        Tensors by index; ``expected`` and ``got`` are those that differ.
+    log
+        What else helps: a traceback, a bench's words, the reference's arithmetic step by step.
+    """
+
+    model: bytes | None = None
+    inputs: Mapping[int, np.ndarray] = field(default_factory=dict)
+    expected: Mapping[int, np.ndarray] = field(default_factory=dict)
+    got: Mapping[int, np.ndarray] = field(default_factory=dict)
+    log: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """How a case ended; ``message`` says in one line why it did not pass."""
+
+    seed: int
+    verdict: Verdict
+    operator: str = ""
+    message: str = ""
+    evidence: Evidence | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a unit gave.
+
+    ``hits``: models by operator, point and bin of functional coverage. ``seconds`` is what it took;
+    all else is the same on every machine.
+    """
+
+    cases: tuple[Case, ...]
+    hits: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of verdicts, messages and hits: what must be the same on every machine."""
+        facts: list[Any] = [[c.seed, c.verdict, c.operator, c.message] for c in self.cases]
+        facts += [[*place, count] for place, count in sorted(self.hits.items())]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()

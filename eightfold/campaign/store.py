@@ -1,0 +1,345 @@
+"""The database of a campaign: its units, how their cases ended, and what they covered.
+
+SQLite in WAL mode: whatever ends the program, a unit and all its cases are there or are not. One
+process writes, any number read.
+"""
+
+import json
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from eightfold.campaign.records import Case, Outcome, Unit
+from eightfold.closing import Closing
+from eightfold.errors import InputError
+
+_SCHEMA = """
+CREATE TABLE units (
+    id INTEGER PRIMARY KEY,      -- in the order of the plan
+    record TEXT NOT NULL UNIQUE, -- the whole unit, JSON
+    suite TEXT NOT NULL,
+    operator TEXT NOT NULL,
+    backend TEXT NOT NULL,
+    config TEXT NOT NULL,
+    first INTEGER NOT NULL,      -- seed of the first case
+    count INTEGER NOT NULL,      -- cases
+    state TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'done', 'lost')),
+    seconds REAL,                -- that it took
+    ended REAL,                  -- seconds since 1970
+    worker TEXT,
+    digest TEXT,                 -- of what must be the same on every machine
+    hits TEXT                    -- coverage, JSON: [[operator, point, bin, models], ...]
+);
+CREATE TABLE cases (
+    unit INTEGER NOT NULL REFERENCES units,
+    operator TEXT NOT NULL,
+    seed INTEGER NOT NULL,
+    verdict TEXT NOT NULL,
+    message TEXT NOT NULL,
+    PRIMARY KEY (unit, operator, seed)
+) WITHOUT ROWID;
+CREATE INDEX not_passed ON cases (verdict) WHERE verdict != 'passed';
+CREATE TABLE sessions (
+    started REAL NOT NULL,
+    ended REAL,
+    workers INTEGER NOT NULL,
+    why TEXT                     -- it ended: complete, interrupted, budget, failures
+);
+PRAGMA user_version = 1;
+"""
+
+VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A case as it is kept."""
+
+    unit: int
+    suite: str
+    operator: str
+    seed: int
+    backend: str
+    config: str
+    verdict: str
+    message: str
+
+    @property
+    def column(self) -> str:
+        """What computed: the backend, and its configuration."""
+        return f"{self.backend} {self.config}".strip()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """A unit that has ended: what it took, when, and where."""
+
+    unit: Unit
+    seconds: float
+    ended: float
+    worker: str
+    state: str
+
+
+class Store(Closing):
+    """A campaign's database.
+
+    Parameters
+    ----------
+    path
+        The file.
+    writable
+        Whether it is written; it is made if it is not there.
+
+    Raises
+    ------
+    InputError
+        If the file is no campaign's, another process writes it, or a disk is full.
+    """
+
+    def __init__(self, path: Path, *, writable: bool = False) -> None:
+        self.path = path
+        if not writable and not path.exists():
+            raise InputError(f"{path}: no such campaign; eightfold campaign run --out makes one")
+        with self._told():
+            self._open(path, writable)
+
+    def _open(self, path: Path, writable: bool) -> None:
+        where = str(path) if writable else f"{path.absolute().as_uri()}?mode=ro"
+        self._connection = sqlite3.connect(where, uri=not writable, timeout=10)
+        found = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        if writable:
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = FULL")  # power may go at any time
+            if not found:
+                self._connection.executescript(f"BEGIN;{_SCHEMA}COMMIT;")
+                found = VERSION
+        if found != VERSION:
+            raise InputError(f"{path}: is no database of a campaign of this version")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say in one line what the database cannot do."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise InputError(f"{self.path}: {error}") from None
+
+    # What the engine writes.
+
+    def plan(self, units: Iterable[Unit]) -> None:
+        """Add units that wait; those that are there already stay as they are."""
+        rows = (
+            (u.as_record(), u.suite, u.operator, u.backend, u.config, u.first, u.count)
+            for u in units
+        )
+        with self._told(), self._connection:
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO units (record, suite, operator, backend, config, first,"
+                " count) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                rows,
+            )
+
+    def begin_session(self, workers: int) -> int:
+        """Note that units begin to run; return the session's number."""
+        with self._told(), self._connection:
+            return int(
+                self._connection.execute(
+                    "INSERT INTO sessions (started, workers) VALUES (?, ?)", (time.time(), workers)
+                ).lastrowid
+                or 0
+            )
+
+    def end_session(self, number: int, why: str) -> None:
+        """Note that no more units run, and why."""
+        with self._told(), self._connection:
+            self._connection.execute(
+                "UPDATE sessions SET ended = ?, why = ? WHERE rowid = ?",
+                (time.time(), why, number),
+            )
+
+    def waiting(self) -> list[tuple[int, Unit]]:
+        """Return the units that have not ended, by their numbers; lost ones as well."""
+        with self._told():
+            rows = self._connection.execute(
+                "SELECT id, record FROM units WHERE state != 'done' ORDER BY id"
+            ).fetchall()
+        return [(number, Unit.from_record(record)) for number, record in rows]
+
+    def keep(self, number: int, outcome: Outcome, worker: str, state: str = "done") -> None:
+        """Keep what a unit gave, all or nothing; what it gave before, if it was lost, goes."""
+        hits = [[*place, count] for place, count in sorted(outcome.hits.items())]
+        with self._told(), self._connection:
+            self._connection.execute("DELETE FROM cases WHERE unit = ?", (number,))
+            self._connection.executemany(
+                "INSERT INTO cases VALUES (?, ?, ?, ?, ?)",
+                (_case_row(number, case) for case in outcome.cases),
+            )
+            self._connection.execute(
+                "UPDATE units SET state = ?, seconds = ?, ended = ?, worker = ?, digest = ?,"
+                " hits = ? WHERE id = ?",
+                (
+                    state,
+                    outcome.seconds,
+                    time.time(),
+                    worker,
+                    outcome.digest,
+                    json.dumps(hits) if hits else None,
+                    number,
+                ),
+            )
+
+    def take_from(self, other: "Store") -> list[str]:
+        """Add the units of another campaign, and what they gave.
+
+        Returns
+        -------
+        list of str
+            Names of units that both have, and that gave something else there: which must not be.
+        """
+        different = []
+        mine = dict(self._rows("SELECT record, digest FROM units WHERE state = 'done'"))
+        self.plan(
+            Unit.from_record(r) for (r,) in other._rows("SELECT record FROM units ORDER BY id")
+        )
+        numbers = dict(self._rows("SELECT record, id FROM units"))
+        for number, record, state, seconds, ended, worker, digest, hits in other._rows(
+            "SELECT id, record, state, seconds, ended, worker, digest, hits FROM units"
+            " WHERE state != 'waiting'"
+        ):
+            if record in mine:
+                if state == "done" and mine[record] != digest:
+                    different.append(Unit.from_record(record).name)
+                continue
+            with self._told(), self._connection:
+                self._connection.execute("DELETE FROM cases WHERE unit = ?", (numbers[record],))
+                self._connection.executemany(
+                    "INSERT INTO cases VALUES (?, ?, ?, ?, ?)",
+                    (
+                        (numbers[record], *case)
+                        for case in other._rows(
+                            "SELECT operator, seed, verdict, message FROM cases WHERE unit = ?",
+                            number,
+                        )
+                    ),
+                )
+                self._connection.execute(
+                    "UPDATE units SET state = ?, seconds = ?, ended = ?, worker = ?, digest = ?,"
+                    " hits = ? WHERE id = ?",
+                    (state, seconds, ended, worker, digest, hits, numbers[record]),
+                )
+        with self._told(), self._connection:
+            self._connection.executemany(
+                "INSERT INTO sessions VALUES (?, ?, ?, ?)",
+                other._rows("SELECT started, ended, workers, why FROM sessions"),
+            )
+        return different
+
+    # What is read.
+
+    def _rows(self, query: str, *values: object) -> list[tuple]:
+        with self._told():
+            return self._connection.execute(query, values).fetchall()
+
+    def states(self) -> dict[str, int]:
+        """Return how many units wait, are done and are lost."""
+        return dict(self._rows("SELECT state, COUNT(*) FROM units GROUP BY state"))
+
+    def total_cases(self) -> int:
+        """Return the number of cases of all units, run or not."""
+        return int(self._rows("SELECT COALESCE(SUM(count), 0) FROM units")[0][0])
+
+    def counts(self) -> dict[tuple[str, str, str, str], int]:
+        """Return numbers of cases by (suite, operator, column, verdict).
+
+        A case's operator is its own, where its unit has several. Cases of units that have not ended
+        are ``waiting``.
+        """
+        ended = self._rows(
+            "SELECT suite, cases.operator, TRIM(backend || ' ' || config), verdict, COUNT(*)"
+            " FROM cases JOIN units ON unit = id GROUP BY 1, 2, 3, 4"
+        )
+        waiting = self._rows(
+            "SELECT suite, operator, TRIM(backend || ' ' || config), 'waiting', SUM(count)"
+            " FROM units WHERE state = 'waiting' GROUP BY 1, 2, 3"
+        )
+        return {tuple(key): count for *key, count in (*ended, *waiting)}
+
+    def verdicts(self) -> Counter[str]:
+        """Return numbers of cases by verdict."""
+        return Counter(dict(self._rows("SELECT verdict, COUNT(*) FROM cases GROUP BY verdict")))
+
+    def rows(self, *verdicts: str) -> Iterator[Row]:
+        """Yield cases in the order of the plan, those of ``verdicts`` or all."""
+        chosen = f"WHERE verdict IN ({', '.join('?' * len(verdicts))})" if verdicts else ""
+        with self._told(), closing(self._connection.cursor()) as cursor:
+            cursor.execute(
+                "SELECT unit, suite, cases.operator, seed, backend, config, verdict, message"
+                f" FROM cases JOIN units ON unit = id {chosen} ORDER BY unit, seed",
+                verdicts,
+            )
+            names = ("unit", "suite", "operator", "seed", "backend", "config", "verdict", "message")
+            for row in cursor:
+                yield Row(**dict(zip(names, row, strict=True)))
+
+    def unit(self, number: int) -> Unit:
+        """Return a unit by its number."""
+        return Unit.from_record(self._rows("SELECT record FROM units WHERE id = ?", number)[0][0])
+
+    def find_case(self, name: str) -> tuple[int, Unit, int]:
+        """Return the number of the unit that has a case, the unit, and the case's seed.
+
+        Raises
+        ------
+        InputError
+            If there is no such case.
+        """
+        for number, record in self._rows("SELECT id, record FROM units"):
+            unit = Unit.from_record(record)
+            for seed in unit.seeds:
+                if unit.case_name(seed) == name:
+                    return number, unit, seed
+        raise InputError(
+            f"{self.path.parent}: no case {name}; eightfold campaign report lists them"
+        )
+
+    def spent(self) -> list[Spent]:
+        """Return what every unit took that has ended, in the order of time."""
+        rows = self._rows(
+            "SELECT record, seconds, ended, worker, state FROM units WHERE state != 'waiting'"
+            " ORDER BY ended"
+        )
+        return [
+            Spent(
+                unit=Unit.from_record(record),
+                seconds=seconds,
+                ended=ended,
+                worker=worker,
+                state=state,
+            )
+            for record, seconds, ended, worker, state in rows
+        ]
+
+    def sessions(self) -> list[tuple[float, float | None, int, str | None]]:
+        """Return (started, ended, workers, why it ended), in seconds since 1970."""
+        return self._rows("SELECT started, ended, workers, why FROM sessions ORDER BY started")
+
+    def hits(self) -> Counter[tuple[str, str, str]]:
+        """Return models by operator, point and bin of functional coverage."""
+        found: Counter[tuple[str, str, str]] = Counter()
+        for (text,) in self._rows("SELECT hits FROM units WHERE hits IS NOT NULL"):
+            for operator, point, name, count in json.loads(text):
+                found[operator, point, name] += count
+        return found
+
+
+def _case_row(number: int, case: Case) -> tuple[int, str, int, str, str]:
+    return number, case.operator, case.seed, case.verdict, case.message

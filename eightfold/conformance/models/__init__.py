@@ -1,0 +1,1 @@
+"""Random models of one operator each; `operators` has the table of all makers."""

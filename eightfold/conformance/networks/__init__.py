@@ -1,0 +1,1 @@
+"""Random networks of several operators; `random` draws them."""

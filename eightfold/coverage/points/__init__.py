@@ -1,0 +1,1 @@
+"""Points of each operator and their bins."""
