@@ -1,14 +1,11 @@
-"""The bins of every operator as cover points of cocotb-coverage, and what is kept of their hits."""
+"""The bins of every operator, and which of them a run has shown."""
 
 import itertools
-import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-import yaml
-from cocotb_coverage.coverage import CoverCross, CoverPoint, coverage_db, coverage_section
 
 from eightfold.compiler import Compiled
 from eightfold.coverage.points.elementwise import ELEMENTWISE
@@ -61,75 +58,38 @@ def every_bin() -> list[Bin]:
     return found
 
 
-class Collector:
-    """Samples operators; one per process, as cocotb-coverage has one database per process."""
+def covered(
+    graph: Graph,
+    compiled: Compiled,
+    inputs: Mapping[int, np.ndarray],
+    results: Mapping[int, np.ndarray],
+) -> Counter[Bin]:
+    """Return how many operators of a graph that has run have shown each bin.
 
-    def __init__(self) -> None:
-        self._samplers = {operator: _sampler(operator) for operator in POINTS}
-
-    def sample(
-        self,
-        graph: Graph,
-        compiled: Compiled,
-        inputs: Mapping[int, np.ndarray],
-        results: Mapping[int, np.ndarray],
-    ) -> None:
-        """Sample every operator of a graph that has run.
-
-        Parameters
-        ----------
-        compiled
-            What ran.
-        inputs, results
-            Tensors by index; ``results`` are the accelerator's.
-        """
-        asked = any(operator.name in REQUANTIZED for operator in graph.operators)
-        labels = accelerator_labels(compiled, inputs, results) if asked else {}
-        values = {**inputs, **results}
-        for operator in graph.operators:
-            reference = reference_labels(graph, operator, values) if asked else Labels(set)
-            mine = labels.get(operator.index, Labels(set))
-            self._samplers[operator.name](
-                Sample(graph, operator, compiled.config, values, mine, reference)
-            )
-
-    def write(self, folder: Path) -> Path:
-        """Write the hits of this process to a file of its own."""
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"hits-{os.getpid()}.yml"
-        coverage_db.export_to_yaml(str(path))
-        return path
-
-
-def _sampler(operator: str):
-    """Return a function of a sample that counts the bins it shows."""
-    points = POINTS[operator]
-    covers: list[CoverPoint | CoverCross] = [
-        CoverPoint(
-            f"{operator}.{point.name}",
-            xf=point.seen,
-            rel=lambda seen, name: name in seen,
-            bins=list(point.bins),
-            inj=False,
-        )
-        for point in points
-    ]
-    if crossed(operator):
-        name = f"{operator}.{' and '.join(CROSSED)}"
-        covers.append(CoverCross(name, items=[f"{operator}.{each}" for each in CROSSED]))
-
-    @coverage_section(*covers)
-    def sampled(sample: Sample) -> None:
-        """Be what cocotb-coverage decorates."""
-
-    return sampled
-
-
-def read_hits(path: Path) -> dict[Bin, int]:
-    """Return the hits of a file of `Collector.write`, or of merged ones."""
-    hits = {}
-    for name, item in yaml.safe_load(path.read_text(encoding="utf-8")).items():
-        operator, _, point = name.partition(".")
-        for each, count in item.get("bins:_hits", {}).items():
-            hits[Bin(operator, point, str(each))] = count
+    Parameters
+    ----------
+    compiled
+        What ran.
+    inputs, results
+        Tensors by index; ``results`` are the accelerator's.
+    """
+    asked = any(operator.name in REQUANTIZED for operator in graph.operators)
+    labels = accelerator_labels(compiled, inputs, results) if asked else {}
+    values = {**inputs, **results}
+    hits: Counter[Bin] = Counter()
+    for operator in graph.operators:
+        reference = reference_labels(graph, operator, values) if asked else Labels(set)
+        mine = labels.get(operator.index, Labels(set))
+        sample = Sample(graph, operator, compiled.config, values, mine, reference)
+        hits.update(_shown(sample))
     return hits
+
+
+def _shown(sample: Sample) -> Iterator[Bin]:
+    operator = sample.operator.name
+    seen = {point.name: point.seen(sample) for point in POINTS[operator]}
+    for point, names in seen.items():
+        yield from (Bin(operator, point, name) for name in names)
+    if crossed(operator):
+        pairs = itertools.product(*(seen[name] for name in CROSSED))
+        yield from (Bin(operator, " and ".join(CROSSED), str(pair)) for pair in pairs)

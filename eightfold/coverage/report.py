@@ -3,27 +3,17 @@
 The floor: every bin that is not excluded has been hit `AT_LEAST` times, and no excluded one has.
 """
 
-import sys
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-import click
-from cocotb_coverage.coverage import merge_coverage
-from rich.console import Console
 from rich.table import Table
 
-from eightfold.coverage.bins import Bin, every_bin, read_hits
+from eightfold.coverage.bins import Bin, every_bin
 from eightfold.coverage.exclusions import EXCLUDED
-from eightfold.errors import InputError
-from eightfold.files import write_file
-from eightfold.program import one_line_errors
 
 AT_LEAST = 1
 """Models that must show each bin."""
-
-MERGED = "merged.yml"
 
 
 @dataclass(frozen=True)
@@ -79,38 +69,9 @@ class Report:
         )
 
 
-def load(folder: Path) -> Report:
-    """Return the report of all processes' hits in a folder.
-
-    Raises
-    ------
-    InputError
-        If there are none.
-    """
-    files = sorted(folder.glob("hits-*.yml"))
-    if not files:
-        raise InputError(f"{folder}: no hits-*.yml; run tests with EIGHTFOLD_COVERAGE={folder}")
-    merged = folder / MERGED
-    merge_coverage(lambda text: None, str(merged), *map(str, files))
-    found = read_hits(merged)
-    return Report({b: found.get(b, 0) for b in every_bin()}, EXCLUDED)
-
-
-def markdown(report: Report) -> str:
-    """Return all bins with their hits, a table per operator."""
-    operators: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    for b, hits in report.hits.items():
-        count = "excluded" if b in report.excluded else str(hits)
-        operators[b.operator][b.point].append(f"{b.name} ({count})")
-    lines = ["# Functional coverage", "", report.summary(), ""]
-    for operator, points in operators.items():
-        lines += [f"## {operator}", "", "| point | bins (models that hit) |", "|---|---|"]
-        lines += [f"| {point} | {'; '.join(bins)} |" for point, bins in points.items()] + [""]
-    lines += ["## Excluded", "", "| operator | point | bin | reason |", "|---|---|---|---|"]
-    lines += [f"| {b.operator} | {b.point} | {b.name} | {r} |" for b, r in report.excluded.items()]
-    return "\n".join([*lines, ""])
+def report_of(hits: Mapping[tuple[str, str, str], int]) -> Report:
+    """Return the report of hits by operator, point and name of a bin."""
+    return Report({b: hits.get((b.operator, b.point, b.name), 0) for b in every_bin()}, EXCLUDED)
 
 
 def table(report: Report) -> Table:
@@ -128,21 +89,3 @@ def table(report: Report) -> Table:
         figures = (len(bins), len(counted) - lacking, lacking, len(bins) - len(counted))
         shown.add_row(operator, *map(str, figures), str(min(counted, default=0)))
     return shown
-
-
-@click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
-def main(folder: Path) -> None:
-    """Merge the hits in FOLDER, write FOLDER/coverage.md, and hold the floor."""
-    report = load(folder)
-    path = folder / "coverage.md"
-    write_file(path, markdown(report))
-    Console(width=None if sys.stdout.isatty() else 120).print(table(report))
-    for line in report.lines():
-        click.echo(line)
-    click.echo(f"{report.summary()}; {path}")
-    raise SystemExit(0 if report.holds else 1)
-
-
-if __name__ == "__main__":
-    one_line_errors(main)

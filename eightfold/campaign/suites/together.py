@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -23,7 +24,12 @@ class Job:
 
 
 def simulate_together(
-    jobs: Sequence[Job], simulator: Simulator, *, stall: float, seed: int
+    jobs: Sequence[Job],
+    simulator: Simulator,
+    *,
+    stall: float,
+    seed: int,
+    trace: Path | None = None,
 ) -> list[list[dict[int, np.ndarray]]]:
     """Return for each job, and each of its inputs, the tensors that the accelerator has kept."""
     streams = []
@@ -51,6 +57,7 @@ def simulate_together(
             runs=runs,
             stall=stall,
             seed=seed,
+            trace=trace,
         ).runs
     )
     found = []

@@ -1,0 +1,212 @@
+"""Random models of one operator: golden against the reference's kernels, RTL against golden."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from eightfold.campaign.records import Case, Evidence, Unit
+from eightfold.campaign.suites.oracles import oracle
+from eightfold.campaign.suites.suite import Request, Result, Suite, compare, error_case
+from eightfold.compiler import HARDWARE, compile_network
+from eightfold.conformance.models.operators import (
+    OPERATORS,
+    accelerator_case,
+    case_rng,
+    random_case,
+)
+from eightfold.conformance.networks.combined import combined
+from eightfold.coverage.bins import covered
+from eightfold.execute import run_graph, run_operator
+from eightfold.golden.quantization import Reference
+from eightfold.model import Graph, load_model
+from eightfold.model.graph import Operator
+from eightfold.reference.deviations import deviates, litert_outputs
+from eightfold.reference.oracle import OracleRejected
+from eightfold.reference.runtimes import RUNTIMES
+from eightfold.sim.simulator.system import system_design
+from eightfold.sim.simulator.toolchain import Simulator
+from eightfold.simulate import simulate_network
+
+TOGETHER = {"golden": 200, "verilator": 40, "icarus": 8}
+"""Models of a unit: about a second's work. docs/campaigns.md has what a unit costs."""
+
+MOST_ELEMENTS = 600
+"""Of a model on Icarus, which simulates a hundredth of Verilator's cycles in a second."""
+
+
+def plan(request: Request) -> Iterator[Unit]:
+    """Yield units of some models of one operator each."""
+    for operator in request.operators:
+        if request.backend == "golden" or operator in HARDWARE:
+            yield from request.units(
+                "operators", operator, request.models, TOGETHER[request.backend]
+            )
+
+
+def run(unit: Unit, trace: Path | None = None) -> Result:
+    """Run the models of a unit."""
+    if unit.backend == "golden":
+        return Result([golden_case(unit, seed) for seed in unit.seeds], {})
+    return _on_rtl(unit, trace)
+
+
+def golden_case(unit: Unit, seed: int) -> Case:
+    """Compare golden with the kernels of the unit's reference on one model."""
+    model = None
+    try:
+        make = random_case if unit.reference == "litert" else accelerator_case
+        model, inputs = make(unit.operator, case_rng(unit.operator, seed))
+        return _compared(unit, seed, model, inputs)
+    except Exception as error:
+        return error_case(seed, unit.operator, error, model)
+
+
+def _compared(unit: Unit, seed: int, model: bytes, inputs: Mapping[int, np.ndarray]) -> Case:
+    graph = load_model(model)
+    (operator,) = graph.operators
+    if reason := _undefined(unit, graph):
+        return Case(seed=seed, operator=unit.operator, verdict="refused", message=reason)
+    runtime = oracle(unit.reference)
+    try:
+        if unit.reference == "litert" and deviates(graph):
+            outputs = litert_outputs(runtime, graph, operator, inputs)
+            expected = dict(zip(operator.outputs, outputs, strict=True))
+        else:
+            expected = runtime.run(model, inputs)
+    except OracleRejected as error:
+        if unit.reference == "litert":
+            raise  # every model is one that it accepts
+        return Case(seed=seed, operator=unit.operator, verdict="refused", message=str(error))
+    results = run_operator(graph, operator, inputs, cast(Reference, unit.reference))
+    got = dict(zip(operator.outputs, results, strict=True))
+    names = ("golden", RUNTIMES[unit.reference].title)
+    values = {**inputs, **got}
+    found = compare(graph, graph.operators, values, got, expected, names)
+    return _case(unit, seed, model, inputs, found)
+
+
+def _undefined(unit: Unit, graph: Graph) -> str:
+    if unit.reference == "tflm" and any(len(tensor.shape) > 5 for tensor in graph.tensors):
+        return "TFLite Micro's kernels are undefined beyond 5 dimensions"
+    return ""
+
+
+def _case(
+    unit: Unit,
+    seed: int,
+    model: bytes,
+    inputs: Mapping[int, np.ndarray],
+    found: tuple[str, Evidence] | None,
+) -> Case:
+    if found is None:
+        return Case(seed=seed, operator=unit.operator, verdict="passed")
+    message, evidence = found
+    return Case(
+        seed=seed,
+        operator=unit.operator,
+        verdict="failed",
+        message=message,
+        evidence=replace(evidence, model=model, inputs=inputs),
+    )
+
+
+@dataclass(frozen=True)
+class Part:
+    """A model for the accelerator; ``model`` are the bytes of ``graph``."""
+
+    seed: int
+    model: bytes
+    graph: Graph
+    inputs: dict[int, np.ndarray]
+
+
+def parts(unit: Unit) -> tuple[list[Part], list[Case]]:
+    """Return the models of a unit that the accelerator takes, and the cases of the others."""
+    taken, refused = [], []
+    for seed in unit.seeds:
+        try:
+            model, inputs = accelerator_case(unit.operator, case_rng(unit.operator, seed))
+            graph = load_model(model)
+        except Exception as error:
+            refused.append(error_case(seed, unit.operator, error))
+            continue
+        if reason := _not_for_rtl(unit, graph):
+            refused.append(
+                Case(seed=seed, operator=unit.operator, verdict="refused", message=reason)
+            )
+        else:
+            taken.append(Part(seed, model, graph, inputs))
+    return taken, refused
+
+
+def _not_for_rtl(unit: Unit, graph: Graph) -> str:
+    if any(tensor.dtype == np.float32 for tensor in graph.tensors):
+        return "float32 is computed by golden, not by the accelerator"
+    elements = sum(int(np.prod(tensor.shape)) for tensor in graph.tensors)
+    if unit.backend == "icarus" and elements > MOST_ELEMENTS:
+        return f"more than {MOST_ELEMENTS} elements, which take Icarus too long"
+    return _undefined(unit, graph)
+
+
+def _on_rtl(unit: Unit, trace: Path | None) -> Result:
+    """Run models side by side in one stream; where that fails, each alone to find which."""
+    taken, cases = parts(unit)
+    hits = {}
+    if taken:
+        try:
+            found, hits = _simulated(unit, taken, trace)
+        except Exception as error:
+            if len(taken) == 1:
+                found = [error_case(taken[0].seed, unit.operator, error, taken[0].model)]
+            else:
+                found = [case for part in taken for case in _alone(unit, part)]
+        cases += found
+    return Result(sorted(cases, key=lambda case: case.seed), hits)
+
+
+def _alone(unit: Unit, part: Part) -> list[Case]:
+    return _on_rtl(replace(unit, first=part.seed, count=1), None).cases
+
+
+def _simulated(unit: Unit, taken: Sequence[Part], trace: Path | None) -> tuple[list[Case], dict]:
+    graph, inputs = combined([(part.graph, part.inputs) for part in taken])
+    reference = cast(Reference, unit.reference)
+    network = compile_network(graph, unit.configuration(), reference, keep=True)
+    turn = unit.first // TOGETHER[unit.backend] + OPERATORS.index(unit.operator)
+    (ran,) = simulate_network(
+        graph,
+        network,
+        [inputs],
+        simulator=cast(Simulator, unit.backend),
+        reference=unit.reference,
+        stall=unit.stalls(turn),
+        seed=turn,
+        trace=trace,
+    )
+    golden = run_graph(graph, inputs, reference)
+    cases = []
+    rest: Iterator[Operator] = iter(graph.operators)
+    for part in taken:
+        operators = [next(rest) for _ in part.graph.operators]
+        found = compare(graph, operators, golden, ran.tensors, golden, ("RTL", "golden"))
+        cases.append(_case(unit, part.seed, part.model, part.inputs, found))
+    if not unit.coverage:
+        return cases, {}
+    (segment,) = network.segments
+    assert segment.compiled is not None
+    results = {tensor: ran.tensors[tensor] for each in graph.operators for tensor in each.outputs}
+    hits = covered(graph, segment.compiled, inputs, results)
+    return cases, {(b.operator, b.point, b.name): count for b, count in hits.items()}
+
+
+SUITE = Suite(
+    name="operators",
+    text="random models of one operator each",
+    backends=("golden", "verilator", "icarus"),
+    plan=plan,
+    run=run,
+    designs=lambda unit: [] if unit.backend == "golden" else [system_design(unit.configuration())],
+)

@@ -1,0 +1,168 @@
+"""What a suite is, and what all of them share."""
+
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from eightfold.campaign.records import Case, Evidence, Unit
+from eightfold.execute.explain import explain_element
+from eightfold.model import Graph
+from eightfold.model.graph import Operator
+from eightfold.sim.simulator.build import Design
+
+Tensors = Mapping[int, np.ndarray]
+Hits = Mapping[tuple[str, str, str], int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a campaign is asked for; `eightfold.cli.campaign` has the options."""
+
+    operators: Sequence[str]
+    models: int
+    networks: int
+    runs: int
+    seed: int
+    backend: str
+    config: str = ""
+    settings: str = ""
+    reference: str = "litert"
+    stall: float | None = None
+    coverage: bool = False
+
+    def units(self, suite: str, operator: str, cases: int, together: int) -> Iterator[Unit]:
+        """Yield the units of some cases, ``together`` at a time."""
+        stop = self.seed + cases
+        on_golden = self.backend == "golden"
+        for first in range(self.seed, stop, together):
+            yield Unit(
+                suite=suite,
+                operator=operator,
+                first=first,
+                count=min(together, stop - first),
+                backend=self.backend,
+                config="" if on_golden else self.config,
+                settings="" if on_golden else self.settings,
+                reference=self.reference,
+                stall=None if on_golden else self.stall,
+                coverage=self.coverage and not on_golden,
+            )
+
+
+class Result(NamedTuple):
+    """The cases of a unit, and what they covered."""
+
+    cases: list[Case]
+    hits: Hits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """A kind of cases.
+
+    Attributes
+    ----------
+    name, text
+        What it is called, and what it shows in a sentence.
+    backends
+        Where it runs.
+    plan
+        Units of a request.
+    run
+        Runs a unit; waves are written to a file if one is given.
+    designs
+        What a unit simulates, to be built before it runs.
+    """
+
+    name: str
+    text: str
+    backends: tuple[str, ...]
+    plan: Callable[[Request], Iterable[Unit]]
+    run: Callable[[Unit, Path | None], Result]
+    designs: Callable[[Unit], Sequence[Design]] = field(default=lambda unit: ())
+
+
+def error_case(seed: int, operator: str, error: Exception, model: bytes | None = None) -> Case:
+    """Return the case of an exception."""
+    message = " ".join(f"{type(error).__name__}: {error}".split())
+    log = "".join(traceback.format_exception(error))
+    return Case(
+        seed=seed,
+        operator=operator,
+        verdict="error",
+        message=message[:500],
+        evidence=Evidence(model=model, log=log),
+    )
+
+
+def first_difference(got: np.ndarray, expected: np.ndarray) -> tuple[int, ...] | None:
+    """Return the index of the first element that differs; NaN equals NaN.
+
+    Raises
+    ------
+    ValueError
+        If shapes or dtypes differ.
+    """
+    if got.shape != expected.shape or got.dtype != expected.dtype:
+        raise ValueError(f"{got.dtype} {got.shape} in place of {expected.dtype} {expected.shape}")
+    different = (got != expected) & ~((got != got) & (expected != expected))
+    places = np.argwhere(different)
+    return tuple(int(i) for i in places[0]) if len(places) else None
+
+
+def compare(
+    graph: Graph,
+    operators: Iterable[Operator],
+    values: Tensors,
+    got: Tensors,
+    expected: Tensors,
+    names: tuple[str, str],
+) -> tuple[str, Evidence] | None:
+    """Compare the results of operators in their order.
+
+    Parameters
+    ----------
+    values
+        Inputs, and golden's tensors: what the arithmetic of an element is explained with.
+    got, expected
+        Tensors by index, whose authors are ``names``.
+
+    Returns
+    -------
+    tuple of str and Evidence, or None
+        What differs first, in a line and in full; None if all is equal.
+    """
+    for operator in operators:
+        for output, index in enumerate(operator.outputs):
+            place = f"{operator}, {graph.tensors[index]}"
+            missing = [
+                name for name, of in zip(names, (got, expected), strict=True) if index not in of
+            ]
+            if missing:
+                return f"{place}: {missing[0]} has no such tensor", Evidence()
+            one, other = got[index], expected[index]
+            try:
+                first = first_difference(one, other)
+            except ValueError as error:
+                return f"{place}: {error}", Evidence(got={index: one}, expected={index: other})
+            if first is None:
+                continue
+            count = np.count_nonzero(one != other)
+            text = (
+                f"{place}: {count} of {one.size} differ, first at {list(first)}: "
+                f"{names[0]} {one[first]}, {names[1]} {other[first]}"
+            )
+            steps = explain_element(graph, operator, values, output, first)
+            return text, Evidence(
+                got={index: one}, expected={index: other}, log="\n".join([text, "", *steps])
+            )
+    return None
+
+
+def by_name(tensors: Mapping[int, Any]) -> dict[int, np.ndarray]:
+    """Return tensors as arrays, to be kept as evidence."""
+    return {index: np.asarray(value) for index, value in tensors.items()}

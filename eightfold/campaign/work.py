@@ -1,0 +1,45 @@
+"""What a worker does: one unit, from its record to its outcome."""
+
+import faulthandler
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from eightfold.campaign.records import Outcome, Unit
+from eightfold.campaign.suites import SUITES
+
+
+def run_unit(record: str, limit: float | None = None) -> Outcome:
+    """Run a unit.
+
+    Parameters
+    ----------
+    record
+        The unit, as `eightfold.campaign.records.Unit.as_record` wrote it.
+    limit
+        Seconds after which this process ends itself: only so a kernel or a simulator that hangs is
+        got rid of. Where it hung is in a file of the folder for temporary files.
+    """
+    unit = Unit.from_record(record)
+    started = time.monotonic()
+    with _limited(unit, limit):
+        result = SUITES[unit.suite].run(unit, None)
+    return Outcome(cases=tuple(result.cases), hits=result.hits, seconds=time.monotonic() - started)
+
+
+@contextmanager
+def _limited(unit: Unit, limit: float | None) -> Iterator[None]:
+    if limit is None:
+        yield
+        return
+    # A thread of the interpreter's own, which needs no lock: it works in a loop in C as well.
+    path = Path(tempfile.gettempdir()) / f"eightfold-hung-{unit.name}.txt"
+    with path.open("w") as file:
+        faulthandler.dump_traceback_later(limit, exit=True, file=file)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+    path.unlink()
