@@ -3,7 +3,7 @@
 `runners` is the one table of operators: a row each says how its tensors and options reach golden.
 `call` is what one operator works on, `operator` runs one, `graphs` run whole graphs. `prepared`
 derives once what constants fix, `stacking` runs many inferences as one. `macs` counts an operator's
-multiply-accumulates.
+multiply-accumulates, `explain` tells the arithmetic of one element.
 
 Imports golden, `eightfold.model` and the ground; compiler, reports and the session import it.
 """
