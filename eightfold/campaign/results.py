@@ -1,0 +1,228 @@
+"""What is kept of a campaign, as it is read: its units, how their cases ended, what they covered.
+
+SQLite in WAL mode: whatever ends the program, a unit and all its cases are there or are not. One
+process writes (`eightfold.campaign.store`), any number read.
+"""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from eightfold.campaign.records import Unit
+from eightfold.closing import Closing
+from eightfold.errors import InputError
+
+_SCHEMA = """
+CREATE TABLE units (
+    id INTEGER PRIMARY KEY,      -- in the order of the plan
+    record TEXT NOT NULL UNIQUE, -- the whole unit, JSON
+    suite TEXT NOT NULL,
+    operator TEXT NOT NULL,
+    backend TEXT NOT NULL,
+    config TEXT NOT NULL,
+    first INTEGER NOT NULL,      -- seed of the first case
+    count INTEGER NOT NULL,      -- cases
+    state TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'done', 'lost')),
+    seconds REAL,                -- that it took
+    ended REAL,                  -- seconds since 1970
+    worker TEXT,
+    digest TEXT,                 -- of what must be the same on every machine
+    hits TEXT                    -- coverage, JSON: [[operator, point, bin, models], ...]
+);
+CREATE TABLE cases (
+    unit INTEGER NOT NULL REFERENCES units,
+    operator TEXT NOT NULL,
+    seed INTEGER NOT NULL,
+    verdict TEXT NOT NULL,
+    message TEXT NOT NULL,
+    PRIMARY KEY (unit, operator, seed)
+) WITHOUT ROWID;
+CREATE INDEX not_passed ON cases (verdict) WHERE verdict != 'passed';
+CREATE TABLE sessions (
+    started REAL NOT NULL,
+    ended REAL,
+    workers INTEGER NOT NULL,
+    why TEXT                     -- it ended: complete, interrupted, budget, failures
+);
+PRAGMA user_version = 1;
+"""
+
+VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A case as it is kept."""
+
+    unit: int
+    suite: str
+    operator: str
+    seed: int
+    backend: str
+    config: str
+    verdict: str
+    message: str
+
+    @property
+    def column(self) -> str:
+        """What computed: the backend, and its configuration."""
+        return f"{self.backend} {self.config}".strip()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """A unit that has ended: what it took, when, and where."""
+
+    unit: Unit
+    seconds: float
+    ended: float
+    worker: str
+    state: str
+
+
+class Results(Closing):
+    """A campaign's database.
+
+    Parameters
+    ----------
+    path
+        The file.
+    writable
+        Whether it is written; it is made if it is not there.
+
+    Raises
+    ------
+    InputError
+        If the file is no campaign's, another process writes it, or a disk is full.
+    """
+
+    def __init__(self, path: Path, *, writable: bool = False) -> None:
+        self.path = path
+        if not writable and not path.exists():
+            raise InputError(f"{path}: no such campaign; eightfold campaign run --out makes one")
+        with self._told():
+            self._open(path, writable)
+
+    def _open(self, path: Path, writable: bool) -> None:
+        where = str(path) if writable else f"{path.absolute().as_uri()}?mode=ro"
+        self._connection = sqlite3.connect(where, uri=not writable, timeout=10)
+        found = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        if writable:
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = FULL")  # power may go at any time
+            if not found:
+                self._connection.executescript(f"BEGIN;{_SCHEMA}COMMIT;")
+                found = VERSION
+        if found != VERSION:
+            raise InputError(f"{path}: is no database of a campaign of this version")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say in one line what the database cannot do."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise InputError(f"{self.path}: {error}") from None
+
+    def _rows(self, query: str, *values: object) -> list[tuple]:
+        with self._told():
+            return self._connection.execute(query, values).fetchall()
+
+    def states(self) -> dict[str, int]:
+        """Return how many units wait, are done and are lost."""
+        return dict(self._rows("SELECT state, COUNT(*) FROM units GROUP BY state"))
+
+    def total_cases(self) -> int:
+        """Return the number of cases of all units, run or not."""
+        return int(self._rows("SELECT COALESCE(SUM(count), 0) FROM units")[0][0])
+
+    def counts(self) -> dict[tuple[str, str, str, str], int]:
+        """Return numbers of cases by (suite, operator, column, verdict).
+
+        A case's operator is its own, where its unit has several. Cases of units that have not ended
+        are ``waiting``.
+        """
+        ended = self._rows(
+            "SELECT suite, cases.operator, TRIM(backend || ' ' || config), verdict, COUNT(*)"
+            " FROM cases JOIN units ON unit = id GROUP BY 1, 2, 3, 4"
+        )
+        waiting = self._rows(
+            "SELECT suite, operator, TRIM(backend || ' ' || config), 'waiting', SUM(count)"
+            " FROM units WHERE state = 'waiting' GROUP BY 1, 2, 3"
+        )
+        return {tuple(key): count for *key, count in (*ended, *waiting)}
+
+    def verdicts(self) -> Counter[str]:
+        """Return numbers of cases by verdict."""
+        return Counter(dict(self._rows("SELECT verdict, COUNT(*) FROM cases GROUP BY verdict")))
+
+    def rows(self, *verdicts: str) -> Iterator[Row]:
+        """Yield cases in the order of the plan, those of ``verdicts`` or all."""
+        chosen = f"WHERE verdict IN ({', '.join('?' * len(verdicts))})" if verdicts else ""
+        with self._told(), closing(self._connection.cursor()) as cursor:
+            cursor.execute(
+                "SELECT unit, suite, cases.operator, seed, backend, config, verdict, message"
+                f" FROM cases JOIN units ON unit = id {chosen} ORDER BY unit, seed",
+                verdicts,
+            )
+            names = ("unit", "suite", "operator", "seed", "backend", "config", "verdict", "message")
+            for row in cursor:
+                yield Row(**dict(zip(names, row, strict=True)))
+
+    def unit(self, number: int) -> Unit:
+        """Return a unit by its number."""
+        return Unit.from_record(self._rows("SELECT record FROM units WHERE id = ?", number)[0][0])
+
+    def find_case(self, name: str) -> tuple[int, Unit, int]:
+        """Return the number of the unit that has a case, the unit, and the case's seed.
+
+        Raises
+        ------
+        InputError
+            If there is no such case.
+        """
+        for number, record in self._rows("SELECT id, record FROM units"):
+            unit = Unit.from_record(record)
+            for seed in unit.seeds:
+                if unit.case_name(seed) == name:
+                    return number, unit, seed
+        raise InputError(
+            f"{self.path.parent}: no case {name}; eightfold campaign report lists them"
+        )
+
+    def spent(self) -> list[Spent]:
+        """Return what every unit took that has ended, in the order of time."""
+        rows = self._rows(
+            "SELECT record, seconds, ended, worker, state FROM units WHERE state != 'waiting'"
+            " ORDER BY ended"
+        )
+        return [
+            Spent(
+                unit=Unit.from_record(record),
+                seconds=seconds,
+                ended=ended,
+                worker=worker,
+                state=state,
+            )
+            for record, seconds, ended, worker, state in rows
+        ]
+
+    def sessions(self) -> list[tuple[float, float | None, int, str | None]]:
+        """Return (started, ended, workers, why it ended), in seconds since 1970."""
+        return self._rows("SELECT started, ended, workers, why FROM sessions ORDER BY started")
+
+    def hits(self) -> Counter[tuple[str, str, str]]:
+        """Return models by operator, point and bin of functional coverage."""
+        found: Counter[tuple[str, str, str]] = Counter()
+        for (text,) in self._rows("SELECT hits FROM units WHERE hits IS NOT NULL"):
+            for operator, point, name, count in json.loads(text):
+                found[operator, point, name] += count
+        return found
