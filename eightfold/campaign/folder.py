@@ -12,8 +12,9 @@ import json
 import os
 import platform
 import shlex
+import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -57,19 +58,31 @@ class Folder:
         """Folders of cases."""
         return self.path / "failures"
 
-    def create(self, asked: Mapping[str, Any]) -> None:
-        """Make the folder, and write what was asked.
+    def create(self, asked: Mapping[str, Any], fill: Callable[[Store], None]) -> None:
+        """Make the folder of a campaign: its database, which ``fill`` fills, and what was asked.
+
+        ``campaign.json`` comes last: a folder without it, left by whatever ended the program, is
+        begun anew.
 
         Raises
         ------
         InputError
-            If a campaign is there already: it can be resumed, not begun again.
+            If a campaign is there already, which can be resumed, or if the folder cannot be
+            written.
         """
         if self.facts_file.exists():
             raise InputError(
                 f"{self.path}: has a campaign; resume it by eightfold campaign resume "
                 f"{shlex.quote(str(self.path))}, or name another folder by --out"
             )
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            for old in self.path.glob(f"{self.database.name}*"):
+                old.unlink()
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be made: {error.strerror}") from None
+        with Store(self.database, writable=True) as store:
+            fill(store)
         write_file(self.facts_file, json.dumps(_facts(asked), indent=2) + "\n")
 
     def facts(self) -> dict[str, Any]:
@@ -125,6 +138,14 @@ class Folder:
                 _write_tensors(folder / f"{kind}.npz", tensors)
         write_file(folder / "log.txt", f"{case.message}\n\n{evidence.log}".rstrip() + "\n")
         write_file(folder / "repeat.txt", repeat_command(self.path, name) + "\n")
+
+    def copy_failures(self, other: "Folder") -> None:
+        """Copy the folders of failures to those of another campaign; its own stay."""
+        for source in sorted(self.failures.glob("*")):
+            target = other.failures / source.name
+            if not target.exists():
+                shutil.copytree(source, target)
+                write_file(target / "repeat.txt", repeat_command(other.path, source.name) + "\n")
 
 
 def repeat_command(folder: Path, case: str) -> str:

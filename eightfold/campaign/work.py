@@ -1,6 +1,8 @@
 """What a worker does: one unit, from its record to its outcome."""
 
 import faulthandler
+import os
+import socket
 import tempfile
 import time
 from collections.abc import Iterator
@@ -11,8 +13,8 @@ from eightfold.campaign.records import Outcome, Unit
 from eightfold.campaign.suites import SUITES
 
 
-def run_unit(record: str, limit: float | None = None) -> Outcome:
-    """Run a unit.
+def run_unit(record: str, limit: float | None = None) -> tuple[str, Outcome]:
+    """Run a unit; return where, and its outcome.
 
     Parameters
     ----------
@@ -26,7 +28,9 @@ def run_unit(record: str, limit: float | None = None) -> Outcome:
     started = time.monotonic()
     with _limited(unit, limit):
         result = SUITES[unit.suite].run(unit, None)
-    return Outcome(cases=tuple(result.cases), hits=result.hits, seconds=time.monotonic() - started)
+    seconds = time.monotonic() - started
+    outcome = Outcome(cases=tuple(result.cases), hits=result.hits, seconds=seconds)
+    return f"{socket.gethostname()} {os.getpid()}", outcome
 
 
 @contextmanager

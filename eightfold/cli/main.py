@@ -10,6 +10,7 @@ import click
 import numpy as np
 from rich.console import Console
 
+from eightfold.cli.campaign import campaign
 from eightfold.cli.compiler import (
     compile_command,
     estimate,
@@ -182,7 +183,7 @@ def _load_inputs(path: Path) -> dict[str, np.ndarray]:
         raise InputError(f"--input {path}: cannot be read as .npz: {error}") from None
 
 
-for _command in (compile_command, estimate, header, ops, synth, verilog):
+for _command in (campaign, compile_command, estimate, header, ops, synth, verilog):
     commands.add_command(_command)
 
 

@@ -1,0 +1,150 @@
+"""A campaign from its request to its end: what the command line calls, in Python."""
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from eightfold.campaign.builds import Builds, build
+from eightfold.campaign.engine import UNIT_SECONDS, Engine, Standing
+from eightfold.campaign.farm import Farm, connect
+from eightfold.campaign.folder import Folder
+from eightfold.campaign.records import Case, Unit
+from eightfold.campaign.store import Store
+from eightfold.campaign.suites import SUITES, Request
+from eightfold.errors import InputError
+from eightfold.sim.simulator.progress import OnProgress
+
+
+def planned(suites: Sequence[str], request: Request) -> list[Unit]:
+    """Return the units of a request.
+
+    Raises
+    ------
+    InputError
+        If a suite does not run on the request's backend.
+    """
+    units = []
+    for name in suites:
+        suite = SUITES[name]
+        if request.backend not in suite.backends:
+            raise InputError(
+                f"--suite {name} does not run on {request.backend}; "
+                f"use --backend {' or '.join(suite.backends)}"
+            )
+        units += suite.plan(request)
+    if not units:
+        raise InputError("no cases: ask for other operators, or for more of them")
+    return units
+
+
+def begin(folder: Folder, asked: Mapping[str, Any], units: Sequence[Unit]) -> None:
+    """Make the folder of a campaign, nothing of which has run."""
+    folder.create(asked, lambda store: store.plan(units))
+
+
+def builds_of(folder: Folder, on_progress: OnProgress | None = None) -> Builds:
+    """Build the simulators of what waits in a campaign."""
+    with folder.store() as store:
+        return build((unit for _, unit in store.waiting()), on_progress)
+
+
+def go_on(
+    folder: Folder,
+    farm: Farm,
+    builds: Builds,
+    *,
+    limit: float = UNIT_SECONDS,
+    budget: float | None = None,
+    stop_after: int | None = None,
+    on_standing: Callable[[Standing], None] = lambda standing: None,
+) -> str:
+    """Run what waits in a campaign; return why it ended, as `Engine.run` does.
+
+    Parameters
+    ----------
+    folder, farm, builds
+        Which campaign, where, and the simulators that it takes.
+    limit
+        Seconds of a unit.
+    budget
+        Seconds after which no more units begin.
+    stop_after
+        Failures after which no more units begin.
+    on_standing
+        Called when a unit has ended.
+    """
+    deadline = None if budget is None else time.monotonic() + budget
+    with folder.alone(), folder.store(writable=True) as store:
+        if not (waiting := len(store.waiting())):
+            return "complete"
+        with connect(_no_more_than(farm, waiting)) as client:
+            engine = Engine(
+                folder=folder,
+                store=store,
+                client=client,
+                builds=builds,
+                limit=limit,
+                deadline=deadline,
+                stop_after=stop_after,
+                on_standing=on_standing,
+            )
+            return engine.run()
+
+
+def _no_more_than(farm: Farm, units: int) -> Farm:
+    """Return a farm without workers that would have nothing to do."""
+    if farm.scheduler or farm.cluster:
+        return farm
+    return replace(farm, workers=min(farm.workers or os.cpu_count() or 1, units))
+
+
+def repeat(folder: Folder, name: str, trace: Path | None = None) -> tuple[Case, str]:
+    """Run a case again in this process.
+
+    Alone at first; if it passes so, with all cases of its unit, which run in one simulation.
+
+    Parameters
+    ----------
+    name
+        A case, as reports and folders of failures call it.
+    trace
+        File for the waves of the simulation.
+
+    Returns
+    -------
+    tuple of Case and str
+        How it ended, and ``alone`` or ``with its unit``.
+    """
+    with folder.store() as store:
+        _, unit, seed = store.find_case(name)
+    if trace is not None and unit.backend == "golden":
+        raise InputError(f"{name}: golden has no waves; repeat it without --trace")
+    suite = SUITES[unit.suite]
+    alone = replace(unit, first=seed, count=1)
+    cases = suite.run(alone, trace).cases
+    if cases[0].verdict != "passed" or unit.count == 1:
+        return cases[0], "alone"
+    case = next(case for case in suite.run(unit, trace).cases if case.seed == seed)
+    return case, "with its unit"
+
+
+def merge(folders: Sequence[Folder], into: Folder) -> list[str]:
+    """Put campaigns together in a new folder; return names of units whose outcomes contradict.
+
+    Units that several have are counted once.
+    """
+    asked = {"merged": [folder.facts()["asked"] for folder in folders]}
+    different: list[str] = []
+
+    def fill(store: Store) -> None:
+        for folder in folders:
+            with folder.store() as other:
+                different.extend(store.take_from(other))
+
+    into.create(asked, fill)
+    for folder in folders:
+        folder.copy_failures(into)
+    return different

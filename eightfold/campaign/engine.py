@@ -1,0 +1,214 @@
+"""Units to workers, outcomes to the folder, until all have ended or somebody stops it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+
+from distributed import Client, Future, KilledWorker
+
+from eightfold.campaign.builds import Builds
+from eightfold.campaign.farm import ANSWER_SECONDS, TRIES
+from eightfold.campaign.folder import Folder
+from eightfold.campaign.records import GOOD, Case, Outcome, Unit
+from eightfold.campaign.store import Store
+from eightfold.campaign.work import run_unit
+from eightfold.errors import InputError
+
+UNIT_SECONDS = 600.0
+"""Time limit of a unit: a hundred times what most take."""
+
+IN_FOLDER = 1000
+"""Failures whose evidence is kept; all others have their message alone."""
+
+
+_LOOK_SECONDS = 5.0
+"""After which without an outcome it is looked whether the scheduler is there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How far a campaign is: cases that have ended, those before this session too."""
+
+    done: int
+    failed: int
+    lost: int
+    total: int
+    rate: float
+    """Cases per second in this session."""
+    seconds: float
+    """Since it began."""
+    workers: int
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the end at this rate, if it is known."""
+        return (self.total - self.done) / self.rate if self.rate else None
+
+
+@dataclass(kw_only=True)
+class Engine:
+    """Runs what waits in a campaign.
+
+    Attributes
+    ----------
+    limit
+        Seconds of a unit, after which its worker ends itself.
+    deadline
+        Value of `time.monotonic` after which no more units begin.
+    stop_after
+        Failures after which no more units begin.
+    on_standing
+        Called whenever a unit has ended.
+    """
+
+    folder: Folder
+    store: Store
+    client: Client
+    builds: Builds
+    limit: float = UNIT_SECONDS
+    deadline: float | None = None
+    stop_after: int | None = None
+    on_standing: Callable[[Standing], None] = lambda standing: None
+    _begun: float = field(init=False, default=0.0)
+    _before: int = field(init=False, default=0)
+    _done: int = field(init=False, default=0)
+    _bad: int = field(init=False, default=0)
+    _lost: int = field(init=False, default=0)
+    _kept: int = field(init=False, default=0)
+    _total: int = field(init=False, default=0)
+    _missed: int = field(init=False, default=0)
+
+    def run(self) -> str:
+        """Run what waits; return why no more runs: complete, budget, or failures.
+
+        Raises
+        ------
+        InputError
+            If the scheduler is gone, a worker has another version, or a disk is full. What had
+            ended until then is kept.
+        """
+        verdicts = self.store.verdicts()
+        self._total = self.store.total_cases()
+        self._before = self._done = sum(verdicts.values()) - verdicts["lost"]
+        self._kept = sum(1 for _ in self.folder.failures.glob("*"))
+        session = self.store.begin_session(len(self.client.nthreads()))
+        self._begun = time.monotonic()
+        why = "interrupted"
+        try:
+            self.client.register_plugin(self.builds)
+            why = self._run()
+        except (OSError, TimeoutError, RuntimeError) as error:
+            why = "scheduler lost"
+            raise InputError(
+                f"the scheduler or all its workers are gone ({error}); what has run is kept: "
+                f"eightfold campaign resume {self.folder.path}"
+            ) from None
+        finally:
+            self.store.end_session(session, why)
+        return why
+
+    def _run(self) -> str:
+        waiting = iter(self.store.waiting())
+        running: dict[str, tuple[int, Unit, Future]] = {}
+        ended: SimpleQueue[Future] = SimpleQueue()
+        why = ""
+        while True:
+            why = why or self._why_to_stop()
+            while not why and len(running) < self._window():
+                if (following := next(waiting, None)) is None:
+                    break
+                future = self._submit(*following)
+                running[future.key] = (*following, future)
+                future.add_done_callback(ended.put)
+            if not running:
+                return why or "complete"
+            try:
+                future = ended.get(timeout=_LOOK_SECONDS)
+            except Empty:
+                self._check_scheduler()
+                continue
+            number, unit, _ = running.pop(future.key)
+            self._take(number, unit, future)
+
+    def _check_scheduler(self) -> None:
+        """Raise ConnectionError if the scheduler has been gone for a while."""
+        if self.client.status == "running":
+            self._missed = 0
+            return
+        self._missed += 1
+        if self._missed * _LOOK_SECONDS > ANSWER_SECONDS:
+            raise ConnectionError("no answer")
+
+    def _why_to_stop(self) -> str:
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            return "budget"
+        if self.stop_after is not None and self._bad >= self.stop_after:
+            return "failures"
+        return ""
+
+    def _window(self) -> int:
+        """Return how many units may be under way: few, so that stopping is quick."""
+        return 2 * sum(self.client.nthreads().values()) + 2
+
+    def _submit(self, number: int, unit: Unit) -> Future:
+        # A new name each time: dask must not know the outcome of an earlier session.
+        return self.client.submit(
+            run_unit,
+            unit.as_record(),
+            self.limit,
+            key=f"{unit.name}-{number}-{self._begun}",
+            pure=False,
+        )
+
+    def _take(self, number: int, unit: Unit, future: Future) -> None:
+        state, worker = "done", ""
+        error = future.exception() if future.status != "finished" else None
+        if error is None and future.status == "finished":
+            worker, outcome = future.result()
+        elif isinstance(error, KilledWorker):
+            state = "lost"
+            text = (
+                f"{TRIES} workers ended while they ran its unit: it took more than "
+                f"{self.limit:.0f} s, or killed them"
+            )
+            outcome = _of_all(unit, "lost", text)
+        elif error is not None:
+            if isinstance(error, InputError):
+                raise error
+            outcome = _of_all(unit, "error", f"{type(error).__name__}: {error}")
+        else:
+            raise RuntimeError(f"unit {unit.name} was {future.status}")
+        for case in outcome.cases:
+            if case.verdict not in GOOD and self._kept < IN_FOLDER:
+                self.folder.keep_failure(unit, case)
+                self._kept += 1
+        self.store.keep(number, outcome, worker, state)
+        self._count(outcome, state)
+
+    def _count(self, outcome: Outcome, state: str) -> None:
+        if state == "lost":
+            self._lost += len(outcome.cases)
+        else:
+            self._done += len(outcome.cases)
+        self._bad += sum(case.verdict not in GOOD for case in outcome.cases)
+        seconds = time.monotonic() - self._begun
+        self.on_standing(
+            Standing(
+                done=self._done,
+                failed=self._bad,
+                lost=self._lost,
+                total=self._total,
+                rate=(self._done - self._before) / seconds,
+                seconds=seconds,
+                workers=len(self.client.nthreads()),
+            )
+        )
+
+
+def _of_all(unit: Unit, verdict: str, text: str) -> Outcome:
+    cases = (
+        Case(seed=seed, operator=unit.operator, verdict=verdict, message=text)  # pyright: ignore[reportArgumentType]
+        for seed in unit.seeds
+    )
+    return Outcome(cases=tuple(cases))

@@ -1,0 +1,250 @@
+"""Whatever happens to workers, every unit's outcome is kept once, and is the same."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from eightfold.campaign import campaign
+from eightfold.campaign.builds import Builds, source_key
+from eightfold.campaign.engine import Engine, Standing
+from eightfold.campaign.farm import Farm, connect
+from eightfold.campaign.folder import Folder
+from eightfold.campaign.records import Unit
+from eightfold.campaign.suites import SUITES
+from eightfold.campaign.work import run_unit
+from eightfold.errors import InputError
+from eightfold.files import IMPORT_ROOT
+from tests.support.campaign.behaviour import SUITE, Teach, unit
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+OPERATORS = [
+    Unit(suite="operators", operator=name, first=first, count=5, backend="golden")
+    for name in ("ADD", "SOFTMAX", "SUM")
+    for first in (0, 5)
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    """Return the folder of a campaign that has not begun."""
+    return Folder(tmp_path / "campaign")
+
+
+@contextmanager
+def engine(folder: Folder, farm: Farm, **options) -> Iterator[Engine]:
+    """Yield an engine whose workers know the suite of tests."""
+    with connect(farm) as client, folder.store(writable=True) as store:
+        client.register_plugin(Teach())
+        builds = Builds(source_key())
+        yield Engine(folder=folder, store=store, client=client, builds=builds, **options)
+
+
+def run(folder: Folder, units: list[Unit], workers: int = 2, **options) -> str:
+    """Run units in a folder, new or begun; return why it ended."""
+    if not folder.facts_file.exists():
+        campaign.begin(folder, {"test": True}, units)
+    with engine(folder, Farm(workers=workers), **options) as one:
+        return one.run()
+
+
+def digests(folder: Folder) -> dict[str, str]:
+    """Return the digest of every unit that is done."""
+    with folder.store() as store:
+        return dict(store._rows("SELECT record, digest FROM units WHERE state = 'done'"))
+
+
+def verdicts(folder: Folder) -> dict[str, int]:
+    """Return numbers of cases by verdict."""
+    with folder.store() as store:
+        return dict(store.verdicts())
+
+
+def test_two_workers_give_what_one_process_gives(folder: Folder) -> None:
+    assert run(folder, OPERATORS) == "complete"
+    assert digests(folder) == {u.as_record(): run_unit(u.as_record())[1].digest for u in OPERATORS}
+    assert verdicts(folder) == {"passed": 30}
+
+
+@contextmanager
+def scheduler(tmp_path: Path, workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """Yield the address of a scheduler that is no child of ours, and all processes."""
+    file = tmp_path / "scheduler.json"
+    started = [["scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)]]
+    started += [["worker", "--scheduler-file", str(file), "--nthreads", "1"]] * workers
+    processes = []
+    for words in started:
+        processes.append(
+            subprocess.Popen(
+                [sys.executable, "-m", "dask", *words],
+                cwd=tmp_path,
+                env={**environment(), "DASK_DISTRIBUTED__WORKER__DAEMON": "False"},
+                stderr=subprocess.DEVNULL,
+            )
+        )
+        wait_for(file.exists)
+    try:
+        yield address_in(file), processes
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def environment() -> dict[str, str]:
+    """Return an environment in which workers find the tests, too."""
+    return {**os.environ, "PYTHONPATH": str(IMPORT_ROOT)}
+
+
+def address_in(file: Path) -> str:
+    """Return the address that a scheduler has written."""
+    return json.loads(file.read_text(encoding="utf-8"))["address"]
+
+
+def wait_for(condition) -> None:
+    """Wait until something is true, a minute at most."""
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)
+
+
+def test_workers_of_another_scheduler_give_the_same(folder: Folder, tmp_path: Path) -> None:
+    campaign.begin(folder, {}, OPERATORS)
+    with scheduler(tmp_path, 2) as (address, _), engine(folder, Farm(scheduler=address)) as one:
+        one.client.wait_for_workers(2, timeout=60)
+        assert one.run() == "complete"
+    assert digests(folder) == {u.as_record(): run_unit(u.as_record())[1].digest for u in OPERATORS}
+    with folder.store() as store:
+        assert len({spent.worker for spent in store.spent()}) == 2
+
+
+def test_a_unit_whose_worker_dies_runs_again(folder: Folder, tmp_path: Path) -> None:
+    units = [unit("dies_once", first, folder=tmp_path) for first in range(0, 16, 4)]
+    assert run(folder, units) == "complete"
+    assert verdicts(folder) == {"passed": 16}
+
+
+def test_a_worker_that_is_killed_at_work_costs_nothing(folder: Folder, tmp_path: Path) -> None:
+    units = [unit("slow", first, folder=tmp_path) for first in range(0, 80, 4)]
+    killed = []
+
+    def kill(standing: Standing) -> None:
+        if not killed:
+            latest = max(tmp_path.glob("begun-*"), key=lambda path: path.stat().st_mtime_ns)
+            killed.append(int(latest.read_text(encoding="utf-8")))
+            os.kill(killed[0], signal.SIGKILL)
+
+    assert run(folder, units, on_standing=kill) == "complete"
+    assert killed
+    assert verdicts(folder) == {"passed": 80}
+
+
+def test_what_always_kills_its_worker_is_lost_and_the_rest_passes(
+    folder: Folder, tmp_path: Path
+) -> None:
+    units = [unit("dies"), *(unit("slow", first, folder=tmp_path) for first in range(0, 24, 4))]
+    assert run(folder, units) == "complete"
+    assert verdicts(folder) == {"passed": 24, "lost": 4}
+    with folder.store() as store:
+        assert store.states() == {"done": 6, "lost": 1}
+        assert "3 workers ended while they ran its unit" in next(store.rows("lost")).message
+
+
+def test_what_hangs_is_ended_and_lost(folder: Folder) -> None:
+    assert run(folder, [unit("hangs"), unit("passes")], limit=1.0) == "complete"
+    assert verdicts(folder) == {"passed": 4, "lost": 4}
+
+
+def test_what_was_lost_is_tried_again_by_the_next_session(folder: Folder, tmp_path: Path) -> None:
+    run(folder, [unit("dies")])
+    with folder.store(writable=True) as store:
+        ((number, lost),) = store.waiting()
+        assert lost == unit("dies")
+        store.keep(number, run_unit(OPERATORS[0].as_record())[1], "here")
+        assert dict(store.verdicts()) == {"passed": 5}
+
+
+def test_a_mistake_of_a_suite_is_an_error_of_its_cases(folder: Folder) -> None:
+    run(folder, [unit("raises"), unit("passes")])
+    assert verdicts(folder) == {"passed": 4, "error": 4}
+    with folder.store() as store:
+        assert next(store.rows("error")).message == "ValueError: a mistake of the suite"
+
+
+def test_failures_have_a_folder_with_the_command_that_repeats_them(folder: Folder) -> None:
+    run(folder, [unit("fails", 0, 9)])
+    kept = sorted(path.name for path in folder.failures.iterdir())
+    assert kept == [f"behaviour-fails-{seed}-golden" for seed in (0, 3, 6)]
+    first = folder.failures / kept[0]
+    assert (first / "model.tflite").read_bytes() == b"model"
+    assert "step by step" in (first / "log.txt").read_text(encoding="utf-8")
+    repeat = (first / "repeat.txt").read_text(encoding="utf-8")
+    assert repeat == f"eightfold campaign repeat {folder.path} {kept[0]}\n"
+
+
+def test_a_budget_and_failures_stop_it_and_the_rest_runs_later(
+    folder: Folder, tmp_path: Path
+) -> None:
+    units = [unit("fails", first, 3) for first in range(0, 90, 3)]
+    assert run(folder, units, stop_after=2) == "failures"
+    stopped = sum(verdicts(folder).values())
+    assert 2 * 3 <= stopped < 90
+    assert run(folder, units, deadline=time.monotonic()) == "budget"
+    assert sum(verdicts(folder).values()) == stopped
+    assert run(folder, units) == "complete"
+    assert verdicts(folder) == {"passed": 60, "failed": 30}
+    with folder.store() as store:
+        assert [why for *_, why in store.sessions()] == ["failures", "budget", "complete"]
+
+
+def test_a_scheduler_that_is_killed_leaves_what_can_be_resumed(
+    folder: Folder, tmp_path: Path
+) -> None:
+    units = [unit("slow", first, folder=tmp_path) for first in range(0, 80, 4)]
+    campaign.begin(folder, {}, units)
+    with scheduler(tmp_path, 1) as (address, processes):
+
+        def kill(standing: Standing) -> None:
+            processes[0].kill()
+
+        with (
+            engine(folder, Farm(scheduler=address), on_standing=kill) as one,
+            pytest.raises(InputError, match="what has run is kept: eightfold campaign resume"),
+        ):
+            one.run()
+    kept = sum(verdicts(folder).values())
+    assert 0 < kept < 80
+    assert run(folder, units) == "complete"
+    assert verdicts(folder) == {"passed": 80}
+    with folder.store() as store:
+        assert [why for *_, why in store.sessions()] == ["scheduler lost", "complete"]
+
+
+def test_a_worker_with_other_sources_is_refused(folder: Folder) -> None:
+    campaign.begin(folder, {}, [unit("passes")])
+    with engine(folder, Farm(workers=1)) as one:
+        one.builds = Builds("another")
+        with pytest.raises(InputError, match="has other sources of Eightfold"):
+            one.run()
+
+
+def test_nobody_else_runs_the_same_campaign(folder: Folder) -> None:
+    campaign.begin(folder, {}, OPERATORS)
+    with (
+        folder.alone(),
+        pytest.raises(InputError, match="another process runs this campaign"),
+    ):
+        campaign.go_on(folder, Farm(workers=1), Builds(source_key()))
+
+
+def test_the_suite_of_tests_is_not_of_the_package() -> None:
+    assert SUITE.name not in SUITES
