@@ -49,7 +49,7 @@ class Session(Closing):
         Probability, 0 to below 1, that a channel of the simulated memory pauses in a cycle; figures
         of cycles are without.
     trace
-        File for the simulation's waves, ``.vcd``.
+        File for the simulation's waves, ``.vcd`` or ``.fst``.
     progress
         Called with a `eightfold.sim.simulator.progress.Progress` while a simulator is built, and
         during simulation.

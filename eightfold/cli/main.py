@@ -87,7 +87,7 @@ def commands(context: click.Context) -> None:
     "--trace",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write the waves of the simulation, .vcd.",
+    help="Write the waves of the simulation, .vcd or .fst.",
 )
 def run(
     model: Path,

@@ -21,6 +21,7 @@ from eightfold.sim.simulator.toolchain import (
     check_simulator,
     simulator_version,
 )
+from eightfold.sim.simulator.waves import WaveFormat
 
 RECIPE = 2
 """Part of every key: count up when the way models are built changes."""
@@ -34,6 +35,9 @@ BUILD_ARGS: dict[Simulator, tuple[str, ...]] = {
     "verilator": ("--no-public-flat-rw", "-Wno-fatal", "-Wno-lint", "-O3", "--x-assign", "fast"),
     "icarus": (),
 }
+
+_WAVES_IN_KEY: dict[WaveFormat | None, bool | str] = {None: False, "vcd": True, "fst": "fst"}
+"""What of `Model.waves` is in the key."""
 
 
 class BuildFailed(InputError):  # noqa: N818 - reads as what happened
@@ -56,13 +60,13 @@ class Model:
     simulator
         ``verilator`` or ``icarus``.
     waves
-        Whether it can record a value change dump.
+        The format of the waves that it can record; None: it records none.
     """
 
     directory: Path
     top: str
     simulator: Simulator
-    waves: bool
+    waves: WaveFormat | None
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ def build_model(
     simulator: Simulator,
     *,
     name: str | None = None,
-    waves: bool = False,
+    waves: WaveFormat | None = None,
     on_progress: OnProgress | None = None,
 ) -> Model:
     """Compile a component for a simulator, or find it compiled.
@@ -128,7 +132,7 @@ def build_model(
         Top module's name, unless it is Verilog; by default ``eightfold_`` and the unit's name, or
         the class's name in snake case.
     waves
-        Build in the recording of waves; slower even when nothing is recorded.
+        Build in the recording of waves of this format; slower even when nothing is recorded.
     on_progress
         Called when Verilog is generated, and when the simulator compiles it.
 
@@ -156,7 +160,7 @@ def build_model(
         simulator_version(simulator),
         BUILD_ARGS[simulator],
         OPTIMISATION,
-        waves,
+        _WAVES_IN_KEY[waves],
     )
 
     def make(folder: Path) -> None:
@@ -251,7 +255,7 @@ def _compile(
     top: str,
     parameters: Sequence[tuple[str, int]],
     simulator: Simulator,
-    waves: bool,
+    waves: WaveFormat | None,
 ) -> None:
     sources = [folder / file for file in texts]
     if simulator == "verilator":
@@ -266,7 +270,7 @@ def _compile(
             build_dir=folder,
             build_args=BUILD_ARGS[simulator],
             timescale=TIMESCALE,
-            waves=waves,
+            waves=waves is not None,
             log_file=log,
             always=True,
         )

@@ -9,6 +9,7 @@ from eightfold.sim.simulator.build import Design, Model, Unit, Verilog, build_mo
 from eightfold.sim.simulator.progress import OnProgress, Progress
 from eightfold.sim.simulator.simulation import BenchFailed, BenchResult, Simulation
 from eightfold.sim.simulator.toolchain import Simulator, icarus_available
+from eightfold.sim.simulator.waves import wave_format
 
 __all__ = [
     "BenchFailed",
@@ -54,7 +55,7 @@ def run_bench(
     seed
         Of all the bench's random choices.
     trace
-        Where to write waves, a ``.vcd`` file; by default none are recorded.
+        Where to write waves, a ``.vcd`` or ``.fst`` file; by default none are recorded.
     testcase
         Run only these cocotb tests of the module.
     name
@@ -70,16 +71,14 @@ def run_bench(
     BenchFailed
         If a test failed, or the simulation ended before its tests did.
     InputError
-        If a program is missing or fails, a disk is full, or the trace file's name does not end in
-        ``.vcd`` or it cannot be written.
+        If a program is missing or fails, a disk is full, or the trace file has another suffix, is
+        an ``.fst`` that the simulator cannot write here, or cannot be written at all.
     """
-    if trace is not None and trace.suffix != ".vcd":
-        raise InputError(f"trace {trace}: waves are value change dumps; name a .vcd file")
+    waves = None
     if trace is not None:
+        waves = wave_format(trace, simulator)
         _check_writable(trace)
-    model = build_model(
-        component, simulator, name=name, waves=trace is not None, on_progress=on_progress
-    )
+    model = build_model(component, simulator, name=name, waves=waves, on_progress=on_progress)
     return run_model(
         model,
         bench,
@@ -128,8 +127,8 @@ def start_simulation(
     python_path: Sequence[Path] = (),
 ) -> Simulation:
     """Start a bench in the background; parameters as in `run_bench`."""
-    if trace is not None and not model.waves:
-        raise ValueError(f"trace {trace}: the model was built without waves")
+    if trace is not None and trace.suffix != f".{model.waves}":
+        raise ValueError(f"trace {trace}: the model records {model.waves or 'no'} waves")
     return Simulation(
         model,
         bench,

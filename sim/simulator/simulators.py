@@ -26,6 +26,7 @@ from eightfold.sim.simulator.toolchain import (
     tool_environment,
     verilator_root,
 )
+from eightfold.sim.simulator.waves import WaveFormat
 
 
 class _Controlled:
@@ -34,17 +35,19 @@ class _Controlled:
     waves: bool
     gui: bool
     env: dict[str, str]
-    want_waves: bool
+    want_waves: WaveFormat | None
     extra: Mapping[str, str]
     process: subprocess.Popen[bytes] | None = None
     stopped: bool = False
 
     def _build_command(self) -> Any:
-        self.waves = self.want_waves  # cocotb lets $WAVES decide; models are cached without it
+        self.waves = (
+            self.want_waves is not None
+        )  # cocotb lets $WAVES decide; models are cached without it
         return super()._build_command()  # pyright: ignore[reportAttributeAccessIssue]
 
     def _test_command(self) -> Any:
-        self.waves = self.want_waves
+        self.waves = self.want_waves is not None
         self.gui = False
         return super()._test_command()  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -103,10 +106,14 @@ class VerilatorRunner(_Controlled, Verilator):
         self.executable = str(verilator_root() / "bin" / "verilator")
 
     def _build_command(self) -> Any:
-        # They end up in makefiles.
+        # Paths end up in makefiles.
         known, word = str(libs_dir.parent), str(one_word(libs_dir.parent))
+        trace = "--trace-fst" if self.want_waves == "fst" else "--trace"
         commands = super()._build_command()
-        return [[str(each).replace(known, word) for each in command] for command in commands]
+        return [
+            [trace if each == "--trace" else str(each).replace(known, word) for each in command]
+            for command in commands
+        ]
 
     def execute(self, command: list[str], cwd: Any, stdout: TextIO | None) -> None:
         """Run one command; before ``make``, put the compiled run-time library in its place."""
@@ -137,13 +144,13 @@ class IcarusRunner(_Controlled, Icarus):
     """cocotb's runner for Icarus Verilog."""
 
     def _test_command(self) -> Any:
-        # cocotb asks for fst; Verilator's needs a library that is not everywhere, so both write vcd
-        commands = super()._test_command()
-        return [["-vcd" if word == "-fst" else word for word in line] for line in commands]
+        commands = super()._test_command()  # which ask for FST
+        form = f"-{self.want_waves}"
+        return [[form if word == "-fst" else word for word in line] for line in commands]
 
 
 def make_runner(
-    simulator: Simulator, waves: bool, extra: Mapping[str, str] | None = None
+    simulator: Simulator, waves: WaveFormat | None, extra: Mapping[str, str] | None = None
 ) -> VerilatorRunner | IcarusRunner:
     """Return a fresh runner.
 
@@ -152,7 +159,7 @@ def make_runner(
     simulator
         ``verilator`` or ``icarus``.
     waves
-        Whether to build in, or to record, a value change dump.
+        Format of the waves to build in, or to record; None: none.
     extra
         Environment variables of the processes that it starts.
     """

@@ -196,7 +196,7 @@ def run_system(
         independent model of the package cocotbext-axi, slow, with a latency of its own, and without
         error ranges.
     trace
-        Where to write waves, a ``.vcd`` file.
+        Where to write waves, a ``.vcd`` or ``.fst`` file.
     on_progress
         Called with the simulation's progress.
 

@@ -44,7 +44,7 @@ def _sum(sign: int) -> Explain:
     def explain(call: OperatorCall, output: int, index: Index) -> list[str]:
         result = call.output_quantization()
         quantizations = [call.quantization(position) for position in (0, 1)]
-        reals = common_scales(*quantizations, result)
+        reals = common_scales(quantizations[0], quantizations[1], result)
         lines = _operand_lines(call, index)
         terms = []
         for position, quantization in enumerate(quantizations):

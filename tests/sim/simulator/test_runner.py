@@ -1,6 +1,7 @@
 """The runner: verdicts, caching, waves and processes, on both simulators."""
 
 import os
+import re
 import select
 import signal
 from pathlib import Path
@@ -11,8 +12,8 @@ import eightfold.sim.simulator.build
 import eightfold.sim.simulator.runner
 from eightfold.errors import InputError
 from eightfold.files import IMPORT_ROOT
-from eightfold.sim.simulator import simulators, toolchain
-from eightfold.sim.simulator.build import BuildFailed, Verilog
+from eightfold.sim.simulator import simulators, toolchain, waves
+from eightfold.sim.simulator.build import BuildFailed, Model, Verilog
 from eightfold.sim.simulator.places import one_word
 from eightfold.sim.simulator.runner import (
     BenchFailed,
@@ -24,6 +25,7 @@ from eightfold.sim.simulator.runner import (
 )
 from eightfold.sim.simulator.simulators import IcarusRunner, make_runner
 from eightfold.sim.simulator.toolchain import tool_environment, verilator_root
+from eightfold.sim.simulator.waves import missing_for_fst
 from tests.support.hardware.faulty_stage import Fault, FaultyStage
 
 BENCHES = IMPORT_ROOT / "tests" / "support" / "hardware"
@@ -143,9 +145,60 @@ def test_waves_are_written_only_on_request(simulator, tmp_path, monkeypatch):
     assert "$enddefinitions" in files[0].read_text()
 
 
+def is_fst(path):
+    """Return whether a file begins with the header of FST: block type 0, 329 bytes long."""
+    return path.read_bytes()[:9] == b"\0" + (329).to_bytes(8, "big")
+
+
+@pytest.mark.slow  # where it can be written, compiles the simulator's library anew
+def test_waves_in_fst_where_the_simulator_can(simulator, tmp_path):
+    trace = tmp_path / "stage.fst"
+    if needed := missing_for_fst(simulator):
+        with pytest.raises(InputError, match=re.escape(f"trace {trace}: {needed}; or name a .vcd")):
+            run(simulator, trace=trace)
+        assert not trace.exists()
+        return
+    run(simulator, trace=trace)
+    assert is_fst(trace)
+
+
+def test_missing_libraries_of_fst_are_one_clear_line(monkeypatch):
+    monkeypatch.setattr(waves, "_links", lambda library: False)
+    text = (
+        "trace a.fst: Verilator needs liblz4-dev and zlib1g-dev for FST: "
+        "apt-get install liblz4-dev zlib1g-dev; or name a .vcd file"
+    )
+    with pytest.raises(InputError, match=f"^{re.escape(text)}$"):
+        run("verilator", trace=Path("a.fst"))
+
+
+def test_a_library_that_is_not_there_does_not_link(monkeypatch):
+    monkeypatch.setattr(waves, "_HEADERS", {"c": "stdio.h", "d": "no_such_header.h"})
+    assert waves._links("c")
+    assert not waves._links("d")
+
+
+def test_only_models_with_waves_have_another_key(simulator, monkeypatch):
+    keys = []
+    monkeypatch.setattr(
+        eightfold.sim.simulator.build, "cached", lambda kind, key, make: keys.append(key)
+    )
+    source = Path(__file__)
+    design = Verilog("stage", (source,))
+    for form in (None, "vcd", "fst"):
+        build_model(design, simulator, waves=form)
+    assert len(set(keys)) == 3
+
+
 def test_rejects_a_trace_of_another_format(simulator):
-    with pytest.raises(InputError, match=r"trace waves\.fst: .* name a \.vcd file"):
-        run(simulator, trace=Path("waves.fst"))
+    with pytest.raises(InputError, match=r"trace waves\.lxt: waves are \.vcd or \.fst"):
+        run(simulator, trace=Path("waves.lxt"))
+
+
+def test_rejects_a_trace_that_the_model_does_not_record(simulator):
+    model = Model(Path(), "stage", simulator, waves="vcd")
+    with pytest.raises(ValueError, match="the model records vcd waves"):
+        start_simulation(model, "stage_bench", trace=Path("a.fst"))
 
 
 def test_progress_reaches_the_caller(simulator, tmp_path):
@@ -200,7 +253,7 @@ def test_an_interrupt_ends_all_that_was_started(tmp_path):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    runner = make_runner("icarus", waves=False)
+    runner = make_runner("icarus", waves=None)
     runner.env = dict(os.environ)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -254,7 +307,7 @@ def test_a_trace_that_cannot_be_written_is_one_clear_line(monkeypatch):
 def test_runs_without_a_path(monkeypatch):
     monkeypatch.delenv("PATH")
     assert tool_environment()["PATH"].endswith(os.defpath)
-    make_runner("icarus", waves=False)._set_env_common()  # cocotb's, which adds to the variable
+    make_runner("icarus", waves=None)._set_env_common()  # cocotb's, which adds to the variable
 
 
 @pytest.mark.slow  # compiles the simulator's library for makefiles that no other test has
