@@ -141,9 +141,12 @@ def batch_cluster(name: str, options: Sequence[str]) -> Any:
     """
     import dask_jobqueue
 
-    given: dict[str, Any] = {"cores": 1, "processes": 1, "memory": "4GB"}
-    given |= {"walltime": "08:00:00"} if name != "htcondor" else {"disk": "2GB"}
+    given: dict[str, Any] = {"cores": 1, "processes": 1, "memory": "4GB", **_LONGEST[name]}
+    given |= {"job_name": "eightfold"} if name != "htcondor" else {}
     given |= parse_options(options)
+    # A worker has children, runtimes and simulators.
+    prologue = ["export DASK_DISTRIBUTED__WORKER__DAEMON=False"]
+    given["job_script_prologue"] = prologue + _as_list(given.get("job_script_prologue", []))
     try:
         return getattr(dask_jobqueue, CLUSTERS[name])(
             python=sys.executable, scheduler_options={"dashboard_address": None}, **given
@@ -155,6 +158,19 @@ def batch_cluster(name: str, options: Sequence[str]) -> Any:
         ) from None
 
 
+_LONGEST: dict[str, dict[str, Any]] = {
+    "slurm": {"walltime": "08:00:00"},
+    "pbs": {"walltime": "08:00:00"},
+    "sge": {"walltime": "08:00:00"},
+    "lsf": {"walltime": "08:00"},  # hours and minutes
+    "htcondor": {"disk": "2GB"},
+}
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
 def parse_options(options: Sequence[str]) -> Mapping[str, Any]:
     """Return options of the form ``name=value``: integers as such, repeated ones as a list."""
     found: dict[str, Any] = {}
@@ -164,8 +180,7 @@ def parse_options(options: Sequence[str]) -> Mapping[str, Any]:
             raise InputError(f"--cluster-option {option}: is not of the form name=value")
         value: Any = int(text) if text.isdecimal() else text
         if name in found:
-            before = found[name]
-            value = [*(before if isinstance(before, list) else [before]), value]
+            value = [*_as_list(found[name]), value]
         found[name] = value
     return found
 
@@ -194,7 +209,7 @@ def parse_time(option: str, text: str) -> float:
     """
     try:
         seconds = float(parse_timedelta(text))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, IndexError):
         seconds = 0.0
     if seconds <= 0:
         raise InputError(f"{option} {text}: is not a time such as 90s, 30m or 2h")

@@ -1,0 +1,263 @@
+"""``eightfold campaign`` as a person uses it: begun, stopped in every way, resumed, repeated."""
+
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from eightfold.files import IMPORT_ROOT
+
+SMALL = ("run", "--operators", "RELU", "--models", "12")
+LONG = ("run", "--operators", "ADD,RELU", "--models", "1600")  # 16 units of a second
+
+pytestmark = pytest.mark.slow
+
+
+def start(
+    *words: str,
+    variables: Mapping[str, str] | None = None,
+    before: Callable[[], None] | None = None,
+) -> subprocess.Popen[str]:
+    """Start a command of its own process group."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "eightfold.cli.main", "campaign", *words],
+        env={**os.environ, "PYTHONPATH": str(IMPORT_ROOT), **(variables or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+        preexec_fn=before,
+    )
+
+
+def end(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Wait for a command; return its status and what it printed."""
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out, err
+
+
+def command(*words: str, **options) -> tuple[int, str, str]:
+    """Run a command to its end."""
+    return end(start(*words, **options))
+
+
+def query(folder: Path, text: str) -> list[tuple]:
+    """Return rows of a campaign's database."""
+    with closing(sqlite3.connect(folder / "results.sqlite")) as connection:
+        return connection.execute(text).fetchall()
+
+
+def wait_for_units(folder: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until some units have ended, and not all."""
+    while process.poll() is None:
+        with suppress(sqlite3.Error):
+            if query(folder, "SELECT COUNT(*) FROM units WHERE state = 'done'")[0][0] >= 2:
+                return
+        time.sleep(0.05)
+    pytest.fail("it ended before")
+
+
+def outcomes(folder: Path) -> dict[str, str]:
+    """Return what every unit gave, without time and place."""
+    return dict(query(folder, "SELECT record, digest FROM units WHERE state = 'done'"))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a campaign that nobody has stopped."""
+    folder = tmp_path_factory.mktemp("whole") / "campaign"
+    status, _, err = command(*LONG, "--out", str(folder))
+    assert (status, err) == (0, "")
+    assert query(folder, "SELECT verdict, COUNT(*) FROM cases") == [("passed", 3200)]
+    return folder
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_ctrl_c_leaves_a_folder_that_resumes(tmp_path: Path, whole: Path, workers: str) -> None:
+    folder = tmp_path / "campaign"
+    process = start(*LONG, "--workers", workers, "--out", str(folder))
+    wait_for_units(folder, process)
+    os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to workers as well
+    assert end(process) == (130, "", "eightfold: interrupted\n")
+    assert 0 < len(outcomes(folder)) < 16
+    status, _, err = command("resume", str(folder))
+    assert (status, err) == (0, "")
+    assert outcomes(folder) == outcomes(whole)
+    assert query(folder, "SELECT COUNT(*) FROM cases") == [(3200,)]
+    ends = [why for (why,) in query(folder, "SELECT why FROM sessions ORDER BY started")]
+    assert ends == ["interrupted", "complete"]
+
+
+def test_power_taken_away_loses_nothing(tmp_path: Path, whole: Path) -> None:
+    folder = tmp_path / "campaign"
+    process = start(*LONG, "--out", str(folder))
+    wait_for_units(folder, process)
+    for each in [
+        *psutil.Process(process.pid).children(recursive=True),
+        psutil.Process(process.pid),
+    ]:
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
+    assert end(process)[0] == -signal.SIGKILL
+    before = outcomes(folder)
+    assert 0 < len(before) < 16
+    assert command("resume", str(folder))[0] == 0
+    assert outcomes(folder) == outcomes(whole)
+    assert query(folder, "SELECT COUNT(*) FROM cases") == [(3200,)]
+
+
+def test_its_own_death_takes_its_workers_along(tmp_path: Path) -> None:
+    folder = tmp_path / "campaign"
+    process = start(*LONG, "--out", str(folder))
+    wait_for_units(folder, process)
+    children = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    end(process)
+    _, alive = psutil.wait_procs(children, timeout=60)
+    assert not alive
+
+
+def test_a_full_disk_is_one_line_and_what_has_run_is_kept(tmp_path: Path, whole: Path) -> None:
+    folder = tmp_path / "campaign"
+    assert command(*LONG, "--budget", "1ms", "--out", str(folder))[0] == 0
+    room = (folder / "results.sqlite").stat().st_size + (1 << 14)
+
+    def fill() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+
+    status, _, err = command("resume", str(folder), before=fill)
+    assert status == 2
+    assert err.count("\n") == 1
+    assert err.startswith(f"eightfold: {folder / 'results.sqlite'}: ")
+    assert len(outcomes(folder)) < 16
+    assert command("resume", str(folder))[0] == 0
+    assert outcomes(folder) == outcomes(whole)
+
+
+BROKEN_KERNEL = """
+import eightfold.execute
+import eightfold.execute.operator as kernels
+
+right = kernels.run_operator
+
+def wrong(graph, operator, values, reference="litert"):
+    results = right(graph, operator, values, reference)
+    if operator.name == "RELU" and results[0].size > 6:
+        results[0] = results[0].copy()
+        results[0].flat[6] ^= 1
+    return results
+
+kernels.run_operator = eightfold.execute.run_operator = wrong
+"""
+
+
+def test_a_broken_kernel_is_found_and_the_command_that_repeats_it_fails_alone(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "sitecustomize.py").write_text(BROKEN_KERNEL, encoding="utf-8")
+    variables = {"PYTHONPATH": f"{tmp_path / 'broken'}{os.pathsep}{IMPORT_ROOT}"}
+    folder = tmp_path / "campaign"
+    status, out, err = command(
+        "run", "--operators", "RELU,TANH", "--models", "60", "--out", str(folder),
+        variables=variables,
+    )  # fmt: skip
+    assert (status, err) == (1, "")
+    assert "failed" in out
+    rows = query(folder, "SELECT operator, seed, message FROM cases WHERE verdict = 'failed'")
+    assert rows
+    assert {operator for operator, *_ in rows} == {"RELU"}
+    name = f"operators-RELU-{rows[0][1]}-golden"
+    repeat = (folder / "failures" / name / "repeat.txt").read_text(encoding="utf-8").split()
+    assert repeat == ["eightfold", "campaign", "repeat", str(folder), name]
+    status, out, _ = command(*repeat[2:], variables=variables)
+    assert status == 1
+    assert out.startswith(f"{name}: failed, run alone\n{rows[0][2]}\n")
+    assert command(*repeat[2:])[0] == 0  # the right kernel
+
+
+def test_campaigns_are_put_together(tmp_path: Path) -> None:
+    parts = [tmp_path / name for name in ("first", "second")]
+    for seed, part in enumerate(parts):
+        assert command(*SMALL, "--seed", str(100 * seed), "--out", str(part))[0] == 0
+    both = tmp_path / "both"
+    status, _, err = command("merge", *map(str, parts), str(parts[0]), "-o", str(both))
+    assert (status, err) == (0, "")
+    assert outcomes(both) == outcomes(parts[0]) | outcomes(parts[1])
+    assert query(both, "SELECT COUNT(*) FROM cases") == [(24,)]
+    with closing(sqlite3.connect(parts[1] / "results.sqlite")) as connection, connection:
+        connection.execute("UPDATE units SET digest = 'another'")
+    status, out, _ = command("merge", str(both), str(parts[1]), "-o", str(tmp_path / "wrong"))
+    assert status == 1
+    assert out.startswith("operators-RELU-100..111-golden: gave something else")
+
+
+WRONG = {
+    "a campaign is there": ((*SMALL, "--out", "{old}"), "has a campaign; resume it by"),
+    "no campaign": (("resume", "{new}"), "no campaign; eightfold campaign run --out"),
+    "no such case": (("repeat", "{old}", "nothing"), "no case nothing"),
+    "golden has no waves": (
+        ("repeat", "{old}", "operators-RELU-3-golden", "--trace", "a.vcd"),
+        "golden has no waves",
+    ),
+    "operator": (
+        ("run", "--operators", "RELU,LSTM,GRU", "--out", "{new}"),
+        "no operator GRU, LSTM",
+    ),
+    "suite": (("run", "--suite", "faults", "--out", "{new}"), "does not run on golden"),
+    "budget": ((*SMALL, "--budget", "soon", "--out", "{new}"), "--budget soon: is not a time"),
+    "cluster option": (
+        (*SMALL, "--cluster-option", "queue=sim", "--out", "{new}"),
+        "--cluster-option needs --cluster",
+    ),
+    "both": (
+        (*SMALL, "--scheduler", "tcp://a:1", "--cluster", "lsf", "--out", "{new}"),
+        "--scheduler has its own workers",
+    ),
+    "place": ((*SMALL, "--out", "/proc/here"), "/proc/here: cannot be made: "),
+}
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a small campaign that has run."""
+    folder = tmp_path_factory.mktemp("old") / "campaign"
+    assert command(*SMALL, "--out", str(folder))[0] == 0
+    return folder
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_bad_input_is_one_line(name: str, old: Path, tmp_path: Path) -> None:
+    words, told = WRONG[name]
+    found = [word.format(old=old, new=tmp_path / "new") for word in words]
+    status, out, err = command(*found)
+    assert (status, out) == (2, "")
+    assert err.startswith("eightfold: ")
+    assert err.count("\n") == 1
+    assert told in err
+    assert not (tmp_path / "new").exists()
+
+
+def test_list_says_what_would_run(tmp_path: Path) -> None:
+    status, out, _ = command(*LONG, "--out", str(tmp_path / "new"), "--list")
+    assert status == 0
+    assert "1,600" in out
+    assert "3,200" in out
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_current_state_of_one_that_was_stopped_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "campaign"
+    status, out, _ = command(*SMALL, "--budget", "1ms", "--out", str(folder))
+    assert status == 0
+    assert f"stopped: budget; eightfold campaign resume {folder} goes on" in out
+    assert command("report", str(folder))[1] == out.partition("\n")[2]
