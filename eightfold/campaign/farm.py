@@ -5,6 +5,7 @@ All by `dask.distributed` and `dask_jobqueue`; docs/decisions/0005 says why.
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -86,6 +87,7 @@ _SETTINGS = {
     "distributed.worker.memory.pause": False,
     "distributed.worker.daemon": False,  # a worker has children: runtimes, simulators
     "distributed.admin.log-length": 100,
+    "distributed.worker.preload": ["eightfold.campaign.preload"],
 }
 
 
@@ -113,14 +115,14 @@ def _client(address: Any, name: str) -> Iterator[Client]:
 @contextmanager
 def _cluster(farm: Farm) -> Iterator[Any]:
     if farm.cluster is None:
-        count = farm.workers or os.cpu_count() or 1
-        cluster = LocalCluster(
-            n_workers=count,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=":0",  # any port, no page
-            silence_logs=logging.CRITICAL,
-        )
+        with _interrupts_ignored():
+            cluster = LocalCluster(
+                n_workers=farm.workers or os.cpu_count() or 1,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=":0",  # any port, no page
+                silence_logs=logging.CRITICAL,
+            )
     else:
         cluster = batch_cluster(farm.cluster, farm.options)
         cluster.scale(jobs=farm.workers or 1)
@@ -129,6 +131,16 @@ def _cluster(farm: Farm) -> Iterator[Any]:
     finally:
         with suppress(Exception):
             cluster.close(timeout=10)
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Let child processes begin without heeding Ctrl-C; for these seconds nobody does."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def batch_cluster(name: str, options: Sequence[str]) -> Any:

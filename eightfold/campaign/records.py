@@ -77,6 +77,17 @@ class Unit:
         """Return the name of a case: of its folder among the failures, and for ``repeat``."""
         return _file_name((self.suite, self.operator, str(seed), self.backend, self.config))
 
+    def command(self, seed: int) -> str:
+        """Return the command of a campaign of one case alone."""
+        words = [f"eightfold campaign run --suite {self.suite}"]
+        words += [f"--operators {self.operator}"] if self.operator else []
+        words += [f"{_COUNTED.get(self.suite, '--runs')} 1 --seed {seed}"]
+        words += [f"--backend {self.backend}"] if self.backend != "golden" else []
+        words += [f"--config {self.config}"] if self.config else []
+        words += [f"--reference {self.reference}"] if self.reference != "litert" else []
+        words += [f"--stall {self.stall}"] if self.stall is not None else []
+        return " ".join(words)
+
     def configuration(self) -> AcceleratorConfig:
         """Return the accelerator's configuration."""
         return AcceleratorConfig(**json.loads(self.settings))
@@ -93,6 +104,10 @@ class Unit:
     def from_record(cls, text: str) -> "Unit":
         """Return the unit of a record."""
         return cls(**json.loads(text))
+
+
+_COUNTED = {"operators": "--models", "networks": "--networks"}
+"""The option that counts a suite's cases."""
 
 
 def _file_name(parts: tuple[str, ...]) -> str:

@@ -1,6 +1,5 @@
 """``eightfold campaign``: many cases over a machine or a farm."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -152,13 +151,13 @@ def run_command(
     from eightfold.campaign.campaign import begin, planned
     from eightfold.campaign.folder import Folder
     from eightfold.campaign.suites import Request
+    from eightfold.campaign.suites.suite import settings_of
 
     farm = {name: options.pop(name) for name in FARM}
-    settings = AcceleratorConfig.load(config).as_dict()
     request = Request(
         operators=_operators(operators),
         config=Path(config).stem,
-        settings=json.dumps(settings, sort_keys=True),
+        settings=settings_of(AcceleratorConfig.load(config)),
         **options,
     )
     units = planned(suites, request)

@@ -31,7 +31,6 @@ from eightfold.golden.rounding import rounding_shift
 from eightfold.model import load_model
 from eightfold.reference.oracle import Oracle
 from tests.support.models import comparison as cases
-from tests.support.models.comparison import assert_equals_litert
 from tests.support.models.single import one_operator
 
 SEEDS = range(2000)
@@ -174,7 +173,7 @@ def differing(oracle: Oracle, operator: str, reference: str = "litert") -> Itera
     """Yield the seeds at which golden differs from LiteRT, or refuses what LiteRT computes."""
     for seed in SEEDS:
         try:
-            _, got, expected = cases.run_case(oracle, operator, seed, reference)
+            got, expected = cases.run_case(oracle, operator, seed, reference)
         except InputError:
             yield seed
             continue
@@ -191,7 +190,7 @@ def test_a_wrong_variant_is_caught(
     seed = next(differing(oracle, mutation.operator), None)
     assert seed is not None, f"no difference in {len(SEEDS)} models"
     monkeypatch.undo()
-    assert_equals_litert(oracle, mutation.operator, seed)
+    assert not cases.differ(*cases.run_case(oracle, mutation.operator, seed))
 
 
 @pytest.mark.parametrize("operator", VARIANTS)
@@ -221,27 +220,3 @@ def test_prelu_is_told_apart_at_chosen_scales(
     (tflm,) = run_operator(graph, graph.operators[0], inputs, "tflm")
     np.testing.assert_array_equal(litert, expected)
     assert 0 < np.count_nonzero(tflm != expected) < 10
-
-
-def test_a_difference_is_reported_with_the_command_that_repeats_it(
-    oracle: Oracle, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def wrong(*arguments: Any) -> list[np.ndarray]:
-        result = run_operator(*arguments)[0].copy()
-        result.flat[-1] ^= 1
-        return [result]
-
-    monkeypatch.setattr(cases, "run_operator", wrong)
-    with pytest.raises(AssertionError) as raised:
-        assert_equals_litert(oracle, "ADD", 7)
-    message = str(raised.value)
-    for part in (
-        "ADD, seed 7",
-        "scale [",
-        "zero point [",
-        "fused_activation_function",
-        "first at (",
-        "EIGHTFOLD_SEED=7 EIGHTFOLD_CASES=1 python -m pytest "
-        "'tests/golden/test_against_litert.py::test_equals_litert[ADD-7..7]'",
-    ):
-        assert part in message

@@ -9,7 +9,7 @@ import numpy as np
 
 from eightfold.campaign.records import Case, Evidence, Unit
 from eightfold.campaign.suites.oracles import oracle
-from eightfold.campaign.suites.suite import Request, Result, Suite, compare, error_case
+from eightfold.campaign.suites.suite import Hits, Request, Result, Suite, compare, error_case
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.conformance.models.operators import (
     OPERATORS,
@@ -85,7 +85,7 @@ def _compared(unit: Unit, seed: int, model: bytes, inputs: Mapping[int, np.ndarr
     names = ("golden", RUNTIMES[unit.reference].title)
     values = {**inputs, **got}
     found = compare(graph, graph.operators, values, got, expected, names)
-    return _case(unit, seed, model, inputs, found)
+    return _case(unit.operator, seed, model, inputs, found)
 
 
 def _undefined(unit: Unit, graph: Graph) -> str:
@@ -95,18 +95,18 @@ def _undefined(unit: Unit, graph: Graph) -> str:
 
 
 def _case(
-    unit: Unit,
+    operator: str,
     seed: int,
     model: bytes,
     inputs: Mapping[int, np.ndarray],
     found: tuple[str, Evidence] | None,
 ) -> Case:
     if found is None:
-        return Case(seed=seed, operator=unit.operator, verdict="passed")
+        return Case(seed=seed, operator=operator, verdict="passed")
     message, evidence = found
     return Case(
         seed=seed,
-        operator=unit.operator,
+        operator=operator,
         verdict="failed",
         message=message,
         evidence=replace(evidence, model=model, inputs=inputs),
@@ -117,6 +117,7 @@ def _case(
 class Part:
     """A model for the accelerator; ``model`` are the bytes of ``graph``."""
 
+    operator: str
     seed: int
     model: bytes
     graph: Graph
@@ -138,7 +139,7 @@ def parts(unit: Unit) -> tuple[list[Part], list[Case]]:
                 Case(seed=seed, operator=unit.operator, verdict="refused", message=reason)
             )
         else:
-            taken.append(Part(seed, model, graph, inputs))
+            taken.append(Part(unit.operator, seed, model, graph, inputs))
     return taken, refused
 
 
@@ -157,7 +158,7 @@ def _on_rtl(unit: Unit, trace: Path | None) -> Result:
     hits = {}
     if taken:
         try:
-            found, hits = _simulated(unit, taken, trace)
+            found, hits = simulate_parts(unit, taken, trace)
         except Exception as error:
             if len(taken) == 1:
                 found = [error_case(taken[0].seed, unit.operator, error, taken[0].model)]
@@ -171,11 +172,14 @@ def _alone(unit: Unit, part: Part) -> list[Case]:
     return _on_rtl(replace(unit, first=part.seed, count=1), None).cases
 
 
-def _simulated(unit: Unit, taken: Sequence[Part], trace: Path | None) -> tuple[list[Case], dict]:
+def simulate_parts(
+    unit: Unit, taken: Sequence[Part], trace: Path | None = None
+) -> tuple[list[Case], Hits]:
+    """Run models in one simulation; return their cases, and what they have covered."""
     graph, inputs = combined([(part.graph, part.inputs) for part in taken])
     reference = cast(Reference, unit.reference)
     network = compile_network(graph, unit.configuration(), reference, keep=True)
-    turn = unit.first // TOGETHER[unit.backend] + OPERATORS.index(unit.operator)
+    turn = taken[0].seed // TOGETHER[unit.backend] + OPERATORS.index(taken[0].operator)
     (ran,) = simulate_network(
         graph,
         network,
@@ -192,7 +196,7 @@ def _simulated(unit: Unit, taken: Sequence[Part], trace: Path | None) -> tuple[l
     for part in taken:
         operators = [next(rest) for _ in part.graph.operators]
         found = compare(graph, operators, golden, ran.tensors, golden, ("RTL", "golden"))
-        cases.append(_case(unit, part.seed, part.model, part.inputs, found))
+        cases.append(_case(part.operator, part.seed, part.model, part.inputs, found))
     if not unit.coverage:
         return cases, {}
     (segment,) = network.segments

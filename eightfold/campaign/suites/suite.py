@@ -1,14 +1,16 @@
 """What a suite is, and what all of them share."""
 
+import json
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from eightfold.campaign.records import Case, Evidence, Unit
+from eightfold.config import AcceleratorConfig
 from eightfold.execute.explain import explain_element
 from eightfold.model import Graph
 from eightfold.model.graph import Operator
@@ -51,6 +53,11 @@ class Request:
                 stall=None if on_golden else self.stall,
                 coverage=self.coverage and not on_golden,
             )
+
+
+def settings_of(config: AcceleratorConfig) -> str:
+    """Return a configuration's fields as a unit has them."""
+    return json.dumps(config.as_dict(), sort_keys=True)
 
 
 class Result(NamedTuple):
@@ -161,8 +168,3 @@ def compare(
                 got={index: one}, expected={index: other}, log="\n".join([text, "", *steps])
             )
     return None
-
-
-def by_name(tensors: Mapping[int, Any]) -> dict[int, np.ndarray]:
-    """Return tensors as arrays, to be kept as evidence."""
-    return {index: np.asarray(value) for index, value in tensors.items()}

@@ -1,9 +1,4 @@
-"""Prepared operators and stacked inferences give what the operators' own functions give.
-
-``EIGHTFOLD_CASES`` sets the number of models per operator (40).
-"""
-
-import os
+"""Prepared operators and stacked inferences give what the operators' own functions give."""
 
 import numpy as np
 import pytest
@@ -19,7 +14,9 @@ from eightfold.inputs import random_inputs
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
 
-CASES = int(os.environ.get("EIGHTFOLD_CASES", "40"))
+CASES = 40
+"""Models per operator."""
+
 DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
 Inputs = dict[int, np.ndarray]
 

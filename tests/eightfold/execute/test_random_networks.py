@@ -1,72 +1,25 @@
 """Golden equals LiteRT's reference kernels on every tensor of random networks.
 
-``EIGHTFOLD_CASES`` sets the number of networks (100), ``EIGHTFOLD_SEED`` the seed of the first (0).
+``eightfold campaign run --suite networks --networks N --seed S`` asks for more, and for others.
 """
-
-import os
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from eightfold import Session
+from eightfold.campaign.records import Unit
 from eightfold.compiler import HARDWARE
 from eightfold.conformance.networks.random import DRAWN, EXTENSIONS, network_rng, random_network
 from eightfold.execute import SUPPORTED
 from eightfold.execute.macs import count_macs
 from eightfold.model import load_model
-from eightfold.reference.deviations import litert_tensors
-from eightfold.reference.oracle import Oracle
+from tests.support.campaign.units import expect_passed, request, units
 
-FIRST = int(os.environ.get("EIGHTFOLD_SEED", "0"))
-CASES = int(os.environ.get("EIGHTFOLD_CASES", "100"))
-CHUNK = 20
-CHUNKS = [
-    range(start, min(start + CHUNK, FIRST + CASES)) for start in range(FIRST, FIRST + CASES, CHUNK)
-]
 SHAPES_SEEN = range(60)
 
 
-@pytest.fixture(scope="module")
-def oracle() -> Iterator[Oracle]:
-    with Oracle() as oracle:
-        yield oracle
-
-
-def assert_equals_litert(oracle: Oracle, seed: int) -> None:
-    """Compare shape, dtype and every element of every result, in the order of the operators."""
-    test = f"tests/eightfold/execute/test_random_networks.py::test_equals_litert[{seed}..{seed}]"
-    repeat = f"repeat: EIGHTFOLD_SEED={seed} EIGHTFOLD_CASES=1 python -m pytest '{test}'"
-    try:
-        model, inputs = random_network(network_rng(seed))
-        graph = load_model(model)
-        got = Session().run(model, inputs, all_tensors=True).tensors
-        expected = litert_tensors(oracle, model, graph, inputs, got)
-    except Exception as error:
-        error.add_note(f"network {seed}; {repeat}")
-        raise
-    for operator in graph.operators:
-        index = operator.outputs[0]
-        place = f"network {seed}, {operator}, {graph.tensors[index]}"
-        assert index in expected, f"{place}: LiteRT did not keep it\n{repeat}"
-        result, reference = got[index], expected[index]
-        kinds = f"{result.dtype} {result.shape}, LiteRT {reference.dtype} {reference.shape}"
-        assert result.dtype == reference.dtype, f"{place}: golden {kinds}\n{repeat}"
-        assert result.shape == reference.shape, f"{place}: golden {kinds}\n{repeat}"
-        different = np.argwhere(result != reference)
-        if len(different):
-            first = tuple(different[0].tolist())
-            pytest.fail(
-                f"{place}: {len(different)} of {result.size} differ, first at {list(first)}: "
-                f"golden {result[first]}, LiteRT {reference[first]}\n"
-                f"inputs {operator.inputs}, options {operator.options}\n{repeat}"
-            )
-
-
-@pytest.mark.parametrize("seeds", CHUNKS, ids=lambda seeds: f"{seeds[0]}..{seeds[-1]}")
-def test_equals_litert(oracle: Oracle, seeds: range) -> None:
-    for seed in seeds:
-        assert_equals_litert(oracle, seed)
+@pytest.mark.parametrize("unit", units("networks", request("golden", networks=100)))
+def test_equals_litert(unit: Unit) -> None:
+    expect_passed(unit)
 
 
 def test_every_operator_that_has_an_entry_and_is_supported_occurs() -> None:
