@@ -1,13 +1,16 @@
 """In-order, exact comparison of the words that leave a design with the words expected."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cocotb.triggers import Event, RisingEdge
 from cocotb_bus.scoreboard import Scoreboard
 
+from eightfold.sim.bench.explain import difference_text
 from eightfold.sim.bench.stream import StreamSink
 from eightfold.sim.bench.support import seed
+
+ExplainWord = Callable[[int, int], Sequence[str]]
 
 
 class StreamScoreboard(Scoreboard):
@@ -24,9 +27,15 @@ class StreamScoreboard(Scoreboard):
         super().__init__(dut)
         self._queues: list[_Expected] = []
 
-    def expect(self, sink: StreamSink, words: Sequence[int]) -> None:
-        """Expect exactly ``words`` from ``sink``, in order; once per sink."""
-        queue = _Expected(sink.name, [int(word) for word in words])
+    def expect(
+        self, sink: StreamSink, words: Sequence[int], explain: ExplainWord = lambda *_: ()
+    ) -> None:
+        """Expect exactly ``words`` from ``sink``, in order; once per sink.
+
+        ``explain`` is called with the number of the first wrong word and what has come instead, and
+        returns lines with its inputs and the model's arithmetic.
+        """
+        queue = _Expected(sink.name, [int(word) for word in words], explain)
         self._queues.append(queue)
         self.add_interface(sink, queue.words, compare_fn=queue.check)
 
@@ -42,9 +51,10 @@ class StreamScoreboard(Scoreboard):
 class _Expected:
     """The words expected from one sink, and how many of them have come."""
 
-    def __init__(self, name: str, words: list[int]) -> None:
+    def __init__(self, name: str, words: list[int], explain: ExplainWord) -> None:
         self.name = name
         self.words = words
+        self.explain = explain
         self.count = 0
         self.complete = Event()
         if not words:
@@ -57,10 +67,19 @@ class _Expected:
                 f"{self.name}: a word too many after {len(self.words)}: got {word}; seed {seed()}"
             )
         if word != self.words[index]:
+            lines = [*self._neighbours(index, word), *self.explain(index, word)]
+            where, count = f"{self.name}: word", len(self.words)
             raise AssertionError(
-                f"{self.name}: word {index} of {len(self.words)} differs: got {word}, "
-                f"expected {self.words[index]}; seed {seed()}"
+                difference_text(where, index, count, word, self.words[index], lines)
             )
         self.count = index + 1
         if self.count == len(self.words):
             self.complete.set()
+
+    def _neighbours(self, index: int, word: int) -> list[str]:
+        """Return whether a word was lost or came twice: what follows would be right but for it."""
+        if self.words[index + 1 : index + 2] == [word]:
+            return ["got is what is expected next: a word may be missing"]
+        if index and word == self.words[index - 1]:
+            return ["got is the word before: it may have come twice"]
+        return []

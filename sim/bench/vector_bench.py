@@ -1,6 +1,8 @@
 """What benches of the vector engine need: a scratchpad that stalls at random, and the model."""
 
 from collections import deque
+from copy import copy
+from functools import partial
 from typing import Any
 
 import cocotb
@@ -11,9 +13,11 @@ from numpy.typing import NDArray
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.vector.words import table_load_layout
 from eightfold.isa import VECTOR
+from eightfold.sim.bench.explain import assert_equal_bytes
 from eightfold.sim.bench.stream import StreamSource
 from eightfold.sim.bench.support import parameters, rng, stall_rng, start_clock_and_reset
 from eightfold.sim.bench.words import pack
+from eightfold.sim.machine.explain import explain_vector
 from eightfold.sim.machine.vector import run_vector
 from eightfold.sim.machine.vector_rows import RowState
 from eightfold.sim.stimuli.vector import Fields
@@ -52,6 +56,7 @@ class VectorBench:
         self.expected = self.memory.copy()
         self.row = RowState()
         self.states: list[NDArray[np.int8]] = []
+        self._before: dict[int, tuple[NDArray[np.int8], NDArray[np.int32], RowState]] = {}
         self.tables = np.zeros((self.config.tables, ENTRIES), dtype=np.int32)
         self.commands = StreamSource(dut, "engine__command", idle=idle)
         self.loads = StreamSource(dut, "tables")
@@ -80,6 +85,8 @@ class VectorBench:
 
     def expect(self, fields: Fields) -> None:
         """Run a command through the model, and queue it."""
+        before = (self.expected.copy(), self.tables.copy(), copy(self.row))
+        self._before[len(self._sent)] = before
         run_vector(self.config, fields, self.expected, self.tables, self.row)
         self.states.append(self.expected.copy())
         self.send(fields)
@@ -104,7 +111,7 @@ class VectorBench:
             await edge
         assert len(self.done) == len(self._sent), "done without a command"
         assert len(self.taken) == len(self._sent)
-        np.testing.assert_array_equal(self.memory, self.expected)
+        assert_equal_bytes("scratchpad: byte", self.memory, self.expected)
 
     @property
     def cycles(self) -> list[int]:
@@ -152,9 +159,17 @@ class VectorBench:
             self.done.append(cycle)
             assert number < len(self._sent), "done without a command"
             if number < len(self.states):
-                np.testing.assert_array_equal(
-                    self.memory, self.states[number], f"after command {number} {self._sent[number]}"
-                )
+                where = f"scratchpad after command {number}: byte"
+                explain = partial(self._explain, number)
+                assert_equal_bytes(where, self.memory, self.states[number], explain)
+
+    def _explain(self, number: int, address: int) -> list[str]:
+        """Return the arithmetic of a byte that a command writes, or the command alone."""
+        fields = self._sent[number]
+        if number not in self._before:  # sent without the model
+            return [f"command {fields}"]
+        lines = explain_vector(self.config, fields, *self._before[number], address)
+        return [f"command {fields}", *(lines or ["it does not write this byte"])]
 
     def _read(self, address: int) -> dict[int, int]:
         places = (address + np.arange(self.config.vector)) % self.config.scratchpad

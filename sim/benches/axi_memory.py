@@ -12,6 +12,7 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiBus, AxiMaster, AxiResp
 
+from eightfold.sim.bench.explain import assert_equal_bytes
 from eightfold.sim.bench.support import clock_cycles, parameters, rng, start_clock_and_reset
 from eightfold.sim.simulator.memory_image import read_hex, write_hex
 
@@ -122,9 +123,10 @@ async def agrees_with_an_independent_master(dut: Any, stall: int) -> None:
             await master.write(BASE + address, bench.contents[part].tobytes())
         else:
             got: Any = await master.read(BASE + address, length)
-            np.testing.assert_array_equal(np.frombuffer(got.data, np.uint8), bench.contents[part])
+            data = np.frombuffer(got.data, np.uint8)
+            assert_equal_bytes(f"read from {address}: byte", data, bench.contents[part])
     await bench.strobe("dump")
-    np.testing.assert_array_equal(read_hex(Path("dump.hex"), bench.port), bench.contents)
+    assert_equal_bytes("dump: byte", read_hex(Path("dump.hex"), bench.port), bench.contents)
     assert (int(dut.outside.value), int(dut.violations.value)) == (0, 0)
 
 
@@ -153,7 +155,7 @@ async def answers_errors(dut: Any) -> None:
         if write == AxiResp.OKAY:
             bench.contents[address : address + bench.port] = list(data)
     await bench.strobe("dump")
-    np.testing.assert_array_equal(read_hex(Path("dump.hex"), bench.port), bench.contents)
+    assert_equal_bytes("dump: byte", read_hex(Path("dump.hex"), bench.port), bench.contents)
     assert (int(dut.outside.value), int(dut.violations.value)) == (3, 0)
 
 

@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.mac_array import latency
 from eightfold.hw.array.partial_sums import PartialSums
+from eightfold.sim.bench.explain import wrong_byte
 from eightfold.sim.bench.scoreboard import StreamScoreboard
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import clock_cycles, parameters, report, rng, start_clock_and_reset
 from eightfold.sim.machine import beats as beats_model
 from eightfold.sim.machine.beats import Program
+from eightfold.sim.machine.explain import explain_beats
 from eightfold.sim.stimuli.beats import ProgramBuilder, random_program
 
 INPUTS = ("parameters", "weights", "activations")
@@ -67,7 +69,13 @@ class ArrayBench:
 
     async def start(self, program: Program, streams: Sequence[str] = INPUTS) -> None:
         """Reset the array, send the words of some streams, and expect the model's results."""
-        self.scoreboard.expect(self.sink, words_of(beats_model.results(self.config, program)))
+        results = words_of(beats_model.results(self.config, program))
+
+        def explain(index: int, got: int) -> list[str]:
+            lane, text = wrong_byte(got, results[index])
+            return [text, *explain_beats(self.config, program, index, lane)]
+
+        self.scoreboard.expect(self.sink, results, explain)
         self.words = program.packed(self.config)
         await start_clock_and_reset(self.dut)
         cocotb.start_soon(watchdog([*self.sources.values(), self.sink]))

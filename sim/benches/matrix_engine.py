@@ -18,6 +18,7 @@ from eightfold.hw.array.mac_array import latency
 from eightfold.hw.matrix.engine import STATUS_LAYOUT
 from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.ports import scratchpad_write_layout
+from eightfold.sim.bench.explain import assert_equal_bytes
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import parameters, report, rng, start_clock_and_reset
 from eightfold.sim.stimuli.matrix import KINDS, Kinds, MatrixJob, MatrixRandom
@@ -88,7 +89,9 @@ class EngineBench:
     async def run(self, jobs: Sequence[MatrixJob]) -> None:
         """Carry out commands, and compare what they leave."""
         reads, writes, faults = self.expected[-1] if self.expected else (0, 0, 0)
+        models = []
         for job in jobs:
+            models.append((job, self.scratchpad.copy(), self.sums.copy()))
             faults_now = job.run(self.config, self.scratchpad, self.sums)
             f = job.fields
             outputs = [
@@ -107,7 +110,14 @@ class EngineBench:
             await edge
         for _ in range(16):
             await edge
-        np.testing.assert_array_equal(self.actual, self.scratchpad)
+
+        def explain(address: int) -> list[str]:
+            for number, (job, scratchpad, sums) in reversed(list(enumerate(models))):
+                if lines := job.explain(self.config, scratchpad, sums, address):
+                    return [f"written by command {number} of these: {job.fields}", *lines]
+            return ["no command writes it"]
+
+        assert_equal_bytes("scratchpad: byte", self.actual, self.scratchpad, explain)
         seen = (len(self.reads), len(self.writes), len(self.faults))
         assert seen == self.expected[-1], f"reads, writes, faults {seen}: {self.expected[-1]}"
         assert len(self.done) == len(self.expected)

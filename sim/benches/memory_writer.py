@@ -15,6 +15,7 @@ from cocotbext.axi import AxiRamWrite, AxiWriteBus
 from eightfold.hw.ports import BURST, burst_layout
 from eightfold.sim.bench.axi_checker import AxiChecker
 from eightfold.sim.bench.axi_memory import AxiMemory
+from eightfold.sim.bench.explain import assert_equal_bytes
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSource, watchdog
 from eightfold.sim.bench.support import (
     clock_cycles,
@@ -99,9 +100,8 @@ class WriterBench:
         assert self.answered == self.asked
         assert self.dut.idle.value == 1
         assert self.checker.idle
-        np.testing.assert_array_equal(
-            np.frombuffer(self.contents, np.uint8), np.frombuffer(self.expected, np.uint8)
-        )
+        contents = (np.frombuffer(c, np.uint8) for c in (self.contents, self.expected))
+        assert_equal_bytes("memory: byte", *contents)
 
 
 def random_bursts(generator: np.random.Generator, count: int) -> list[tuple[int, int]]:

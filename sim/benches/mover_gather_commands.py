@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.isa import SPACES, ErrorCode, Opcode, Space
-from eightfold.sim.benches.mover_commands import Move, Spaces, add_offsets, execute
+from eightfold.sim.benches.mover_commands import Move, Spaces, add_offsets, execute, runs
 
 LEGAL = SPACES[Opcode.GATHER]
 
@@ -88,6 +88,37 @@ def carry_out(command: Move, spaces: Spaces) -> ErrorCode:
             return ErrorCode.ADDRESS
         target[place : place + run] = source[first : first + run].copy()
     return ErrorCode.NONE
+
+
+def explain_copy(
+    command: Move, space: Space, offset: int, scratchpad: NDArray[np.uint8]
+) -> list[str]:
+    """Return which run of a command writes a byte, and from where; empty if none does.
+
+    ``scratchpad`` has the indices of a GATHER.
+    """
+    if command["target_space"] != space.value:
+        return []
+    source, target = command["source"], command["target"]
+    places = (
+        [
+            ((source + read + n * command["step"]) % _WORD, (target + write) % _WORD)
+            for n, read, write in zip(
+                indices(command, scratchpad),
+                offsets(command, "source"),
+                offsets(command, "target"),
+                strict=True,
+            )
+        ]
+        if "limit" in command
+        else list(runs(command))
+    )
+    for run, (first, place) in reversed(list(enumerate(places))):
+        if place <= offset < place + command["run"]:
+            name = Space(command["source_space"]).name
+            what = f"fill {command['fill']}" if name == "FILL" else f"byte {first + offset - place}"
+            return [f"run {run} of {command}", f"copies {name}'s {what}"]
+    return []
 
 
 def random_gather(

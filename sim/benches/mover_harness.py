@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.isa import GATHER, MOVE, ErrorCode, Space
+from eightfold.sim.bench.explain import assert_equal_bytes
 from eightfold.sim.bench.support import parameters, stall_rng, start_clock_and_reset
 from eightfold.sim.benches.mover_commands import Move, encode
+from eightfold.sim.benches.mover_gather_commands import explain_copy
 from eightfold.sim.benches.mover_memory import MemoryStub
 
 BASES = {Space.MODEL: 0x0001_2340, Space.ARENA: 0xFFFF_E000}
@@ -37,6 +39,8 @@ class MoverBench:
         Cycles in which they were 1.
     code
         What it was, of the last fault.
+    sent
+        Commands queued so far.
     """
 
     def __init__(self, dut: Any, latency: int = 5, stall: float = 0.0, busy: float = 0.0) -> None:
@@ -58,6 +62,7 @@ class MoverBench:
         self.code = ErrorCode.NONE
         self.taken: list[int] = []
         self.entries: list[int] = []
+        self.sent: list[Move] = []
         self.still = 0
         self._rng, self._leftovers = stall_rng("bench"), stall_rng("leftovers")
         self._commands: deque[int] = deque()
@@ -108,11 +113,23 @@ class MoverBench:
         """Compare every space."""
         content = self.spaces[Space.SCRATCHPAD]
         content[:] = await self.read_scratchpad(range(0, len(content), self.vector))
-        for space, bytes_ in expected.items():
-            np.testing.assert_array_equal(self.spaces[space], bytes_, err_msg=space.name)
+        for space in expected:
+            self.check_space(space, expected)
+
+    def check_space(self, space: Space, expected: dict[Space, NDArray[np.uint8]]) -> None:
+        """Compare what a space holds here; says which command writes the first wrong byte."""
+
+        def explain(offset: int) -> list[str]:
+            for number, move in reversed(list(enumerate(self.sent))):
+                if lines := explain_copy(move, space, offset, expected[Space.SCRATCHPAD]):
+                    return [f"command {number} of {len(self.sent)}", *lines]
+            return ["no command writes it"]
+
+        assert_equal_bytes(f"{space.name}: byte", self.spaces[space], expected[space], explain)
 
     def send(self, move: Move) -> None:
         """Queue a command; behind a short one is what the port had before."""
+        self.sent.append(move)
         words = encode(move)
         bits = self._leftovers.getrandbits(PAYLOAD) >> 32 * len(words) << 32 * len(words)
         self._commands.append(bits | int.from_bytes(words.tobytes(), "little"))

@@ -13,10 +13,12 @@ import numpy as np
 from cocotb.utils import get_sim_time
 
 from eightfold.hw.requantizer import REQUANTIZER_INPUT, Requantizer
+from eightfold.sim.bench.explain import wrong_byte
 from eightfold.sim.bench.scoreboard import StreamScoreboard
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import parameters, report, rng, start_clock_and_reset
 from eightfold.sim.bench.words import pack
+from eightfold.sim.machine.explain import requantize_lines
 from eightfold.sim.stimuli.requantize import (
     Cases,
     corner_cases,
@@ -75,7 +77,13 @@ class RequantizerBench:
     async def start(self, cases: Cases) -> list[int]:
         """Expect the results of some cases, reset the design, and return the words to send."""
         words, results = packed(cases, self.lanes)
-        self.scoreboard.expect(self.sink, results)
+
+        def explain(row: int, got: int) -> list[str]:
+            lane, text = wrong_byte(got, results[row])
+            case = {name: values[row * self.lanes + lane] for name, values in cases.items()}
+            return [text, *requantize_lines(case["acc"], case)]
+
+        self.scoreboard.expect(self.sink, results, explain)
         await start_clock_and_reset(self.dut)
         cocotb.start_soon(watchdog([self.source, self.sink]))
         return words

@@ -13,6 +13,7 @@ from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
 from eightfold.hw.memory.scratchpad import Scratchpad
+from eightfold.sim.bench.explain import assert_equal_bytes
 from eightfold.sim.bench.support import parameters, rng, start_clock_and_reset
 
 Access = tuple[int, int, NDArray[np.uint8]]
@@ -128,7 +129,8 @@ class ScratchpadBench:
         for _, number, expected, known in due:
             word = int(self.port("readers", number, "data").value)
             got = np.frombuffer(word.to_bytes(self.vector, "little"), dtype=np.uint8)
-            np.testing.assert_array_equal(got[known], expected[known], err_msg=f"{self.cycle}")
+            where = f"reader {number} in cycle {self.cycle}: byte"
+            assert_equal_bytes(where, np.where(known, got, expected), expected)
 
 
 def random_access(bench: ScratchpadBench, generator: np.random.Generator, near: int) -> Access:

@@ -72,7 +72,7 @@ def results(config: AcceleratorConfig, program: Program) -> NDArray[np.int8]:
     IndexError
         If the beats ask for more weights or parameters than there are.
     """
-    model = _Model(config, program)
+    model = ArrayModel(config, program)
     for index in range(len(program.activations["fire"])):
         model.beat(index)
     if not model.sums:
@@ -81,8 +81,14 @@ def results(config: AcceleratorConfig, program: Program) -> NDArray[np.int8]:
     return requantize(np.array(model.sums), **fields)
 
 
-class _Model:
-    """The array's state between two beats."""
+class ArrayModel:
+    """The array's state between two beats.
+
+    Attributes
+    ----------
+    sums, used
+        Of each result vector so far, the lanes' accumulators and parameters of requantization.
+    """
 
     def __init__(self, config: AcceleratorConfig, program: Program) -> None:
         self.config, self.program = config, program

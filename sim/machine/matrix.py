@@ -54,7 +54,7 @@ def run_matrix(
     StopIteration
         If there are too few weights or parameters.
     """
-    return _Run(config, command_fields, scratchpad, sums).groups(weights, parameters)
+    return MatrixRun(config, command_fields, scratchpad, sums).groups(weights, parameters)
 
 
 def window_ages(config: AcceleratorConfig, line: int) -> NDArray[np.int64]:
@@ -73,7 +73,7 @@ def group_lanes(config: AcceleratorConfig, depthwise: bool) -> int:
     return min(config.lanes, config.width) if depthwise else config.lanes
 
 
-class _Run:
+class MatrixRun:
     """One command's fields, and what it works on."""
 
     def __init__(
@@ -162,14 +162,19 @@ class _Run:
             done.append(total)
         return np.concatenate([*done, np.zeros((0, self.config.lanes), np.int32)])
 
-    def _write(self, group: int, acc: NDArray[np.int32], bank: Bank) -> int:
+    def targets(self, group: int) -> tuple[NDArray[np.int64], int]:
+        """Return the address of each result of a group, and the lanes that it has."""
         f = self.f
         final = group == self.counts["groups"] - 1
         lanes = f["last_lanes"] if final else group_lanes(self.config, bool(f["depthwise"]))
-        results = requantize(acc[:, :lanes], **{name: v[:lanes] for name, v in bank.items()})
         oy, ox = (np.arange(count) for count in self.outputs)
         target = f["target"] + group * f["target_group"]
         target = _wrap((target + oy[:, None] * f["target_y"] + ox * f["target_x"]).ravel())
+        return target, lanes
+
+    def _write(self, group: int, acc: NDArray[np.int32], bank: Bank) -> int:
+        target, lanes = self.targets(group)
+        results = requantize(acc[:, :lanes], **{name: v[:lanes] for name, v in bank.items()})
         inside = (target >= 0) & (target + lanes <= self.config.scratchpad)
         addresses = target[inside, None] + np.arange(lanes)
         self.scratchpad[addresses] = results[inside]

@@ -1,6 +1,7 @@
 """What a VECTOR command does to the scratchpad, in numpy."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,27 +68,57 @@ def run_vector(
     ValueError
         As `eightfold.sim.machine.vector_rows.scaled_rows`.
     """
+    field = with_defaults(command_fields)
+    values, parameters = vector_values(field, scratchpad, tables, state or RowState())
+    target = targets(field, values.shape[-1])
+    if target.min() < 0 or target.max() >= config.scratchpad:
+        raise VectorFault(
+            f"writes to {target.min()}..{target.max()}, outside of {config.scratchpad} bytes"
+        )
+    scratchpad[target] = requantize(values, **parameters)
+
+
+def with_defaults(command_fields: Mapping[str, int]) -> dict[str, int]:
+    """Return a command's fields with those that choose an operation, 0 if they are missing."""
     zeros = dict.fromkeys(("combine", "reduce", "row", "operand_b"), 0)
-    field = zeros | {k: int(v) for k, v in command_fields.items()}
+    return zeros | {k: int(v) for k, v in command_fields.items()}
+
+
+def vector_values(
+    field: Mapping[str, int],
+    scratchpad: NDArray[np.int8],
+    tables: NDArray[np.int32],
+    state: RowState,
+) -> tuple[Integers, dict[str, Any]]:
+    """Return what a command requantizes, int32 of shape (i2, i1, i0, results), and how.
+
+    The second are parameters of `eightfold.golden.requantize.requantize`. Raises as `run_vector`.
+    """
     row = Row(field["row"])
     scaling: Mapping[str, Integers] = {}
     if row == Row.NONE:
         values = _reduced(field, scratchpad, tables)
     else:
-        # Of a row, all positions of the window: shape (i2, i1, i0, position, run).
-        a = np.stack(_positions(field, lambda w1, w0: _operand_a(field, scratchpad, w1, w0)), -2)
-        state = state or RowState()
+        a = row_operands(field, scratchpad)
         if row in ROW_RESULTS:
             values = reduced_rows(row, field, a, tables, state)
         else:
             values, scaling = scaled_rows(row, field, a, tables, state)
     parameters = {name: field.get(f"requantize.{name}", 0) for name in _REQUANTIZE}
-    target = _local(operand_addresses(field, "target", "target_step"))[..., : values.shape[-1]]
-    if target.min() < 0 or target.max() >= config.scratchpad:
-        raise VectorFault(
-            f"writes to {target.min()}..{target.max()}, outside of {config.scratchpad} bytes"
-        )
-    scratchpad[target] = requantize(values, **parameters | dict(scaling))
+    return values, parameters | dict(scaling)
+
+
+def row_operands(field: Mapping[str, int], scratchpad: NDArray[np.int8]) -> Integers:
+    """Return the bytes of rows, with all positions of the window.
+
+    Shape (i2, i1, i0, position, run).
+    """
+    return np.stack(_positions(field, lambda w1, w0: operand_a(field, scratchpad, w1, w0)), -2)
+
+
+def targets(field: Mapping[str, int], results: int) -> Integers:
+    """Return the address of every result; a run has so many."""
+    return _local(operand_addresses(field, "target", "target_step"))[..., :results]
 
 
 def operand_addresses(
@@ -118,10 +149,10 @@ def _reduced(
     combine, reduce = Combine(field["combine"]), Reduce(field["reduce"])
 
     def value(w1: int, w0: int) -> Integers:
-        a = _looked_up(field, "a", _operand_a(field, scratchpad, w1, w0), tables)
+        a = _looked_up(field, "a", operand_a(field, scratchpad, w1, w0), tables)
         if combine == Combine.A:
             return a
-        return _combined(combine, a, _operand_b(field, scratchpad, tables, w1, w0))
+        return _combined(combine, a, operand_b(field, scratchpad, tables, w1, w0))
 
     values = _positions(field, value)
     match reduce:
@@ -135,9 +166,7 @@ def _reduced(
             return values[-1]
 
 
-def _operand_a(
-    field: Mapping[str, int], scratchpad: NDArray[np.int8], w1: int, w0: int
-) -> Integers:
+def operand_a(field: Mapping[str, int], scratchpad: NDArray[np.int8], w1: int, w0: int) -> Integers:
     """Return operand a at a position of the window, with its padding, as bytes in int64."""
     offset = w1 * field.get("a_window1", 0) + w0 * field.get("a_window0", 0)
     repeated = bool(field.get("repeat_a", 0))
@@ -148,7 +177,7 @@ def _operand_a(
     return np.broadcast_to(a, (*a.shape[:-1], field["run"]))
 
 
-def _operand_b(
+def operand_b(
     field: Mapping[str, int],
     scratchpad: NDArray[np.int8],
     tables: NDArray[np.int32],

@@ -10,6 +10,7 @@ from eightfold.config import AcceleratorConfig
 from eightfold.isa import MATRIX, MIN_LINE
 from eightfold.isa.packing import pack
 from eightfold.isa.streams import parameter_layout, weight_layout
+from eightfold.sim.machine.explain import explain_matrix
 from eightfold.sim.machine.matrix import Bank, group_lanes, run_matrix, window_ages
 from eightfold.sim.stimuli.beats import requantize_fields
 
@@ -62,6 +63,17 @@ class MatrixJob:
         """Carry the command out on the model; return the number of faults."""
         weights, parameters = iter(self.weights), iter(self.parameters)
         return run_matrix(config, self.fields, scratchpad, weights, parameters, sums)
+
+    def explain(
+        self,
+        config: AcceleratorConfig,
+        scratchpad: NDArray[np.int8],
+        sums: NDArray[np.int32],
+        address: int,
+    ) -> list[str]:
+        """Return the arithmetic of the byte that it writes to an address; see `explain_matrix`."""
+        weights, parameters = iter(self.weights), iter(self.parameters)
+        return explain_matrix(config, self.fields, scratchpad, weights, parameters, sums, address)
 
 
 def _ends(parts: Sequence[NDArray]) -> NDArray[np.int64]:

@@ -202,15 +202,15 @@ OVERLAPPING = "commands_that_overlap/latency=30/stall=0.5/busy=0.8"
 IN_TURN = "commands_one_after_the_other/latency=20/stall=0.0/busy=0.0"
 OUTSIDE = f"a_fault_stops_the_writing/kind={FAULTS.index('target_ends')}/stall=0.0"
 MUTANTS = (
-    ("Mover", NoRoom, MOVE, OVERLAPPING, "not equal|done="),
-    ("Writer", NoAnswers, MOVE, IN_TURN, "not equal"),
+    ("Mover", NoRoom, MOVE, OVERLAPPING, "differs: got|done="),
+    ("Writer", NoAnswers, MOVE, IN_TURN, "differs: got"),
     ("Writer", NoWait, MOVE, OVERLAPPING, "done="),
     ("Units", LongBursts, MOVE, IN_TURN, "read crosses|write crosses"),
     ("Runs", NoChecks, MOVE, OUTSIDE, "no fault|outside"),
     ("Indices", NoLimit, GATHER, fault("n_limit"), "no fault|ADDRESS"),
-    ("Indices", NoSign, GATHER, fault("n_high"), "no fault|not equal|ADDRESS"),
-    ("Indices", OneWindow, GATHER, OVERLAPPING, "not equal|fault="),
-    ("Indices", NoHighDigit, GATHER, OVERLAPPING, "not equal|fault="),
+    ("Indices", NoSign, GATHER, fault("n_high"), "no fault|differs: got|ADDRESS"),
+    ("Indices", OneWindow, GATHER, OVERLAPPING, "differs: got|fault="),
+    ("Indices", NoHighDigit, GATHER, OVERLAPPING, "differs: got|fault="),
 )
 
 
