@@ -1,38 +1,71 @@
-"""What all tests share: a test with an argument ``simulator`` runs on every simulator."""
+"""What all tests share: options, and arguments of tests that they do not set themselves.
 
-import os
+A test with an argument ``simulator`` runs on every simulator; ``first_seed`` is that of ``--seed``.
+"""
+
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from eightfold.sim.simulator.toolchain import SIMULATORS, icarus_available
 from tests.support.browser import Browser
+from tests.support.models import beside
 
-# A deadline per example would fail on a busy machine, and says nothing about the arithmetic. The
-# examples are the same in every run, unless a seed (as for `make test-long`) asks for others.
-settings.register_profile(
-    "eightfold", deadline=None, derandomize="EIGHTFOLD_SEED" not in os.environ
-)
-settings.load_profile("eightfold")
+pytest_plugins = ["tests.support.simulations"]
 
 # Verilator's models are compiled by a C++ compiler.
 MARKS = {"icarus": pytest.mark.icarus, "verilator": pytest.mark.slow}
 ON_EVERY_SIMULATOR = [pytest.param(name, marks=MARKS[name]) for name in SIMULATORS]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what tests can be told."""
+    group = parser.getgroup("eightfold", "Eightfold")
+    group.addoption(
+        "--seed",
+        type=int,
+        metavar="S",
+        help="draw other examples: hypothesis any, and mutated models those of this seed "
+        "(default: the same in every run, and seed 0)",
+    )
+    group.addoption(
+        "--hostile",
+        type=int,
+        default=600,
+        metavar="N",
+        help="number of mutated models in tests/eightfold/hostile (default: 600)",
+    )
+    group.addoption(
+        "--models-folder",
+        type=Path,
+        metavar="DIR",
+        help="folder of networks that are not part of the project, with the spec's texts in its "
+        "folder spec (default: ../shared)",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the markers of tests that cannot run without a tool."""
+    """Take the options, and register the markers of tests that cannot run without a tool."""
+    # A deadline per example would fail on a busy machine, and says nothing about the arithmetic.
+    derandomize = config.getoption("seed") is None
+    settings.register_profile("eightfold", deadline=None, derandomize=derandomize)
+    settings.load_profile("eightfold")
+    if folder := config.getoption("models_folder"):
+        beside.choose(folder)
     config.addinivalue_line("markers", "icarus: needs Icarus Verilog (skipped without it)")
     config.addinivalue_line("markers", "tflm: needs tflite-micro (skipped without it)")
     config.addinivalue_line("markers", "nextpnr: needs nextpnr-ecp5 (skipped without it)")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Parametrize ``simulator``, unless the test chooses its simulators itself."""
+    """Parametrize ``simulator``, unless the test chooses its own, and ``first_seed``."""
     chosen = [str(mark.args[0]) for mark in metafunc.definition.iter_markers("parametrize")]
     if "simulator" in metafunc.fixturenames and not any("simulator" in names for names in chosen):
         metafunc.parametrize("simulator", ON_EVERY_SIMULATOR)
+    if "first_seed" in metafunc.fixturenames:
+        metafunc.parametrize("first_seed", [metafunc.config.getoption("seed") or 0])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

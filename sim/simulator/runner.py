@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from eightfold.errors import InputError
+from eightfold.sim.simulator import watch
 from eightfold.sim.simulator.build import Design, Model, Unit, Verilog, build_model
 from eightfold.sim.simulator.progress import OnProgress, Progress
 from eightfold.sim.simulator.simulation import BenchFailed, BenchResult, Simulation
@@ -74,6 +75,7 @@ def run_bench(
         If a program is missing or fails, a disk is full, or the trace file has another suffix, is
         an ``.fst`` that the simulator cannot write here, or cannot be written at all.
     """
+    trace, testcase = watch.current().order(simulator, trace, testcase)
     waves = None
     if trace is not None:
         waves = wave_format(trace, simulator)

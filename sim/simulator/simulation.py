@@ -26,7 +26,15 @@ KEEP_SECONDS = 24 * 3600
 
 
 class BenchFailed(AssertionError):  # noqa: N818 - reads as what happened
-    """A bench's test failed: which one, the seed, why, and where the log is."""
+    """A bench's test failed: which one, the seed, why, and where the log is.
+
+    Attributes
+    ----------
+    test
+        The first test of the bench that failed, if there are others that it can be run without.
+    """
+
+    test: str | None = None
 
 
 @dataclass(frozen=True)
@@ -174,7 +182,9 @@ class Simulation:
             check_room(self.scratch)
             name, problem = failed[0]
             others = f" ({len(failed) - 1} more failed)" if len(failed) > 1 else ""
-            raise BenchFailed(self._message(f"{name} failed{others}", _reason(problem)))
+            failure = BenchFailed(self._message(f"{name} failed{others}", _reason(problem)))
+            failure.test = name if len(cases) > 1 else None
+            raise failure
         if not cases:
             # Not a BenchFailed: a test that expects one must not take this for it.
             raise ValueError(self._message("no test was run", self._log_tail()))

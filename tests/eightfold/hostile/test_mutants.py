@@ -1,9 +1,8 @@
 """Mutated models of every operator and of networks: no wrong step, and LiteRT agrees.
 
-``EIGHTFOLD_HOSTILE`` sets the number of files (600), ``EIGHTFOLD_SEED`` draws others.
+pytest's ``--hostile`` sets the number of files (600), ``--seed`` draws others.
 """
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -14,8 +13,6 @@ from eightfold.conformance.models.operators import OPERATORS
 from eightfold.hostile.trial import GOOD, Trial
 from eightfold.model.mutate import DRAWN, Mutation
 from tests.support.models.mutants import BASES, make_mutant
-
-COUNT = int(os.environ.get("EIGHTFOLD_HOSTILE", "600"))
 
 CHOICES = st.binary(min_size=8, max_size=8).map(lambda digits: int.from_bytes(digits, "little"))
 MUTATIONS = st.lists(st.builds(Mutation, st.sampled_from(DRAWN), CHOICES), min_size=1, max_size=2)
@@ -29,10 +26,14 @@ def trial() -> Iterator[Trial]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("base", BASES)
-def test_mutants_are_refused_or_run_as_in_litert(trial: Trial, base: str) -> None:
-    @seed(int(os.environ.get("EIGHTFOLD_SEED", "0")))
+def test_mutants_are_refused_or_run_as_in_litert(
+    trial: Trial, base: str, first_seed: int, request: pytest.FixtureRequest
+) -> None:
+    count = request.config.getoption("hostile")
+
+    @seed(first_seed)
     @settings(
-        max_examples=-(-COUNT // len(BASES)),
+        max_examples=-(-count // len(BASES)),
         database=None,
         suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
     )

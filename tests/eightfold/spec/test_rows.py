@@ -8,7 +8,7 @@ from eightfold.spec import ROWS, Row, TensorRule, row_of
 from eightfold.spec.operand import label
 from eightfold.spec.row import INT32_RANGE, SAME, FixedQuantization, Granularity, Source
 from eightfold.spec.rows import place_of
-from tests.support.models.beside import TEXTS
+from tests.support.models.beside import texts
 
 _LANGUAGES = {"french": "000_*.txt", "japanese": "003_*.txt"}
 _Fields = dict[str, dict[str, str]]
@@ -16,10 +16,10 @@ _Fields = dict[str, dict[str, str]]
 
 @pytest.mark.parametrize("language", _LANGUAGES)
 def test_rows_equal_the_table_of_the_text(language: str) -> None:
-    texts = sorted(TEXTS.glob(_LANGUAGES[language]))
-    if not texts:
-        pytest.skip(f"no {TEXTS / _LANGUAGES[language]}: set EIGHTFOLD_MODELS_FOLDER")
-    table = _parse(texts[0].read_text(encoding="utf-8"))
+    found = sorted(texts().glob(_LANGUAGES[language]))
+    if not found:
+        pytest.skip(f"no {texts() / _LANGUAGES[language]}: see pytest --models-folder")
+    table = _parse(found[0].read_text(encoding="utf-8"))
     assert len(table) == 38
     assert [(title, fields) for title, fields in table.items()] == [_as_text(row) for row in ROWS]
 

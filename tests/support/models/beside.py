@@ -1,19 +1,27 @@
 """Files that tests can use but the project does not contain: networks, and texts of the spec.
 
-``EIGHTFOLD_MODELS_FOLDER`` names a folder with the ``.tflite`` files, and the texts in its folder
+``pytest --models-folder`` names a folder with the ``.tflite`` files, and the texts in its folder
 ``spec``. Without it they are looked for beside the checkout.
 """
 
-import os
 from pathlib import Path
 
 from eightfold.files import IMPORT_ROOT
 
-_CHOSEN = os.environ.get("EIGHTFOLD_MODELS_FOLDER")
 _SHARED = IMPORT_ROOT.parent / "shared"
+_chosen: list[Path] = []
 
-MODELS = Path(_CHOSEN) if _CHOSEN else _SHARED / "models"
-"""Of networks, ``.tflite``."""
 
-TEXTS = MODELS / "spec" if _CHOSEN else _SHARED / "spec" / "seeds"
-"""Of the spec, ``.txt``."""
+def choose(folder: Path) -> None:
+    """Look into ``folder`` from now on; `tests/conftest.py` does, for the option."""
+    _chosen[:] = [folder]
+
+
+def models() -> Path:
+    """Return the folder of networks, ``.tflite``."""
+    return _chosen[0] if _chosen else _SHARED / "models"
+
+
+def texts() -> Path:
+    """Return the folder of the spec's texts, ``.txt``."""
+    return _chosen[0] / "spec" if _chosen else _SHARED / "spec" / "seeds"

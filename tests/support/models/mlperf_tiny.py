@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from eightfold.documents import cycle_tables
-from tests.support.models.beside import MODELS
+from tests.support.models.beside import models
 
 NETWORKS = [network.stem for network in cycle_tables.NETWORKS]
 
 
 def mlperf_tiny(name: str) -> Path:
     """Return the path of a network's model; skip the test where it is not there."""
-    model = MODELS / f"{name}.tflite"
+    model = models() / f"{name}.tflite"
     if not model.exists():
-        pytest.skip(f"no {model}: set EIGHTFOLD_MODELS_FOLDER")
+        pytest.skip(f"no {model}: see pytest --models-folder")
     return model
