@@ -6,10 +6,10 @@ import pytest
 from eightfold import isa
 from eightfold.isa import REQUANTIZE_LAYOUT, Space
 from eightfold.isa.packing import pack
-from eightfold.sim.machine.machine import Machine, check_tokens
+from eightfold.sim.machine.machine import check_tokens
 from eightfold.sim.simulator.system import Run, run_system
 from tests.support.hardware.command_streams import matrix, move, stream, vector
-from tests.support.hardware.small_program import CONFIG
+from tests.support.hardware.small_program import CONFIG, assert_arena
 
 PIXELS = 20
 
@@ -92,10 +92,6 @@ def test_runs_every_engine_twice_like_the_model(simulator, seed, stall):
         limit=20_000,
     )
     for run, arena in zip(result.runs, arenas, strict=True):
-        memory = np.zeros(4096, np.uint8)
-        memory[: len(model)] = np.frombuffer(model, np.uint8)
-        memory[1024 : 1024 + ARENA] = arena
-        Machine(CONFIG, memory, (0, len(model)), (1024, ARENA)).run(words)
         assert (run.done, run.error) == (True, isa.ErrorCode.NONE)
-        np.testing.assert_array_equal(run.arena, memory[1024 : 1024 + ARENA])
+        assert_arena(run.arena, CONFIG, words, model, arena)
         assert run.counters["MATRIX_ISSUE"] == PIXELS

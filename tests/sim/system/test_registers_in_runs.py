@@ -13,10 +13,10 @@ from eightfold.sim.simulator.runner import BenchFailed, Unit, run_bench
 from tests.support.hardware.small_program import (
     ARENA_BYTES,
     CONFIG,
+    assert_arena,
     changed,
     program,
     random_model,
-    run_model,
 )
 
 BENCH = "eightfold.sim.benches.accelerator_rewritten"
@@ -54,8 +54,7 @@ def rewrite(design, simulator, folder: Path, seed: int, stall: float) -> None:
     run_bench(design, BENCH, simulator, parameters=parameters, seed=seed)
     for number, (words, model, arena) in enumerate(every):
         with np.load(folder / f"result_{number}.npz", allow_pickle=False) as result:
-            expected = run_model(CONFIG, words, model, arena)
-            np.testing.assert_array_equal(result["arena"], expected, err_msg=f"run {number}")
+            assert_arena(result["arena"], CONFIG, words, model, arena, f"run {number}: ")
 
 
 @pytest.mark.slow

@@ -9,9 +9,9 @@ from tests.support.hardware.small_program import (
     ARENA_BYTES,
     CONFIG,
     INDEX,
+    assert_arena,
     program,
     random_model,
-    run_model,
 )
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ def run(simulator, seed, count=4, **options):
     ).runs
     for arena, result in zip(arenas, done, strict=True):
         assert result.done
-        np.testing.assert_array_equal(result.arena, run_model(CONFIG, program(), model, arena))
+        assert_arena(result.arena, CONFIG, program(), model, arena)
     return done
 
 

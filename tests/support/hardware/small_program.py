@@ -1,5 +1,7 @@
 """A small program that uses every engine, every fetcher and every kind of memory access."""
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,6 +10,7 @@ from eightfold.config import AcceleratorConfig
 from eightfold.isa import Space
 from eightfold.isa.packing import pack
 from eightfold.sim.machine.machine import Machine
+from eightfold.sim.machine.trail import explain_arena
 from eightfold.sim.stimuli.beats import requantize_fields
 from tests.support.hardware.command_streams import Item, gather, matrix, move, stream, vector
 
@@ -104,9 +107,41 @@ def run_model(
     config: AcceleratorConfig, words: NDArray[np.uint32], model: bytes, arena: NDArray[np.uint8]
 ) -> NDArray[np.uint8]:
     """Return the arena after a run of the machine model."""
+    machine = _machine(Machine, config, model, arena)
+    machine.run(words)
+    return machine.spaces[Space.ARENA]
+
+
+def assert_arena(
+    actual: NDArray[np.uint8],
+    config: AcceleratorConfig,
+    words: NDArray[np.uint32],
+    model: bytes,
+    arena: NDArray[np.uint8],
+    where: str = "",
+) -> None:
+    """Raise AssertionError unless a run has left what `run_model` returns.
+
+    The message follows the first wrong byte back through the commands that make it.
+    """
+    expected = run_model(config, words, model, arena)
+    wrong = np.flatnonzero(actual != expected)
+    if not wrong.size:
+        return
+    first = int(wrong[0])
+    text = (
+        f"{where}arena: byte {first} of {len(expected)} differs: got {actual[first].view(np.int8)},"
+        f" expected {expected[first].view(np.int8)}; {wrong.size} bytes differ"
+    )
+    make = partial(_machine, config=config, model=model, arena=arena)
+    raise AssertionError("\n  ".join([text, *explain_arena(make, words, first)]))
+
+
+def _machine(
+    kind: type[Machine], config: AcceleratorConfig, model: bytes, arena: NDArray[np.uint8]
+) -> Machine:
     start = -(-len(model) // config.port) * config.port
     memory = np.zeros(start + len(arena), np.uint8)
     memory[: len(model)] = list(model)
     memory[start:] = arena
-    Machine(config, memory, (0, len(model)), (start, len(arena))).run(words)
-    return memory[start:]
+    return kind(config, memory, (0, len(model)), (start, len(arena)))

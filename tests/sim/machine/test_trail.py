@@ -1,0 +1,88 @@
+"""A byte of the arena leads back to the command that computes it, or to what was there before."""
+
+import numpy as np
+import pytest
+
+from eightfold.isa import Space
+from tests.hw.test_accelerator import every_engine, model_bytes
+from tests.support.hardware.command_streams import move, stream
+from tests.support.hardware.small_program import (
+    ARENA_BYTES,
+    CONFIG,
+    assert_arena,
+    program,
+    random_model,
+    run_model,
+)
+
+
+def arena_and_model(seed):
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 256, ARENA_BYTES, dtype=np.uint8), random_model(rng)
+
+
+def message(words, model, arena, offset):
+    """Return the lines about an arena whose byte ``offset`` alone is wrong by one."""
+    actual = run_model(CONFIG, words, model, arena)
+    assert_arena(actual, CONFIG, words, model, arena)
+    actual[offset] += 1
+    with pytest.raises(AssertionError) as raised:
+        assert_arena(actual, CONFIG, words, model, arena, "run 3: ")
+    expected = (actual[offset] - 1).astype(np.uint8).view(np.int8)
+    return str(raised.value).split("\n  "), int(expected)
+
+
+@pytest.mark.parametrize("offset", [101, 120, 132])
+def test_a_byte_leads_to_the_vector_command_that_computes_it(offset):
+    arena, model = arena_and_model(1)
+    lines, expected = message(program(), model, arena, offset)
+    got = int(np.uint8(expected + 1 & 255).view(np.int8))
+    first = f"run 3: arena: byte {offset} of {ARENA_BYTES} differs: got {got}, expected {expected}"
+    assert lines[0] == f"{first}; 1 bytes differ"
+    place = offset - 101 + 2050
+    assert lines[1] == (
+        f"command 7 MOVE writes ARENA's {offset}: run 0 copies SCRATCHPAD's {place}, {expected}"
+    )
+    assert lines[2] == f"command 6 VECTOR writes SCRATCHPAD's {place}"
+    assert lines[-1].endswith(f" = {expected}")
+
+
+def test_a_gathered_byte_leads_through_its_index():
+    arena, model = arena_and_model(2)
+    lines, expected = message(program(), model, arena, 209)
+    assert lines[1].startswith("command 9 GATHER writes ARENA's 209: run 1 copies SCRATCHPAD's 2")
+    assert lines[2].startswith("command 6 VECTOR writes SCRATCHPAD's 20")
+    assert lines[-1].endswith(f" = {expected}")
+
+
+def test_a_byte_that_nothing_writes():
+    arena, model = arena_and_model(3)
+    lines, _ = message(program(), model, arena, 0)
+    assert lines[1:] == ["no command before writes byte 0 of ARENA"]
+
+
+def test_a_byte_of_the_matrix_engine_has_its_products():
+    rng = np.random.default_rng(4)
+    arena, model = rng.integers(0, 256, 512, dtype=np.uint8), model_bytes(rng)
+    items = every_engine()
+    last, fields, *tokens = items[-1]
+    items[-2] = (items[-2][0], items[-2][1] | {"target": 2000}, *items[-2][2:])
+    items[-1] = (last, fields | {"source": 601}, *tokens)
+    lines, expected = message(stream(CONFIG, items), model, arena, 301 + 6)
+    assert lines[2] == "command 5 MATRIX writes SCRATCHPAD's 607"
+    assert lines[4].startswith("pass 0: [")
+    assert lines[-1].endswith(f" = {expected}")
+
+
+def test_a_fill_is_the_end():
+    arena, model = arena_and_model(5)
+    items = [
+        move("", "v", source_space=Space.FILL, fill=7, target=400, run=16),
+        move("v", "", target_space=Space.ARENA, source=402, target=30, run=8),
+    ]
+    lines, expected = message(stream(CONFIG, items), model, arena, 33)
+    assert expected == 7
+    assert lines[1:] == [
+        "command 2 MOVE writes ARENA's 33: run 0 copies SCRATCHPAD's 405, 7",
+        "command 1 MOVE writes SCRATCHPAD's 405: fill 7",
+    ]
