@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from eightfold.campaign.records import Unit
+from eightfold.campaign.records import Case, Unit
 from eightfold.closing import Closing
 from eightfold.errors import InputError
 
@@ -84,6 +84,18 @@ class Spent:
     state: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A unit of the plan; ``seconds``, ``ended`` and ``worker`` are None while it waits."""
+
+    number: int
+    unit: Unit
+    state: str
+    seconds: float | None
+    ended: float | None
+    worker: str | None
+
+
 class Results(Closing):
     """A campaign's database.
 
@@ -136,6 +148,16 @@ class Results(Closing):
         with self._told():
             return self._connection.execute(query, values).fetchall()
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Within it everything is read as it is now, whatever is written meanwhile."""
+        with self._told():
+            self._connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._connection.rollback()
+
     def states(self) -> dict[str, int]:
         """Return how many units wait, are done and are lost."""
         return dict(self._rows("SELECT state, COUNT(*) FROM units GROUP BY state"))
@@ -167,6 +189,8 @@ class Results(Closing):
     def rows(self, *verdicts: str) -> Iterator[Row]:
         """Yield cases in the order of the plan, those of ``verdicts`` or all."""
         chosen = f"WHERE verdict IN ({', '.join('?' * len(verdicts))})" if verdicts else ""
+        if verdicts and "passed" not in verdicts:
+            chosen += " AND verdict != 'passed'"  # by which SQLite knows that the index serves
         with self._told(), closing(self._connection.cursor()) as cursor:
             cursor.execute(
                 "SELECT unit, suite, cases.operator, seed, backend, config, verdict, message"
@@ -176,6 +200,37 @@ class Results(Closing):
             names = ("unit", "suite", "operator", "seed", "backend", "config", "verdict", "message")
             for row in cursor:
                 yield Row(**dict(zip(names, row, strict=True)))
+
+    def units(self, suite: str | None = None, column: str | None = None) -> Iterator[Planned]:
+        """Yield the units in the order of the plan, those of a suite and a column or all."""
+        with self._told(), closing(self._connection.cursor()) as cursor:
+            cursor.execute(
+                "SELECT id, record, state, seconds, ended, worker FROM units"
+                " WHERE suite = COALESCE(?, suite)"
+                " AND TRIM(backend || ' ' || config) = COALESCE(?, TRIM(backend || ' ' || config))"
+                " ORDER BY id",
+                (suite, column),
+            )
+            for number, record, state, seconds, ended, worker in cursor:
+                yield Planned(
+                    number=number,
+                    unit=Unit.from_record(record),
+                    state=state,
+                    seconds=seconds,
+                    ended=ended,
+                    worker=worker,
+                )
+
+    def cases(self, number: int) -> list[Case]:
+        """Return how the cases of a unit ended, by its number."""
+        rows = self._rows(
+            "SELECT seed, verdict, operator, message FROM cases WHERE unit = ? ORDER BY seed",
+            number,
+        )
+        return [
+            Case(seed=seed, verdict=verdict, operator=operator, message=message)
+            for seed, verdict, operator, message in rows
+        ]
 
     def unit(self, number: int) -> Unit:
         """Return a unit by its number."""

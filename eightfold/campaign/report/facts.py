@@ -1,0 +1,165 @@
+"""The facts of a campaign that its page shows: plain data, bounded however many cases there are."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, zip_longest
+
+from eightfold.campaign.records import Unit
+from eightfold.campaign.results import Results, Row
+
+WORST_FIRST = ("failed", "error", "lost", "waiting", "passed", "refused")
+"""Verdicts of cases, and that they wait; of several the first is what a place shows."""
+
+SHOWN_IN_FULL = 200
+"""Failures that the page shows in full."""
+
+SEEDS_LISTED = 40
+"""Seeds, and ranges of seeds, that the page lists for an operator and a column."""
+
+KINDS_LISTED = 60
+"""Kinds of what did not pass that the page lists for a verdict."""
+
+_KINDS_TOLD_APART = 500
+_MESSAGE = 300  # characters by which kinds are told apart
+
+Place = tuple[str, str, str]
+"""Suite, operator and column."""
+
+
+@dataclass(kw_only=True)
+class Cell:
+    """The cases of an operator in a column.
+
+    Attributes
+    ----------
+    counts
+        Cases by verdict, and those that are ``waiting``.
+    run, lost, waiting
+        Seeds of the units that have ended, that are lost, and that wait.
+    units, seconds
+        How many have ended, and what they took together.
+    bad
+        The first cases that failed or ended by an error.
+    """
+
+    suite: str
+    operator: str
+    column: str
+    counts: Counter[str] = field(default_factory=Counter)
+    run: list[range] = field(default_factory=list)
+    lost: list[range] = field(default_factory=list)
+    waiting: list[range] = field(default_factory=list)
+    units: int = 0
+    seconds: float = 0.0
+    bad: list[Row] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        """Cases, run or not."""
+        return self.counts.total()
+
+    @property
+    def verdict(self) -> str:
+        """The worst of its cases."""
+        return next((v for v in WORST_FIRST if self.counts[v]), "waiting")
+
+
+@dataclass(kw_only=True)
+class Kind:
+    """Cases of an operator that did not pass, and whose messages differ in numbers alone."""
+
+    verdict: str
+    suite: str
+    operator: str
+    message: str
+    count: int = 0
+    columns: dict[str, None] = field(default_factory=dict)
+    first: list[Row] = field(default_factory=list)
+
+
+def cells(results: Results) -> dict[Place, Cell]:
+    """Return the cases of every operator in every column, in the order of the plan."""
+    units: dict[Place, Cell] = {}
+    for planned in results.units():
+        unit = planned.unit
+        place = (unit.suite, unit.operator, unit.column)
+        cell = units.setdefault(place, _cell(place))
+        ranges = {"done": cell.run, "lost": cell.lost, "waiting": cell.waiting}
+        _append(ranges[planned.state], unit.seeds)
+        cell.units += planned.state == "done"
+        cell.seconds += planned.seconds or 0.0
+    found = dict(units)
+    for (suite, operator, column, verdict), count in results.counts().items():
+        place = (suite, operator, column)
+        if place not in found:  # its units name no operator, so that their seeds are those of all
+            whole = units.get((suite, "", column), _cell(place))
+            found[place] = Cell(suite=suite, operator=operator, column=column, run=whole.run)
+        found[place].counts[verdict] += count
+    return {place: cell for place, cell in found.items() if cell.counts}
+
+
+def kinds(results: Results, *verdicts: str) -> list[Kind]:
+    """Return what did not pass by what it has in common, the most frequent first.
+
+    Each has its first cases, `SHOWN_IN_FULL` at most.
+    """
+    found: dict[tuple[str, ...], Kind] = {}
+    for row in results.rows(*verdicts):
+        text = re.sub(r"-?\d+", "0", row.message[:_MESSAGE])
+        key = (row.verdict, row.suite, row.operator, text)
+        if key not in found and len(found) >= _KINDS_TOLD_APART:
+            key = (row.verdict, row.suite, row.operator)
+        kind = found.setdefault(
+            key,
+            Kind(verdict=row.verdict, suite=row.suite, operator=row.operator, message=row.message),
+        )
+        kind.count += 1
+        kind.columns[row.column] = None
+        if len(kind.first) < SHOWN_IN_FULL:
+            kind.first.append(row)
+    return sorted(found.values(), key=lambda kind: -kind.count)
+
+
+def shown_in_full(found: Sequence[Kind]) -> list[Row]:
+    """Return the cases that the page shows in full: some of every kind, kind by kind."""
+    taken: list[list[Row]] = [[] for _ in found]
+    turns = zip_longest(*(kind.first for kind in found))
+    in_turns = ((rows, row) for turn in turns for rows, row in zip(taken, turn, strict=True) if row)
+    for rows, row in islice(in_turns, SHOWN_IN_FULL):
+        rows.append(row)
+    return [row for rows in taken for row in rows]
+
+
+def add_bad(found: Mapping[Place, Cell], results: Results) -> None:
+    """Add to each cell its first cases that failed or ended by an error."""
+    for row in results.rows("failed", "error"):
+        bad = found[row.suite, row.operator, row.column].bad
+        if len(bad) < SEEDS_LISTED:
+            bad.append(row)
+
+
+def case_id(unit: Unit, row: Row) -> str:
+    """Return the ``id`` of a case in the page."""
+    own = f"-{row.operator}" if row.operator != unit.operator else ""
+    return f"case-{unit.case_name(row.seed)}{own}"
+
+
+def listed(ranges: Iterable[range]) -> str:
+    """Return ranges of seeds as a text, ``0..99, 200``; the first `SEEDS_LISTED` of them."""
+    texts = [str(r.start) if len(r) == 1 else f"{r.start}..{r.stop - 1}" for r in ranges]
+    more = len(texts) - SEEDS_LISTED
+    return ", ".join(texts[:SEEDS_LISTED]) + (f" and {more:,} more ranges" if more > 0 else "")
+
+
+def _cell(place: Place) -> Cell:
+    suite, operator, column = place
+    return Cell(suite=suite, operator=operator, column=column)
+
+
+def _append(ranges: list[range], seeds: range) -> None:
+    if ranges and ranges[-1].stop == seeds.start:
+        ranges[-1] = range(ranges[-1].start, seeds.stop)
+    else:
+        ranges.append(seeds)

@@ -1,0 +1,223 @@
+"""What the folder of a case that did not pass says of it: operators, tensors, first difference."""
+
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eightfold.errors import InputError
+from eightfold.model import Graph, Operator, Quantization, Tensor, read_model
+
+OPERATORS_SHOWN = 3
+TENSORS_SHOWN = 24
+"""Of a model, at most."""
+
+LOG_LINES = 80
+_LINE = 400
+"""Lines of a log that are shown, and characters of each."""
+
+_VALUES = 3  # scales or zero points per channel that are written out
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorFacts:
+    """An operator of the model, and its options as the schema names them."""
+
+    index: int
+    name: str
+    options: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorFacts:
+    """A tensor of the operators that are shown."""
+
+    index: int
+    name: str
+    role: str
+    dtype: str
+    shape: str
+    scale: str
+    zero_point: str
+    differs: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """How a tensor differs from what was expected.
+
+    ``where`` is the index of the first element that does, in the order of memory; None where the
+    shapes or types differ, which ``expected`` and ``got`` say then.
+    """
+
+    tensor: int
+    where: tuple[int, ...] | None
+    expected: str
+    got: str
+    elements: int = 0
+    of: int = 0
+
+
+@dataclass(kw_only=True)
+class Failure:
+    """What is known of a case that did not pass.
+
+    Attributes
+    ----------
+    operators, tensors
+        Those of the model that are about the difference; ``operator_count`` is how many it has.
+    log, left
+        The first lines of the log, and how many more there are.
+    files
+        What is in the case's folder.
+    note
+        Why something is not known.
+    """
+
+    operators: list[OperatorFacts] = field(default_factory=list)
+    operator_count: int = 0
+    tensors: list[TensorFacts] = field(default_factory=list)
+    tensor_count: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    log: str = ""
+    left: int = 0
+    files: list[str] = field(default_factory=list)
+    note: str = ""
+
+
+def read_failure(folder: Path, message: str) -> Failure:
+    """Return what the folder of a case says, beside its message.
+
+    A file that is missing or damaged leaves its part out, with a note: a report is made of what
+    there is.
+    """
+    found = Failure(files=sorted(path.name for path in folder.glob("*")))
+    try:
+        found.differences = differences(
+            _tensors(folder / "expected.npz"), _tensors(folder / "got.npz")
+        )
+        if "model.tflite" in found.files:
+            _add_model(found, read_model(folder / "model.tflite"))
+    except InputError as error:
+        found.note = str(error)
+    if "log.txt" in found.files:
+        text = (folder / "log.txt").read_text(encoding="utf-8", errors="replace")
+        while text.startswith(f"{message}\n"):  # which the page says already
+            text = text.removeprefix(message).lstrip("\n")
+        lines = text.rstrip().splitlines()
+        found.log = "\n".join(line[:_LINE] for line in lines[:LOG_LINES])
+        found.left = max(0, len(lines) - LOG_LINES)
+    return found
+
+
+def differences(
+    expected: Mapping[int, np.ndarray], got: Mapping[int, np.ndarray]
+) -> list[Difference]:
+    """Return how the tensors differ that both sides have, in their order."""
+    found = []
+    for tensor in sorted(set(expected) & set(got)):
+        one, other = expected[tensor], got[tensor]
+        if (one.shape, one.dtype) != (other.shape, other.dtype):
+            found.append(
+                Difference(tensor=tensor, where=None, expected=_kind(one), got=_kind(other))
+            )
+            continue
+        unequal = one != other
+        if one.dtype.kind == "f":
+            unequal &= ~(np.isnan(one) & np.isnan(other))
+        if unequal.any():
+            where = np.unravel_index(int(np.argmax(unequal)), unequal.shape)
+            found.append(
+                Difference(
+                    tensor=tensor,
+                    where=tuple(map(int, where)),
+                    expected=str(one[where]),
+                    got=str(other[where]),
+                    elements=int(unequal.sum()),
+                    of=unequal.size,
+                )
+            )
+    return found
+
+
+def _kind(array: np.ndarray) -> str:
+    return f"{array.dtype.name} {_shape(array.shape)}"
+
+
+def _tensors(path: Path) -> dict[int, np.ndarray]:
+    if not path.exists():
+        return {}
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {int(name.removeprefix("tensor_")): file[name] for name in file.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path.name}: cannot be read: {error}") from None
+
+
+def _add_model(found: Failure, graph: Graph) -> None:
+    different = {difference.tensor for difference in found.differences}
+    # A network's first operator that differs is where its fault is: those behind it inherit it.
+    wrong = [o for o in graph.operators if different & set(o.outputs)][:1]
+    shown = wrong or list(graph.operators[:OPERATORS_SHOWN])
+    found.operators = [
+        OperatorFacts(index=o.index, name=o.name, options=_options(o.options)) for o in shown
+    ]
+    found.operator_count = len(graph.operators)
+    roles = dict(_roles(shown))
+    found.tensor_count = len(roles)
+    found.tensors = [
+        _tensor(graph.tensors[index], role, graph, index in different)
+        for index, role in list(roles.items())[:TENSORS_SHOWN]
+    ]
+
+
+def _roles(operators: Iterable[Operator]) -> Iterable[tuple[int, str]]:
+    for operator in operators:
+        for what, indices in (("input", operator.inputs), ("output", operator.outputs)):
+            for number, index in enumerate(indices):
+                if index >= 0:
+                    yield index, f"{what} {number}"
+
+
+def _options(options: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        name: "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        for name, value in options.items()
+    }
+
+
+def _tensor(tensor: Tensor, role: str, graph: Graph, differs: bool) -> TensorFacts:
+    if tensor.data is not None:
+        role += ", constant"
+    scale, zero_point = _quantization(tensor.quantization)
+    return TensorFacts(
+        index=tensor.index,
+        name=tensor.name,
+        role=role,
+        dtype=tensor.dtype.name,
+        shape=_shape(tensor.shape),
+        scale=scale,
+        zero_point=zero_point,
+        differs=differs,
+    )
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def _quantization(quantization: Quantization | None) -> tuple[str, str]:
+    """Return scale and zero point as texts; values that differ along an axis are counted."""
+    if quantization is None:
+        return "–", "–"
+    scale = [f"{value:.9g}" for value in quantization.scale]  # tells all float32 apart
+    zero_point = [str(value) for value in dict.fromkeys(quantization.zero_point.tolist())]
+    axis = f" ({len(scale)} along axis {quantization.axis})" if len(scale) > 1 else ""
+    return _some(scale) + axis, _some(zero_point)
+
+
+def _some(values: list[str]) -> str:
+    return ", ".join(values[:_VALUES]) + (", ..." if len(values) > _VALUES else "")

@@ -1,0 +1,272 @@
+"""The page of a campaign: what its template shows, from the facts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from eightfold.campaign.folder import Folder, repeat_command
+from eightfold.campaign.report import timing
+from eightfold.campaign.report.asked import asked_command
+from eightfold.campaign.report.facts import (
+    KINDS_LISTED,
+    WORST_FIRST,
+    Cell,
+    Kind,
+    Place,
+    add_bad,
+    case_id,
+    cells,
+    kinds,
+    listed,
+    shown_in_full,
+)
+from eightfold.campaign.report.failures import Failure, read_failure
+from eightfold.campaign.report.verdict import Standing, bins_by_operator
+from eightfold.campaign.results import Results, Row
+from eightfold.coverage.report import AT_LEAST, Report
+from eightfold.report.charts import SERIES
+from eightfold.report.page import render
+
+SLOWEST = 12
+"""Units that the page lists."""
+
+MANY_LINES = 24
+"""Operators from which on the grid has two halves side by side, where there is room."""
+
+SIGNS = {
+    "passed": "✓",
+    "failed": "✗",
+    "error": "!",
+    "lost": "?",
+    "waiting": "…",
+    "refused": "–",
+}
+"""Of verdicts, for who sees no colour."""
+
+STATES = {
+    "passed": "passed",
+    "failed": "failed",
+    "error": "failed",
+    "lost": "incomplete",
+    "waiting": "incomplete",
+    "refused": "",
+}
+"""Whose colour a verdict has: see `eightfold.report.page.Verdict`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A case that the page shows in full."""
+
+    id: str
+    row: Row
+    name: str
+    command: str
+    failure: Failure
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """An operator of a suite, with a cell for each column of the campaign, or None."""
+
+    operator: str
+    cells: Sequence[Cell | None]
+
+    @property
+    def seconds(self) -> float:
+        """What its units took."""
+        return sum(cell.seconds for cell in self.cells if cell)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Covered:
+    """Functional coverage of an operator.
+
+    ``holes`` and ``points`` have names of bins by point; those of ``points`` say how many models
+    hit them.
+    """
+
+    operator: str
+    asked: int
+    hit: int
+    excluded: int
+    fewest: int
+    holes: Mapping[str, Sequence[str]]
+    points: Mapping[str, Sequence[str]]
+
+
+def campaign_page(
+    folder: Folder, results: Results, standing: Standing, facts: Mapping[str, Any]
+) -> str:
+    """Return the page; ``facts`` are those of `Folder.facts`.
+
+    Raises
+    ------
+    InputError
+        If jinja2 or matplotlib is not installed.
+    """
+    grid = cells(results)
+    add_bad(grid, results)
+    bad = kinds(results, "failed", "error")
+    shown = _shown(folder, results, bad)
+    others = {verdict: kinds(results, verdict) for verdict in ("lost", "refused")}
+    coverage = standing.coverage
+    return render(
+        "campaign.html.j2",
+        title=f"Campaign {folder.path.resolve().name}",
+        verdict=standing.verdict,
+        sections=_sections(standing, others),
+        facts=_facts(folder, facts),
+        signs=SIGNS,
+        states=STATES,
+        verdicts=WORST_FIRST,
+        most_kinds=KINDS_LISTED,
+        many_lines=MANY_LINES,
+        folder=str(folder.path),
+        duration=duration,
+        moment=moment,
+        listed=listed,
+        standing=standing,
+        bad=bad,
+        shown=shown,
+        links={_place(each.row): each.id for each in shown},
+        place=_place,
+        others=others,
+        suites=_suites(grid),
+        coverage=coverage,
+        covered=_covered(coverage) if coverage else {},
+        timing=_timing(results),
+    )
+
+
+def duration(seconds: float | None) -> str:
+    """Return seconds as a text of two units at most, ``1 h 12 min``."""
+    if seconds is None:
+        return "–"
+    if seconds < 60:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min" + f" {rest} s" * (minutes < 10)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:,} h {minutes} min"
+
+
+def moment(seconds: float | None) -> str:
+    """Return a moment in seconds since 1970 as a text."""
+    return "–" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def _place(row: Row) -> tuple[int, str, int]:
+    return row.unit, row.operator, row.seed
+
+
+def _shown(folder: Folder, results: Results, found: Sequence[Kind]) -> list[Shown]:
+    shown = []
+    for row in shown_in_full(found):
+        unit = results.unit(row.unit)
+        name = unit.case_name(row.seed)
+        shown.append(
+            Shown(
+                id=case_id(unit, row),
+                row=row,
+                name=name,
+                command=repeat_command(folder.path, name),
+                failure=read_failure(folder.failures / name, row.message),
+            )
+        )
+    return shown
+
+
+def _suites(grid: Mapping[Place, Cell]) -> dict[str, tuple[list[str], list[Line]]]:
+    """Return for each suite its columns and its operators."""
+    found = {}
+    for suite in dict.fromkeys(cell.suite for cell in grid.values()):
+        places = [place for place in grid if place[0] == suite]
+        columns = sorted({column for _, _, column in places})
+        found[suite] = (
+            columns,
+            [
+                Line(
+                    operator=operator,
+                    cells=[grid.get((suite, operator, column)) for column in columns],
+                )
+                for operator in sorted({operator for _, operator, _ in places})
+            ],
+        )
+    return found
+
+
+def _covered(report: Report) -> dict[str, Covered]:
+    """Return coverage by operator, those with most holes first."""
+    missing = set(report.missing)
+    found = []
+    for operator, bins in bins_by_operator(report).items():
+        counted = [report.hits[b] for b in bins if b not in report.excluded]
+        holes: dict[str, list[str]] = {}
+        points: dict[str, list[tuple[str, str]]] = {}
+        for b in bins:
+            if b in missing:
+                holes.setdefault(b.point, []).append(b.name)
+            hits = "excluded" if b in report.excluded else f"{report.hits[b]:,}"
+            points.setdefault(b.point, []).append((b.name, hits))
+        found.append(
+            Covered(
+                operator=operator,
+                asked=len(counted),
+                hit=sum(count >= AT_LEAST for count in counted),
+                excluded=len(bins) - len(counted),
+                fewest=min(counted, default=0),
+                holes=holes,
+                points=points,
+            )
+        )
+    found.sort(key=lambda each: each.hit - each.asked)
+    return {each.operator: each for each in found}
+
+
+def _timing(results: Results) -> dict[str, Any]:
+    spent, ran = results.spent(), timing.intervals(results)
+    columns = timing.by_column(spent)
+    worked = timing.worked(ran)
+    return {
+        "worked": worked,
+        "rate": sum(each.unit.count for each in spent) / worked if worked else None,
+        "rate_chart": timing.rate_chart(columns, ran) if worked else "",
+        "seconds_chart": timing.seconds_chart(columns) if spent else "",
+        "colours": [
+            (f"var(--series-{number % len(SERIES) + 1})", column)
+            for number, column in enumerate(columns)
+        ],
+        "slowest": sorted(spent, key=lambda each: -each.seconds)[:SLOWEST],
+        "sessions": results.sessions(),
+        "resumed": len(ran) > 1,
+    }
+
+
+def _sections(standing: Standing, others: Mapping[str, Sequence[Kind]]) -> list[tuple[str, str]]:
+    bad = standing.counts["failed"] + standing.counts["error"]
+    sections = {
+        "grid": "Operators and columns",
+        "failures": "Failures" if bad else "",
+        "lost": "Lost" if others["lost"] else "",
+        "coverage": "Functional coverage" if standing.coverage else "",
+        "time": "Time",
+        "refused": "Refused" if others["refused"] else "",
+        "cases": "Cases",
+        "facts": "How this was made",
+    }
+    return [(id, heading) for id, heading in sections.items() if heading]
+
+
+def _facts(folder: Folder, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    seed = facts["asked"].get("seed")
+    return [
+        ("Asked by", asked_command(facts["asked"], folder.path)),
+        ("Begun", facts["created"]),
+        ("Commit", facts["commit"] or "of an installed package"),
+        ("First seed", "–" if seed is None else str(seed)),
+        *((name.capitalize(), str(value)) for name, value in facts["machine"].items()),
+        *facts["versions"].items(),
+    ]

@@ -1,0 +1,146 @@
+"""What a campaign has shown, in one sentence."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from eightfold.campaign.results import Results
+from eightfold.coverage.bins import POINTS, Bin, every_bin
+from eightfold.coverage.exclusions import EXCLUDED
+from eightfold.coverage.report import Report
+from eightfold.report.page import Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How many cases ended how, and functional coverage.
+
+    Attributes
+    ----------
+    counts
+        Cases by verdict; those of units that have not ended are ``waiting``.
+    operators, columns
+        How many different ones there are.
+    coverage
+        None if none was asked for.
+    """
+
+    counts: Mapping[str, int]
+    operators: int
+    columns: int
+    coverage: Report | None
+
+    @property
+    def total(self) -> int:
+        """Cases of the whole plan."""
+        return sum(self.counts.values())
+
+    @property
+    def run(self) -> int:
+        """Cases that have run to an end."""
+        return self.total - self.counts["waiting"] - self.counts["lost"]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every case has run to an end, and something was compared."""
+        return self.run == self.total > self.counts["refused"]
+
+    @property
+    def holds(self) -> bool:
+        """Whether all that was asked for has been shown: nothing less is a pass."""
+        return self.verdict.state == "passed"
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the campaign passed, in one sentence."""
+        broken = bool(self.coverage and not self.coverage.holds)
+        # What is not covered yet may be covered by what has not run yet.
+        wrong = bool(self.coverage and (self.coverage.contradicted or self.coverage.unknown))
+        if self.counts["failed"] or self.counts["error"] or wrong or (self.complete and broken):
+            state = "failed"
+        else:
+            state = "passed" if self.complete else "incomplete"
+        parts = [self._cases(), *self._coverage()]
+        return Verdict(state=state, sentence="; ".join(parts) + ".")
+
+    def _cases(self) -> str:
+        counts, total = self.counts, self.total
+        operators = f" of {_many(self.operators, 'operator')}" if self.operators else ""
+        plan = f"{_many(total, 'case')}{operators} in {_many(self.columns, 'column')}"
+        if not total:
+            return "Nothing was planned"
+        if counts["passed"] == total:
+            return f"All {plan} passed"
+        found = [
+            f"{counts[verdict]:,} {words}"
+            for verdict, words in (
+                ("failed", "failed"),
+                ("error", "ended by an error"),
+                ("refused", "were refused (nothing to compare)"),
+                ("passed", "passed"),
+            )
+            if counts[verdict]
+        ]
+        listed = (
+            "all of them passed"
+            if 0 < self.run == counts["passed"]
+            else " and ".join(filter(None, (", ".join(found[:-1]), *found[-1:])))
+        )
+        if self.run == total:
+            return f"Of {plan}, {listed}"
+        # Rounded down: 100% is when the last has run.
+        share = f"{self.run:,} of {plan} have run ({int(100 * self.run / total)}%)"
+        lost = f"{counts['lost']:,} were lost (tried three times without an end)"
+        parts = (f"{share}: {listed}" if listed else share, lost if counts["lost"] else "")
+        return "; ".join(filter(None, parts))
+
+    def _coverage(self) -> list[str]:
+        if self.coverage is None:
+            return []
+        asked = len(self.coverage.hits) - len(self.coverage.excluded)
+        found = []
+        if missing := len(self.coverage.missing):
+            found.append(f"{missing:,} of {_many(asked, 'bin')} of functional coverage have no hit")
+        if wrong := len(self.coverage.contradicted) + len(self.coverage.unknown):
+            found.append(f"{_many(wrong, 'exclusion')} from functional coverage are wrong")
+        return found or [f"all {_many(asked, 'bin')} of functional coverage are hit"]
+
+
+def standing(results: Results) -> Standing:
+    """Return how a campaign stands."""
+    by_place = results.counts()
+    counts: Counter[str] = Counter()
+    for (_, _, _, verdict), count in by_place.items():
+        counts[verdict] += count
+    return Standing(
+        counts=counts,
+        operators=len({operator for _, operator, _, _ in by_place if operator}),
+        columns=len({column for _, _, column, _ in by_place}),
+        coverage=coverage(results),
+    )
+
+
+def coverage(results: Results) -> Report | None:
+    """Return the hits of the bins of the operators that coverage was asked of; None if of none."""
+    asked = {planned.unit.operator for planned in results.units() if planned.unit.coverage}
+    if not asked:
+        return None
+    # Units of whole networks name no operator, and sample whatever they have.
+    operators = asked & set(POINTS) or set(POINTS)
+    hits = results.hits()
+    return Report(
+        {b: hits[b.operator, b.point, b.name] for b in every_bin() if b.operator in operators},
+        {b: reason for b, reason in EXCLUDED.items() if b.operator in operators},
+    )
+
+
+def bins_by_operator(report: Report) -> dict[str, list[Bin]]:
+    """Return the bins of each operator, in their order."""
+    found: dict[str, list[Bin]] = {}
+    for b in report.hits:
+        found.setdefault(b.operator, []).append(b)
+    return found
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"

@@ -1,0 +1,208 @@
+"""Folders of campaigns as the engine leaves them, without running anything.
+
+Times are of a clock of their own: the same campaign is the same bytes.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
+
+import numpy as np
+
+from eightfold.campaign import store
+from eightfold.campaign.folder import Folder
+from eightfold.campaign.records import Case, Outcome, Unit
+from eightfold.campaign.store import Store
+from eightfold.campaign.suites.suite import compare
+from eightfold.conformance.models.operators import case_rng, random_case
+from eightfold.coverage.bins import every_bin
+from eightfold.coverage.exclusions import EXCLUDED
+from eightfold.execute import run_operator
+from eightfold.model import load_model
+
+COLUMNS = (("golden", ""), ("verilator", "base"), ("icarus", "nano"))
+BEGUN = 1_790_000_000.0
+"""Seconds since 1970 when the first session begins."""
+
+NASTY = "<script>alert('&')</script>\x1b[31m\x00 ]]>"
+"""What HTML and XML must not take as it is."""
+
+COST = {"golden": 0.01, "verilator": 0.08, "icarus": 0.9}
+"""Seconds of a case."""
+
+Place = tuple[str, str, int]
+"""Operator, backend and seed."""
+
+
+@dataclass
+class Clock:
+    """Stands in for `time` where the store looks at it."""
+
+    now: float = BEGUN
+
+    def time(self) -> float:
+        return self.now
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A campaign to be made.
+
+    Attributes
+    ----------
+    chosen
+        Cases that did not pass, by operator, backend and seed.
+    lost
+        Numbers of units that are lost.
+    stops
+        Shares of the units after which a session is interrupted; the next begins an hour later.
+    ends
+        Share of the units that run at all.
+    coverage
+        Bins of this share are hit, of every operator alike; None: none is asked for.
+    """
+
+    operators: Sequence[str] = ("ADD", "CONV_2D", "SOFTMAX")
+    columns: Sequence[tuple[str, str]] = COLUMNS
+    cases: int = 100
+    together: int = 50
+    chosen: Mapping[Place, Case] = field(default_factory=dict)
+    lost: Collection[int] = ()
+    stops: Sequence[float] = ()
+    ends: float = 1.0
+    coverage: float | None = None
+    suite: str = "operators"
+
+
+def make_campaign(path: Path, plan: Plan) -> Folder:
+    """Make the folder of a campaign."""
+    folder = Folder(path)
+    folder.create(
+        {
+            "suite": [plan.suite],
+            "operators": ",".join(plan.operators),
+            "models": plan.cases,
+            "seed": 0,
+            "stall": None,
+            "coverage": plan.coverage is not None,
+        }
+    )
+    with _clock() as clock, folder.store(writable=True) as kept:
+        kept.plan(_units(plan))
+        _run(plan, folder, kept, clock)
+    return folder
+
+
+@contextmanager
+def _clock() -> Iterator[Clock]:
+    clock = Clock()
+    with mock.patch.object(store, "time", SimpleNamespace(time=clock.time)):
+        yield clock
+
+
+def _units(plan: Plan) -> Iterator[Unit]:
+    for backend, config in plan.columns:
+        for operator in plan.operators:
+            for first in range(0, plan.cases, plan.together):
+                yield Unit(
+                    suite=plan.suite,
+                    operator=operator,
+                    first=first,
+                    count=min(plan.together, plan.cases - first),
+                    backend=backend,
+                    config=config,
+                    coverage=plan.coverage is not None and backend != "golden",
+                )
+
+
+def _run(plan: Plan, folder: Folder, kept: Store, clock: Clock) -> None:
+    units = kept.waiting()
+    last = round(plan.ends * len(units))
+    stops = {round(share * len(units)) for share in plan.stops}
+    rng = np.random.default_rng(1)
+    session = kept.begin_session(2)
+    for done, (number, unit) in enumerate(units[:last]):
+        if done in stops:
+            kept.end_session(session, "interrupted")
+            clock.now += 3600
+            session = kept.begin_session(4)
+        seconds = COST[unit.backend] * unit.count * float(rng.uniform(0.6, 1.6))
+        clock.now += seconds / 2
+        lost = number in plan.lost
+        outcome = replace(_outcome(plan, unit, lost), seconds=seconds)
+        for case in outcome.cases:
+            if case.verdict in ("failed", "error"):
+                folder.keep_failure(unit, case)
+        kept.keep(number, outcome, f"host-{done % 2}", "lost" if lost else "done")
+    if plan.ends == 1.0:
+        kept.end_session(session, "complete")
+
+
+def _outcome(plan: Plan, unit: Unit, lost: bool) -> Outcome:
+    if lost:
+        cases = [
+            Case(seed=s, verdict="lost", operator=unit.operator, message="the worker died 3 times")
+            for s in unit.seeds
+        ]
+        return Outcome(cases=tuple(cases))
+    cases = tuple(
+        plan.chosen.get(
+            (unit.operator, unit.backend, seed),
+            Case(seed=seed, verdict="passed", operator=unit.operator),
+        )
+        for seed in unit.seeds
+    )
+    return Outcome(cases=cases, hits=_hits(plan, unit) if unit.coverage else {})
+
+
+def _hits(plan: Plan, unit: Unit) -> dict[tuple[str, str, str], int]:
+    bins = [b for b in every_bin() if b.operator == unit.operator and b not in EXCLUDED]
+    hit = bins[: round((plan.coverage or 0) * len(bins))]
+    return {(b.operator, b.point, b.name): 3 for b in hit}
+
+
+def different(operator: str, seed: int, change: int = 1) -> Case:
+    """Return a case of a kernel that is broken: its last element is off by something."""
+    model, inputs = random_case(operator, case_rng(operator, seed))
+    graph = load_model(model)
+    (each,) = graph.operators
+    expected = dict(zip(each.outputs, run_operator(graph, each, inputs), strict=True))
+    got = {index: array.copy() for index, array in expected.items()}
+    first = got[each.outputs[0]]
+    first.flat[-1] = first.flat[-1] ^ change
+    found = compare(graph, [each], {**inputs, **got}, got, expected, ("golden", "LiteRT"))
+    assert found is not None
+    message, evidence = found
+    return Case(
+        seed=seed,
+        operator=operator,
+        verdict="failed",
+        message=message,
+        evidence=replace(evidence, model=model, inputs=inputs),
+    )
+
+
+def refused(operator: str, seed: int) -> Case:
+    """Return a case that there was nothing to compare of."""
+    message = "float32 is computed by golden, not by the accelerator"
+    return Case(seed=seed, operator=operator, verdict="refused", message=message)
+
+
+def broken(operator: str, seed: int, message: str = "ValueError: a bad thing") -> Case:
+    """Return a case that ended by an exception."""
+    return Case(seed=seed, operator=operator, verdict="error", message=message)
+
+
+def mixed(path: Path) -> Folder:
+    """Return a campaign that ended, with every verdict and holes in its coverage."""
+    chosen = {
+        ("ADD", "golden", 17): different("ADD", 17),
+        ("CONV_2D", "verilator", 3): different("CONV_2D", 3, 64),
+        ("CONV_2D", "verilator", 60): different("CONV_2D", 60),
+        ("ADD", "verilator", 9): broken("ADD", 9, NASTY),
+        **{("SOFTMAX", "icarus", seed): refused("SOFTMAX", seed) for seed in range(10, 15)},
+    }
+    return make_campaign(path, Plan(chosen=chosen, lost=(4,), stops=(0.5,), coverage=0.9))
