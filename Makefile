@@ -14,8 +14,10 @@ CASES ?= 3000
 NETWORKS ?= 300
 RTL_MODELS ?= 500
 SEED ?= 0
-COVERAGE ?= build/coverage
+LONG ?= build/long
 MODELS ?=
+
+CAMPAIGN = $(BIN)/eightfold campaign run --workers $(JOBS) --seed $(SEED)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-fast test-long lint check verilog synth figures docs clean
@@ -47,15 +49,16 @@ run: $(SETUP) ## the handwritten digits through the hardware, every tensor again
 test: $(SETUP) ## the tests on Verilator and, if installed, Icarus; all but those that repeat at larger sizes
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long"
 
-test-long: $(SETUP) ## CASES=3000 models per operator in golden, RTL_MODELS=500 and NETWORKS=300 in RTL, from SEED=0; coverage; larger sizes (over an hour)
-	@rm -rf $(COVERAGE)
-	@EIGHTFOLD_COVERAGE=$(COVERAGE) EIGHTFOLD_CASES=$(CASES) EIGHTFOLD_NETWORKS=$(NETWORKS) EIGHTFOLD_SEED=$(SEED) \
-		EIGHTFOLD_MODELS=$(RTL_MODELS) \
-		$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/golden/test_against_litert.py \
-		tests/golden/test_against_tflite_micro.py \
-		tests/eightfold/execute/test_random_networks.py tests/sim/system/test_random_networks_on_rtl.py \
-		tests/sim/system/test_operators_on_rtl.py tests/examples/test_operators.py
-	@$(BIN)/python -m eightfold.coverage.report $(COVERAGE)
+# A campaign that fails ends with status 1, and the report of all tells it again.
+test-long: $(SETUP) ## a campaign: CASES=3000 models per operator in golden, RTL_MODELS=500 and NETWORKS=300 in RTL, from SEED=0, with coverage, into LONG=build/long; then larger sizes (over an hour)
+	@rm -rf $(LONG)
+	@$(CAMPAIGN) --suite operators --suite networks --models $(CASES) --networks $(NETWORKS) --out $(LONG)/golden || [ $$? -eq 1 ]
+	@$(CAMPAIGN) --reference tflm --models $(CASES) --out $(LONG)/tflm || [ $$? -eq 1 ]
+	@$(CAMPAIGN) --suite operators --suite networks --suite requantizer --suite faults --backend verilator --config small --coverage --models $(RTL_MODELS) --networks $(NETWORKS) --runs 20 --out $(LONG)/verilator || [ $$? -eq 1 ]
+	@$(CAMPAIGN) --suite networks --backend verilator --config tests/configs/little-fits.toml --networks $(NETWORKS) --out $(LONG)/little-fits || [ $$? -eq 1 ]
+	@! command -v iverilog >/dev/null || $(CAMPAIGN) --suite operators --suite networks --suite faults --backend icarus --config nano --models 8 --networks 6 --runs 2 --out $(LONG)/icarus || [ $$? -eq 1 ]
+	@$(BIN)/eightfold campaign merge $(LONG)/* -o $(LONG)/all || [ $$? -eq 1 ]
+	@$(BIN)/eightfold campaign report $(LONG)/all --html $(LONG)/report.html --junit $(LONG)/report.xml
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m long
 
 lint: $(SETUP) ## format, lint and types

@@ -164,7 +164,7 @@ def run_command(
     if only_list:
         _list(units)
         return
-    asked = {"suites": list(suites), "operators": operators, "config": config, **options}
+    asked = {"suite": list(suites), "operators": operators, "config": config, **options}
     folder = Folder(out)
     ready = _farm(**farm)
     begin(folder, asked, units)

@@ -1,10 +1,7 @@
 """Whatever happens to workers, every unit's outcome is kept once, and is the same."""
 
-import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,8 +18,8 @@ from eightfold.campaign.records import Unit
 from eightfold.campaign.suites import SUITES
 from eightfold.campaign.work import run_unit
 from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT
 from tests.support.campaign.behaviour import SUITE, Teach, unit
+from tests.support.campaign.schedulers import scheduler
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
@@ -72,49 +69,6 @@ def test_two_workers_give_what_one_process_gives(folder: Folder) -> None:
     assert run(folder, OPERATORS) == "complete"
     assert digests(folder) == {u.as_record(): run_unit(u.as_record())[1].digest for u in OPERATORS}
     assert verdicts(folder) == {"passed": 30}
-
-
-@contextmanager
-def scheduler(tmp_path: Path, workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """Yield the address of a scheduler that is no child of ours, and all processes."""
-    file = tmp_path / "scheduler.json"
-    started = [["scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)]]
-    started += [["worker", "--scheduler-file", str(file), "--nthreads", "1"]] * workers
-    processes = []
-    for words in started:
-        processes.append(
-            subprocess.Popen(
-                [sys.executable, "-m", "dask", *words],
-                cwd=tmp_path,
-                env={**environment(), "DASK_DISTRIBUTED__WORKER__DAEMON": "False"},
-                stderr=subprocess.DEVNULL,
-            )
-        )
-        wait_for(file.exists)
-    try:
-        yield address_in(file), processes
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-
-
-def environment() -> dict[str, str]:
-    """Return an environment in which workers find the tests, too."""
-    return {**os.environ, "PYTHONPATH": str(IMPORT_ROOT)}
-
-
-def address_in(file: Path) -> str:
-    """Return the address that a scheduler has written."""
-    return json.loads(file.read_text(encoding="utf-8"))["address"]
-
-
-def wait_for(condition) -> None:
-    """Wait until something is true, a minute at most."""
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
 
 
 def test_workers_of_another_scheduler_give_the_same(folder: Folder, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from eightfold import isa
 from eightfold.config import AcceleratorConfig
+from eightfold.files import IMPORT_ROOT
 from eightfold.isa import Space
 from eightfold.isa.packing import pack
 from eightfold.sim.machine.machine import Machine
@@ -14,16 +15,7 @@ from eightfold.sim.machine.trail import explain_arena
 from eightfold.sim.stimuli.beats import requantize_fields
 from tests.support.hardware.command_streams import Item, gather, matrix, move, stream, vector
 
-CONFIG = AcceleratorConfig(
-    lanes=4,
-    width=4,
-    port=8,
-    scratchpad=4096,
-    weight_buffer=512,
-    psum_depth=16,
-    line_depth=16,
-    vector_lanes=2,
-)
+CONFIG = AcceleratorConfig.load(IMPORT_ROOT / "tests" / "configs" / "little-fits.toml")
 WEIGHTS = 0
 PARAMETERS = 64
 TABLE = 128

@@ -1,0 +1,83 @@
+"""Simulators are built once, and run where there is nothing to build them with."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from eightfold.campaign import campaign
+from eightfold.campaign.builds import build, source_key
+from eightfold.campaign.farm import Farm
+from eightfold.campaign.folder import Folder
+from eightfold.campaign.records import Unit
+from eightfold.campaign.suites.suite import settings_of
+from eightfold.config import PRESETS
+from eightfold.sim.simulator.build import Model, build_model, design_key, give_model
+from eightfold.sim.simulator.runner import Unit as Design
+from tests.support.campaign.schedulers import scheduler
+from tests.support.hardware.twins import TWINS
+
+
+def unit(backend: str, suite: str = "operators", **fields) -> Unit:
+    """Return a unit of two models on nano."""
+    return Unit(
+        suite=suite,
+        operator="RELU",
+        first=0,
+        count=2,
+        backend=backend,
+        config="nano",
+        settings=settings_of(TWINS["nano"]),
+        **fields,
+    )
+
+
+def test_golden_needs_no_simulator() -> None:
+    assert build([unit("golden")]).archives == {}
+
+
+def test_the_key_of_the_sources_is_of_all_of_them() -> None:
+    assert len(source_key()) == 16
+    assert source_key() == source_key()
+
+
+def test_a_design_has_one_key_whatever_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    designs = [Design("requantizer", PRESETS["nano"]), Design("lane", PRESETS["nano"])]
+    keys = {
+        design_key(each, simulator) for each in designs for simulator in ("verilator", "icarus")
+    }
+    assert len(keys) == 4
+    monkeypatch.setenv("PATH", "")
+    assert design_key(designs[0], "icarus") in keys
+
+
+def test_a_model_that_was_given_is_not_built(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("eightfold.sim.simulator.build._GIVEN", {})
+    design = Design("requantizer", PRESETS["nano"])
+    given = Model(tmp_path, "top", "icarus", waves=False)
+    give_model(design_key(design, "icarus"), given)
+    assert build_model(design, "icarus") is given
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_worker_without_a_compiler_runs_what_was_built_elsewhere(tmp_path: Path) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("sh", "env", "uname"):
+        (tools / name).symlink_to(str(shutil.which(name)))
+    assert not any(shutil.which(tool, path=str(tools)) for tool in ("c++", "make", "perl"))
+    variables = {"PATH": str(tools), "EIGHTFOLD_CACHE": str(tmp_path / "cache")}
+    folder = Folder(tmp_path / "campaign")
+    campaign.begin(folder, {}, [unit("verilator")])
+    builds = campaign.builds_of(folder)
+    assert max(map(len, builds.archives.values())) < 8 << 20
+    with scheduler(tmp_path, 1, variables) as (address, _):
+        assert campaign.go_on(folder, Farm(scheduler=address), builds) == "complete"
+    with folder.store() as store:
+        assert dict(store.verdicts()) == {"passed": 2}
+    kept = sorted(path.name for path in (tmp_path / "cache").iterdir())
+    assert "sent" in kept
+    assert "verilator" not in kept
