@@ -4,13 +4,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
+from typing import cast
 
 from distributed import Client, Future, KilledWorker
 
 from eightfold.campaign.builds import Builds
 from eightfold.campaign.farm import ANSWER_SECONDS, TRIES
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import GOOD, Case, Outcome, Unit
+from eightfold.campaign.records import GOOD, Case, Outcome, Unit, Verdict
 from eightfold.campaign.store import Store
 from eightfold.campaign.work import run_unit
 from eightfold.errors import InputError
@@ -92,7 +93,7 @@ class Engine:
         self._total = self.store.total_cases()
         self._before = self._done = sum(verdicts.values()) - verdicts["lost"]
         self._kept = sum(1 for _ in self.folder.failures.glob("*"))
-        session = self.store.begin_session(len(self.client.nthreads()))
+        session = self.store.begin_session(len(self._threads()))
         self._begun = time.monotonic()
         why = "interrupted"
         try:
@@ -149,7 +150,10 @@ class Engine:
 
     def _window(self) -> int:
         """Return how many units may be under way: few, so that stopping is quick."""
-        return 2 * sum(self.client.nthreads().values()) + 2
+        return 2 * sum(self._threads().values()) + 2
+
+    def _threads(self) -> dict[str, int]:
+        return cast(dict[str, int], self.client.nthreads())  # the client is no coroutine's
 
     def _submit(self, number: int, unit: Unit) -> Future:
         # A new name each time: dask must not know the outcome of an earlier session.
@@ -201,14 +205,14 @@ class Engine:
                 total=self._total,
                 rate=(self._done - self._before) / seconds,
                 seconds=seconds,
-                workers=len(self.client.nthreads()),
+                workers=len(self._threads()),
             )
         )
 
 
-def _of_all(unit: Unit, verdict: str, text: str) -> Outcome:
+def _of_all(unit: Unit, verdict: Verdict, text: str) -> Outcome:
     cases = (
-        Case(seed=seed, operator=unit.operator, verdict=verdict, message=text)  # pyright: ignore[reportArgumentType]
+        Case(seed=seed, operator=unit.operator, verdict=verdict, message=text)
         for seed in unit.seeds
     )
     return Outcome(cases=tuple(cases))

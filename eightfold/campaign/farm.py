@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-import dask
+from dask import config as dask_config
 from dask.utils import parse_timedelta
 from distributed import Client, LocalCluster
 
@@ -65,7 +65,7 @@ def connect(farm: Farm) -> Iterator[Client]:
     InputError
         If no scheduler answers, or the batch system's options are wrong.
     """
-    with dask.config.set(_SETTINGS), _quiet():
+    with dask_config.set(_SETTINGS), _quiet():
         if farm.scheduler:
             with _client(farm.scheduler, farm.scheduler) as client:
                 client.run_on_scheduler(_set_limits)

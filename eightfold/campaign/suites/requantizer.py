@@ -37,7 +37,7 @@ def _case(unit: Unit, seed: int, trace: Path | None) -> Case:
     }
     try:
         run_bench(
-            *_designs(unit),
+            _design(unit),
             BENCH,
             cast(Simulator, unit.backend),
             parameters=parameters,
@@ -53,8 +53,8 @@ def _case(unit: Unit, seed: int, trace: Path | None) -> Case:
     return Case(seed=seed, verdict="passed")
 
 
-def _designs(unit: Unit) -> list[Design]:
-    return [lambda: RequantizerBank(LANES[unit.backend])]
+def _design(unit: Unit) -> Design:
+    return lambda: RequantizerBank(LANES[unit.backend])
 
 
 SUITE = Suite(
@@ -63,5 +63,5 @@ SUITE = Suite(
     backends=("verilator", "icarus"),
     plan=plan,
     run=run,
-    designs=_designs,
+    designs=lambda unit: [_design(unit)],
 )

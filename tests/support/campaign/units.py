@@ -14,16 +14,19 @@ def request(
     config: AcceleratorConfig = PRESETS["base"],
     name: str = "base",
     operators: tuple[str, ...] = OPERATORS,
-    **counts: int,
+    models: int = 1,
+    networks: int = 1,
 ) -> Request:
-    """Return a request of one case each, but for ``counts``."""
-    one = {"models": 1, "networks": 1, "runs": 1, "seed": 0}
+    """Return a request of cases from seed 0."""
     return Request(
         operators=operators,
         backend=backend,
         config=name,
         settings=settings_of(config),
-        **{**one, **counts},
+        models=models,
+        networks=networks,
+        runs=1,
+        seed=0,
     )
 
 
