@@ -100,8 +100,8 @@ class WriterBench:
         assert self.answered == self.asked
         assert self.dut.idle.value == 1
         assert self.checker.idle
-        contents = (np.frombuffer(c, np.uint8) for c in (self.contents, self.expected))
-        assert_equal_bytes("memory: byte", *contents)
+        actual, expected = (np.frombuffer(c, np.uint8) for c in (self.contents, self.expected))
+        assert_equal_bytes("memory: byte", actual, expected)
 
 
 def random_bursts(generator: np.random.Generator, count: int) -> list[tuple[int, int]]:

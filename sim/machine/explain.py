@@ -121,7 +121,8 @@ class _WatchedMatrix(MatrixRun):
     def _write(self, group: int, acc: NDArray[np.int32], bank: Bank) -> int:
         passes, self.passes = self.passes, []
         target, lanes = self.targets(group)
-        for position in np.flatnonzero((target <= self.address) & (self.address < target + lanes)):
+        hit = (target <= self.address) & (self.address < target + lanes)
+        for position in np.flatnonzero(hit).tolist():
             lane = self.address - int(target[position])
             self.lines = [
                 f"result {position} of group {group}, lane {lane}",
@@ -186,7 +187,7 @@ def _operand_lines(
     field: Mapping[str, int],
     scratchpad: NDArray[np.int8],
     tables: NDArray[np.int32],
-    place: tuple[int, int, int, int],
+    place: tuple[int, ...],
 ) -> list[str]:
     row, combine = Row(field["row"]), Combine(field["combine"])
     if row != Row.NONE:

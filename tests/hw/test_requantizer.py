@@ -9,6 +9,7 @@ from eightfold.hw.requantizer import Requantizer
 from eightfold.isa import REQUANTIZE_LAYOUT, Rounding
 from eightfold.sim.benches.requantizer_bank import RequantizerBank
 from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
+from tests.support.hardware.failures import check_explained
 
 BENCH = "eightfold.sim.benches.requantizer"
 
@@ -133,8 +134,10 @@ def test_bench_catches(mutant):
         def pipeline(self):
             return mutant()
 
-    with pytest.raises(BenchFailed, match="differs: got"):
+    with pytest.raises(BenchFailed, match=f"seed 3: {MUTANTS[mutant]} failed: o: word ") as raised:
         run_requantizer(Broken, "icarus", 3, random=1000, corners=1, testcase=MUTANTS[mutant])
+    assert "as int8: got" in str(raised.value)
+    check_explained(str(raised.value))
 
 
 def test_every_field_has_a_cycle():

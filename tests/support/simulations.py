@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -45,9 +45,9 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
-) -> Iterator[pytest.TestReport]:
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Say how to repeat a failure with a simulation, and record its waves if asked to."""
-    report: pytest.TestReport = yield
+    report = yield
     watch = item.stash.get(_WATCH, None)
     if call.when == "call" and report.failed and watch is not None and watch.count:
         failure = call.excinfo.value if call.excinfo else None

@@ -12,6 +12,7 @@ from eightfold.hw.array.mac_array import MacArray, latency
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.array.weights import WeightBuffer
 from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
+from tests.support.hardware.failures import check_explained
 
 pytestmark = pytest.mark.slow
 
@@ -137,5 +138,6 @@ MUTANTS = [
 )
 def test_the_bench_catches(module, original, mutant, monkeypatch):
     monkeypatch.setattr(module, original.__name__, mutant)
-    with pytest.raises(BenchFailed, match="differs: got|no transfer"):
+    with pytest.raises(BenchFailed, match="differs: got|no transfer") as raised:
         run(small_memories(4, 4, "infer"), "icarus", 30, passes=25)
+    check_explained(str(raised.value))

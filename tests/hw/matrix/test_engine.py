@@ -14,6 +14,7 @@ from eightfold.hw.matrix.engine import MatrixEngine
 from eightfold.hw.matrix.operands import MatrixOperands
 from eightfold.hw.matrix.walk import Firing
 from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
+from tests.support.hardware.failures import check_explained
 
 pytestmark = pytest.mark.slow
 
@@ -120,5 +121,6 @@ MUTANTS = [
 def test_the_bench_catches(module, original, mutant, monkeypatch):
     monkeypatch.setattr(module, original.__name__, mutant)
     engine = eightfold.hw.matrix.engine.MatrixEngine
-    with pytest.raises(BenchFailed, match="differs: got|done before|no transfer"):
+    with pytest.raises(BenchFailed, match="differs: got|done before|no transfer") as raised:
         run(small_memories(4, 4), "icarus", 30, 3, engine, ["random_commands/stall=0.3"])
+    check_explained(str(raised.value))

@@ -219,5 +219,7 @@ MUTANTS = (
 def test_bench_catches(part, mutant, bench, testcase, message, monkeypatch):
     module = sys.modules[__name__] if part == "Mover" else eightfold.hw.mover.engine
     monkeypatch.setattr(module, part, mutant)
-    with pytest.raises(BenchFailed, match=message):
+    with pytest.raises(BenchFailed, match=message) as raised:
         run_mover(NANO, "icarus", 4, testcase, bench=bench)
+    text = str(raised.value)
+    assert "differs: got" not in text or " copies " in text or "no command writes it" in text

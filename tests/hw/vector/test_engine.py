@@ -15,6 +15,7 @@ from eightfold.hw.vector.row_unit import RowUnit
 from eightfold.hw.vector.walk import VectorWalk
 from eightfold.hw.vector.writer import VectorWriter
 from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
+from tests.support.hardware.failures import check_explained
 from tests.support.hardware.row_cases import row_case, row_cases
 
 BENCH = "eightfold.sim.benches.vector_engine"
@@ -181,5 +182,6 @@ def test_bench_passes_what_is_not_broken(bench):
 def test_bench_catches(monkeypatch, mutant):
     *broken, bench = MUTANTS[mutant]
     monkeypatch.setattr(*broken)
-    with pytest.raises(BenchFailed, match="differs: got|is not done"):
+    with pytest.raises(BenchFailed, match="differs: got|is not done") as raised:
         run_one(*bench)
+    check_explained(str(raised.value))

@@ -65,9 +65,8 @@ def test_a_byte_of_the_matrix_engine_has_its_products():
     rng = np.random.default_rng(4)
     arena, model = rng.integers(0, 256, 512, dtype=np.uint8), model_bytes(rng)
     items = every_engine()
-    last, fields, *tokens = items[-1]
-    items[-2] = (items[-2][0], items[-2][1] | {"target": 2000}, *items[-2][2:])
-    items[-1] = (last, fields | {"source": 601}, *tokens)
+    store, fields, wait, signal = items[-1]
+    items[-1] = (store, fields | {"source": 601}, wait, signal)  # not what the VECTOR makes of it
     lines, expected = message(stream(CONFIG, items), model, arena, 301 + 6)
     assert lines[2] == "command 5 MATRIX writes SCRATCHPAD's 607"
     assert lines[4].startswith("pass 0: [")
