@@ -198,7 +198,8 @@ def _operand_lines(
     positions = list(np.ndindex(field["window1"], field["window0"]))
     for w1, w0 in positions[:SHOWN]:
         a = np.broadcast_to(vector.operand_a(field, scratchpad, w1, w0), _shape(field))[place]
-        line = f"window ({w1}, {w0}): a {a}"
+        at = np.broadcast_to(vector.addresses_a(field, w1, w0), _shape(field))[place]
+        line = f"window ({w1}, {w0}): a {a} (of {at % len(scratchpad)})"
         if field.get("lookup_a", 0):
             line += f", looked up {tables[field.get('table_a', 0)][a & 255]}"
         if combine != Combine.A:

@@ -166,11 +166,16 @@ def _reduced(
             return values[-1]
 
 
-def operand_a(field: Mapping[str, int], scratchpad: NDArray[np.int8], w1: int, w0: int) -> Integers:
-    """Return operand a at a position of the window, with its padding, as bytes in int64."""
+def addresses_a(field: Mapping[str, int], w1: int, w0: int) -> Integers:
+    """Return where operand a is at a position of the window, before it wraps at the end."""
     offset = w1 * field.get("a_window1", 0) + w0 * field.get("a_window0", 0)
     repeated = bool(field.get("repeat_a", 0))
-    a = _read(scratchpad, operand_addresses(field, "source_a", "a_step", repeated) + offset)
+    return operand_addresses(field, "source_a", "a_step", repeated) + offset
+
+
+def operand_a(field: Mapping[str, int], scratchpad: NDArray[np.int8], w1: int, w0: int) -> Integers:
+    """Return operand a at a position of the window, with its padding, as bytes in int64."""
+    a = _read(scratchpad, addresses_a(field, w1, w0))
     rows = _inside(field, "row", field["count1"], w1)[:, None, None]
     columns = _inside(field, "column", field["count0"], w0)[:, None]
     a = np.where(rows & columns, a, field.get("fill", 0))

@@ -9,7 +9,7 @@ from eightfold.sim.simulator import watch
 from eightfold.sim.simulator.build import Design, Model, Unit, Verilog, build_model
 from eightfold.sim.simulator.progress import OnProgress, Progress
 from eightfold.sim.simulator.simulation import BenchFailed, BenchResult, Simulation
-from eightfold.sim.simulator.toolchain import Simulator, icarus_available
+from eightfold.sim.simulator.toolchain import Simulator, check_simulator, icarus_available
 from eightfold.sim.simulator.waves import wave_format
 
 __all__ = [
@@ -75,6 +75,7 @@ def run_bench(
         If a program is missing or fails, a disk is full, or the trace file has another suffix, is
         an ``.fst`` that the simulator cannot write here, or cannot be written at all.
     """
+    check_simulator(simulator)
     trace, testcase = watch.current().order(simulator, trace, testcase)
     waves = None
     if trace is not None:

@@ -1,5 +1,6 @@
 """Formats of waves: what a trace file's name asks for, and what a simulator can write here."""
 
+import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -48,6 +49,8 @@ def missing_for_fst(simulator: Simulator) -> str:
 @cache
 def _links(library: str) -> bool:
     """Return whether a program with a library's header compiles and links."""
+    if not shutil.which("c++"):
+        return False
     command = ["c++", "-x", "c++", "-", "-o", "/dev/null", f"-l{library}"]
     text = f"#include <{_HEADERS[library]}>\nint main() {{}}\n"
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)

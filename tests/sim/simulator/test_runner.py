@@ -339,7 +339,7 @@ def test_missing_icarus_is_one_clear_line(monkeypatch):
 def test_missing_compiler_is_one_clear_line(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(InputError, match=r"apt-get install perl make g\+\+$"):
-        run("verilator")
+        run("verilator", trace=Path("a.fst"))
 
 
 def test_unknown_simulator_is_one_clear_line():
