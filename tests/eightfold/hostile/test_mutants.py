@@ -29,7 +29,7 @@ def trial() -> Iterator[Trial]:
 def test_mutants_are_refused_or_run_as_in_litert(
     trial: Trial, base: str, first_seed: int, request: pytest.FixtureRequest
 ) -> None:
-    count: int = request.config.getoption("hostile")
+    count: int = request.config.option.hostile
 
     @seed(first_seed)
     @settings(
