@@ -302,6 +302,7 @@ def _farm(
 def _go_on(folder: Any, **options: Any) -> None:
     from eightfold.campaign.campaign import builds_of, go_on
     from eightfold.campaign.progress import shown_progress
+    from eightfold.campaign.report import is_fine_so_far, summary
 
     with terminal_progress("building simulators") as on_build:
         builds = builds_of(folder, on_build)
@@ -309,6 +310,9 @@ def _go_on(folder: Any, **options: Any) -> None:
         why = go_on(folder, builds=builds, on_standing=on_standing, **options)
     if why != "complete":
         click.echo(f"stopped: {why}; eightfold campaign resume {folder.path} goes on")
+    if why == "budget" and is_fine_so_far(folder):
+        click.echo(summary(folder))
+        return
     _end(folder)
 
 
