@@ -71,7 +71,7 @@ def _disturbed(unit: Unit, made: Network, trace: Path | None) -> Case:
     ).runs
     golden = run_graph(made.job.graph, given, cast(Reference, unit.reference))
     for number, fault in enumerate(faults):
-        wrong = _wrong_end(fault, done[2 * number])
+        wrong = wrong_end(fault, done[2 * number])
         evidence = Evidence()
         if not wrong:
             found = _wrong_run(made, compiled, golden, done[2 * number + 1])
@@ -110,7 +110,7 @@ def _beat(rng: np.random.Generator, region: str, size: int, port: int) -> Place:
     return cast(Place, (region, first, first + port))
 
 
-def _wrong_end(fault: Run, result: RunResult) -> str:
+def wrong_end(fault: Run, result: RunResult) -> str:
     """Return what is wrong with the end of a disturbed run; empty if it is right."""
     if fault.reset_after is not None:  # it may have ended before
         return ""

@@ -1,0 +1,134 @@
+"""The database keeps a unit whole or not at all, and once."""
+
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from eightfold.campaign.folder import Folder
+from eightfold.campaign.records import Case, Outcome, Unit
+from eightfold.campaign.store import Store
+from eightfold.errors import InputError
+
+UNITS = [
+    Unit(suite="operators", operator=name, first=first, count=3, backend="golden")
+    for name in ("ADD", "RELU")
+    for first in (0, 3)
+]
+
+
+def outcome(unit: Unit, verdict="passed", hits=0) -> Outcome:
+    """Return an outcome of a unit whose last case ended so."""
+    cases = [Case(seed=seed, operator=unit.operator, verdict="passed") for seed in unit.seeds]
+    cases[-1] = replace(cases[-1], verdict=verdict, message="why")
+    return Outcome(
+        cases=tuple(cases),
+        hits={(unit.operator, "rank", "1"): hits} if hits else {},
+        seconds=0.5,
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    with Store(tmp_path / "results.sqlite", writable=True) as store:
+        store.plan(UNITS)
+        yield store
+
+
+def test_a_plan_is_kept_once_and_in_its_order(store: Store) -> None:
+    store.plan(UNITS)
+    assert [unit for _, unit in store.waiting()] == UNITS
+    assert store.total_cases() == 12
+    assert store.counts() == {
+        ("operators", "ADD", "golden", "waiting"): 6,
+        ("operators", "RELU", "golden", "waiting"): 6,
+    }
+
+
+def test_what_has_ended_waits_no_more(store: Store) -> None:
+    store.keep(1, outcome(UNITS[0], "failed", 2), "here 1")
+    store.keep(3, outcome(UNITS[2], "refused", 3), "here 2")
+    assert [number for number, _ in store.waiting()] == [2, 4]
+    assert dict(store.verdicts()) == {"passed": 4, "failed": 1, "refused": 1}
+    assert store.hits() == {("ADD", "rank", "1"): 2, ("RELU", "rank", "1"): 3}
+    (row,) = store.rows("failed")
+    assert (row.operator, row.seed, row.message, row.column) == ("ADD", 2, "why", "golden")
+    assert store.find_case("operators-ADD-2-golden") == (1, UNITS[0], 2)
+
+
+def test_what_was_lost_waits_again_and_is_replaced(store: Store) -> None:
+    lost = tuple(Case(seed=seed, operator="ADD", verdict="lost") for seed in UNITS[0].seeds)
+    store.keep(1, Outcome(cases=lost), "", "lost")
+    assert dict(store.verdicts()) == {"lost": 3}
+    assert store.waiting()[0] == (1, UNITS[0])
+    store.keep(1, outcome(UNITS[0]), "here 1")
+    assert dict(store.verdicts()) == {"passed": 3}
+    assert store.states() == {"done": 1, "waiting": 3}
+
+
+def test_a_unit_is_kept_whole_or_not_at_all(store: Store) -> None:
+    twice = outcome(UNITS[0])
+    twice = replace(twice, cases=(*twice.cases, twice.cases[0]))  # a case must not come twice
+    with pytest.raises(InputError, match="UNIQUE constraint failed"):
+        store.keep(1, twice, "here 1")
+    assert not store.verdicts()
+    assert store.states() == {"waiting": 4}
+
+
+def test_campaigns_that_contradict_each_other_are_told(tmp_path: Path, store: Store) -> None:
+    store.keep(1, outcome(UNITS[0]), "here 1")
+    with Store(tmp_path / "other.sqlite", writable=True) as other:
+        other.plan(UNITS[:2])
+        other.keep(1, outcome(UNITS[0], "failed"), "there 1")
+        other.keep(2, outcome(UNITS[1], hits=5), "there 1")
+        assert store.take_from(other) == [UNITS[0].name]
+    assert dict(store.verdicts()) == {"passed": 6}
+    assert store.hits() == {("ADD", "rank", "1"): 5}
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", None])
+def test_what_is_no_campaign_is_one_line(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "results.sqlite"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=r"results\.sqlite: "):
+        Store(path)
+
+
+def test_a_database_of_another_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "results.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(InputError, match="is no database of a campaign of this version"):
+        Store(path, writable=True)
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "[]", '{"schema_version": 99}'])
+def test_a_folder_that_is_no_campaign_is_one_line(tmp_path: Path, text: str | None) -> None:
+    folder = Folder(tmp_path)
+    if text is not None:
+        folder.facts_file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"no campaign; eightfold|is not of this version"):
+        folder.facts()
+
+
+def test_what_was_begun_and_not_planned_is_begun_anew(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    with Store(folder.database, writable=True) as half:
+        half.plan(UNITS[:1])
+    folder.create({}, lambda store: store.plan(UNITS[1:]))
+    with folder.store() as store:
+        assert store.total_cases() == 9
+    with pytest.raises(InputError, match="has a campaign; resume it by"):
+        folder.create({}, lambda store: None)
+
+
+def test_a_failure_without_a_model_is_kept(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    case = outcome(UNITS[0], "failed").cases[-1]
+    folder.keep_failure(UNITS[0], case)
+    kept = folder.failures / UNITS[0].case_name(case.seed)
+    assert (kept / "log.txt").read_text(encoding="utf-8") == "why\n"
+    assert not (kept / "model.tflite").exists()
