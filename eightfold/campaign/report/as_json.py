@@ -7,7 +7,7 @@ from typing import IO, Any
 
 from eightfold.campaign.folder import Folder, repeat_command
 from eightfold.campaign.records import GOOD
-from eightfold.campaign.report.asked import asked_command
+from eightfold.campaign.report.asked import asked_commands
 from eightfold.campaign.report.facts import WORST_FIRST
 from eightfold.campaign.report.verdict import Standing
 from eightfold.campaign.results import Planned, Results
@@ -36,7 +36,7 @@ def write_json(
         "summary": verdict.sentence,
         "verdicts": {name: standing.counts[name] for name in WORST_FIRST},
         "folder": str(folder.path),
-        "command": asked_command(facts["asked"], folder.path),
+        "commands": asked_commands(facts["asked"], folder.path),
         "asked": facts["asked"],
         "created": facts["created"],
         "versions": facts["versions"],

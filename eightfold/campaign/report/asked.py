@@ -1,29 +1,40 @@
-"""What a campaign was asked, as the command that would ask it again."""
+"""What a campaign was asked, as the commands that would ask it again."""
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+_OPTIONS = {"suites": "--suite"}
+"""Of fields that are not called as their options are."""
 
-def asked_command(asked: Mapping[str, Any], folder: Path) -> str:
-    """Return ``eightfold campaign run`` with the options that ``campaign.json`` has.
+
+def asked_commands(asked: Mapping[str, Any], folder: Path | None) -> list[str]:
+    """Return ``eightfold campaign run`` with what ``campaign.json`` says was asked.
 
     An option's name is that of its field, with dashes. What is None, False or empty was not given;
-    what is true is a flag; an option with several values is repeated.
+    what is true is a flag; an option of several values is repeated. A campaign that others were
+    merged into has the command of each, without a folder.
     """
+    if "merged" in asked:
+        return [command for each in asked["merged"] for command in asked_commands(each, None)]
     words = ["eightfold", "campaign", "run"]
-    for name, value in {**asked, "out": str(folder)}.items():
-        words += _option(f"--{name.replace('_', '-')}", value)
-    return shlex.join(words)
+    for name, value in asked.items():
+        words += _option(_OPTIONS.get(name, f"--{name.replace('_', '-')}"), value)
+    return [shlex.join([*words, *(["--out", str(folder)] if folder else [])])]
 
 
-def _option(name: str, value: Any) -> Iterable[str]:
-    if value is None or value is False or value == "" or value == [] or value == {}:
-        return []
-    if value is True:
-        return [name]
-    if isinstance(value, Mapping):
-        return [word for key, each in value.items() for word in (name, f"{key}={each}")]
-    values = value if isinstance(value, list | tuple) else [value]
-    return [word for each in values for word in (name, str(each))]
+def seeds(asked: Mapping[str, Any]) -> list[int]:
+    """Return the seed of the first case; of merged campaigns all of them."""
+    if "merged" in asked:
+        return sorted({seed for each in asked["merged"] for seed in seeds(each)})
+    return [asked["seed"]] if "seed" in asked else []
+
+
+def _option(name: str, value: Any) -> Iterator[str]:
+    several = isinstance(value, Sequence) and not isinstance(value, str)
+    for each in value if several else [value]:
+        if each is True:
+            yield name
+        elif each is not None and each is not False and each != "":
+            yield from (name, str(each))

@@ -151,7 +151,7 @@ def _tensors(path: Path) -> dict[int, np.ndarray]:
     if not path.exists():
         return {}
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             return {int(name.removeprefix("tensor_")): file[name] for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path.name}: cannot be read: {error}") from None

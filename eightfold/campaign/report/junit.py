@@ -14,6 +14,7 @@ from xml.sax.saxutils import XMLGenerator
 
 from eightfold.campaign.folder import Folder, repeat_command
 from eightfold.campaign.records import Case, Unit
+from eightfold.campaign.report.asked import asked_commands
 from eightfold.campaign.report.verdict import Standing
 from eightfold.campaign.results import Results
 
@@ -124,7 +125,7 @@ class _Writer:
     def _properties(self) -> None:
         facts = self._facts
         named = {
-            **{f"asked {name}": value for name, value in facts["asked"].items()},
+            "asked": "\n".join(asked_commands(facts["asked"], self._folder.path)),
             **{f"version {name}": value for name, value in facts["versions"].items()},
             "commit": facts["commit"],
         }

@@ -7,7 +7,7 @@ from typing import Any
 
 from eightfold.campaign.folder import Folder, repeat_command
 from eightfold.campaign.report import timing
-from eightfold.campaign.report.asked import asked_command
+from eightfold.campaign.report.asked import asked_commands, seeds
 from eightfold.campaign.report.facts import (
     KINDS_LISTED,
     WORST_FIRST,
@@ -261,12 +261,12 @@ def _sections(standing: Standing, others: Mapping[str, Sequence[Kind]]) -> list[
 
 
 def _facts(folder: Folder, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    seed = facts["asked"].get("seed")
+    asked = facts["asked"]
     return [
-        ("Asked by", asked_command(facts["asked"], folder.path)),
+        ("Asked by", "\n".join(asked_commands(asked, folder.path))),
         ("Begun", facts["created"]),
         ("Commit", facts["commit"] or "of an installed package"),
-        ("First seed", "–" if seed is None else str(seed)),
+        ("First seed", ", ".join(map(str, seeds(asked))) or "–"),
         *((name.capitalize(), str(value)) for name, value in facts["machine"].items()),
         *facts["versions"].items(),
     ]

@@ -76,7 +76,7 @@ class Standing:
             for verdict, words in (
                 ("failed", "failed"),
                 ("error", "ended by an error"),
-                ("refused", "were refused (nothing to compare)"),
+                ("refused", f"{_were(counts['refused'])} refused (nothing to compare)"),
                 ("passed", "passed"),
             )
             if counts[verdict]
@@ -90,7 +90,7 @@ class Standing:
             return f"Of {plan}, {listed}"
         # Rounded down: 100% is when the last has run.
         share = f"{self.run:,} of {plan} have run ({int(100 * self.run / total)}%)"
-        lost = f"{counts['lost']:,} were lost (tried three times without an end)"
+        lost = f"{counts['lost']:,} {_were(counts['lost'])} lost (tried three times without an end)"
         parts = (f"{share}: {listed}" if listed else share, lost if counts["lost"] else "")
         return "; ".join(filter(None, parts))
 
@@ -144,3 +144,7 @@ def bins_by_operator(report: Report) -> dict[str, list[Bin]]:
 
 def _many(count: int, what: str) -> str:
     return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"

@@ -80,19 +80,18 @@ class Plan:
 def make_campaign(path: Path, plan: Plan) -> Folder:
     """Make the folder of a campaign."""
     folder = Folder(path)
-    folder.create(
-        {
-            "suite": [plan.suite],
-            "operators": ",".join(plan.operators),
-            "models": plan.cases,
-            "seed": 0,
-            "stall": None,
-            "coverage": plan.coverage is not None,
-        }
-    )
-    with _clock() as clock, folder.store(writable=True) as kept:
-        kept.plan(_units(plan))
-        _run(plan, folder, kept, clock)
+    asked = {
+        "suites": [plan.suite],
+        "operators": ",".join(plan.operators),
+        "models": plan.cases,
+        "seed": 0,
+        "stall": None,
+        "coverage": plan.coverage is not None,
+    }
+    with _clock() as clock:
+        folder.create(asked, lambda kept: kept.plan(_units(plan)))
+        with folder.store(writable=True) as kept:
+            _run(plan, folder, kept, clock)
     return folder
 
 

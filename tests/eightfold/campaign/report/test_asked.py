@@ -1,0 +1,53 @@
+"""The command that would ask for a campaign again."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from eightfold.campaign.report.asked import asked_commands, seeds
+from eightfold.cli.campaign import run_command
+
+ASKED = {
+    "suites": ["operators", "networks"],
+    "operators": "ADD,CONV_2D",
+    "models": 50,
+    "seed": 0,
+    "stall": None,
+    "coverage": True,
+    "backend": "verilator",
+}
+COMMAND = (
+    "eightfold campaign run --suite operators --suite networks --operators ADD,CONV_2D "
+    "--models 50 --seed 0 --coverage --backend verilator"
+)
+
+
+def test_options_by_their_names() -> None:
+    assert asked_commands(ASKED, Path("my folder/A")) == [f"{COMMAND} --out 'my folder/A'"]
+    assert asked_commands({**ASKED, "coverage": False, "config": ""}, None) == [
+        COMMAND.replace(" --coverage", "")
+    ]
+    assert asked_commands({"stall": 0.0}, None) == ["eightfold campaign run --stall 0.0"]
+
+
+def test_merged_campaigns_have_a_command_each() -> None:
+    other: dict[str, Any] = {**ASKED, "seed": 50}
+    merged = {"merged": [ASKED, {"merged": [other]}]}
+    assert asked_commands(merged, Path("A")) == [COMMAND, COMMAND.replace("seed 0", "seed 50")]
+    assert seeds(merged) == [0, 50]
+    assert seeds({}) == []
+
+
+def test_the_command_line_has_these_options() -> None:
+    (command,) = asked_commands(ASKED, Path("A"))
+    words = command.split()[3:]
+    try:
+        context = run_command.make_context("run", words)
+    except click.UsageError as error:
+        pytest.fail(str(error))
+    assert context.params["suites"] == ("operators", "networks")
+    assert context.params["out"] == Path("A")
+    kept = {name: context.params[name] for name in ASKED if name != "suites"}
+    assert kept == {name: value for name, value in ASKED.items() if name != "suites"}

@@ -1,0 +1,97 @@
+"""JUnit XML: every case has an entry, and what is not a pass is not shown as one."""
+
+from collections import Counter
+from pathlib import Path
+from xml.etree import ElementTree
+
+from eightfold.campaign.folder import Folder
+from eightfold.campaign.report import write_report
+from tests.support.campaign.folders import Plan, make_campaign, mixed
+
+COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+
+
+def junit(folder: Folder) -> ElementTree.Element:
+    """Return the report of a campaign."""
+    path = folder.path / "junit.xml"
+    write_report(folder, html=None, junit=path, json=None)
+    return ElementTree.parse(path).getroot()
+
+
+def check_counts(element: ElementTree.Element) -> None:
+    """Check that an element's attributes say what is in it."""
+    cases = list(element.iter("testcase"))
+    assert int(element.attrib["tests"]) == len(cases)
+    for attribute, tag in COUNTED.items():
+        found = sum(case.find(tag) is not None for case in cases)
+        assert int(element.attrib[attribute]) == found, attribute
+    assert float(element.attrib["time"]) >= 0
+
+
+def test_every_case_has_an_entry(tmp_path: Path) -> None:
+    folder = mixed(tmp_path / "a")
+    root = junit(folder)
+    check_counts(root)
+    for suite in root.iter("testsuite"):
+        check_counts(suite)
+        assert suite.attrib["timestamp"] == "2026-09-21T14:13:20"
+    names = [suite.attrib["name"] for suite in root.iter("testsuite")]
+    assert names[:3] == ["operators golden", "operators icarus nano", "operators verilator base"]
+    with folder.store() as results:
+        expected = Counter(
+            (r.operator, r.column.replace(" ", "-"), r.verdict) for r in results.rows()
+        )
+    tags = {"failure": "failed", "skipped": "refused", None: "passed"}
+    found = Counter()
+    for case in root.iter("testcase"):
+        if case.attrib["classname"] != "campaign":
+            suite, column, operator = case.attrib["classname"].split(".")
+            assert suite == "operators"
+            held = next(iter(case), None)
+            tag = None if held is None else held.tag
+            verdict = held.attrib["type"] if held is not None and tag == "error" else tags[tag]
+            found[operator, column, verdict] += 1
+    assert found == expected
+
+
+def test_entries_are_told_apart_and_say_how_to_repeat_them(tmp_path: Path) -> None:
+    folder = mixed(tmp_path / "a")
+    root = junit(folder)
+    names = [(case.attrib["classname"], case.attrib["name"]) for case in root.iter("testcase")]
+    assert len(set(names)) == len(names)
+    (failure,) = [
+        case.find("failure")
+        for case in root.iter("testcase")
+        if case.attrib["name"] == "operators-ADD-17-golden"
+    ]
+    assert failure is not None
+    assert "1 of 2 differ" in failure.attrib["message"]
+    repeat = f"eightfold campaign repeat {folder.path} operators-ADD-17-golden"
+    assert repeat in (failure.text or "")
+
+
+def test_what_xml_forbids_is_replaced(tmp_path: Path) -> None:
+    (error,) = [
+        case.find("error")
+        for case in junit(mixed(tmp_path / "a")).iter("testcase")
+        if case.attrib["name"] == "operators-ADD-9-verilator-base"
+    ]
+    assert error is not None
+    assert error.attrib["message"] == "<script>alert('&')</script>\ufffd[31m\ufffd ]]>"
+
+
+def test_what_has_not_run_and_coverage_are_entries_of_the_campaign(tmp_path: Path) -> None:
+    plan = Plan(operators=("ADD",), columns=(("verilator", "base"),), ends=0.5, coverage=0.5)
+    root = junit(make_campaign(tmp_path / "a", plan))
+    check_counts(root)
+    campaign = root.findall("testsuite")[-1]
+    check_counts(campaign)
+    held = {case.attrib["name"]: next(iter(case)).tag for case in campaign.iter("testcase")}
+    assert held == {"complete": "error", "coverage": "failure"}
+    assert int(root.attrib["tests"]) == 50 + 2
+
+
+def test_a_pass_has_the_entries_of_its_cases_alone(tmp_path: Path) -> None:
+    root = junit(make_campaign(tmp_path / "a", Plan(operators=("ADD",))))
+    assert [root.attrib[name] for name in ("tests", *COUNTED)] == ["300", "0", "0", "0"]
+    assert "campaign" not in [suite.attrib["name"] for suite in root.iter("testsuite")]

@@ -1,0 +1,255 @@
+"""The page of a campaign: right, small, and in a browser."""
+
+import re
+from html import escape
+from pathlib import Path
+
+import pytest
+
+from eightfold.campaign.folder import Folder
+from eightfold.campaign.report import write_report
+from eightfold.campaign.report.facts import SEEDS_LISTED, SHOWN_IN_FULL
+from eightfold.campaign.report.page import SIGNS, duration, moment
+from eightfold.coverage.exclusions import EXCLUDED
+from tests.support.browser import Browser
+from tests.support.campaign.folders import NASTY, Plan, broken, make_campaign, mixed, refused
+from tests.support.html import Element, broken_links, read_html
+
+WIDTHS = (400, 1600)
+
+
+def page_file(folder: Folder) -> Path:
+    """Write the page of a campaign beside its folder."""
+    path = folder.path.with_suffix(".html")
+    write_report(folder, html=path, junit=None, json=None)
+    return path
+
+
+def page(folder: Folder) -> Element:
+    """Return the page of a campaign."""
+    return read_html(page_file(folder).read_text("utf-8"))
+
+
+def cells(shown: Element) -> dict[str, dict[str, Element]]:
+    """Return the grid's cells by operator and column."""
+    found: dict[str, dict[str, Element]] = {}
+    for table in shown.by_id("grid").all("table"):
+        columns = [heading.text for heading in table.all("thead")[0].all("th")][1:]
+        for row in table.all("tbody")[0].all("tr"):
+            found[row.all("th")[0].text] = dict(zip(columns, row.all("td"), strict=True))
+    return found
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    """Return a campaign that has ended, with every verdict."""
+    return mixed(tmp_path_factory.mktemp("campaigns") / "mixed")
+
+
+@pytest.fixture(scope="module")
+def shown(ended: Folder) -> Element:
+    """Return its page."""
+    return page(ended)
+
+
+def test_verdict_first(shown: Element) -> None:
+    (verdict,) = shown.all("p", "verdict")
+    assert verdict.text.startswith("failed 850 of 900 cases of 3 operators in 3 columns have run")
+    assert "failed" in verdict.classes
+
+
+def test_a_cell_has_its_worst_verdict_as_colour_and_sign(shown: Element) -> None:
+    found = {
+        (operator, column): (cell.text, cell.classes[-1])
+        for operator, row in cells(shown).items()
+        for column, cell in row.items()
+        if "cell" in cell.classes
+    }
+    assert found == {
+        ("ADD", "golden"): ("✗1 of 100", "failed"),
+        ("ADD", "verilator base"): ("!1 of 100", "failed"),
+        ("ADD", "icarus nano"): ("✓100", "passed"),
+        ("CONV_2D", "golden"): ("?50 of 100", "incomplete"),
+        ("CONV_2D", "verilator base"): ("✗2 of 100", "failed"),
+        ("CONV_2D", "icarus nano"): ("✓100", "passed"),
+        ("SOFTMAX", "golden"): ("✓100", "passed"),
+        ("SOFTMAX", "verilator base"): ("✓100", "passed"),
+        ("SOFTMAX", "icarus nano"): ("✓95 of 100", "passed"),
+    }
+    assert len(set(SIGNS.values())) == len(SIGNS)
+
+
+def test_a_cell_leads_to_its_cases_and_they_to_the_failure(shown: Element) -> None:
+    (link,) = cells(shown)["CONV_2D"]["verilator base"].all("a")
+    row = shown.follow(link)
+    assert row.tag == "tr"
+    assert [cell.text for cell in row.all("td")][:4] == [
+        "verilator base", "✗ 2 ✓ 98", "0..99", "✗ 3 ✗ 60",
+    ]  # fmt: skip
+    failure = shown.follow(row.all("a")[0])
+    assert failure.tag == "article"
+    assert failure.all("h3")[0].text == "✗ CONV_2D verilator base, seed 3"
+
+
+def test_every_link_leads_somewhere(shown: Element) -> None:
+    assert len(shown.all("a")) > 20
+    assert broken_links(shown) == []
+
+
+def test_a_failure_has_all_that_is_known_of_it(shown: Element, ended: Folder) -> None:
+    failure = shown.by_id("case-operators-CONV_2D-3-verilator-base")
+    assert failure.all("pre", "command")[0].text == (
+        f"eightfold campaign repeat {ended.path} operators-CONV_2D-3-verilator-base"
+    )
+    (row,) = failure.all("table", "difference")[0].all("tbody")[0].all("tr")
+    assert [cell.text for cell in row.all("td")] == [
+        "3",
+        "[1, 5, 0, 15]",
+        "-128",
+        "-64",
+        "1 of 192",
+    ]
+    log = failure.all("pre", "log")[0].text
+    assert "SRDHM(-4885, multiplier 1110961517) = -2527" in log
+    assert "differ" not in log, "the message is said once"
+    assert "padding SAME stride_w 3 stride_h 1" in failure.all("p", "options")[0].text
+    tensors = failure.all("table")[1].all("tbody")[0].all("tr")
+    assert [[cell.text for cell in row.all("td")] for row in tensors] == [
+        ["0", "input 0", "tensor_0", "int8", "2x6x2x2", "0.046501942", "-128"],
+        ["1", "input 1, constant", "tensor_1", "int8", "16x3x1x1", "0.0284291748", "0"],
+        ["2", "input 2, constant", "tensor_2", "int32", "16", "0.00132201181", "0"],
+        ["3", "output 0 differs", "tensor_3", "int8", "2x6x1x16", "0.0817741752", "-128"],
+    ]
+    assert "inputs.npz" in failure.all("p", "files")[0].text
+
+
+def test_failures_are_grouped_the_most_frequent_first(shown: Element) -> None:
+    (table,) = shown.by_id("figures").all("table")
+    rows = [[cell.text for cell in row.all("td")] for row in table.all("tbody")[0].all("tr")]
+    assert [row[0] for row in rows] == ["✗ 2", "✗ 1", "! 1"]
+    assert rows[0][1:3] == ["CONV_2D", "verilator base"]
+    assert rows[0][4] == "✗ 3 ✗ 60"
+
+
+def test_coverage_has_holes_and_reasons(shown: Element) -> None:
+    section = shown.by_id("coverage")
+    assert "161 covered, 18 missing, 8 excluded" in section.text
+    holes, exclusions, bins = section.all("table")
+    assert len(holes.all("span", "hole")) == 18
+    reasons = {row.all("td")[-1].text for row in exclusions.all("tbody")[0].all("tr")}
+    assert reasons == {r for b, r in EXCLUDED.items() if b.operator in ("ADD", "SOFTMAX")}
+    row = shown.follow(cells(shown)["ADD"]["bins covered"].all("a")[0])
+    assert row in bins.every()
+    assert "✗ 62 of 69" in row.text
+
+
+def test_sessions_and_what_was_asked(shown: Element, ended: Folder) -> None:
+    text = shown.by_id("time").text
+    assert "2026-09-21 14:13:20 2026-09-21 14:13:28 8.9 s 2 interrupted" in text
+    assert len(shown.by_id("time").all("svg")) == 2
+    facts = shown.by_id("facts").text
+    assert (
+        "eightfold campaign run --suite operators --operators ADD,CONV_2D,SOFTMAX --models 100 "
+        f"--seed 0 --coverage --out {ended.path}"
+    ) in facts
+
+
+def test_lost_and_refused_are_told(shown: Element) -> None:
+    assert "? 50 CONV_2D golden the worker died 3 times" in shown.by_id("lost").text
+    assert "– 5 SOFTMAX icarus nano float32" in shown.by_id("refused").text
+    (link,) = cells(shown)["CONV_2D"]["golden"].all("a")
+    assert "0..49 ? 50..99" in shown.follow(link).text
+
+
+def test_nothing_is_loaded_or_run(ended: Folder, shown: Element) -> None:
+    text = page_file(ended).read_text("utf-8")
+    assert not re.search(r"https?://|\bsrc=|@import|url\((?!#)|<script", text)
+    assert NASTY.replace("\x00", "�").split("\x1b")[0] in shown.by_id("failures").text
+
+
+def test_a_campaign_that_waits(tmp_path: Path) -> None:
+    plan = Plan(operators=("ADD",), columns=(("golden", ""),), cases=200, ends=0.5)
+    shown = page(make_campaign(tmp_path / "a", plan))
+    (cell,) = (row["golden"] for row in cells(shown).values())
+    assert (cell.text, cell.classes[-1]) == ("…100 of 200", "incomplete")
+    assert "0..99 … 100..199" in shown.follow(cell.all("a")[0]).text
+    assert "it runs, or was killed" in shown.by_id("time").text
+    assert broken_links(shown) == []
+
+
+def test_a_campaign_that_has_not_begun(tmp_path: Path) -> None:
+    shown = page(make_campaign(tmp_path / "a", Plan(operators=("ADD",), ends=0.0, coverage=0.0)))
+    assert "incomplete 0 of 300 cases" in shown.all("p", "verdict")[0].text
+    assert not shown.all("svg")
+    assert broken_links(shown) == []
+
+
+def test_many_cases_and_many_failures_make_a_small_page(tmp_path: Path) -> None:
+    chosen = {("ADD", "golden", seed): broken("ADD", seed, f"E{seed}: bad") for seed in range(3000)}
+    chosen[("CONV_2D", "golden", 99_999)] = broken("CONV_2D", 99_999, "rare")
+    chosen |= {("CONV_2D", "golden", seed): refused("CONV_2D", seed) for seed in range(5000)}
+    plan = Plan(
+        operators=("ADD", "CONV_2D"),
+        columns=(("golden", ""),),
+        cases=100_000,
+        together=5000,
+        chosen=chosen,
+    )
+    folder = make_campaign(tmp_path / "a", plan)
+    text = page_file(folder).read_text("utf-8")
+    assert len(text) < 400_000
+    shown = read_html(text)
+    articles = shown.all("article")
+    assert len(articles) == SHOWN_IN_FULL
+    assert "CONV_2D golden, seed 99999" in " ".join(each.all("h3")[0].text for each in articles)
+    assert f"{SHOWN_IN_FULL} cases in full, some of every kind; 2,801 more" in text
+    row = shown.follow(cells(shown)["ADD"]["golden"].all("a")[0])
+    assert f"and {3000 - SEEDS_LISTED:,} more" in row.text
+    assert "0..99999" in row.text
+    assert broken_links(shown) == []
+
+
+def test_a_suite_without_operators(tmp_path: Path) -> None:
+    shown = page(make_campaign(tmp_path / "a", Plan(operators=("",), suite="networks")))
+    assert cells(shown)["networks"]["golden"].text == "✓100"
+    assert "All 300 cases in 3 columns passed" in shown.all("p", "verdict")[0].text
+    assert broken_links(shown) == []
+
+
+def test_durations_have_two_units_at_most() -> None:
+    texts = [duration(seconds) for seconds in (None, 0.01234, 9.04, 59.4, 61, 900, 7300, 1e6)]
+    expected = ["–", "0.012 s", "9 s", "59 s", "1 min 1 s", "15 min", "2 h 1 min", "277 h 46 min"]
+    assert texts == expected
+    assert (moment(0.0), moment(None)) == ("1970-01-01 00:00:00", "–")
+
+
+@pytest.mark.slow
+def test_in_a_browser(ended: Folder, browser: Browser, tmp_path: Path) -> None:
+    path = page_file(ended)
+    for width in WIDTHS:
+        for dark in (False, True):
+            assert browser.console(path, width=width, dark=dark) == []
+            picture = tmp_path / f"{width}-{dark}.png"
+            browser.screenshot(path, picture, width=width, dark=dark)
+            assert picture.stat().st_size > 10_000
+    shown = read_html(browser.dom(path))
+    assert broken_links(shown) == []
+    (link,) = cells(shown)["ADD"]["golden"].all("a")
+    (case,) = shown.follow(link).all("a")
+    assert "seed 17" in shown.follow(case).text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_page_is_no_wider_than_the_window(
+    ended: Folder, browser: Browser, width: int, tmp_path: Path
+) -> None:
+    # The browser's windows have 500 pixels at least, so the page is opened within another.
+    frame = tmp_path / "frame.html"
+    inner = escape(page_file(ended).read_text("utf-8"))
+    frame.write_text(
+        f'<iframe style="width:{width}px;height:900px;border:0" srcdoc="{inner}"></iframe>'
+    )
+    root = "document.querySelector('iframe').contentDocument.documentElement"
+    sizes = browser.evaluate(frame, f"[{root}.clientWidth, {root}.scrollWidth]", width=1700)
+    assert sizes == [width, width]
