@@ -169,7 +169,7 @@ def _add_model(found: Failure, graph: Graph) -> None:
     roles = dict(_roles(shown))
     found.tensor_count = len(roles)
     found.tensors = [
-        _tensor(graph.tensors[index], role, graph, index in different)
+        _tensor(graph.tensors[index], role, index in different and role.startswith("output"))
         for index, role in list(roles.items())[:TENSORS_SHOWN]
     ]
 
@@ -189,7 +189,7 @@ def _options(options: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _tensor(tensor: Tensor, role: str, graph: Graph, differs: bool) -> TensorFacts:
+def _tensor(tensor: Tensor, role: str, differs: bool) -> TensorFacts:
     if tensor.data is not None:
         role += ", constant"
     scale, zero_point = _quantization(tensor.quantization)

@@ -127,6 +127,7 @@ def campaign_page(
         duration=duration,
         moment=moment,
         listed=listed,
+        bin_name=bin_name,
         standing=standing,
         bad=bad,
         shown=shown,
@@ -156,6 +157,11 @@ def duration(seconds: float | None) -> str:
 def moment(seconds: float | None) -> str:
     """Return a moment in seconds since 1970 as a text."""
     return "–" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def bin_name(name: str) -> str:
+    """Return a bin's name; that of a cross, ``('RELU', 'below')``, without its signs."""
+    return name.strip("()").replace("'", "") if name.startswith("('") else name
 
 
 def _place(row: Row) -> tuple[int, str, int]:

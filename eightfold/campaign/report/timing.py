@@ -78,14 +78,7 @@ def rate_chart(columns: Mapping[str, Sequence[Spent]], ran: Sequence[Interval]) 
     total = max(worked(ran), 1e-3)
     scale, unit = (60.0, "minutes") if total >= _LONG else (1.0, "seconds")
     edges = np.linspace(0, total, _BARS + 1)
-    rates = [
-        np.histogram(
-            [working_time(each.ended, ran) for each in units],
-            edges,
-            weights=[each.unit.count * _BARS / total for each in units],
-        )[0]
-        for units in columns.values()
-    ]
+    rates = [_rates(units, ran, edges) for units in columns.values()]
 
     def draw(axes: "Axes") -> None:
         _stack(axes, edges / scale, rates)
@@ -97,6 +90,15 @@ def rate_chart(columns: Mapping[str, Sequence[Spent]], ran: Sequence[Interval]) 
 
     label = f"cases per second over {total / scale:.1f} {unit}"
     return chart(draw, width=WIDTH, height=HEIGHT, label=label)
+
+
+def _rates(units: Sequence[Spent], ran: Sequence[Interval], edges: np.ndarray) -> np.ndarray:
+    """Return the cases per second between edges; a unit's cases are spread over its seconds."""
+    ended = np.array([[working_time(each.ended, ran)] for each in units])
+    seconds = np.array([[max(each.seconds, 1e-3)] for each in units])
+    counts = np.array([each.unit.count for each in units])
+    done = np.clip((edges - ended + seconds) / seconds, 0, 1)
+    return np.diff(counts @ done) / np.diff(edges)
 
 
 def seconds_chart(columns: Mapping[str, Sequence[Spent]]) -> str:

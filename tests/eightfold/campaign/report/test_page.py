@@ -136,6 +136,7 @@ def test_coverage_has_holes_and_reasons(shown: Element) -> None:
     assert "161 covered, 18 missing, 8 excluded" in section.text
     holes, exclusions, bins = section.all("table")
     assert len(holes.all("span", "hole")) == 18
+    assert "CONV_2D activation and saturation RELU, below RELU, within" in holes.text
     reasons = {row.all("td")[-1].text for row in exclusions.all("tbody")[0].all("tr")}
     assert reasons == {r for b, r in EXCLUDED.items() if b.operator in ("ADD", "SOFTMAX")}
     row = shown.follow(cells(shown)["ADD"]["bins covered"].all("a")[0])

@@ -3,10 +3,12 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from eightfold.campaign.records import Unit
 from eightfold.campaign.report.timing import (
+    _rates,
     by_column,
     intervals,
     rate_chart,
@@ -54,6 +56,15 @@ def test_the_clock_stands_still_while_nothing_runs() -> None:
     ran = intervals(results([(100, 110, 1, ""), (500, 530, 1, "")], []))
     times = [working_time(moment, ran) for moment in (50, 100, 104, 110, 300, 500, 501, 999)]
     assert times == [0, 0, 4, 10, 10, 10, 11, 40]
+
+
+def test_the_cases_of_a_unit_are_spread_over_its_seconds() -> None:
+    ran = intervals(results([(0, 4, 1, "complete")], []))
+    edges = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
+    # Ten cases each: in 1.5 to 3, and in 2.5 to 4.
+    assert _rates([spent(3), spent(4)], ran, edges) == pytest.approx(
+        [0, 10 / 3, 20 / 3 + 10 / 3, 20 / 3]
+    )
 
 
 def test_charts_say_their_range() -> None:
