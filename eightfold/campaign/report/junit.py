@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import IO, Any
 from xml.sax.saxutils import XMLGenerator
+from xml.sax.xmlreader import AttributesImpl
 
 from eightfold.campaign.folder import Folder, repeat_command
 from eightfold.campaign.records import Case, Unit
@@ -137,7 +138,8 @@ class _Writer:
 
     @contextmanager
     def _element(self, tag: str, **attributes: object) -> Iterator[None]:
-        self._xml.startElement(tag, {key: _attribute(v) for key, v in attributes.items()})
+        texts = {name: _attribute(value) for name, value in attributes.items()}
+        self._xml.startElement(tag, AttributesImpl(texts))
         yield
         self._xml.endElement(tag)
 

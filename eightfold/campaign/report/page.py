@@ -83,7 +83,7 @@ class Line:
 class Covered:
     """Functional coverage of an operator.
 
-    ``holes`` and ``points`` have names of bins by point; those of ``points`` say how many models
+    ``holes`` and ``points`` have names of bins by point; those of ``points`` with how many models
     hit them.
     """
 
@@ -93,7 +93,7 @@ class Covered:
     excluded: int
     fewest: int
     holes: Mapping[str, Sequence[str]]
-    points: Mapping[str, Sequence[str]]
+    points: Mapping[str, Sequence[tuple[str, str]]]
 
 
 def campaign_page(

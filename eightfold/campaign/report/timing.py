@@ -130,4 +130,4 @@ def _stack(axes: "Axes", edges: np.ndarray, series: Sequence[np.ndarray]) -> Non
         axes.bar(edges[:-1], heights, np.diff(edges), lower, align="edge", color=colour)
         lower = lower + heights
     axes.grid(axis="y")
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.locator_params(axis="y", integer=True)

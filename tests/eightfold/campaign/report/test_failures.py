@@ -46,7 +46,7 @@ def test_shape_and_type_are_told(other: np.ndarray) -> None:
 
 
 def test_a_scalar_differs() -> None:
-    (found,) = differences({0: np.int8(3).reshape(())}, {0: np.int8(4).reshape(())})
+    (found,) = differences({0: np.array(3, np.int8)}, {0: np.array(4, np.int8)})
     assert (found.where, found.expected, found.got) == ((), "3", "4")
 
 
