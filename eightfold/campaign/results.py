@@ -5,6 +5,7 @@ process writes (`eightfold.campaign.store`), any number read.
 """
 
 import json
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
@@ -52,6 +53,7 @@ PRAGMA user_version = 1;
 """
 
 VERSION = 1
+_LARGEST = 2**63 - 1  # integer of SQLite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,9 +246,13 @@ class Results(Closing):
         InputError
             If there is no such case.
         """
-        for number, record in self._rows("SELECT id, record FROM units"):
-            unit = Unit.from_record(record)
-            for seed in unit.seeds:
+        for seed in {int(text) for text in re.findall(r"\d+", name)}:
+            for number, record in self._rows(
+                "SELECT id, record FROM units WHERE first <= ? AND ? < first + count",
+                min(seed, _LARGEST),
+                min(seed, _LARGEST),
+            ):
+                unit = Unit.from_record(record)
                 if unit.case_name(seed) == name:
                     return number, unit, seed
         raise InputError(
