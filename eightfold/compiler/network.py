@@ -1,13 +1,14 @@
 """Whole networks: where tensors live, all commands."""
 
-from collections.abc import Collection, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter, Issued
-from eightfold.compiler.emit.memory import Block, allocate, plan
+from eightfold.compiler.emit.memory import Block, Layout, allocate, plan
 from eightfold.compiler.emit.staging import NoRoomError, Place, Staging
 from eightfold.compiler.emit.tokens import encode, hoist_tables
 from eightfold.compiler.exact.channels import CompileError
@@ -21,11 +22,31 @@ from eightfold.model import Graph, Operator
 
 
 @dataclass(frozen=True, kw_only=True)
+class Placement:
+    """``size`` bytes from ``offset`` of a space, in use from command ``first`` to ``last``.
+
+    Both are indices of commands of engines, or of BEGIN and END where the bytes hold an input or
+    a result. ``tensor`` is the graph's; None for what only the commands of ``operator`` see: its
+    temporaries, and room to work through tensors in parts. A RESHAPE's result is where its operand
+    is, and has no placement of its own.
+    """
+
+    space: Space
+    offset: int
+    size: int
+    first: int
+    last: int
+    tensor: int | None
+    operator: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Compiled:
     """A command stream, the model region, and where the arena has inputs and results.
 
     ``inputs`` and ``outputs`` are arena offsets by tensor. ``searched``: per operator, the channels
-    whose requantization had to be searched and proved.
+    whose requantization had to be searched and proved. ``placements``: which bytes of scratchpad
+    and arena are in use for what, and from when to when.
     """
 
     config: AcceleratorConfig
@@ -36,6 +57,7 @@ class Compiled:
     outputs: Mapping[int, int]
     operators: tuple[int, ...]
     searched: Mapping[int, int]
+    placements: tuple[Placement, ...] = ()
 
     @cached_property
     def words(self) -> np.ndarray:
@@ -67,26 +89,82 @@ def compile_operators(
         has a field without room for its number.
     """
     program = Program(graph, operators, lowered)
-    emitter, arena = _NetworkCompiler(program, config, wanted).compile()
+    emitter, memory = _NetworkCompiler(program, config, wanted).compile()
+    arena = memory.arena
     wanted = sorted(tensor for tensor in wanted if program.computed(tensor))
+    issued = tuple(hoist_tables(emitter.issued))
     return Compiled(
         config=config,
-        issued=tuple(hoist_tables(emitter.issued)),
+        issued=issued,
         model=bytes(emitter.image),
         arena=arena.size,
         inputs={tensor: arena.offsets[program.storage(tensor)] for tensor in program.inputs()},
         outputs={tensor: arena.offsets[program.storage(tensor)] for tensor in wanted},
         operators=tuple(operator.index for operator in operators),
         searched={operator.index: lowered[operator.index].searched for operator in operators},
+        placements=tuple(_placements(program, memory, issued, len(graph.tensors))),
     )
 
 
 @dataclass(frozen=True)
 class _Arena:
-    """Offsets by storage, and the bytes of all."""
+    """Offsets by storage, the steps in which each is in use, and the bytes of all."""
 
     offsets: Mapping[int, int]
+    lives: Mapping[int, Block]
     size: int
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """Where everything is: ``blocks`` are the storages, ``layout`` those in the scratchpad."""
+
+    blocks: Mapping[int, Block]
+    layout: Layout
+    arena: _Arena
+
+
+def _loads_table(command: Issued) -> bool:
+    return any(interval.space == Space.TABLES for interval in command.writes)
+
+
+def _placements(
+    program: Program, memory: _Memory, issued: Sequence[Issued], tensors: int
+) -> Iterator[Placement]:
+    """Yield the memory in use by commands; of storages, those below ``tensors`` are the graph's."""
+    # Loads of tables move to other steps' commands.
+    kept = [
+        index
+        for index, command in enumerate(issued)
+        if index in (0, len(issued) - 1)
+        or (command.engine is not None and not _loads_table(command))
+    ]
+    steps = [issued[index].step for index in kept]
+    blocks = [
+        (Space.SCRATCHPAD, offset, memory.blocks[storage], storage)
+        for storage, offset in memory.layout.tensors.items()
+    ]
+    blocks += [
+        (Space.SCRATCHPAD, offset, Block(size, step, step), tensors)
+        for step, (offset, size) in memory.layout.room.items()
+    ]
+    blocks += [
+        (Space.ARENA, offset, memory.arena.lives[storage], storage)
+        for storage, offset in memory.arena.offsets.items()
+    ]
+    for space, offset, block, storage in blocks:
+        first = bisect_left(steps, block.first)
+        last = bisect_right(steps, block.last) - 1
+        if first <= last:
+            yield Placement(
+                space=space,
+                offset=offset,
+                size=block.size,
+                first=kept[first],
+                last=kept[last],
+                tensor=storage if storage < tensors else None,
+                operator=program.owners[max(block.first, 0)],
+            )
 
 
 class _NetworkCompiler:
@@ -99,7 +177,7 @@ class _NetworkCompiler:
         self.kept = {program.storage(tensor) for tensor in wanted if program.computed(tensor)}
         self.rooms = dict.fromkeys(range(len(program.steps)), config.scratchpad // 2)
 
-    def compile(self) -> tuple[Emitter, _Arena]:
+    def compile(self) -> tuple[Emitter, _Memory]:
         """Return the stream; a step without enough room gets more, and all starts again."""
         while True:
             try:
@@ -112,7 +190,7 @@ class _NetworkCompiler:
                     raise OperatorError(operator, reason) from None
                 self.rooms[more.step] = room
 
-    def _attempt(self) -> tuple[Emitter, _Arena]:
+    def _attempt(self) -> tuple[Emitter, _Memory]:
         program, config = self.program, self.config
         blocks = program.blocks()
         steps = program.steps
@@ -125,7 +203,7 @@ class _NetworkCompiler:
         emitter.begin()
         loaded: set[int] = set()
         for number, step in enumerate(steps):
-            emitter.operator = program.owners[number]
+            emitter.operator, emitter.step = program.owners[number], number
             if step.shares is not None:
                 continue
             try:
@@ -136,8 +214,9 @@ class _NetworkCompiler:
                 raise _MoreRoom(number) from None
             except (CompileError, FieldError) as error:
                 raise OperatorError(emitter.operator, str(error)) from None
+        emitter.step = len(steps)
         emitter.end()
-        return emitter, arena
+        return emitter, _Memory(blocks, layout, arena)
 
     def _arena(self, blocks: Mapping[int, Block], resident: Mapping[int, int]) -> _Arena:
         """Return arena offsets of inputs, kept tensors and what is not in the scratchpad."""
@@ -155,7 +234,8 @@ class _NetworkCompiler:
         ]
         offsets = allocate(lives, None)
         arena = {s: offset for s, offset in zip(there, offsets, strict=True) if offset is not None}
-        return _Arena(arena, max((arena[s] + blocks[s].size for s in there), default=0))
+        size = max((arena[s] + blocks[s].size for s in there), default=0)
+        return _Arena(arena, dict(zip(there, lives, strict=True)), size)
 
     def _places(
         self,

@@ -38,11 +38,13 @@ class Interval:
 class Issued:
     """A command of the stream, without its tokens and index.
 
-    ``reads`` and ``writes`` cover the bytes that it touches; ``operator`` is the one it belongs to.
+    ``reads`` and ``writes`` cover the bytes that it touches; ``operator`` is the one it belongs to,
+    ``step`` the number of the step: -1 before the first, of END that behind the last.
     """
 
     instruction: Instruction
     operator: int
+    step: int = -1
     reads: tuple[Interval, ...] = ()
     writes: tuple[Interval, ...] = ()
 
@@ -66,7 +68,7 @@ class Issued:
 class Emitter:
     """Collects the commands and the model image of one network.
 
-    ``operator`` is the one whose commands are being emitted.
+    ``operator`` and ``step`` are those whose commands are being emitted.
 
     Raises
     ------
@@ -80,6 +82,7 @@ class Emitter:
     image: ModelImage = field(default_factory=ModelImage)
     issued: list[Issued] = field(default_factory=list)
     operator: int = 0
+    step: int = -1
     _tables: OrderedDict[int, bytes] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -266,7 +269,13 @@ class Emitter:
     ) -> None:
         if len(self.issued) >= MAX_COMMANDS and not isinstance(command, isa.End):
             raise CompileError(f"its stream would have more than {MAX_COMMANDS} commands")
-        issued = Issued(instruction=command, operator=self.operator, reads=reads, writes=writes)
+        issued = Issued(
+            instruction=command,
+            operator=self.operator,
+            step=self.step,
+            reads=reads,
+            writes=writes,
+        )
         issued.command.packed(issued.fields)  # what cannot be encoded ends here
         self.issued.append(issued)
 

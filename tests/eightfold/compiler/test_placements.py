@@ -1,0 +1,85 @@
+"""Where tensors lie, and from when to when: every command works in what is placed then."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from eightfold.compiler import Compiled, compile_network
+from eightfold.compiler.emit.memory import ALIGNMENT
+from eightfold.compiler.lower.lowering import HARDWARE
+from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.files import IMPORT_ROOT
+from eightfold.isa import Space
+from eightfold.model import Graph, load_model
+from tests.support.networks.random import DRAWN, network_rng, random_network
+
+DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
+PLACED = (Space.SCRATCHPAD, Space.ARENA)
+
+
+def compiled(graph: Graph, config: AcceleratorConfig, keep: bool = False) -> Compiled:
+    (segment,) = compile_network(graph, config, keep=keep).segments
+    assert segment.compiled is not None
+    return segment.compiled
+
+
+def outside(stream: Compiled) -> list[int]:
+    """Return the commands that touch a byte of scratchpad or arena that is not placed then.
+
+    What a command is said to read may end with a whole access, up to `ALIGNMENT` bytes too far.
+    """
+    found = []
+    for index, command in enumerate(stream.issued):
+        places = [place for place in stream.placements if place.first <= index <= place.last]
+        reads = [(interval, ALIGNMENT) for interval in command.reads]
+        writes = [(interval, 0) for interval in command.writes]
+        for interval, beyond in reads + writes:
+            if interval.space not in PLACED:
+                continue
+            free = np.ones(interval.stop, bool)
+            for place in places:
+                if place.space == interval.space:
+                    free[place.offset : place.offset + place.size + beyond] = False
+            if free[interval.start :].any():
+                found.append(index)
+    return found
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("scratchpad", [4096, 1 << 15])
+def test_commands_touch_what_is_placed(scratchpad: int, keep: bool) -> None:
+    config = replace(PRESETS["nano"], scratchpad=scratchpad, weight_buffer=512)
+    stream = compiled(load_model(DIGITS), config, keep)
+    assert outside(stream) == []
+    assert (
+        max(p.offset + p.size for p in stream.placements if p.space == Space.ARENA) == stream.arena
+    )
+    last = len(stream.issued) - 1
+    for place in stream.placements:
+        assert 0 <= place.first <= place.last <= last
+        if place.space == Space.SCRATCHPAD:
+            assert place.offset + place.size <= scratchpad
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_commands_of_random_networks_touch_what_is_placed(seed: int) -> None:
+    model, _ = random_network(network_rng(seed), operators=HARDWARE & DRAWN)
+    graph = load_model(model)
+    assert outside(compiled(graph, PRESETS["nano"])) == []
+
+
+def test_inputs_and_results_are_placed_from_begin_or_to_end() -> None:
+    stream = compiled(load_model(DIGITS), PRESETS["nano"])
+    arena = {p.tensor: p for p in stream.placements if p.space == Space.ARENA}
+    assert {tensor: arena[tensor].offset for tensor in stream.inputs} == stream.inputs
+    assert {tensor: arena[tensor].offset for tensor in stream.outputs} == stream.outputs
+    assert {arena[tensor].first for tensor in stream.inputs} == {0}
+    assert {arena[tensor].last for tensor in stream.outputs} == {len(stream.issued) - 1}
+
+
+def test_a_tensor_that_is_forgotten_is_noticed() -> None:
+    stream = compiled(load_model(DIGITS), PRESETS["nano"])
+    for missing in stream.placements:
+        left = tuple(place for place in stream.placements if place != missing)
+        assert outside(replace(stream, placements=left))
