@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from eightfold.config import AcceleratorConfig
 from eightfold.isa.entries import Entry, aligned_layout
-from eightfold.isa.enumerations import ErrorCode
+from eightfold.isa.enumerations import Engine, ErrorCode
 from eightfold.isa.packing import pack
 from eightfold.isa.shapes import Layout, unsigned
 
@@ -50,20 +50,48 @@ CONFIGURATION_1 = (
 COUNTERS: tuple[tuple[str, str], ...] = (
     ("CYCLES", "cycles from doorbell to done"),
     ("MOVER_BUSY", "cycles in which the mover had a command that has its tokens"),
-    ("MOVER_WAIT", "cycles in which the mover waited for tokens"),
+    ("MOVER_WAIT", "cycles in which the mover had none, and the next one waited for tokens"),
     ("MATRIX_ISSUE", "cycles in which the matrix engine issued a vector"),
-    ("MATRIX_WAIT", "cycles in which it waited for tokens"),
-    ("MATRIX_WEIGHTS", "cycles in which its next vector waited for weights"),
-    ("MATRIX_PARAMETERS", "cycles in which its next vector waited for parameters"),
-    ("MATRIX_OPERANDS", "cycles in which it had a command but no vector to issue"),
-    ("MATRIX_HELD", "cycles in which its next vector waited for a partial sum or a result's place"),
-    ("MATRIX_DRAIN", "cycles in which all was issued and results were still on their way"),
+    (
+        "MATRIX_WAIT",
+        "cycles in which the matrix engine had no command, and the next one waited for tokens",
+    ),
+    ("MATRIX_WEIGHTS", "cycles in which the matrix engine's next vector waited for weights"),
+    ("MATRIX_PARAMETERS", "cycles in which the matrix engine's next vector waited for parameters"),
+    ("MATRIX_OPERANDS", "cycles in which the matrix engine had a command but no vector to issue"),
+    (
+        "MATRIX_HELD",
+        "cycles in which the matrix engine's next vector waited for a partial sum or a result's "
+        "place",
+    ),
+    (
+        "MATRIX_DRAIN",
+        "cycles in which the matrix engine had issued all and results were still on their way",
+    ),
     ("VECTOR_BUSY", "cycles in which the vector engine had a command that has its tokens"),
-    ("VECTOR_WAIT", "cycles in which it waited for tokens"),
+    (
+        "VECTOR_WAIT",
+        "cycles in which the vector engine had none, and the next one waited for tokens",
+    ),
     ("READ_BEATS", "beats on the memory's read channel"),
     ("WRITE_BEATS", "beats on the memory's write channel"),
 )
 """Counters, cleared by the doorbell; they stop with the accelerator."""
+
+WORK: dict[Engine, tuple[str, ...]] = {
+    Engine.MOVER: ("MOVER_BUSY",),
+    Engine.MATRIX: (
+        "MATRIX_ISSUE",
+        "MATRIX_WEIGHTS",
+        "MATRIX_PARAMETERS",
+        "MATRIX_OPERANDS",
+        "MATRIX_HELD",
+        "MATRIX_DRAIN",
+    ),
+    Engine.VECTOR: ("VECTOR_BUSY",),
+}
+"""Of each engine, the counters of cycles in which it works at a command; at most one of them counts
+in a cycle."""
 
 REGISTERS: tuple[Register, ...] = (
     Register("ID", 0x00, Access.READ_ONLY, "0x38464C44, ASCII 8FLD"),

@@ -14,7 +14,7 @@ from eightfold.sim.bench.registers import Registers
 from eightfold.sim.bench.support import clock_cycles, parameters, seed, start_clock_and_reset
 from eightfold.sim.bench.system_job import SystemJob
 from eightfold.sim.simulator.memory_image import Region, read_hex, write_hex
-from eightfold.sim.simulator.system import CHANNELS, END
+from eightfold.sim.simulator.system import CHANNELS, LINES
 
 
 class VerilogMemory:
@@ -71,7 +71,8 @@ class VerilogMemory:
             file.seek(self._events)
             text = file.read()
             self._events = file.tell()
-        rows = [line.split() for line in text.replace("end", str(END)).splitlines()]
+        words = [line.split() for line in text.splitlines()]
+        rows = [[LINES.get(first, first), *others] for first, *others in words]
         return np.array(rows, dtype=np.int64).reshape(-1, 2 + len(isa.COUNTERS))
 
     def _set(self, **values: int) -> None:

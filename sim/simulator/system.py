@@ -22,8 +22,12 @@ FOLDER = Path(__file__).parents[1] / "verilog"
 CHANNELS = ("ar", "r", "aw", "w", "b")
 """AXI's channels, the keys of ``stall``, in the order of sim/verilog/axi_memory.v."""
 
-END = -1
-"""Engine number of the event that ends a run."""
+END, SAMPLE, WORK = -1, -2, -3
+"""In place of an engine's number, of the event that ends a run; of one that only has the counters;
+of one of an engine that begins to work, whose number is in the place of the command's."""
+
+LINES = {"end": END, "sample": SAMPLE, "work": WORK}
+"""What sim/verilog/trace_monitor.v calls them."""
 
 Place = tuple[Literal["commands", "model", "arena"], int, int]
 """Bytes of a region of memory: its name, first offset, and the offset behind the last."""
@@ -80,8 +84,10 @@ class RunResult:
         Value of each counter in `eightfold.isa.COUNTERS` at the end, by name.
     events
         int64, shape (n, 2 + counters), in order of time: engine, index of the command that it has
-        completed, and each counter at that time; the last one has engine ``END``. Empty if there
-        is no monitor.
+        completed, modulo 2^16, and each counter at that time; or in place of the engine `WORK`,
+        and the engine's number, where one begins to work (`eightfold.isa.WORK`) after a cycle in
+        which it did not; or `SAMPLE` and 0, every so often; the last one has `END` and 0. Empty if
+        there is no monitor.
     """
 
     arena: NDArray[np.uint8]
@@ -129,16 +135,21 @@ class SystemResult:
 
 def system_design(config: AcceleratorConfig) -> Verilog:
     """Return the accelerator with its memory and monitor."""
-    names = ("eightfold_system", "axi_memory", "trace_monitor")
+    sources = ("eightfold_system", "axi_memory", "trace_monitor")
+    names = [name for name, _ in isa.COUNTERS]
     parameters = {
         "PORT": config.port,
         "BYTES": SIZE,
         "COUNTERS": len(isa.COUNTERS),
         "ENGINES": len(isa.Engine),
+        **{
+            f"{engine.name}_WORK": sum(1 << names.index(name) for name in isa.WORK[engine])
+            for engine in isa.Engine
+        },
     }
     return Verilog(
-        top=names[0],
-        sources=tuple(FOLDER / f"{name}.v" for name in names),
+        top=sources[0],
+        sources=tuple(FOLDER / f"{name}.v" for name in sources),
         parameters=tuple(parameters.items()),
         units=(Unit("accelerator", config),),
     )

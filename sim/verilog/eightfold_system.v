@@ -7,7 +7,10 @@ module eightfold_system #(
   parameter BYTES = 1 << 24,
   parameter ID_BITS = 1,
   parameter COUNTERS = 14,
-  parameter ENGINES = 3
+  parameter ENGINES = 3,
+  parameter MOVER_WORK = 0,
+  parameter MATRIX_WORK = 0,
+  parameter VECTOR_WORK = 0
 ) (
   input wire clk,
   input wire rst,
@@ -115,6 +118,8 @@ module eightfold_system #(
     .s_axi_rvalid(m_axi_rvalid), .s_axi_awready(m_axi_awready), .s_axi_wready(m_axi_wready),
     .s_axi_bid(m_axi_bid), .s_axi_bresp(m_axi_bresp), .s_axi_bvalid(m_axi_bvalid));
 
-  trace_monitor #(.COUNTERS(COUNTERS), .ENGINES(ENGINES)) monitor (
-    .clk(clk), .rst(rst), .trace(trace));
+  trace_monitor #(
+    .COUNTERS(COUNTERS), .ENGINES(ENGINES), .MOVER_WORK(MOVER_WORK), .MATRIX_WORK(MATRIX_WORK),
+    .VECTOR_WORK(VECTOR_WORK)
+  ) monitor (.clk(clk), .rst(rst), .trace(trace));
 endmodule

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from eightfold.isa import Engine
-from eightfold.sim.simulator.system import CHANNELS, END, Run, run_system
+from eightfold import isa
+from eightfold.isa import COUNTERS, Engine
+from eightfold.sim.simulator.system import CHANNELS, END, SAMPLE, WORK, Run, run_system
 from tests.support.hardware.small_program import (
     ARENA_BYTES,
     CONFIG,
@@ -88,5 +89,14 @@ def test_events_are_the_commands_of_each_engine_in_order(simulator):
         found = result.events[engines == engine.value, 1].tolist()
         assert found == [INDEX[name] for name in names]
     assert engines[-1] == END
+    counted = {name: 2 + place for place, (name, _) in enumerate(COUNTERS)}
+    sampled = result.events[engines == SAMPLE, counted["CYCLES"]]
+    assert sampled.tolist() == list(range(16, result.cycles + 1, 16))
+    assert result.cycles < 4096  # from there on every 32 cycles
+    for engine in Engine:
+        own = (engines == engine.value) | (engines == WORK) & (result.events[:, 1] == engine.value)
+        first = result.events[own][0]
+        assert first[0] == WORK
+        assert first[[counted[name] for name in isa.WORK[engine]]].sum() == 1
     assert (np.diff(result.events[:, 2:], axis=0) >= 0).all()
     assert result.events[-1, 2:].tolist() == list(result.counters.values())
