@@ -24,6 +24,7 @@ from eightfold.reference.deviations import litert_tensors
 from eightfold.reference.oracle import Oracle, OracleError
 from eightfold.reference.runtimes import RUNTIMES
 from eightfold.report import OperatorReport, Provenance, RunResult, fingerprint
+from eightfold.report.record import Record, StreamRecord, TensorRecord
 
 if TYPE_CHECKING:
     from eightfold.sim.simulator.progress import OnProgress
@@ -117,6 +118,7 @@ class Session(Closing):
         seed: int = 0,
         all_tensors: bool = False,
         compare: bool = False,
+        record: bool = False,
     ) -> RunResult:
         """Run one inference.
 
@@ -133,13 +135,15 @@ class Session(Closing):
             Keep every computed tensor in the result, not only the outputs.
         compare
             Compare every computed tensor with the kernels of the ``reference``.
+        record
+            Keep what `eightfold.report.run_page.run_page` shows: when each command ran, where each
+            tensor lay, and each one's comparison.
         """
         graph = load_model(model, self.limits)
-        if inputs is None:
-            return self._run(
-                model, graph, [random_inputs(graph, seed)], all_tensors, compare, seed=seed
-            )[0]
-        return self._run(model, graph, [resolve_inputs(graph, inputs)], all_tensors, compare)[0]
+        drawn = seed if inputs is None else None
+        batch = [random_inputs(graph, seed) if inputs is None else resolve_inputs(graph, inputs)]
+        (result,) = self._run(model, graph, batch, all_tensors, compare, seed=drawn, record=record)
+        return result
 
     def run_batch(
         self,
@@ -163,6 +167,7 @@ class Session(Closing):
         compare: bool,
         *,
         seed: int | None = None,
+        record: bool = False,
     ) -> list[RunResult]:
         if compare and self._oracle is None:
             self._oracle = Oracle(self.reference)
@@ -185,6 +190,8 @@ class Session(Closing):
                 inputs=_fingerprints(graph, graph.inputs, inputs),
                 outputs=_fingerprints(graph, graph.outputs, result.outputs),
             )
+            if not record:
+                result.record = None
             if not all_tensors:
                 result.tensors = dict(result.outputs)
         return results
@@ -254,7 +261,7 @@ class Session(Closing):
             raise HardwareError(str(error)) from None
         results = []
         for run in runs:
-            result = self._result(model, graph, run.tensors, run.counters)
+            result = self._result(model, graph, run.tensors, run.counters, run.streams)
             for operator in result.operators:
                 operator.reason = network.reasons.get(operator.index)
                 operator.searched = network.searched.get(operator.index, 0)
@@ -267,6 +274,7 @@ class Session(Closing):
         graph: Graph,
         tensors: dict[int, np.ndarray],
         counters: Mapping[int, Mapping[str, int]],
+        streams: Sequence[StreamRecord] = (),
     ) -> RunResult:
         operators = []
         for operator in graph.operators:
@@ -295,6 +303,11 @@ class Session(Closing):
             notes=graph.notes(),
             operators=operators,
             macs_per_cycle=self.config.macs_per_cycle,
+            record=Record(
+                streams=streams,
+                tensors=_tensor_records(graph),
+                names={tensor.index: tensor.name for tensor in graph.tensors},
+            ),
         )
 
     def _compare(
@@ -315,6 +328,8 @@ class Session(Closing):
                 f"{result.model}: {runtime.kernels} refuse this model: {error}"
             ) from None
         result.compared = True
+        assert result.record is not None
+        tensors = {tensor.index: tensor for tensor in result.record.tensors}
         for operator, report in zip(graph.operators, result.operators, strict=True):
             report.mismatches = 0
             for index in operator.outputs:
@@ -323,12 +338,16 @@ class Session(Closing):
                     continue
                 different = np.argwhere(_differ(result.tensors[index], expected[index]))
                 report.mismatches += len(different)
-                if len(different) and result.first_mismatch is None:
-                    place = tuple(different[0].tolist())
+                tensors[index].compared, tensors[index].different = True, len(different)
+                if not len(different):
+                    continue
+                place = tuple(different[0].tolist())
+                got, wanted = str(result.tensors[index][place]), str(expected[index][place])
+                tensors[index].first = (place, got, wanted)
+                if result.first_mismatch is None:
                     result.first_mismatch = (
                         f"first at operator {operator.index} {operator.name}, tensor {index} "
-                        f"{list(place)}: {result.tensors[index][place]}, "
-                        f"{runtime.title} {expected[index][place]}"
+                        f"{list(place)}: {got}, {runtime.title} {wanted}"
                     )
 
 
@@ -336,6 +355,21 @@ def _differ(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
     """Return where two tensors differ; NaN equals NaN, as at a network's float edges."""
     both_nan = (got != got) & (expected != expected)
     return (got != expected) & ~both_nan
+
+
+def _tensor_records(graph: Graph) -> list[TensorRecord]:
+    """Return what the operators compute, not compared yet."""
+    return [
+        TensorRecord(
+            index=index,
+            name=graph.tensors[index].name,
+            shape=graph.tensors[index].shape,
+            dtype=graph.tensors[index].dtype.name,
+            operator=operator.index,
+        )
+        for operator in graph.operators
+        for index in operator.outputs
+    ]
 
 
 def _fingerprints(

@@ -4,19 +4,21 @@
 Simulators know streams and memory, not networks: this is where the two meet.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eightfold import isa
 from eightfold.compiler import Compiled, CompiledNetwork
 from eightfold.errors import HardwareError
 from eightfold.execute import run_graph
 from eightfold.model import Graph
+from eightfold.report.record import StreamRecord
 from eightfold.sim.simulator.progress import OnProgress
-from eightfold.sim.simulator.system import END, Run, RunResult, run_system
+from eightfold.sim.simulator.system import WORK, Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
 
 COUNTERS = [name for name, _ in isa.COUNTERS]
@@ -29,12 +31,13 @@ class NetworkRun:
     ``tensors`` has the inputs and every tensor that was kept or computed in golden. Per operator of
     the accelerator: ``counters``, what each counter of `eightfold.isa.COUNTERS` counted from the
     end of the operator before to this one's; CYCLES adds up to ``cycles``, which are those from
-    doorbell to done of all streams.
+    doorbell to done of all streams. ``streams``: when the commands of each ran.
     """
 
     tensors: dict[int, np.ndarray]
     cycles: int = 0
     counters: dict[int, dict[str, int]] = field(default_factory=dict)
+    streams: list[StreamRecord] = field(default_factory=list)
 
 
 def simulate_network(
@@ -116,6 +119,52 @@ def _take(graph: Graph, compiled: Compiled, run: NetworkRun, result: RunResult) 
         run.tensors[tensor] = result.tensor(offset, kind.shape, kind.dtype)
     run.cycles += result.cycles
     run.counters |= operator_counters(compiled, result)
+    run.streams.append(
+        StreamRecord(
+            compiled=compiled,
+            spans=command_spans(compiled, result.events),
+            counts=result.events[:, 2:],
+        )
+    )
+
+
+def command_spans(compiled: Compiled, events: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return index, begin and end of each command that an engine has completed.
+
+    Parameters
+    ----------
+    events
+        As `eightfold.sim.simulator.system.RunResult` has them.
+
+    Returns
+    -------
+    spans
+        int64, shape (n, 3), in the order in which they end; begin and end in cycles from the
+        doorbell. A command begins when the engine begins to work, or where the one before has
+        ended.
+    """
+    left = _commands(compiled)
+    begins = dict.fromkeys(left, 0)
+    spans = []
+    for engine, number, cycle in events[:, :3].tolist():
+        if engine == WORK:
+            begins[number] = max(begins[number], cycle - 1)
+        elif engine >= 0:
+            spans.append((next(left[engine]), begins[engine], cycle))
+            begins[engine] = cycle
+    return np.array(spans, dtype=np.int64).reshape(-1, 3)
+
+
+def _commands(compiled: Compiled) -> dict[int, Iterator[int]]:
+    """Return the indices of each engine's commands, which it completes in this order.
+
+    Events have them modulo 2^16 only.
+    """
+    engines = [issued.engine for issued in compiled.issued]
+    return {
+        engine.value: iter([index for index, of in enumerate(engines) if of is engine])
+        for engine in isa.Engine
+    }
 
 
 def operator_counters(compiled: Compiled, result: RunResult) -> dict[int, dict[str, int]]:
@@ -125,10 +174,11 @@ def operator_counters(compiled: Compiled, result: RunResult) -> dict[int, dict[s
     the last one ends with the run.
     """
     ends = dict.fromkeys(compiled.operators, np.zeros(len(COUNTERS), dtype=np.int64))
-    for engine, index, *counters in result.events.tolist():
-        if engine == END:
+    left = _commands(compiled)
+    for engine, _, *counters in result.events.tolist():
+        if engine < 0:
             continue
-        operator = compiled.issued[index].operator
+        operator = compiled.issued[next(left[engine])].operator
         ends[operator] = np.maximum(ends[operator], counters)
     total = np.array([result.counters[name] for name in COUNTERS])
     ends[compiled.operators[-1]] = total

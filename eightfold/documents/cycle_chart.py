@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import Any
 
-from eightfold.documents.cycle_tables import Measurement, mac_limit, number, percent
+from eightfold.documents.cycle_tables import Measurement, number, percent
 from eightfold.extras import needs_extra, require_module
-from eightfold.report import RunResult
+from eightfold.report import RunResult, mac_limit
 
 COLUMNS = 2
 ROW = 0.19

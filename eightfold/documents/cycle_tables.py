@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from eightfold.documents.peers import PEERS
-from eightfold.report import OperatorReport, RunResult
+from eightfold.report import OperatorReport, RunResult, mac_limit
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,6 @@ OTHERS = (
     ("written", "WRITE_BEATS"),
 )
 """What goes on beside it."""
-
-
-def mac_limit(macs: int, macs_per_cycle: int) -> int:
-    """Return the cycles that ``macs`` take if every multiplier works in each of them."""
-    return -(-macs // macs_per_cycle)
 
 
 def summary_table(measurements: Iterable[Measurement]) -> str:

@@ -14,6 +14,7 @@ from eightfold.report.result import (
     Provenance,
     RunResult,
     fingerprint,
+    mac_limit,
     verdict,
 )
 from eightfold.report.table import print_rows, print_table
@@ -24,6 +25,7 @@ __all__ = [
     "Provenance",
     "RunResult",
     "fingerprint",
+    "mac_limit",
     "print_rows",
     "print_table",
     "verdict",

@@ -8,6 +8,7 @@ import numpy as np
 
 from eightfold.reference.deviations import DEVIATIONS
 from eightfold.reference.runtimes import RUNTIMES
+from eightfold.report.record import Record
 
 SCHEMA_VERSION = 1
 """Of `RunResult.as_json`: counts up when a field goes or changes its meaning, not when one comes.
@@ -82,6 +83,8 @@ class RunResult:
 
     ``cycles`` is the sum over the operators that ran in hardware: from doorbell to done. None on
     the golden backend.
+
+    ``record`` is there if `eightfold.Session.run` was asked for it: what a page shows besides.
     """
 
     model: str
@@ -98,6 +101,7 @@ class RunResult:
     unread: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     provenance: Provenance | None = None
+    record: Record | None = None
 
     @property
     def macs(self) -> int:
@@ -140,6 +144,11 @@ class RunResult:
             "notes": self.notes,
             "operators": [asdict(operator) for operator in self.operators],
         }
+
+
+def mac_limit(macs: int, macs_per_cycle: int) -> int:
+    """Return the cycles that ``macs`` take if every multiplier works in each of them."""
+    return -(-macs // macs_per_cycle)
 
 
 def verdict(result: RunResult) -> str:
