@@ -26,6 +26,7 @@ from eightfold.files import write_file
 from eightfold.program import STATUSES, config_option, one_line_errors, stop_on_signals
 from eightfold.progress import terminal_progress
 from eightfold.report import print_table, verdict
+from eightfold.report.page import require_page
 
 
 @click.group(
@@ -84,6 +85,14 @@ def commands(context: click.Context) -> None:
     help="Write the report as JSON; - for standard output.",
 )
 @click.option(
+    "--html",
+    "html_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the report as a page for a browser; of simulated hardware with a timeline of the "
+    "engines, counters, and a map of its memory.",
+)
+@click.option(
     "--trace",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -104,12 +113,15 @@ def run(
     output: Path | None,
     all_tensors: bool,
     json_file: Path | None,
+    html_file: Path | None,
     trace: Path | None,
 ) -> None:
     """Run MODEL once and report every operator."""
     from eightfold.session import Session  # the model reader and golden load only when needed
 
     inputs = _load_inputs(input_file) if input_file else None
+    if html_file:
+        require_page()  # better before the simulation than after
     with (
         terminal_progress(f"running {model.name} on {backend}") as progress,
         Session(
@@ -125,7 +137,12 @@ def run(
         ) as session,
     ):
         result = session.run(
-            model, inputs=inputs, seed=seed, compare=compare, all_tensors=all_tensors
+            model,
+            inputs=inputs,
+            seed=seed,
+            compare=compare,
+            all_tensors=all_tensors,
+            record=html_file is not None,
         )
     if input_file and result.provenance:
         result.provenance = replace(result.provenance, input_file=str(input_file))
@@ -139,6 +156,10 @@ def run(
             click.echo(text, nl=False)
         else:
             write_file(json_file, text)
+    if html_file:
+        from eightfold.report.run_page import run_page
+
+        write_file(html_file, run_page(result))
     if str(json_file) != "-":
         print_table(result, Console(width=None if sys.stdout.isatty() else 120))
         click.echo(verdict(result))

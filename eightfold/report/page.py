@@ -13,7 +13,7 @@ import platform
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from eightfold.extras import needs_extra
+from eightfold.extras import needs_extra, require_module
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -35,6 +35,13 @@ class Verdict:
 def machine() -> str:
     """Return what the page was made on, for its facts."""
     return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+
+
+@needs_extra("report", "an HTML page")
+def require_page() -> None:
+    """Raise InputError if a package that pages need is not there; none is loaded."""
+    require_module("jinja2")
+    require_module("matplotlib")
 
 
 @needs_extra("report", "an HTML page")

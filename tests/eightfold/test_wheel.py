@@ -38,7 +38,9 @@ def complete(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installat
     for name in ("golden", "hw", "sim", "tests", "examples"):
         (strangers / name).mkdir()
         (strangers / name / "__init__.py").write_text(f'raise ImportError("a stranger\'s {name}")')
-    return install(wheel, tmp_path_factory.mktemp("complete"), {"rtl", "compare"}, strangers)
+    return install(
+        wheel, tmp_path_factory.mktemp("complete"), {"rtl", "compare", "report"}, strangers
+    )
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +94,10 @@ def test_synthesis_finds_its_devices_without_a_checkout(complete: Installation) 
 @pytest.mark.parametrize("backend", ["golden", "verilator"])
 def test_the_digits_run_among_strangers(complete: Installation, backend: str) -> None:
     command = ["run", str(DIGITS), "--compare", "--backend", backend, "--config", "nano"]
-    done = complete.run("python", "-c", MODULES, *command, "--json", "-")
+    done = complete.run("python", "-c", MODULES, *command, "--json", "-", "--html", "run.html")
     assert done.returncode == 0, done.stderr
+    page = (complete.cwd / "run.html").read_text("utf-8")
+    assert ('<section id="timeline">' in page) == (backend == "verilator")
     report = json.loads(done.stdout)
     assert report["mismatches"] == 0
     places = {each["where"] for each in report["operators"]}
@@ -134,6 +138,10 @@ def test_the_base_needs_no_extra(base: Installation, command: list[str], said: s
         (
             ["run", str(DIGITS), "--backend", "verilator"],
             "backend verilator needs amaranth, *'eightfold[rtl]'",
+        ),
+        (
+            ["run", str(DIGITS), "--html", "run.html"],
+            "an HTML page needs jinja2, *'eightfold[report]'",
         ),
         (["run", str(DIGITS), "--compare"], "compare needs ai-edge-litert, *'eightfold[compare]'"),
     ],

@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
@@ -45,18 +45,23 @@ class Browser:
     ) -> Any:
         """Return the value of an expression in JavaScript, as JSON brings it.
 
-        It runs at the end of a copy of the page that allows scripts, beside the page.
+        It is computed when the page is there, in a frame of the width, in which the page may have
+        scripts. A window itself has 500 pixels at least.
         """
-        script = (
-            "<script>addEventListener('load', () => { const made = document.createElement('pre');"
-            f"made.id = '{_RESULT}'; made.textContent = JSON.stringify({expression});"
-            "document.body.append(made) })</script>"
+        text = page.read_text("utf-8")
+        text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
+        outer = page.with_name(f"{page.stem}-evaluated.html")
+        outer.write_text(
+            '<!doctype html><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
+            f'<iframe width="{width}" height="900" style="border: 0" srcdoc="{escape(text)}">'
+            "</iframe><script>addEventListener('load', () => {"
+            f"const value = frames[0].eval({json.dumps(expression)});"
+            f"const made = document.createElement('pre'); made.id = '{_RESULT}';"
+            "made.textContent = JSON.stringify(value); document.body.append(made) })</script>",
+            "utf-8",
         )
-        text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text())
-        copy = page.with_name(f"{page.stem}-evaluated.html")
-        copy.write_text(text + script)
-        dom = self.dom(copy, width=width, dark=dark)
-        copy.unlink()
+        dom = self.dom(outer, width=width, dark=dark)
+        outer.unlink()
         found = re.search(f'<pre id="{_RESULT}">(.*?)</pre>', dom, re.DOTALL)
         assert found, f"{expression}: no value"
         return json.loads(unescape(found[1]))

@@ -9,6 +9,7 @@ from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from eightfold.files import IMPORT_ROOT
 
@@ -73,15 +74,16 @@ def install(wheel: Path, folder: Path, extras: set[str], first: Path | None = No
 def _required(
     package: Distribution, extras: frozenset[str], found: dict[str, Distribution]
 ) -> dict[str, Distribution]:
-    """Add all that a package requires to ``found``."""
+    """Add all that a package requires to ``found``, by its normalized name."""
     for line in package.requires or ():
         requirement = Requirement(line)
         marker = requirement.marker
         if marker and not any(marker.evaluate({"extra": extra}) for extra in extras | {""}):
             continue
-        if requirement.name not in found:
-            found[requirement.name] = distribution(requirement.name)
-            _required(found[requirement.name], frozenset(requirement.extras), found)
+        name = canonicalize_name(requirement.name)
+        if name not in found:
+            found[name] = distribution(name)
+            _required(found[name], frozenset(requirement.extras), found)
     return found
 
 

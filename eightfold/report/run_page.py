@@ -1,0 +1,233 @@
+"""The page of one run: what the network took in the hardware, and how its tensors compare."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from eightfold import isa
+from eightfold.report import charts
+from eightfold.report.memory_map import memory_maps
+from eightfold.report.page import Verdict, machine, render
+from eightfold.report.record import Record
+from eightfold.report.result import OperatorReport, RunResult, mac_limit, verdict
+from eightfold.report.timeline import MATRIX, counts_of, timeline
+
+BAR = 22
+"""Pixels of an operator in the chart of cycles."""
+
+LONG = 25
+"""Operators in the chart that are seen at once."""
+
+HEAT = 70
+"""Percent of a colour that stands for all of an operator's cycles."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorRow:
+    """An operator on the accelerator against its limits, all in cycles.
+
+    ``multipliers``: those that its MACs take if all multipliers work. ``port``: beats on the busier
+    of the port's two channels while it ran. ``reached``: the larger of both over its cycles.
+    """
+
+    operator: OperatorReport
+    multipliers: int
+    port: int
+
+    @property
+    def reached(self) -> float | None:
+        cycles = self.operator.cycles
+        return min(1.0, max(self.multipliers, self.port) / cycles) if cycles else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CounterRow:
+    """A counter: what it counts, in all, and per operator on the accelerator.
+
+    ``cells``: of each operator its count, and how strong the colour is, in percent.
+    """
+
+    name: str
+    text: str
+    total: int
+    share: float
+    cells: Sequence[tuple[int, int]]
+
+
+def run_page(result: RunResult) -> str:
+    """Return the page of a run that has a `eightfold.report.record.Record`.
+
+    Raises
+    ------
+    InputError
+        If a package of the extra ``report`` is not installed.
+    """
+    record = result.record
+    assert record is not None, "Session.run(..., record=True) keeps what the page shows"
+    hardware = [operator for operator in result.operators if operator.where == "hardware"]
+    left = [o for o in result.operators if o.where == "golden" and record.streams]
+    rows = [_row(operator, result) for operator in hardware]
+    simulated = bool(record.streams)
+    shown: dict[str, Any] = {"left": left}
+    if simulated:
+        shown |= {
+            "timeline": timeline(record.streams, result.operators),
+            "matrix_states": [(colour, _state(name)) for name, colour in MATRIX.items()],
+            "chart": _chart(rows, result),
+            "maps": memory_maps(record.streams, record.names),
+            "counters": list(_counters(record, hardware)),
+        }
+    return render(
+        "run.html.j2",
+        title=f"{result.model.rpartition('/')[2]} on {_where(result)}",
+        verdict=Verdict(state=_state_of(result), sentence=f"{verdict(result)}."),
+        sections=list(_sections(simulated, bool(left))),
+        facts=list(_facts(result)),
+        result=result,
+        record=record,
+        rows={row.operator.index: row for row in rows},
+        simulated=simulated,
+        **shown,
+    )
+
+
+def _where(result: RunResult) -> str:
+    if result.backend == "golden":
+        return "golden"
+    return f"the accelerator {result.config}, simulated with {result.backend.capitalize()}"
+
+
+def _state_of(result: RunResult) -> Any:
+    if not result.compared:
+        return "incomplete"
+    return "failed" if result.mismatches else "passed"
+
+
+def _sections(simulated: bool, left: bool) -> Iterator[tuple[str, str]]:
+    if simulated:
+        yield "timeline", "Timeline"
+    yield "operators", "Operators"
+    if left:
+        yield "golden", "Left to golden"
+    if simulated:
+        yield "counters", "Counters"
+        yield "memory", "Memory"
+    yield "tensors", "Tensors"
+    yield "facts", "How this was made"
+
+
+def _row(operator: OperatorReport, result: RunResult) -> OperatorRow:
+    beats = [operator.counters.get(name, 0) for name in ("READ_BEATS", "WRITE_BEATS")]
+    return OperatorRow(
+        operator=operator,
+        multipliers=mac_limit(operator.macs, result.macs_per_cycle),
+        port=max(beats),
+    )
+
+
+def _counters(record: Record, hardware: Sequence[OperatorReport]) -> Iterator[CounterRow]:
+    totals = counts_of(record.streams)[-1]
+    for (name, text), total in zip(isa.COUNTERS, totals.tolist(), strict=True):
+        values = [
+            (o.cycles or 0 if name == "CYCLES" else o.counters[name], o.cycles) for o in hardware
+        ]
+        cells = [(value, round(HEAT * value / (cycles or 1))) for value, cycles in values]
+        share = total / max(1, int(totals[0]))
+        yield CounterRow(name=name, text=text, total=total, share=share, cells=cells)
+
+
+def _state(name: str) -> str:
+    """Return what a counter of the matrix engine counts, in a word or two."""
+    return {
+        "MATRIX_ISSUE": "issues a vector",
+        "MATRIX_OPERANDS": "no vector there yet",
+        "MATRIX_WEIGHTS": "waits for weights",
+        "MATRIX_PARAMETERS": "waits for parameters",
+        "MATRIX_HELD": "held back by results",
+        "MATRIX_DRAIN": "results on their way",
+        "MATRIX_WAIT": "waits for another engine",
+    }[name]
+
+
+def _chart(rows: Sequence[OperatorRow], result: RunResult) -> str:
+    """Return cycles per operator as bars, with both limits in them."""
+
+    def draw(axes: Any) -> None:
+        places = np.arange(len(rows))
+        above = 24 if len(rows) > LONG else 0  # where the end is out of sight, numbers there too
+        cycles = [row.operator.cycles or 0 for row in rows]
+        needed = [min(row.multipliers, row.operator.cycles or 0) for row in rows]
+        axes.barh(places, cycles, 0.72, color=charts.SERIES[5], alpha=0.45, label="cycles")
+        axes.barh(places, needed, 0.72, color=charts.SERIES[0], label="limit of the multipliers")
+        axes.vlines(
+            [row.port for row in rows],
+            places - 0.42,
+            places + 0.42,
+            color=charts.SERIES[1],
+            linewidth=3,
+            label="limit of the memory port",
+        )
+        axes.set_yticks(places, [f"{r.operator.index} {r.operator.name}" for r in rows])
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.set_xlim(0)
+        axes.set_xlabel("cycles")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axes.grid(axis="x")
+        axes.tick_params(labeltop=bool(above))
+        axes.spines["left"].set_visible(False)
+        axes.legend(
+            handles=[*axes.containers, *axes.collections],
+            loc="lower left",
+            bbox_to_anchor=(0, 1 + above / (BAR * len(rows))),
+            ncols=3,
+            borderaxespad=0,
+        )
+
+    label = f"cycles of the {len(rows)} operators of {result.model}, with their limits"
+    return charts.chart(draw, width=1196, height=80 + BAR * len(rows), label=label)
+
+
+def _facts(result: RunResult) -> Iterator[tuple[str, str]]:
+    """Yield what the run was made from, and what made the page."""
+    yield "Model", result.model
+    provenance = result.provenance
+    if provenance is not None:
+        yield "SHA-256 of the model", provenance.model_sha256
+        yield "Command", _command(result)
+        if provenance.seed is not None:
+            yield "Input", f"random, seed {provenance.seed}"
+        else:
+            yield "Input", provenance.input_file or "given from Python"
+        yield "Stall probability of the memory", str(provenance.stall)
+    yield "Reference", result.reference
+    yield "Configuration", result.config
+    if provenance is not None:
+        sizes = provenance.configuration.items()
+        yield "Sizes", ", ".join(f"{name} {value}" for name, value in sizes)
+        for name, version in provenance.versions.items():
+            if version:
+                yield name.capitalize(), version
+    yield "Machine", machine()
+    yield "Seconds", f"{result.seconds:.1f}"
+
+
+def _command(result: RunResult) -> str:
+    """Return what repeats the run."""
+    provenance = result.provenance
+    assert provenance is not None
+    words = ["eightfold", "run", result.model, "--backend", result.backend]
+    words += ["--config", result.config, "--reference", result.reference]
+    if provenance.seed is not None:
+        words += ["--seed", str(provenance.seed)]
+    if provenance.input_file:
+        words += ["--input", provenance.input_file]
+    if provenance.fallback:
+        words += ["--fallback", provenance.fallback]
+    if provenance.stall:
+        words += ["--stall", str(provenance.stall)]
+    for name in ("compare", "all_tensors"):
+        words += [f"--{name.replace('_', '-')}"] if getattr(provenance, name) else []
+    return shlex.join(words)

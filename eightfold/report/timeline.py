@@ -1,0 +1,203 @@
+"""Who worked when: engines, what the matrix engine did, and the memory port, over the cycles."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold import isa
+from eightfold.report.axis import Axis, shares
+from eightfold.report.record import StreamRecord
+from eightfold.report.result import OperatorReport
+
+NAMES = [name for name, _ in isa.COUNTERS]
+
+ENGINES = {
+    isa.Engine.MOVER: ("Mover", "var(--series-2)"),
+    isa.Engine.MATRIX: ("Matrix engine", "var(--series-1)"),
+    isa.Engine.VECTOR: ("Vector engine", "var(--series-3)"),
+}
+"""Name and colour."""
+
+MATRIX = {
+    "MATRIX_ISSUE": "var(--series-1)",
+    "MATRIX_OPERANDS": "var(--series-4)",
+    "MATRIX_WEIGHTS": "var(--series-2)",
+    "MATRIX_PARAMETERS": "var(--series-5)",
+    "MATRIX_HELD": "var(--series-3)",
+    "MATRIX_DRAIN": "var(--series-6)",
+    "MATRIX_WAIT": "var(--line)",
+}
+"""What the matrix engine does in a cycle, from bottom to top."""
+
+PORT = {
+    "READ_BEATS": ("Port reads", "var(--series-4)"),
+    "WRITE_BEATS": ("Port writes", "var(--series-5)"),
+}
+"""Name and colour."""
+
+MERGED = 0.5
+"""Pixels between commands of one operator that are drawn as one, if one of them is as narrow."""
+
+PART = 3
+"""Pixels of an area in which it has one height."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """From ``x``, ``width`` pixels; ``title`` is what a pointer on it shows, ``text`` fits."""
+
+    x: float
+    width: float
+    title: str
+    text: str = ""
+    odd: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lane:
+    """A line of the timeline: bars, or paths with their colours."""
+
+    name: str
+    note: str
+    top: int
+    height: int
+    colour: str = ""
+    bars: Sequence[Bar] = ()
+    areas: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timeline:
+    """All lanes, over one axis; ``cuts`` are where one command stream ends and the next begins."""
+
+    axis: Axis
+    lanes: Sequence[Lane]
+    height: int
+    cuts: Sequence[float]
+
+
+def starts(streams: Sequence[StreamRecord]) -> list[int]:
+    """Return the cycles before each stream; those in golden between them take none."""
+    return [sum(stream.cycles for stream in streams[:i]) for i in range(len(streams))]
+
+
+def axis_of(streams: Sequence[StreamRecord]) -> Axis:
+    """Return the axis of a run, which is longer for more operators."""
+    operators = sum(len(stream.compiled.operators) for stream in streams)
+    return Axis(sum(stream.cycles for stream in streams), min(6000, max(1060, 18 * operators)))
+
+
+def counts_of(streams: Sequence[StreamRecord]) -> NDArray[np.int64]:
+    """Return the counters of all streams at all times, as of one; the first row is 0."""
+    parts = [np.zeros((1, len(NAMES)), np.int64)]
+    for stream in streams:
+        parts.append(parts[-1][-1] + stream.counts)
+    return np.concatenate(parts)
+
+
+def timeline(streams: Sequence[StreamRecord], operators: Sequence[OperatorReport]) -> Timeline:
+    """Return what is drawn of at least one stream."""
+    axis = axis_of(streams)
+    counts = counts_of(streams)
+    lanes: list[Lane] = []
+
+    def add(height: int, gap: int = 8, **lane: object) -> None:
+        top = lanes[-1].top + lanes[-1].height + gap if lanes else 4
+        lanes.append(Lane(top=top, height=height, **lane))  # pyright: ignore[reportArgumentType]
+
+    add(22, name="Operator", note="", bars=list(_operators(axis, operators)))
+    for engine, (name, colour) in ENGINES.items():
+        bars = list(_engine(axis, streams, engine, operators))
+        works = sum(counts[-1, NAMES.index(counter)] for counter in isa.WORK[engine])
+        add(26, name=name, note=_share(works, axis), colour=colour, bars=bars)
+    parts = axis.length // PART
+    levels = [np.zeros(parts)]
+    for name in MATRIX:
+        levels.append(np.minimum(1, levels[-1] + _shares(counts, name, axis, parts)))
+    areas = [
+        (axis.area(low, high, lanes[-1].top + lanes[-1].height + 16, 60), colour)
+        for low, high, colour in zip(levels, levels[1:], MATRIX.values(), strict=False)
+    ]
+    issued = _share(counts[-1, NAMES.index("MATRIX_ISSUE")], axis)
+    add(60, 16, name="Matrix cycles", note=f"{issued} issue", areas=areas)
+    for counter, (name, colour) in PORT.items():
+        top = lanes[-1].top + lanes[-1].height + 16
+        used = _shares(counts, counter, axis, parts)
+        area = axis.area(np.zeros(parts), np.minimum(1, used), top, 34)
+        note = _share(counts[-1, NAMES.index(counter)], axis)
+        add(34, 16, name=name, note=note, areas=[(area, colour)])
+    height = lanes[-1].top + lanes[-1].height
+    cuts = [axis.x(start) for start in starts(streams)[1:]]
+    return Timeline(axis=axis, lanes=lanes, height=height, cuts=cuts)
+
+
+def _shares(counts: NDArray[np.int64], name: str, axis: Axis, parts: int) -> NDArray[np.float64]:
+    return shares(counts[:, 0], counts[:, NAMES.index(name)], axis.total, parts)
+
+
+def _share(count: int, axis: Axis) -> str:
+    return f"{count / max(1, axis.total):.0%}"
+
+
+def _operators(axis: Axis, operators: Sequence[OperatorReport]) -> Iterator[Bar]:
+    """Yield the time from the end of the operator before to its own end."""
+    end = 0
+    for number, operator in enumerate(o for o in operators if o.cycles):
+        assert operator.cycles
+        start, end = end, end + operator.cycles
+        x, width = axis.x(start), round(axis.x(end) - axis.x(start), 2)
+        name = f"{operator.index} {operator.name}"
+        texts = [text for text in (name, str(operator.index)) if 7 * len(text) + 4 <= width]
+        yield Bar(
+            x=x,
+            width=width,
+            title=f"{name}: cycles {start:,} to {end:,}",
+            text=texts[0] if texts else "",
+            odd=number % 2 == 1,
+        )
+
+
+def _engine(
+    axis: Axis,
+    streams: Sequence[StreamRecord],
+    engine: isa.Engine,
+    operators: Sequence[OperatorReport],
+) -> Iterator[Bar]:
+    """Yield an engine's commands; what is too narrow is drawn with its neighbours."""
+    for before, stream in zip(starts(streams), streams, strict=True):
+        issued = stream.compiled.issued
+        groups: list[list[int]] = []  # first command, last command, begin, end
+        for index, begin, end in stream.spans.tolist():
+            if issued[index].engine is not engine:
+                continue
+            if groups and _joins(axis, groups[-1], begin, end):
+                first = groups[-1][0]
+                if issued[first].operator == issued[index].operator:
+                    groups[-1][1], groups[-1][3] = index, end
+                    continue
+            groups.append([index, index, begin, end])
+        for first, last, begin, end in groups:
+            operator = operators[issued[first].operator]
+            kinds = dict.fromkeys(
+                issued[i].instruction.opcode.name
+                for i in range(first, last + 1)
+                if issued[i].engine is engine
+            )
+            numbers = f"command {first}" if first == last else f"commands {first} to {last}"
+            yield Bar(
+                x=axis.x(before + begin),
+                width=max(MERGED, round(axis.x(end) - axis.x(begin), 2)),
+                title=(
+                    f"{', '.join(kinds)}, {numbers}, of {operator.index} {operator.name}: "
+                    f"cycles {before + begin:,} to {before + end:,}"
+                ),
+                odd=operator.index % 2 == 1,
+            )
+
+
+def _joins(axis: Axis, group: list[int], begin: int, end: int) -> bool:
+    """Return whether a command cannot be told from the one before on this axis."""
+    pixel = axis.total / axis.length * MERGED
+    return begin - group[3] < pixel and min(end - begin, group[3] - group[2]) < 2 * pixel

@@ -1,0 +1,71 @@
+"""Runs with records, made without a simulator: commands take the cycles that are estimated."""
+
+import numpy as np
+
+from eightfold import Session, isa
+from eightfold.compiler import compile_network
+from eightfold.config import PRESETS
+from eightfold.estimate.estimate import estimate_commands
+from eightfold.files import IMPORT_ROOT
+from eightfold.model import load_model
+from eightfold.report import RunResult
+from eightfold.report.record import Record, StreamRecord
+from eightfold.simulate import command_spans
+
+DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
+NAMES = [name for name, _ in isa.COUNTERS]
+
+
+def golden(model: bytes | None = None, **options: bool) -> RunResult:
+    """Return a run on golden with its record, of the digits or another model."""
+    with Session(config="nano") as session:
+        return session.run(model or DIGITS, record=True, **options)
+
+
+def simulated(model: bytes | None = None, streams: int = 1) -> RunResult:
+    """Return a run as a simulation would leave it: once the whole model, or several times.
+
+    Each operator's counters are its index, but for the port's: a read each second cycle.
+    """
+    result = golden(model)
+    result.backend = "verilator"
+    assert result.record is not None
+    graph = load_model(model or DIGITS)
+    (segment,) = compile_network(graph, PRESETS["nano"]).segments
+    compiled = segment.compiled
+    assert compiled is not None
+    done, end = estimate_commands(compiled)
+    rows = []
+    for index, cycle in sorted(done.items(), key=lambda item: item[1]):
+        engine = compiled.issued[index].engine
+        assert engine is not None
+        rows.append([engine.value, index, *_counts(cycle)])
+    rows.append([-1, 0, *_counts(end)])
+    events = np.array(rows, np.int64)
+    record = StreamRecord(
+        compiled=compiled, spans=command_spans(compiled, events), counts=events[:, 2:]
+    )
+    result.record = Record(
+        streams=[record] * streams, tensors=result.record.tensors, names=result.record.names
+    )
+    before = 0
+    ends = {compiled.issued[i].operator: cycle for i, cycle in done.items()}
+    ends[compiled.operators[-1]] = end
+    for operator in result.operators:
+        until = max(before, ends.get(operator.index, 0))
+        operator.where, operator.cycles = "hardware", streams * (until - before)
+        operator.counters = _named(operator.index, operator.cycles)
+        if operator.cycles:
+            operator.utilisation = operator.macs / operator.cycles / result.macs_per_cycle
+        before = until
+    return result
+
+
+def _counts(cycle: int) -> list[int]:
+    """Return counters after a cycle: one cycle in four goes to each state of an engine."""
+    return [cycle if name == "CYCLES" else cycle // 4 for name in NAMES]
+
+
+def _named(index: int, cycles: int) -> dict[str, int]:
+    beats = {"READ_BEATS": cycles // 2, "WRITE_BEATS": cycles // 4}
+    return {name: beats.get(name, index) for name in NAMES if name != "CYCLES"}

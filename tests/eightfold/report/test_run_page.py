@@ -1,0 +1,252 @@
+"""The page of a run: it shows what the result has, and nothing that was not there."""
+
+import html
+import re
+from pathlib import Path
+
+import pytest
+
+from eightfold import Session
+from eightfold.isa import COUNTERS
+from eightfold.model.builder import ModelBuilder
+from eightfold.report import RunResult, mac_limit, verdict
+from eightfold.report.run_page import run_page
+from eightfold.report.timeline import axis_of, timeline
+from tests.eightfold.cli.test_cli import MODEL, call
+from tests.eightfold.report.recorded import golden, simulated
+from tests.support.browser import Browser
+
+NASTY = "<script>alert('&')</script>"
+
+
+def tables(page: str) -> dict[str, list[list[str]]]:
+    """Return the cells of each section's tables, by the section's id."""
+    found = {}
+    for name, body in re.findall(r'<section id="(\w+)">(.*?)</section>', page, re.DOTALL):
+        rows = re.findall(r"<tr[^>]*>(.*?)</tr>", body, re.DOTALL)
+        cells = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL) for row in rows]
+        found[name] = [[text_of(cell) for cell in row] for row in cells]
+    return found
+
+
+def text_of(part: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", part)).split())
+
+
+def nasty_model() -> bytes:
+    builder = ModelBuilder()
+    x = builder.input((1, 4), scale=0.5)
+    y = builder.tensor((1, 4), name=NASTY, scale=1 / 256, zero_point=-128)
+    builder.operator("LOGISTIC", [x], [y])
+    builder.output(y)
+    return builder.build()
+
+
+@pytest.fixture(scope="module")
+def result() -> RunResult:
+    return simulated()
+
+
+@pytest.fixture(scope="module")
+def page(result: RunResult) -> str:
+    return run_page(result)
+
+
+def test_the_verdict_is_that_of_the_command_line(result: RunResult, page: str) -> None:
+    shown = re.search(r'<p class="verdict (\w+)">(.*?)</p>', page)
+    assert shown
+    assert shown[1] == "incomplete"
+    assert text_of(shown[2]) == f"incomplete {verdict(result)}."
+
+
+def test_operators_are_shown_with_cycles_and_limits(result: RunResult, page: str) -> None:
+    head, *rows, total = tables(page)["operators"]
+    assert head[5:8] == ["cycles", "multipliers’ limit", "port’s limit"]
+    for operator, row in zip(result.operators, rows, strict=True):
+        limit = mac_limit(operator.macs, result.macs_per_cycle)
+        assert row[:2] == [str(operator.index), operator.name]
+        assert row[3:8] == [
+            "hardware",
+            f"{operator.macs:,}" if operator.macs else "–",
+            f"{operator.cycles:,}",
+            f"{limit:,}" if limit else "–",
+            f"{(operator.cycles or 0) // 2:,}",
+        ]
+        assert row[10] == "not compared"
+    assert total[5] == f"{result.cycles:,}"
+
+
+def test_every_counter_is_explained_with_its_values(result: RunResult, page: str) -> None:
+    rows = tables(page)["counters"]
+    explained = rows[1 : 1 + len(COUNTERS)]
+    assert [(row[0], row[3]) for row in explained] == list(COUNTERS)
+    assert result.record is not None
+    totals = result.record.streams[0].counts[-1].tolist()
+    assert [row[1] for row in explained] == [f"{total:,}" for total in totals]
+    per_operator = rows[2 + len(COUNTERS) :]
+    for operator, row in zip(result.operators, per_operator, strict=True):
+        assert row[0] == f"{operator.index} {operator.name}"
+        values = [operator.cycles, *operator.counters.values()]
+        assert row[1:] == [f"{value:,}" for value in values]
+
+
+def test_the_timeline_has_every_command(result: RunResult) -> None:
+    assert result.record is not None
+    drawn = timeline(result.record.streams, result.operators)
+    lanes = {lane.name: lane for lane in drawn.lanes}
+    (stream,) = result.record.streams
+    covered = []
+    for name in ("Mover", "Matrix engine", "Vector engine"):
+        for bar in lanes[name].bars:
+            first, last = re.findall(r"commands? (\d+)(?: to (\d+))?", bar.title)[0]
+            covered += range(int(first), int(last or first) + 1)
+            assert drawn.axis.x(0) <= bar.x <= bar.x + bar.width <= drawn.axis.x(10**9)
+    assert {index for index, _, _ in stream.spans.tolist()} <= set(covered)
+    titles = [bar.title for bar in lanes["Operator"].bars]
+    assert titles[0] == f"0 CONV_2D: cycles 0 to {result.operators[0].cycles:,}"
+    assert titles[-1].endswith(f" to {result.cycles:,}")
+    assert len(lanes["Matrix cycles"].areas) == 7
+
+
+def test_streams_follow_each_other() -> None:
+    one, two = simulated(), simulated(streams=2)
+    assert one.record
+    assert two.record
+    axis = axis_of(two.record.streams)
+    assert axis.total == 2 * axis_of(one.record.streams).total
+    assert timeline(two.record.streams, two.operators).cuts == [axis.x(axis.total // 2)]
+    assert "A broken line is where operators in golden come" in run_page(two)
+
+
+def test_memory_shows_where_every_tensor_lies(result: RunResult, page: str) -> None:
+    assert result.record is not None
+    (stream,) = result.record.streams
+    titles = set(re.findall(r"<title>(tensor .*?|room.*?)</title>", page))
+    assert len(titles) == len(stream.compiled.placements)
+    for place in stream.compiled.placements:
+        bytes_ = f": {place.size:,} bytes from {place.offset:,}, "
+        commands = f", commands {place.first} to {place.last}"
+        assert [t for t in titles if bytes_ in t and t.endswith(commands)], place
+    assert "<h3>Arena: 64 of 64 bytes in use</h3>" in page
+
+
+def test_golden_shows_no_hardware() -> None:
+    result = golden(compare=True)
+    page = run_page(result)
+    assert set(tables(page)) == {"summary", "operators", "tensors", "facts"}
+    assert "There is no hardware in this run" in page
+    assert "cycles</th>" not in page
+    assert '<p class="verdict passed">' in page
+    rows = tables(page)["tensors"][1:]
+    assert {row[5] for row in rows} == {"equal"}
+    assert len(rows) == len(result.operators)
+
+
+def test_a_difference_is_shown_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eightfold.session._model_bytes", lambda model: model_of(80))
+    with Session() as session:
+        result = session.run(model_of(0), seed=1, compare=True, record=True)
+    page = run_page(result)
+    assert '<p class="verdict failed">' in page
+    (row,) = tables(page)["tensors"][1:]
+    assert row[5] == "1 differ"
+    got, expected = re.fullmatch(r"\[0, 0\]: (-?\d+), expected (-?\d+)", row[6]).groups()  # pyright: ignore
+    assert got == str(result.tensors[result.record.tensors[0].index][0, 0])  # pyright: ignore
+    assert got != expected
+
+
+def model_of(bias: int) -> bytes:
+    from tests.eightfold.test_session import small_model
+
+    return small_model(bias=bias)
+
+
+def test_what_is_left_to_golden_says_why(result: RunResult) -> None:
+    changed = simulated()
+    changed.operators[3].where, changed.operators[3].reason = "golden", "its <zero> is too large"
+    changed.operators[3].cycles = None
+    page = run_page(changed)
+    assert tables(page)["golden"][1:] == [["3", "QUANTIZE", "its <zero> is too large"]]
+    assert tables(page)["operators"][4][3:6] == ["golden", "–", "–"]
+    assert "Left to golden" not in run_page(result)
+
+
+@pytest.mark.parametrize("make", [golden, simulated])
+def test_names_are_escaped_and_nothing_is_loaded(make) -> None:
+    result = make(nasty_model())
+    result.model = f"{NASTY}.tflite"
+    page = run_page(result)
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert not re.search(r"https?://|\bsrc=|@import|url\((?!#)", page)
+
+
+def test_a_page_is_the_same_for_the_same_run(result: RunResult, page: str) -> None:
+    assert run_page(result) == page
+
+
+def test_the_command_line_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "deep" / "page.html"
+    status, out, err = call("run", MODEL, "--html", path, capsys=capsys)
+    assert (status, err) == (0, "")
+    assert "18 operators in golden" in out
+    command = f"eightfold run {MODEL} --backend golden --config base --reference litert --seed 0"
+    assert f"<dt>Command</dt><dd>{command}</dd>" in path.read_text("utf-8")
+
+
+def test_a_page_that_cannot_be_written_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "file" / "page.html"
+    status, out, err = call("run", MODEL, "--html", path, capsys=capsys)
+    assert (status, out) == (2, "")
+    assert re.fullmatch(f"eightfold: {path}: cannot be written: [A-Z][a-z ]+\n", err)
+
+
+def test_what_a_page_needs_is_named_before_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eightfold.extras.find_spec", lambda module: None)
+    monkeypatch.setattr("eightfold.extras.requires", lambda name: ["jinja2; extra == 'report'"])
+    status, out, err = call("run", MODEL, "--html", tmp_path / "page.html", capsys=capsys)
+    assert (status, out) == (2, "")
+    assert err == (
+        "eightfold: an HTML page needs jinja2, which is not installed: "
+        "pip install 'eightfold[report]'\n"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [400, 1600])
+@pytest.mark.parametrize("make", [golden, simulated])
+def test_the_browser_shows_it_without_complaint(
+    browser: Browser, tmp_path: Path, make, width: int
+) -> None:
+    path = tmp_path / "run.html"
+    path.write_text(run_page(make()), "utf-8")
+    assert browser.console(path, width=width) == []
+    widths = "[document.documentElement.scrollWidth, innerWidth]"
+    assert browser.evaluate(path, widths, width=width) == [width, width]
+    broken = "[...document.querySelectorAll('a')].filter(a => !document.querySelector(a.hash))"
+    assert browser.evaluate(path, f"{broken}.length", width=width) == 0
+    drawn = "[...document.querySelectorAll('svg')].map(s => s.getBoundingClientRect().width)"
+    sizes = browser.evaluate(path, drawn, width=width)
+    assert len(sizes) == (4 if make is simulated else 0)
+    assert all(size > 1000 for size in sizes)  # legible: it scrolls in its box
+
+
+@pytest.mark.slow
+def test_long_networks_remain_small(browser: Browser, tmp_path: Path) -> None:
+    builder = ModelBuilder()
+    tensor = builder.input((1, 16), scale=0.5)
+    for _ in range(300):
+        following = builder.tensor((1, 16), scale=0.5)
+        builder.operator("ADD", [tensor, tensor], [following])
+        tensor = following
+    builder.output(tensor)
+    path = tmp_path / "long.html"
+    path.write_text(run_page(simulated(builder.build())), "utf-8")
+    assert path.stat().st_size < 1 << 20
+    height = browser.evaluate(path, "document.documentElement.scrollHeight", width=1600)
+    assert height < 8000
