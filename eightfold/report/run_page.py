@@ -84,7 +84,7 @@ def run_page(result: RunResult) -> str:
         "run.html.j2",
         title=f"{result.model.rpartition('/')[2]} on {_where(result)}",
         verdict=Verdict(state=_state_of(result), sentence=f"{verdict(result)}."),
-        sections=list(_sections(simulated, bool(left))),
+        sections=list(_sections(result, simulated, bool(left))),
         facts=list(_facts(result)),
         result=result,
         record=record,
@@ -106,7 +106,9 @@ def _state_of(result: RunResult) -> Any:
     return "failed" if result.mismatches else "passed"
 
 
-def _sections(simulated: bool, left: bool) -> Iterator[tuple[str, str]]:
+def _sections(result: RunResult, simulated: bool, left: bool) -> Iterator[tuple[str, str]]:
+    if result.mismatches:
+        yield "differences", "Differences"
     if simulated:
         yield "timeline", "Timeline"
     yield "operators", "Operators"

@@ -16,10 +16,10 @@ DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
 NAMES = [name for name, _ in isa.COUNTERS]
 
 
-def golden(model: bytes | None = None, **options: bool) -> RunResult:
+def golden(model: bytes | None = None, *, compare: bool = False) -> RunResult:
     """Return a run on golden with its record, of the digits or another model."""
     with Session(config="nano") as session:
-        return session.run(model or DIGITS, record=True, **options)
+        return session.run(model or DIGITS, record=True, compare=compare)
 
 
 def simulated(model: bytes | None = None, streams: int = 1) -> RunResult:

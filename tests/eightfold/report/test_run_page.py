@@ -148,7 +148,9 @@ def test_a_difference_is_shown_where_it_is(monkeypatch: pytest.MonkeyPatch) -> N
         result = session.run(model_of(0), seed=1, compare=True, record=True)
     page = run_page(result)
     assert '<p class="verdict failed">' in page
-    (row,) = tables(page)["tensors"][1:]
+    shown = tables(page)
+    (row,) = shown["tensors"][1:]
+    assert shown["differences"][1:] == [row]
     assert row[5] == "1 differ"
     got, expected = re.fullmatch(r"\[0, 0\]: (-?\d+), expected (-?\d+)", row[6]).groups()  # pyright: ignore
     assert got == str(result.tensors[result.record.tensors[0].index][0, 0])  # pyright: ignore
