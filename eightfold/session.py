@@ -177,7 +177,7 @@ class Session(Closing):
             results = [self._result(model, graph, tensors, {}) for tensors in runs]
         else:
             with needs_extra("rtl", f"backend {self.backend}"):
-                results = self._simulate(model, graph, batch, keep=all_tensors or compare)
+                results = self._simulate(model, graph, batch, all_tensors or compare, record)
         if compare:
             for result, inputs in zip(results, batch, strict=True):
                 self._compare(result, graph, _model_bytes(model), inputs)
@@ -233,6 +233,7 @@ class Session(Closing):
         graph: Graph,
         batch: Sequence[Mapping[int, np.ndarray]],
         keep: bool,
+        record: bool,
     ) -> list[RunResult]:
         # The simulator's packages are needed, and loaded, only here.
         from eightfold.compiler import compile_network
@@ -256,6 +257,7 @@ class Session(Closing):
                 stall=self.stall,
                 trace=self.trace,
                 on_progress=self.progress,
+                record=record,
             )
         except BenchFailed as error:
             raise HardwareError(str(error)) from None

@@ -31,7 +31,7 @@ class NetworkRun:
     ``tensors`` has the inputs and every tensor that was kept or computed in golden. Per operator of
     the accelerator: ``counters``, what each counter of `eightfold.isa.COUNTERS` counted from the
     end of the operator before to this one's; CYCLES adds up to ``cycles``, which are those from
-    doorbell to done of all streams. ``streams``: when the commands of each ran.
+    doorbell to done of all streams. ``streams``: when the commands of each ran, if it was kept.
     """
 
     tensors: dict[int, np.ndarray]
@@ -51,6 +51,7 @@ def simulate_network(
     seed: int = 0,
     trace: Path | None = None,
     on_progress: OnProgress | None = None,
+    record: bool = False,
 ) -> list[NetworkRun]:
     """Run a compiled network once for each input of ``batch``: one simulation per stream.
 
@@ -66,6 +67,8 @@ def simulate_network(
         File for the simulation's waves.
     on_progress
         Called while a simulation is built and runs.
+    record
+        Keep when the commands of each stream ran.
     stall, seed
         As `eightfold.sim.simulator.system.run_system` takes them.
 
@@ -103,6 +106,8 @@ def simulate_network(
         ).runs
         for run, result in zip(runs, results, strict=True):
             _take(graph, compiled, run, result)
+            if record:
+                run.streams.append(_stream_record(compiled, result))
     return runs
 
 
@@ -119,12 +124,13 @@ def _take(graph: Graph, compiled: Compiled, run: NetworkRun, result: RunResult) 
         run.tensors[tensor] = result.tensor(offset, kind.shape, kind.dtype)
     run.cycles += result.cycles
     run.counters |= operator_counters(compiled, result)
-    run.streams.append(
-        StreamRecord(
-            compiled=compiled,
-            spans=command_spans(compiled, result.events),
-            counts=result.events[:, 2:],
-        )
+
+
+def _stream_record(compiled: Compiled, result: RunResult) -> StreamRecord:
+    return StreamRecord(
+        compiled=compiled,
+        spans=command_spans(compiled, result.events),
+        counts=result.events[:, 2:],
     )
 
 

@@ -68,7 +68,7 @@ def run_page(result: RunResult) -> str:
     record = result.record
     assert record is not None, "Session.run(..., record=True) keeps what the page shows"
     hardware = [operator for operator in result.operators if operator.where == "hardware"]
-    left = [o for o in result.operators if o.where == "golden" and record.streams]
+    left = [o for o in result.operators if o.where == "golden" and result.backend != "golden"]
     rows = [_row(operator, result) for operator in hardware]
     simulated = bool(record.streams)
     shown: dict[str, Any] = {"left": left}
@@ -203,7 +203,8 @@ def _facts(result: RunResult) -> Iterator[tuple[str, str]]:
             yield "Input", f"random, seed {provenance.seed}"
         else:
             yield "Input", provenance.input_file or "given from Python"
-        yield "Stall probability of the memory", str(provenance.stall)
+        if result.backend != "golden":
+            yield "Stall probability of the memory", str(provenance.stall)
     yield "Reference", result.reference
     yield "Configuration", result.config
     if provenance is not None:

@@ -173,6 +173,17 @@ def test_what_is_left_to_golden_says_why(result: RunResult) -> None:
     assert "Left to golden" not in run_page(result)
 
 
+def test_nothing_on_the_accelerator_says_why_too() -> None:
+    result = golden()
+    result.backend = "verilator"
+    for operator in result.operators:
+        operator.reason = "its operand is not constant"
+    page = run_page(result)
+    assert "No operator ran in the hardware: all were left to" in page
+    assert len(tables(page)["golden"]) == 1 + len(result.operators)
+    assert "timeline" not in tables(page)
+
+
 @pytest.mark.parametrize("make", [golden, simulated])
 def test_names_are_escaped_and_nothing_is_loaded(make) -> None:
     result = make(nasty_model())
