@@ -14,13 +14,16 @@ HEIGHT = 220
 COLOURS = 4
 """Of tensors, in turn."""
 
-CHARACTER = 6.7
-"""Pixels of a letter, about."""
+CHARACTER, LETTERS = 6.7, 12
+"""Pixels of a letter, about, and of a line of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Region:
-    """A rectangle of cycles and bytes; ``colour`` counts from 1, 0 is for what is no tensor."""
+    """A rectangle of cycles and bytes; ``colour`` counts from 1, 0 is for what is no tensor.
+
+    ``text`` is ``below`` pixels below the upper edge.
+    """
 
     x: float
     y: float
@@ -29,6 +32,7 @@ class Region:
     colour: int
     title: str
     text: str
+    below: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +90,7 @@ def _regions(
     peak: int,
     names: Mapping[int, str],
 ) -> Iterator[Region]:
+    written: set[tuple[float, float]] = set()
     for before, stream in zip(starts(streams), streams, strict=True):
         begins = {index: begin for index, begin, _ in stream.spans.tolist()} | {0: 0}
         ends = {index: end for index, _, end in stream.spans.tolist()}
@@ -101,6 +106,10 @@ def _regions(
             x, y = axis.x(begin), _y(placement.offset + placement.size, peak)
             width = max(1, round(axis.x(end) - x, 2))
             height = max(1, round(_y(placement.offset, peak) - y, 2))
+            below = LETTERS
+            while (x, y + below) in written:  # a result in the place of its operand
+                below += LETTERS
+            written.add((x, y + below))
             yield Region(
                 x=x,
                 y=y,
@@ -112,7 +121,8 @@ def _regions(
                     f"{placement.operator}: {placement.size:,} bytes from {placement.offset:,}, "
                     f"cycles {begin:,} to {end:,}, commands {placement.first} to {placement.last}"
                 ),
-                text=_fitting(what, width, height),
+                text=_fitting(what, width, height - below + LETTERS),
+                below=below,
             )
 
 

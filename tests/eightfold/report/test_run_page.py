@@ -2,6 +2,7 @@
 
 import html
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from eightfold import Session
 from eightfold.isa import COUNTERS
 from eightfold.model.builder import ModelBuilder
 from eightfold.report import RunResult, mac_limit, verdict
+from eightfold.report.memory_map import memory_maps
 from eightfold.report.run_page import run_page
 from eightfold.report.timeline import axis_of, timeline
 from tests.eightfold.cli.test_cli import MODEL, call
@@ -128,6 +130,18 @@ def test_memory_shows_where_every_tensor_lies(result: RunResult, page: str) -> N
         commands = f", commands {place.first} to {place.last}"
         assert [t for t in titles if bytes_ in t and t.endswith(commands)], place
     assert "<h3>Arena: 64 of 64 bytes in use</h3>" in page
+
+
+def test_names_in_one_place_are_written_below_each_other(result: RunResult) -> None:
+    assert result.record is not None
+    (stream,) = result.record.streams
+    place = stream.compiled.placements[1]
+    doubled = replace(stream.compiled, placements=(place, replace(place, tensor=6)))
+    memory, _ = memory_maps([replace(stream, compiled=doubled)], result.record.names)
+    assert [(region.text, region.below) for region in memory.regions] == [
+        ("3 stem", 12),
+        ("6 reduce", 24),
+    ]
 
 
 def test_golden_shows_no_hardware() -> None:
