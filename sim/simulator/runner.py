@@ -75,10 +75,10 @@ def run_bench(
         If a program is missing or fails, a disk is full, or the trace file has another suffix, is
         an ``.fst`` that the simulator cannot write here, or cannot be written at all.
     """
-    check_simulator(simulator)
     trace, testcase = watch.current().order(simulator, trace, testcase)
     waves = None
     if trace is not None:
+        check_simulator(simulator)  # a missing tool is told before a library of its waves
         waves = wave_format(trace, simulator)
         _check_writable(trace)
     model = build_model(component, simulator, name=name, waves=waves, on_progress=on_progress)
