@@ -73,8 +73,11 @@ def test_every_case_is_there(tmp_path: Path) -> None:
     report = as_json(folder)
     with folder.store() as results:
         rows = list(results.rows())
-    kept = [(r.suite, r.operator, r.seed, r.backend, r.config, r.verdict, r.message) for r in rows]
-    fields = ("suite", "operator", "seed", "backend", "config", "verdict", "message")
+    kept = [
+        (r.suite, r.operator, r.seed, r.backend, r.config, r.verdict, r.message, r.unit)
+        for r in rows
+    ]
+    fields = ("suite", "operator", "seed", "backend", "config", "verdict", "message", "unit")
     assert [tuple(case[name] for name in fields) for case in report["cases"]] == kept
     counts = Counter(case["verdict"] for case in report["cases"])
     assert {**dict.fromkeys(report["verdicts"], 0), **counts} == report["verdicts"]
