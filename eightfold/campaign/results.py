@@ -175,8 +175,10 @@ class Results(Closing):
         are ``waiting``.
         """
         ended = self._rows(
-            "SELECT suite, cases.operator, TRIM(backend || ' ' || config), verdict, COUNT(*)"
-            " FROM cases JOIN units ON unit = id GROUP BY 1, 2, 3, 4"
+            "SELECT suite, counted.operator, TRIM(backend || ' ' || config), verdict, SUM(number)"
+            " FROM (SELECT unit, operator, verdict, COUNT(*) AS number"
+            "       FROM cases GROUP BY unit, operator, verdict) AS counted"  # in the table's order
+            " JOIN units ON unit = id GROUP BY 1, 2, 3, 4"
         )
         waiting = self._rows(
             "SELECT suite, operator, TRIM(backend || ' ' || config), 'waiting', SUM(count)"

@@ -188,4 +188,4 @@ def _attribute(value: object) -> str:
 
 def _allowed(text: str) -> str:
     """Return a text with a sign in place of each character that XML cannot hold."""
-    return _FORBIDDEN.sub("\ufffd", text)
+    return text if text.isprintable() else _FORBIDDEN.sub("\ufffd", text)
