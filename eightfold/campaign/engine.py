@@ -111,7 +111,7 @@ class Engine:
 
     def _run(self) -> str:
         waiting = iter(self.store.waiting())
-        running: dict[str, tuple[int, Unit, Future]] = {}
+        running: dict[Future, tuple[int, Unit]] = {}
         ended: SimpleQueue[Future] = SimpleQueue()
         why = ""
         while True:
@@ -120,7 +120,7 @@ class Engine:
                 if (following := next(waiting, None)) is None:
                     break
                 future = self._submit(*following)
-                running[future.key] = (*following, future)
+                running[future] = following
                 future.add_done_callback(ended.put)
             if not running:
                 return why or "complete"
@@ -129,7 +129,7 @@ class Engine:
             except Empty:
                 self._check_scheduler()
                 continue
-            number, unit, _ = running.pop(future.key)
+            number, unit = running.pop(future)
             self._take(number, unit, future)
 
     def _check_scheduler(self) -> None:

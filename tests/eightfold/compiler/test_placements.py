@@ -9,10 +9,10 @@ from eightfold.compiler import Compiled, compile_network
 from eightfold.compiler.emit.memory import ALIGNMENT
 from eightfold.compiler.lower.lowering import HARDWARE
 from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.conformance.networks.random import DRAWN, network_rng, random_network
 from eightfold.files import IMPORT_ROOT
 from eightfold.isa import Space
 from eightfold.model import Graph, load_model
-from tests.support.networks.random import DRAWN, network_rng, random_network
 
 DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
 PLACED = (Space.SCRATCHPAD, Space.ARENA)
