@@ -9,7 +9,7 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,6 +116,7 @@ class Results(Closing):
 
     def __init__(self, path: Path, *, writable: bool = False) -> None:
         self.path = path
+        self._writable = writable
         if not writable and not path.exists():
             raise InputError(f"{path}: no such campaign; eightfold campaign run --out makes one")
         with self._told():
@@ -135,7 +136,10 @@ class Results(Closing):
             raise InputError(f"{path}: is no database of a campaign of this version")
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; a writer leaves it as one that can be read without being written."""
+        if self._writable:
+            with suppress(sqlite3.Error):  # others may read it
+                self._connection.execute("PRAGMA journal_mode = DELETE")
         self._connection.close()
 
     @contextmanager

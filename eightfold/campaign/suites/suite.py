@@ -95,8 +95,8 @@ class Suite:
 
 def error_case(seed: int, operator: str, error: Exception, model: bytes | None = None) -> Case:
     """Return the case of an exception."""
-    message = " ".join(f"{type(error).__name__}: {error}".split())
-    log = "".join(traceback.format_exception(error))
+    message = _plain(" ".join(f"{type(error).__name__}: {error}".split()))
+    log = _plain("".join(traceback.format_exception(error)))
     return Case(
         seed=seed,
         operator=operator,
@@ -104,6 +104,11 @@ def error_case(seed: int, operator: str, error: Exception, model: bytes | None =
         message=message[:500],
         evidence=Evidence(model=model, log=log),
     )
+
+
+def _plain(text: str) -> str:
+    """Return a text that can be written as UTF-8, whatever names a file has."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def first_difference(got: np.ndarray, expected: np.ndarray) -> tuple[int, ...] | None:

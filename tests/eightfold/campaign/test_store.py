@@ -87,6 +87,18 @@ def test_campaigns_that_contradict_each_other_are_told(tmp_path: Path, store: St
     assert store.hits() == {("ADD", "rank", "1"): 5}
 
 
+def test_a_campaign_that_has_ended_is_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "results.sqlite"
+    with Store(path, writable=True) as store:
+        store.plan(UNITS)
+        assert (tmp_path / "results.sqlite-wal").exists()
+        store.keep(1, outcome(UNITS[0]), "here 1")
+    assert [each.name for each in tmp_path.iterdir()] == ["results.sqlite"]
+    path.chmod(0o444)
+    with Store(path) as store:
+        assert store.states() == {"done": 1, "waiting": 3}
+
+
 @pytest.mark.parametrize("content", [b"", b"no database", None])
 def test_what_is_no_campaign_is_one_line(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "results.sqlite"

@@ -82,8 +82,13 @@ def test_the_model_that_is_wrong_is_told_among_those_of_a_stream(
             last.flat[0] = ~last.flat[0]
 
     sizes = pretend(monkeypatch, change)
-    assert verdicts(only("operators", "verilator", "ADD")) == ["passed"] * 3 + ["failed"]
+    cases = SUITES["operators"].run(only("operators", "verilator", "ADD"), None).cases
+    assert [case.verdict for case in cases] == ["passed"] * 3 + ["failed"]
     assert sizes == [4]
+    # As if it had run alone: tensors have the numbers of its own model.
+    assert cases[3].message.startswith("operator 0 ADD, tensor 2 ")
+    assert cases[3].evidence is not None
+    assert list(cases[3].evidence.got) == [2]
 
 
 def test_where_a_stream_fails_each_model_runs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,14 +97,14 @@ def test_where_a_stream_fails_each_model_runs_alone(monkeypatch: pytest.MonkeyPa
     def change(count: int, tensors: dict[int, np.ndarray]) -> None:
         runs.append(count)
         if count > 1 or len(runs) == 3:  # the second of those alone
-            raise HardwareError("it hung")
+            raise HardwareError("it hung \udc80")
 
     pretend(monkeypatch, change)
     unit = only("operators", "verilator", "ADD")
     cases = SUITES["operators"].run(unit, None).cases
     assert runs == [4, 1, 1, 1, 1]
     assert [case.verdict for case in cases] == ["passed", "error", "passed", "passed"]
-    assert cases[1].message == "HardwareError: it hung"
+    assert cases[1].message == r"HardwareError: it hung \udc80"
 
 
 def test_a_network_that_is_wrong_is_told_among_those_of_a_simulation(
