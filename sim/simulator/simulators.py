@@ -10,9 +10,10 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any, TextIO
 
 from cocotb_tools.config import libs_dir
@@ -27,6 +28,9 @@ from eightfold.sim.simulator.toolchain import (
     verilator_root,
 )
 from eightfold.sim.simulator.waves import WaveFormat
+
+STARTING_SECONDS = 10.0
+"""That a process takes to start, at most."""
 
 
 class _Controlled:
@@ -64,29 +68,43 @@ class _Controlled:
         """Run one command to its end; raise RuntimeError if it fails or is stopped."""
         if self.stopped:
             raise RuntimeError("stopped")
+        starting: Future[subprocess.Popen[bytes]] = Future()
         try:
-            with ThreadPoolExecutor(1) as starter:  # interrupts reach the main thread alone, so
-                starter.submit(self._start, command, cwd, stdout).result()  # none is half started
+            # In a thread of its own, which interrupts do not reach: none is half started.
+            Thread(target=self._start, args=(starting, command, cwd, stdout)).start()
+            self.process = starting.result()
             if self.stopped:
                 self.stop()
-            assert self.process is not None
             status = self.process.wait()
         except BaseException:  # an interrupt
+            with suppress(Exception):  # not even the thread has started
+                self.process = starting.result(STARTING_SECONDS)
             self.stop()
             raise
         if status:
             raise RuntimeError(f"{Path(command[0]).name} ended with status {status}")
 
-    def _start(self, command: list[str], cwd: Any, stdout: TextIO | None) -> None:
-        self.process = subprocess.Popen(
-            command,
-            cwd=cwd,
-            env=self.env,
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=subprocess.STDOUT,
-            process_group=0,  # to be ended with all that it starts: make's compilers
-        )
+    def _start(
+        self,
+        starting: "Future[subprocess.Popen[bytes]]",
+        command: list[str],
+        cwd: Any,
+        stdout: TextIO | None,
+    ) -> None:
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=cwd,
+                env=self.env,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=subprocess.STDOUT,
+                process_group=0,  # to be ended with all that it starts: make's compilers
+            )
+        except Exception as error:
+            starting.set_exception(error)
+        else:
+            starting.set_result(process)
 
     def stop(self) -> None:
         """End the running process, if any."""
