@@ -29,8 +29,8 @@ from eightfold.sim.simulator.system import system_design
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.simulate import simulate_network
 
-TOGETHER = {"golden": 200, "verilator": 40, "icarus": 8}
-"""Models of a unit: about a second's work. docs/campaigns.md has what a unit costs."""
+TOGETHER = {"golden": 200, "verilator": 100, "icarus": 8}
+"""Models of a unit, so that starting a simulator is a small share; docs/campaigns.md has costs."""
 
 MOST_ELEMENTS = 600
 """Of a model on Icarus, which simulates a hundredth of Verilator's cycles in a second."""
