@@ -1,0 +1,37 @@
+"""Hand out the C sources."""
+
+from pathlib import Path
+
+from eightfold.files import write_files
+
+SOURCES = Path(__file__).resolve().parent / "sources"
+"""The folder of the files that are handed out."""
+
+HEADER = "eightfold_golden.h"
+"""The only header; it documents every function."""
+
+PACKAGE = "eightfold_golden_pkg.sv"
+"""The SystemVerilog package that imports the scalar functions."""
+
+
+def c_files() -> list[str]:
+    """Return the names of the C files that make the library, in alphabetical order."""
+    return sorted(path.name for path in SOURCES.glob("*.c"))
+
+
+def write_golden_c(folder: Path) -> list[Path]:
+    """Write the header, the C files and the SystemVerilog package into ``folder``.
+
+    Returns
+    -------
+    list
+        The files, the header first. All or none are written; the folder is made.
+
+    Raises
+    ------
+    InputError
+        If one cannot be written.
+    """
+    names = [HEADER, *c_files(), PACKAGE]
+    write_files({folder / name: (SOURCES / name).read_bytes() for name in names})
+    return [folder / name for name in names]
