@@ -70,6 +70,7 @@ def test_the_wheel_has_one_name_and_all_that_is_under_it(wheel: Path) -> None:
     for data in (
         "sim/verilog/eightfold_system.v",
         "ops/figures.json",
+        "cmodel/sources/eightfold_golden.h",
         "report/templates/base.html.j2",
     ):
         assert f"eightfold/{data}" in found
@@ -119,6 +120,7 @@ def test_the_digits_run_among_strangers(complete: Installation, backend: str) ->
         (["compile", str(DIGITS), "-o", "compiled"], "commands.bin"),
         (["ops"], "CONV_2D"),
         (["header"], "#define"),
+        (["golden-c", "-o", "golden-c"], "eightfold_requantize.c"),
         (["run", str(DIGITS)], "operators in golden"),
     ],
     ids=lambda each: " ".join(each[:1]) if isinstance(each, list) else "",

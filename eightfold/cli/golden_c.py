@@ -1,0 +1,34 @@
+"""``eightfold golden-c``: the reference arithmetic as C."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command("golden-c")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="Where to write; made if it is not there.",
+)
+def golden_c(output: Path) -> None:
+    """Write the reference arithmetic as C99, for C models and DPI-C.
+
+    Fixed-point primitives, the requantizer, and the kernels of LOGISTIC, TANH, QUANTIZE, the RELU
+    family, LEAKY_RELU, ADD, SUB, MUL, CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED, the pools, MEAN
+    and SUM, bit for bit as golden computes them: a header that documents every function, C files
+    that need nothing but the C standard library, and a SystemVerilog package that imports the
+    scalar functions. See docs/golden-c.md.
+
+    \b
+    Example:
+      eightfold golden-c -o golden-c
+      cc -std=c99 -O2 -Igolden-c my_model.c golden-c/*.c -lm
+    """
+    from eightfold.cmodel.write import write_golden_c
+
+    for path in write_golden_c(output):
+        click.echo(path)
