@@ -20,6 +20,9 @@ from tests.support.cmodel.library import REFUSED, STRICT, Library, build, compil
 MODELS = 60
 """Random models of each operator in the short run."""
 
+MANY = 300
+"""The same in the long one."""
+
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
@@ -41,7 +44,7 @@ def test_operators_equal_golden(name: str, reference: Reference, library: Librar
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "reference"), checks.CHECKED)
 def test_many_operators_equal_golden(name: str, reference: Reference, library: Library) -> None:
-    assert checks.check_operator(library, name, reference, 1000) > 1000
+    assert checks.check_operator(library, name, reference, MANY) > MANY
 
 
 def test_requantize_refuses_what_golden_refuses(library: Library) -> None:
