@@ -41,7 +41,7 @@ def test_operators_equal_golden(name: str, reference: Reference, library: Librar
     assert checks.check_operator(library, name, reference, MODELS) > MODELS
 
 
-@pytest.mark.slow
+@pytest.mark.long  # the same on more models
 @pytest.mark.parametrize(("name", "reference"), checks.CHECKED)
 def test_many_operators_equal_golden(name: str, reference: Reference, library: Library) -> None:
     assert checks.check_operator(library, name, reference, MANY) > MANY
