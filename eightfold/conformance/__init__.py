@@ -1,7 +1,8 @@
-"""Random models that can tell a right implementation from a wrong one.
+"""Cases that tell a right implementation from a wrong one, and what somebody claims of theirs.
 
 `models` has a maker of random models of one operator for each operator, `networks` makes networks
-grow by operators. The same seed gives the same bytes on every machine.
+grow by operators. The same seed gives the same bytes on every machine. `profile` says what is
+claimed of an implementation, and within which limits.
 
-Imports model, golden; never compiler, hw, sim.
+Imports model, spec, golden; never compiler, hw, sim.
 """

@@ -1,0 +1,254 @@
+"""A profile: what somebody claims of an implementation, and within which limits.
+
+What lies outside of a profile is *not claimed*: no case of it is made, and none is judged.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
+
+from eightfold.errors import InputError
+from eightfold.golden.quantization import Reference
+from eightfold.spec.rows import ROWS
+
+Spec = Literal["tflite", "tpu-mlir"]
+Roundings = Literal["double", "single"]
+Unit = Literal["requantizer", "dot", "tables", "fake_quantize"]
+
+UNITS: tuple[Unit, ...] = get_args(Unit)
+"""Parts of an implementation that are judged alone."""
+
+OPERATORS: tuple[str, ...] = tuple(row.name for row in ROWS)
+"""Operators that are judged: rows of the TFLite spec, in its order."""
+
+Unlimited = Literal["any"]
+
+SHIFTS: dict[Spec, tuple[int, int]] = {"tflite": (-31, 30), "tpu-mlir": (0, 62)}
+"""All shifts of each spec, in its own sense: TFLite's positive ones are left shifts, TPU-MLIR's
+``rshift`` is a right shift."""
+
+MULTIPLIER_BITS: dict[Spec, tuple[int, ...]] = {"tflite": tuple(range(2, 33)), "tpu-mlir": (8, 32)}
+"""Sizes that a multiplier can have: signed, so one bit is the sign."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What an implementation is limited to; the whole spec without any.
+
+    Raises
+    ------
+    InputError
+        If a value has the wrong type or is out of range; the message names the field.
+    """
+
+    shift: Unlimited | tuple[int, int] = "any"
+    """Least and largest shift, in the spec's own sense: see `SHIFTS`."""
+
+    accumulator_bits: int = 32
+    """Bits of a signed accumulator, 8 to 32: -2^(bits - 1) to 2^(bits - 1) - 1."""
+
+    multiplier_bits: int = 32
+    """Bits of a signed multiplier, 2 to 32, TPU-MLIR 8 or 32; it is never negative."""
+
+    zero_points: Unlimited | tuple[int, ...] = "any"
+    """Zero points of activations, each in -128..127."""
+
+    clamp: Unlimited | tuple[tuple[int, int], ...] = "any"
+    """Pairs (low, high) of int8 between which results are clamped."""
+
+    rounding: Roundings | None = None
+    """``double``: TFLite's two roundings. ``single``: one. None: the spec's own, which is double
+    for TFLite, single for TPU-MLIR."""
+
+    ranks: Unlimited | tuple[int, ...] = "any"
+    """Ranks of activations, each in 0..8."""
+
+    def __post_init__(self) -> None:
+        if self.shift != "any":
+            _check_pair("shift", self.shift, -62, 62)
+        _check_integer("accumulator_bits", self.accumulator_bits, 8, 32)
+        _check_integer("multiplier_bits", self.multiplier_bits, 2, 32)
+        _check_integers("zero_points", self.zero_points, -128, 127)
+        _check_integers("ranks", self.ranks, 0, 8)
+        if self.clamp != "any":
+            _check_list("clamp", self.clamp, "pairs [low, high]")
+            for pair in self.clamp:
+                _check_pair("clamp", pair, -128, 127)
+        if self.rounding is not None:
+            _check_choice("rounding", self.rounding, get_args(Roundings))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """What is claimed: which spec, which parts of it, within which limits.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range or contradicts another; the message names the field.
+    """
+
+    name: str
+    """Of the implementation, as its owner calls it."""
+
+    spec: Spec = "tflite"
+    """Whose quantization."""
+
+    reference: Reference = "litert"
+    """Whose kernels, where those of TFLite differ; it means nothing for TPU-MLIR."""
+
+    claims: tuple[str, ...] = (*UNITS, *OPERATORS)
+    """Units of `UNITS` and operators of `OPERATORS`."""
+
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip() or not self.name.isprintable():
+            raise InputError(f"name must be a text of one line, not {self.name!r}")
+        _check_choice("spec", self.spec, get_args(Spec))
+        _check_choice("reference", self.reference, get_args(Reference))
+        _check_list("claims", self.claims, "names")
+        known = (*UNITS, *OPERATORS)
+        for claim in self.claims:
+            if claim not in known:
+                raise InputError(f"claims: no unit or operator {claim!r}; use {', '.join(known)}")
+        if self.spec == "tpu-mlir" and self.limits.rounding == "double":
+            raise InputError('rounding: TPU-MLIR rounds once; two roundings are spec = "tflite"')
+        if self.limits.multiplier_bits not in MULTIPLIER_BITS[self.spec]:
+            raise InputError(
+                f"multiplier_bits must be 8 or 32 of TPU-MLIR, not {self.limits.multiplier_bits}"
+            )
+        low, high = SHIFTS[self.spec]
+        if self.limits.shift != "any":
+            _check_pair("shift", self.limits.shift, low, high)
+
+    @property
+    def rounding(self) -> Roundings:
+        """How often a requantization rounds."""
+        return self.limits.rounding or ("double" if self.spec == "tflite" else "single")
+
+    @property
+    def shifts(self) -> tuple[int, int]:
+        """Least and largest shift that is claimed, in the spec's own sense."""
+        return SHIFTS[self.spec] if self.limits.shift == "any" else self.limits.shift
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name, as a ``.toml`` file would state them; no None."""
+        table = asdict(self)
+        return table | {"limits": {k: v for k, v in table["limits"].items() if v is not None}}
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed, validated like a new one."""
+        return replace(self, **changes)
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any]) -> "Profile":
+        """Return the profile of `as_dict`, or of a parsed ``.toml`` or ``.json`` file.
+
+        Raises
+        ------
+        InputError
+            If a field is unknown, missing, or wrong.
+        """
+        _check_fields(cls, table)
+        if "name" not in table:
+            raise InputError("name is missing")
+        limits = table.get("limits", {})
+        if not isinstance(limits, Mapping):
+            raise InputError(f"limits must be a table, not {limits!r}")
+        _check_fields(Limits, limits)
+        values = {name: _tuples(value) for name, value in table.items()}
+        inner = {name: _tuples(value) for name, value in limits.items()}
+        return cls(**values | {"limits": Limits(**inner)})
+
+    @classmethod
+    def load(cls, source: "str | Path | Profile") -> "Profile":
+        """Return a profile of `PROFILES` by its name, or the one in a ``.toml`` file.
+
+        Raises
+        ------
+        InputError
+            If there is no such profile or file, or the file is not valid.
+        """
+        if isinstance(source, Profile):
+            return source
+        if str(source) in PROFILES:
+            return PROFILES[str(source)]
+        path = Path(source)
+        if path.suffix != ".toml":
+            raise InputError(
+                f"profile {source!s}: no such profile; use one of {', '.join(PROFILES)}, "
+                "or a .toml file"
+            )
+        try:
+            return cls.from_dict(tomllib.loads(path.read_text(encoding="utf-8")))
+        except OSError as error:
+            raise InputError(f"profile {path}: {error.strerror}; name a readable file") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"profile {path}: not valid TOML: {error}") from None
+        except InputError as error:
+            raise InputError(f"profile {path}: {error}") from None
+
+
+def _tuples(value: Any) -> Any:
+    """Return lists as tuples, also within."""
+    return tuple(_tuples(item) for item in value) if isinstance(value, list | tuple) else value
+
+
+def _check_fields(kind: type, table: Mapping[str, Any]) -> None:
+    known = [each.name for each in fields(kind)]
+    if unknown := sorted(set(table) - set(known)):
+        raise InputError(f"unknown field {', '.join(unknown)}; known: {', '.join(known)}")
+
+
+def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+
+
+def _check_integer(name: str, value: object, low: int, high: int) -> None:
+    if type(value) is not int or not low <= value <= high:
+        raise InputError(f"{name} must be an integer in {low}..{high}, not {value!r}")
+
+
+def _check_list(name: str, value: object, of: str) -> None:
+    if not isinstance(value, tuple) or not value:
+        raise InputError(f"{name} must be a list of {of}, not {value!r}")
+
+
+def _check_integers(name: str, value: object, low: int, high: int) -> None:
+    if value == "any":
+        return
+    _check_list(name, value, 'integers, or "any"')
+    assert isinstance(value, tuple)
+    for item in value:
+        _check_integer(name, item, low, high)
+
+
+def _check_pair(name: str, value: object, low: int, high: int) -> None:
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise InputError(f"{name} must be a pair [low, high], not {value!r}")
+    for item in value:
+        _check_integer(name, item, low, high)
+    if value[0] > value[1]:
+        raise InputError(f"{name}: {value[0]} is above {value[1]}")
+
+
+PROFILES: dict[str, Profile] = {
+    profile.name: profile
+    for profile in (
+        Profile(name="tflite"),
+        Profile(name="tflite-single", limits=Limits(rounding="single")),
+        Profile(name="tflm", reference="tflm"),
+        Profile(name="tpu-mlir", spec="tpu-mlir", claims=("requantizer", "fake_quantize")),
+        Profile(
+            name="tpu-mlir-8",
+            spec="tpu-mlir",
+            claims=("requantizer", "fake_quantize"),
+            limits=Limits(multiplier_bits=8),
+        ),
+    )
+}
+"""Whole specs, by name."""

@@ -1,0 +1,135 @@
+"""A profile says what is claimed, and refuses what no implementation can claim."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eightfold.conformance.profile import OPERATORS, PROFILES, UNITS, Limits, Profile
+from eightfold.errors import InputError
+
+WHOLE = """
+name = "a core"
+spec = "tflite"
+reference = "tflm"
+claims = ["requantizer", "CONV_2D"]
+
+[limits]
+shift = [-31, 0]
+accumulator_bits = 24
+multiplier_bits = 18
+zero_points = [-128, 0]
+clamp = [[-128, 127], [0, 127]]
+rounding = "single"
+ranks = [4]
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "p.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_every_field_is_read(tmp_path: Path) -> None:
+    profile = Profile.load(written(tmp_path, WHOLE))
+    assert profile == Profile(
+        name="a core",
+        reference="tflm",
+        claims=("requantizer", "CONV_2D"),
+        limits=Limits(
+            shift=(-31, 0),
+            accumulator_bits=24,
+            multiplier_bits=18,
+            zero_points=(-128, 0),
+            clamp=((-128, 127), (0, 127)),
+            rounding="single",
+            ranks=(4,),
+        ),
+    )
+    assert Profile.from_dict(profile.as_dict()) == profile
+
+
+def test_a_name_alone_claims_the_whole_spec(tmp_path: Path) -> None:
+    profile = Profile.load(written(tmp_path, 'name = "tflite"'))
+    assert profile == PROFILES["tflite"] == Profile.load("tflite")
+    assert profile.claims == UNITS + OPERATORS
+    assert len(OPERATORS) == 38
+    assert profile.rounding == "double"
+    assert profile.shifts == (-31, 30)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_profiles_by_name_come_back_from_their_fields(name: str) -> None:
+    profile = Profile.load(name)
+    assert profile.name == name
+    assert Profile.from_dict(profile.as_dict()) == profile
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "name is missing"),
+        ("name = 3", "name must be a text of one line, not 3"),
+        ('name = "a\\nb"', "name must be a text of one line"),
+        ('name = "a"\nshift = [0, 1]', "unknown field shift; known: name, spec, reference, claims"),
+        ('name = "a"\nlimits = 3', "limits must be a table, not 3"),
+        ('name = "a"\nclaims = []', "claims must be a list of names, not ()"),
+        ('name = "a"\nclaims = "CONV_2D"', "claims must be a list of names, not 'CONV_2D'"),
+        ('name = "a"\nclaims = ["CONV"]', "claims: no unit or operator 'CONV'; use requantizer"),
+        ('name = "a"\nclaims = [["CONV"]]', "claims: no unit or operator ('CONV',)"),
+        ('name = "a"\nspec = "onnx"', "spec must be one of tflite, tpu-mlir, not 'onnx'"),
+        (
+            'name = "a"\nreference = ["tflm"]',
+            "reference must be one of litert, tflm, not ('tflm',)",
+        ),
+        ('name = "a"\n[limits]\nshifts = 1', "unknown field shifts; known: shift, accumulator"),
+        ('name = "a"\n[limits]\nshift = 3', "shift must be a pair [low, high], not 3"),
+        ('name = "a"\n[limits]\nshift = [1, 0]', "shift: 1 is above 0"),
+        ('name = "a"\n[limits]\nshift = [0.0, 1]', "shift must be an integer in -62..62, not 0.0"),
+        ('name = "a"\n[limits]\nshift = [-31, 31]', "shift must be an integer in -31..30, not 31"),
+        ('name = "a"\n[limits]\naccumulator_bits = true', "accumulator_bits must be an integer"),
+        ('name = "a"\n[limits]\nmultiplier_bits = 33', "multiplier_bits must be an integer in 2.."),
+        ('name = "a"\n[limits]\nzero_points = "all"', "zero_points must be a list of integers, or"),
+        (
+            'name = "a"\n[limits]\nzero_points = [128]',
+            "zero_points must be an integer in -128..127",
+        ),
+        ('name = "a"\n[limits]\nclamp = [0, 127]', "clamp must be a pair [low, high], not 0"),
+        ('name = "a"\n[limits]\nclamp = [[127, 0]]', "clamp: 127 is above 0"),
+        ('name = "a"\n[limits]\nranks = [9]', "ranks must be an integer in 0..8, not 9"),
+        ('name = "a"\n[limits]\nrounding = "up"', "rounding must be one of double, single"),
+        (
+            'name = "a"\nspec = "tpu-mlir"\n[limits]\nrounding = "double"',
+            "rounding: TPU-MLIR rounds once",
+        ),
+        (
+            'name = "a"\nspec = "tpu-mlir"\n[limits]\nmultiplier_bits = 16',
+            "multiplier_bits must be 8 or 32 of TPU-MLIR, not 16",
+        ),
+        ("name = ", "not valid TOML"),
+    ],
+)
+def test_what_is_wrong_is_one_line(text: str, message: str, tmp_path: Path) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(InputError, match=re.escape(message)) as caught:
+        Profile.load(path)
+    assert str(caught.value).startswith(f"profile {path}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_not_there_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no such profile; use one of tflite, tflite-single"):
+        Profile.load("mine")
+    with pytest.raises(InputError, match="name a readable file"):
+        Profile.load(tmp_path / "p.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff")
+    with pytest.raises(InputError, match="not valid TOML"):
+        Profile.load(tmp_path / "bytes.toml")
+
+
+def test_limits_are_checked_in_python_too() -> None:
+    wrong: Any = [0]
+    with pytest.raises(InputError, match="zero_points must be a list of integers"):
+        Limits(zero_points=wrong)
