@@ -19,6 +19,7 @@ from eightfold.cli.compiler import (
     limit_options,
     reference_option,
 )
+from eightfold.cli.conformance import vectors
 from eightfold.cli.golden_c import golden_c
 from eightfold.cli.hardware import synth, verilog
 from eightfold.cli.ops import ops
@@ -205,7 +206,17 @@ def _load_inputs(path: Path) -> dict[str, np.ndarray]:
         raise InputError(f"--input {path}: cannot be read as .npz: {error}") from None
 
 
-for _command in (campaign, compile_command, estimate, golden_c, header, ops, synth, verilog):
+for _command in (
+    campaign,
+    compile_command,
+    estimate,
+    golden_c,
+    header,
+    ops,
+    synth,
+    vectors,
+    verilog,
+):
     commands.add_command(_command)
 
 

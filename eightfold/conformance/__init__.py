@@ -1,8 +1,9 @@
 """Cases that tell a right implementation from a wrong one, and what somebody claims of theirs.
 
 `models` has a maker of random models of one operator for each operator, `networks` makes networks
-grow by operators. The same seed gives the same bytes on every machine. `profile` says what is
-claimed of an implementation, and within which limits.
+grow by operators. `units` has cases of the parts of an implementation, a requantizer for example,
+and `vectors` writes them as files. The same seed gives the same bytes on every machine. `profile`
+says what is claimed of an implementation, and within which limits.
 
 Imports model, spec, golden; never compiler, hw, sim.
 """

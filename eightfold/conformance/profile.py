@@ -25,6 +25,12 @@ OPERATORS: tuple[str, ...] = tuple(row.name for row in ROWS)
 
 Unlimited = Literal["any"]
 
+CLAIMS: dict[Spec, tuple[str, ...]] = {
+    "tflite": (*UNITS, *OPERATORS),
+    "tpu-mlir": ("requantizer", "fake_quantize"),
+}
+"""What can be claimed of each spec."""
+
 SHIFTS: dict[Spec, tuple[int, int]] = {"tflite": (-31, 30), "tpu-mlir": (0, 62)}
 """All shifts of each spec, in its own sense: TFLite's positive ones are left shifts, TPU-MLIR's
 ``rshift`` is a right shift."""
@@ -99,8 +105,8 @@ class Profile:
     reference: Reference = "litert"
     """Whose kernels, where those of TFLite differ; it means nothing for TPU-MLIR."""
 
-    claims: tuple[str, ...] = (*UNITS, *OPERATORS)
-    """Units of `UNITS` and operators of `OPERATORS`."""
+    claims: tuple[str, ...] = ()
+    """Units and operators of `CLAIMS`; all of the spec's, if none is given."""
 
     limits: Limits = field(default_factory=Limits)
 
@@ -109,8 +115,10 @@ class Profile:
             raise InputError(f"name must be a text of one line, not {self.name!r}")
         _check_choice("spec", self.spec, get_args(Spec))
         _check_choice("reference", self.reference, get_args(Reference))
+        known = CLAIMS[self.spec]
+        if self.claims == ():
+            object.__setattr__(self, "claims", known)
         _check_list("claims", self.claims, "names")
-        known = (*UNITS, *OPERATORS)
         for claim in self.claims:
             if claim not in known:
                 raise InputError(f"claims: no unit or operator {claim!r}; use {', '.join(known)}")
@@ -242,13 +250,8 @@ PROFILES: dict[str, Profile] = {
         Profile(name="tflite"),
         Profile(name="tflite-single", limits=Limits(rounding="single")),
         Profile(name="tflm", reference="tflm"),
-        Profile(name="tpu-mlir", spec="tpu-mlir", claims=("requantizer", "fake_quantize")),
-        Profile(
-            name="tpu-mlir-8",
-            spec="tpu-mlir",
-            claims=("requantizer", "fake_quantize"),
-            limits=Limits(multiplier_bits=8),
-        ),
+        Profile(name="tpu-mlir", spec="tpu-mlir"),
+        Profile(name="tpu-mlir-8", spec="tpu-mlir", limits=Limits(multiplier_bits=8)),
     )
 }
 """Whole specs, by name."""

@@ -22,6 +22,7 @@ from eightfold.sim.machine.explain import requantize_lines
 from eightfold.sim.stimuli.requantize import (
     Cases,
     corner_cases,
+    edge_cases,
     expected_results,
     power_cases,
     random_cases,
@@ -118,6 +119,12 @@ async def corners(dut: Any) -> None:
 async def ties(dut: Any) -> None:
     """Exact ties and their neighbours in every mode, rounding and shift, at full speed."""
     await RequantizerBench(dut).run_at_full_speed(tie_cases(rng(2), 6))
+
+
+@cocotb.test()
+async def edges(dut: Any) -> None:
+    """Results at the limits and beside them, in every mode, rounding and shift, at full speed."""
+    await RequantizerBench(dut).run_at_full_speed(edge_cases(rng(8), 2))
 
 
 @cocotb.test()

@@ -75,7 +75,10 @@ def test_profiles_by_name_come_back_from_their_fields(name: str) -> None:
         ('name = "a\\nb"', "name must be a text of one line"),
         ('name = "a"\nshift = [0, 1]', "unknown field shift; known: name, spec, reference, claims"),
         ('name = "a"\nlimits = 3', "limits must be a table, not 3"),
-        ('name = "a"\nclaims = []', "claims must be a list of names, not ()"),
+        (
+            'name = "a"\nspec = "tpu-mlir"\nclaims = ["dot"]',
+            "claims: no unit or operator 'dot'; use requantizer, fake_quantize",
+        ),
         ('name = "a"\nclaims = "CONV_2D"', "claims must be a list of names, not 'CONV_2D'"),
         ('name = "a"\nclaims = ["CONV"]', "claims: no unit or operator 'CONV'; use requantizer"),
         ('name = "a"\nclaims = [["CONV"]]', "claims: no unit or operator ('CONV',)"),

@@ -1,0 +1,37 @@
+"""The units by name, and their cases by name, profile, level and seed."""
+
+import zlib
+
+import numpy as np
+
+from eightfold.conformance.profile import UNITS, Profile
+from eightfold.conformance.units import dot, fake_quantize, requantizer, tables
+from eightfold.conformance.units.unit import LEVELS, Level, UnitCases, UnitKind
+from eightfold.errors import InputError
+
+UNIT_KINDS: dict[str, UnitKind] = {
+    module.UNIT.name: module.UNIT for module in (requantizer, dot, tables, fake_quantize)
+}
+"""In the order of `eightfold.conformance.profile.UNITS`."""
+
+
+def unit_cases(unit: str, profile: Profile, level: Level = "smoke", seed: int = 0) -> UnitCases:
+    """Return the cases of a unit; the same arguments give the same cases everywhere.
+
+    Raises
+    ------
+    InputError
+        If there is no such unit or level, the profile does not claim the unit, or its limits leave
+        no case.
+    """
+    if unit not in UNIT_KINDS:
+        raise InputError(f"no unit {unit!r}; use {', '.join(UNITS)}")
+    if level not in LEVELS:
+        raise InputError(f"no level {level!r}; use {', '.join(LEVELS)}")
+    if unit not in profile.claims:
+        raise InputError(f"profile {profile.name}: does not claim {unit}; add it to its claims")
+    rng = np.random.default_rng([zlib.crc32(unit.encode()), seed])
+    cases = UNIT_KINDS[unit].make(profile, level, rng)
+    if not len(cases):
+        raise InputError(f"profile {profile.name}: its limits leave no case of {unit}")
+    return cases

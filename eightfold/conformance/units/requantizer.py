@@ -1,0 +1,159 @@
+"""The requantizer: an int32 accumulator to int8, in four forms.
+
+TFLite's double rounding is what LiteRT's and TFLite Micro's kernels are built with: ``srdhm``, then
+a rounding shift, ties away from zero. Its single rounding is the build with
+``TFLITE_SINGLE_ROUNDING``. TPU-MLIR's has a multiplier of 32 or of 8 bits and one rounding.
+docs/numerics.md and docs/other-specs.md have the formulas.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.conformance.profile import Profile
+from eightfold.conformance.units.requantize import (
+    Cases,
+    Domain,
+    concatenate,
+    corner_cases,
+    edge_cases,
+    first_tie_cases,
+    near_cases,
+    power_cases,
+    random_cases,
+    second_tie_cases,
+    take,
+    wrap_cases,
+)
+from eightfold.conformance.units.unit import Column, Level, UnitCases, UnitKind, as_columns
+from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN, srdhm, wrap32
+from eightfold.golden.rounding import rounding_shift
+
+INPUTS = (
+    Column("accumulator", 32, True, "the sum of products and bias"),
+    Column("multiplier", 32, True, "the quantized multiplier, never negative"),
+    Column("shift", 8, True, "TFLite: left if positive; TPU-MLIR's rshift: right if positive"),
+    Column("zero_point", 8, True, "of the output, added after scaling"),
+    Column("low", 8, True, "the least result"),
+    Column("high", 8, True, "the largest result"),
+)
+RESULTS = (Column("result", 8, True, "scaled, shifted to the zero point and clamped"),)
+
+PER_SHIFT: dict[Level, int] = {"smoke": 8, "standard": 250, "full": 4000}
+"""Cases of each kind and shift, at most."""
+
+
+def domain_of(profile: Profile) -> Domain:
+    """Return what the requantizer of a profile takes, in the generators' terms."""
+    limits = profile.limits
+    low, high = profile.shifts
+    if profile.spec == "tpu-mlir":
+        exponents = (low, high)
+    elif profile.rounding == "double":
+        exponents = (-high, -low)
+    else:
+        exponents = (31 - high, 31 - low)
+    clamps = limits.clamp
+    if profile.spec == "tpu-mlir" and clamps == "any":
+        clamps = ((-128, 127),)  # it saturates, and no more
+    return Domain(
+        single=profile.rounding == "single",
+        rounding="half_away" if profile.rounding == "double" else "half_up",
+        exponents=exponents,
+        accumulator_bits=limits.accumulator_bits,
+        multiplier_limit=1 << (limits.multiplier_bits - 1),
+        zero_points=None if limits.zero_points == "any" else np.array(limits.zero_points),
+        clamps=None if clamps == "any" else np.array(clamps),
+    )
+
+
+def shift_of(profile: Profile, exponent: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the shift in the spec's sense."""
+    if profile.spec == "tpu-mlir":
+        return exponent
+    return -exponent if profile.rounding == "double" else 31 - exponent
+
+
+def requantizer_cases(profile: Profile, level: Level, rng: np.random.Generator) -> UnitCases:
+    """Return directed and random cases within a profile."""
+    domain = domain_of(profile)
+    count = PER_SHIFT[level]
+    # What is directed is drawn for the whole of the spec, so that what a profile leaves out counts.
+    whole = domain_of(replace(profile, limits=replace(profile.limits, shift="any")))
+    at_ends = wrap_cases(rng, whole)
+    wraps = _wraps(whole, at_ends)
+    drawn = {
+        "corner": corner_cases(rng, whole),
+        "first tie": first_tie_cases(rng, whole, count),
+        "second tie": second_tie_cases(rng, whole, count),
+        "edge": edge_cases(rng, whole, count),
+        "near": near_cases(rng, whole, count),
+        "power": power_cases(rng, whole),
+        "wrap": take(at_ends, wraps),
+        "end": take(at_ends, ~wraps),
+        "random": random_cases(rng, domain, count * len(domain.shifts)),
+    }
+    parts, kinds, left_out = [], [], {"outside of the limits": 0, "without a result": 0}
+    for kind, cases in drawn.items():
+        legal = domain.within(cases)
+        defined = _is_defined(profile, domain, cases)
+        left_out["outside of the limits"] += int(np.sum(~legal))
+        left_out["without a result"] += int(np.sum(legal & ~defined))
+        part = _thinned(rng, take(cases, legal & defined), count)
+        parts.append(part)
+        kinds.append(np.where(_wraps(domain, part), "wrap", kind))
+    cases = concatenate(parts)
+    inputs = {
+        "accumulator": cases["acc"],
+        "multiplier": cases["multiplier"],
+        "shift": shift_of(profile, cases["exponent"]),
+        **{name: cases[name] for name in ("zero_point", "low", "high")},
+    }
+    results = {"result": domain.results(cases)}
+    return UnitCases(
+        as_columns(INPUTS, inputs), as_columns(RESULTS, results), np.concatenate(kinds), left_out
+    )
+
+
+def _thinned(rng: np.random.Generator, cases: Cases, count: int) -> Cases:
+    """Return at most ``count`` random cases of each exponent, in the order they came in."""
+    order = rng.permutation(len(cases["acc"]))
+    exponents = cases["exponent"][order]
+    sorted_ = np.argsort(exponents, kind="stable")
+    _, starts, sizes = np.unique(exponents[sorted_], return_index=True, return_counts=True)
+    place = np.arange(len(order)) - np.repeat(starts, sizes)
+    return take(cases, np.sort(order[sorted_[place < count]]))
+
+
+def _is_defined(profile: Profile, domain: Domain, cases: Cases) -> NDArray[np.bool_]:
+    """Return which cases have a result: TFLite's single rounding asserts that it is an int32."""
+    if profile.spec == "tpu-mlir" or not domain.single:
+        return np.ones(len(cases["acc"]), dtype=bool)
+    scaled = rounding_shift(
+        cases["acc"] * cases["multiplier"], np.maximum(cases["exponent"], 0), domain.rounding
+    )
+    shifted = scaled + cases["zero_point"]
+    return (np.minimum(scaled, shifted) >= INT32_MIN) & (np.maximum(scaled, shifted) <= INT32_MAX)
+
+
+def _wraps(domain: Domain, cases: Cases) -> NDArray[np.bool_]:
+    """Return where int32 wraps: in the left shift, or when the zero point is added."""
+    if domain.single:
+        return np.zeros(len(cases["acc"]), dtype=bool)
+    shifted = cases["acc"] << np.maximum(-cases["exponent"], 0)
+    operand = wrap32(shifted)
+    scaled = rounding_shift(
+        srdhm(operand, cases["multiplier"]), np.maximum(cases["exponent"], 0), domain.rounding
+    )
+    total = scaled + cases["zero_point"]
+    return (operand != shifted) | (wrap32(total) != total)
+
+
+UNIT = UnitKind(
+    "requantizer",
+    "an int32 accumulator to int8: multiplier, shift, zero point, clamp",
+    INPUTS,
+    RESULTS,
+    requantizer_cases,
+)

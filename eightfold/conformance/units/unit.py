@@ -1,0 +1,87 @@
+"""What the units have in common: columns of integers, levels, and their cases."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.conformance.profile import Profile
+
+Level = Literal["smoke", "standard", "full"]
+
+LEVELS: tuple[Level, ...] = get_args(Level)
+"""How many cases: what an RTL simulation does in seconds, in minutes, in hours."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A number, or a list of numbers, that each case has."""
+
+    name: str
+    bits: Literal[8, 16, 32]
+    signed: bool
+    text: str
+    """What it is: a sentence without a full stop."""
+    length: int = 1
+    """Of the list."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of its arrays, little-endian."""
+        return np.dtype(f"<{'i' if self.signed else 'u'}{self.bits // 8}")
+
+    @property
+    def width(self) -> int:
+        """Bits in a packed word."""
+        return self.bits * self.length
+
+
+@dataclass(frozen=True)
+class UnitCases:
+    """Cases of one unit with golden's results."""
+
+    inputs: Mapping[str, NDArray[Any]]
+    """By column: shape (cases,), or (cases, length) of a list."""
+
+    results: Mapping[str, NDArray[Any]]
+    """By column."""
+
+    kinds: NDArray[np.str_]
+    """Why each case is there, shape (cases,)."""
+
+    left_out: Mapping[str, int]
+    """How many were drawn and left out, by the reason."""
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+
+@dataclass(frozen=True)
+class UnitKind:
+    """A unit: its columns, and who makes its cases."""
+
+    name: str
+    text: str
+    inputs: tuple[Column, ...]
+    results: tuple[Column, ...]
+    make: Callable[[Profile, Level, np.random.Generator], UnitCases]
+
+
+def as_columns(columns: tuple[Column, ...], values: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return values as arrays of their columns' types, in the columns' order.
+
+    Raises
+    ------
+    OverflowError
+        If a value does not fit its column: an error of ours.
+    """
+    arrays = {}
+    for column in columns:
+        given = np.asarray(values[column.name])
+        array = given.astype(column.dtype)
+        if not np.array_equal(array, given):
+            raise OverflowError(f"{column.name} does not fit {column.bits} bits")
+        arrays[column.name] = array
+    return arrays

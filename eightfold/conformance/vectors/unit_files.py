@@ -1,0 +1,65 @@
+"""The files of one unit, in one format, with their manifest."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Literal, get_args
+
+from eightfold.conformance.profile import Profile
+from eightfold.conformance.units.registry import UNIT_KINDS, unit_cases
+from eightfold.conformance.units.unit import Level, UnitCases
+from eightfold.conformance.vectors.arrays import csv_files, npz_files
+from eightfold.conformance.vectors.c_source import c_files
+from eightfold.conformance.vectors.hexadecimal import hex_files
+from eightfold.conformance.vectors.manifest import NAME, described, manifest
+from eightfold.files import write_files
+
+Format = Literal["hex", "npz", "csv", "c"]
+
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+_WRITERS = {"hex": hex_files, "npz": npz_files, "csv": csv_files, "c": c_files}
+
+
+def unit_files(
+    unit: str, profile: Profile, level: Level = "smoke", form: Format = "hex", seed: int = 0
+) -> tuple[dict[str, bytes], UnitCases]:
+    """Return the files of a unit by their names, ``manifest.json`` first, and its cases.
+
+    Raises
+    ------
+    InputError
+        As `eightfold.conformance.units.registry.unit_cases`.
+    """
+    cases = unit_cases(unit, profile, level, seed)
+    kind = UNIT_KINDS[unit]
+    files = _WRITERS[form](kind, cases)
+    what = {
+        "unit": unit,
+        "format": form,
+        "cases": len(cases),
+        "kinds": dict(sorted(Counter(cases.kinds.tolist()).items())),
+        "left_out": dict(cases.left_out),
+        "inputs": described(kind.inputs),
+        "results": described(kind.results),
+    }
+    return {NAME: manifest(what, profile, level, seed, files), **files}, cases
+
+
+def write_unit(
+    folder: Path,
+    unit: str,
+    profile: Profile,
+    level: Level = "smoke",
+    form: Format = "hex",
+    seed: int = 0,
+) -> tuple[dict[str, bytes], UnitCases]:
+    """Write `unit_files` into a folder, all or none, and return them.
+
+    Raises
+    ------
+    InputError
+        As `unit_files`, and if the folder cannot be written.
+    """
+    files, cases = unit_files(unit, profile, level, form, seed)
+    write_files({folder / name: content for name, content in files.items()})
+    return files, cases

@@ -1,0 +1,247 @@
+"""Requantizer cases: directed as they say, within the limits, and right by integers of Python."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from eightfold.conformance.profile import PROFILES, Limits, Profile
+from eightfold.conformance.units.registry import unit_cases
+from eightfold.conformance.units.unit import LEVELS, UnitCases
+from eightfold.model.builder import ModelBuilder
+from eightfold.reference.oracle import Oracle
+
+TFLITE = PROFILES["tflite"]
+
+
+def wrapped(x: int) -> int:
+    return (x + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def truncated(x: int, unit: int) -> int:
+    """Divide as C does."""
+    return x // unit if x >= 0 else -(-x // unit)
+
+
+def double_rounding(x: int, multiplier: int, shift: int) -> int:
+    """As the C++ of gemmlowp says it, step by step."""
+    x = wrapped(x << max(shift, 0))
+    product = x * multiplier
+    x = truncated(product + ((1 << 30) if product >= 0 else 1 - (1 << 30)), 1 << 31)
+    e = max(-shift, 0)
+    mask = (1 << e) - 1
+    return (x >> e) + ((x & mask) > (mask >> 1) + (x < 0))
+
+
+def single_rounding(x: int, multiplier: int, shift: int) -> int:
+    return (x * multiplier + (1 << (30 - shift))) >> (31 - shift)
+
+
+def tpu_mlir(x: int, multiplier: int, rshift: int) -> int:
+    return (2 * x * multiplier + (1 << rshift)) >> (rshift + 1)
+
+
+FORMS: dict[str, Callable[[int, int, int], int]] = {
+    "tflite": double_rounding,
+    "tflite-single": single_rounding,
+    "tpu-mlir": tpu_mlir,
+    "tpu-mlir-8": tpu_mlir,
+}
+
+
+def results_of(cases: UnitCases, scale: Callable[[int, int, int], int], wraps: bool) -> list[int]:
+    rows = zip(*(values.tolist() for values in cases.inputs.values()), strict=True)
+    results = []
+    for x, multiplier, shift, zero_point, low, high in rows:
+        v = scale(x, multiplier, shift) + zero_point
+        results.append(min(max(wrapped(v) if wraps else v, low), high))
+    return results
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("name", FORMS)
+def test_results_are_those_of_the_form(name: str, seed: int) -> None:
+    cases = unit_cases("requantizer", PROFILES[name], "smoke", seed)
+    assert len(cases) > 2000
+    results = results_of(cases, FORMS[name], name == "tflite")
+    np.testing.assert_array_equal(cases.results["result"], results)
+
+
+def test_micro_and_litert_requantize_alike() -> None:
+    first, second = (unit_cases("requantizer", PROFILES[n]) for n in ("tflite", "tflm"))
+    np.testing.assert_array_equal(first.inputs["accumulator"], second.inputs["accumulator"])
+    np.testing.assert_array_equal(first.results["result"], second.results["result"])
+
+
+def logical_second_shift(x: int, multiplier: int, shift: int) -> int:
+    """Add half and shift, as if ties went up."""
+    x = (wrapped(x << max(shift, 0)) * multiplier + (1 << 30)) >> 31
+    e = max(-shift, 0)
+    return (2 * x + (1 << e)) >> (e + 1)
+
+
+def away_in_both(x: int, multiplier: int, shift: int) -> int:
+    product = wrapped(x << max(shift, 0)) * multiplier
+    x = (abs(product) + (1 << 30) >> 31) * (1 if product >= 0 else -1)
+    e = max(-shift, 0)
+    return (2 * abs(x) + (1 << e) >> (e + 1)) * (1 if x >= 0 else -1)
+
+
+def no_first_rounding(x: int, multiplier: int, shift: int) -> int:
+    x = wrapped(x << max(shift, 0)) * multiplier >> 31
+    e = max(-shift, 0)
+    return (2 * abs(x) + (1 << e) >> (e + 1)) * (1 if x >= 0 else -1)
+
+
+def saturating_left_shift(x: int, multiplier: int, shift: int) -> int:
+    x = min(max(x << max(shift, 0), -(1 << 31)), (1 << 31) - 1)
+    return double_rounding(x, multiplier, min(shift, 0))
+
+
+def in_float32(x: int, multiplier: int, shift: int) -> int:
+    real = np.float32(x) * np.float32(multiplier * 2.0 ** (shift - 31))
+    return int(np.trunc(real + np.copysign(np.float32(0.5), real)))
+
+
+WRONG = (
+    logical_second_shift,
+    away_in_both,
+    no_first_rounding,
+    saturating_left_shift,
+    single_rounding,
+    in_float32,
+)
+
+
+@pytest.mark.parametrize("scale", WRONG)
+@pytest.mark.parametrize("seed", range(3))
+def test_mistakes_show_at_the_lowest_level(
+    scale: Callable[[int, int, int], int], seed: int
+) -> None:
+    cases = unit_cases("requantizer", TFLITE, "smoke", seed)
+    wrong = np.array(results_of(cases, scale, True)) != cases.results["result"]
+    assert np.sum(wrong) >= 5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_missing_wrap_shows_in_the_wraps_alone(seed: int) -> None:
+    cases = unit_cases("requantizer", TFLITE, "smoke", seed)
+    wrong = np.array(results_of(cases, double_rounding, False)) != cases.results["result"]
+    assert np.sum(wrong) >= 3
+    assert set(cases.kinds[wrong].tolist()) == {"wrap"}
+
+
+@pytest.mark.parametrize("name", ["tflite", "tflite-single", "tpu-mlir"])
+def test_ties_are_ties(name: str) -> None:
+    cases = unit_cases("requantizer", PROFILES[name], "standard")
+    x, multiplier, shift = (
+        cases.inputs[column].astype(object) for column in ("accumulator", "multiplier", "shift")
+    )
+    product = x * multiplier
+    first, second = (cases.kinds == kind for kind in ("first tie", "second tie"))
+    if name == "tflite":
+        assert np.all(product[first] % (1 << 31) == 1 << 30)
+        assert set(shift[first].tolist()) == set(range(-31, 1))
+        for sign in (-1, 1):
+            assert np.sum(np.sign(x[first].astype(int)) == sign) > 1000
+        quotient, exponent = product // (1 << 31), -shift
+        exact = second & (product % (1 << 31) == 0)
+    else:
+        quotient, exponent = product, shift if name == "tpu-mlir" else 31 - shift
+        exact = second
+        assert not np.any(first)
+    unit = np.array([1 << int(e) for e in exponent[exact]], dtype=object)
+    is_tie = quotient[exact] % unit == unit // 2
+    assert np.mean(is_tie.astype(bool)) > 0.4
+    shifts = range(1, 32) if name == "tflite" else range(1, 63)
+    tied = exponent[exact][is_tie.astype(bool)]
+    assert set(tied.tolist()) == set(shifts)
+
+
+def test_every_kind_has_every_shift_that_it_can_have() -> None:
+    cases = unit_cases("requantizer", TFLITE)
+    for kind, shifts in {
+        "corner": range(-31, 1),
+        "edge": range(-31, 31),
+        "near": range(-31, 31),
+        "power": range(-31, 1),
+        "wrap": range(1, 31),
+    }.items():
+        assert set(shifts) <= set(cases.inputs["shift"][cases.kinds == kind].tolist()), kind
+
+
+def test_most_results_are_within_the_clamp() -> None:
+    cases = unit_cases("requantizer", TFLITE, "standard")
+    near = cases.kinds == "near"
+    result = cases.results["result"][near]
+    inside = (result > cases.inputs["low"][near]) & (result < cases.inputs["high"][near])
+    assert np.mean(inside) > 0.4
+    assert set(cases.results["result"].tolist()) == set(range(-128, 128))
+
+
+NARROW = Profile(
+    name="narrow",
+    claims=("requantizer", "dot", "tables"),
+    limits=Limits(
+        shift=(-24, -3),
+        accumulator_bits=20,
+        multiplier_bits=16,
+        zero_points=(0, 5),
+        clamp=((-128, 127), (0, 127)),
+    ),
+)
+
+
+def test_limits_hold_and_what_they_leave_out_is_counted() -> None:
+    cases = unit_cases("requantizer", NARROW)
+    inputs = cases.inputs
+    assert cases.left_out["outside of the limits"] > 1000
+    assert set(inputs["shift"].tolist()) == set(range(-24, -2))
+    assert inputs["accumulator"].min() == -(1 << 19)
+    assert inputs["accumulator"].max() == (1 << 19) - 1
+    assert inputs["multiplier"].min() == 0
+    assert inputs["multiplier"].max() == (1 << 15) - 1
+    assert set(inputs["zero_point"].tolist()) == {0, 5}
+    pairs = zip(inputs["low"].tolist(), inputs["high"].tolist(), strict=True)
+    assert set(pairs) == {(-128, 127), (0, 127)}
+    np.testing.assert_array_equal(cases.results["result"], results_of(cases, double_rounding, True))
+
+
+def test_tflite_with_one_rounding_has_no_result_beyond_int32() -> None:
+    cases = unit_cases("requantizer", PROFILES["tflite-single"], "standard")
+    assert cases.left_out["without a result"] > 1000
+    x, m, shift = (cases.inputs[name].tolist() for name in ("accumulator", "multiplier", "shift"))
+    scaled = [single_rounding(*case) for case in zip(x, m, shift, strict=True)]
+    assert min(scaled) >= -(1 << 31) and max(scaled) < 1 << 31
+
+
+def test_levels_grow() -> None:
+    counts = [len(unit_cases("requantizer", TFLITE, level)) for level in LEVELS[:2]]
+    assert counts[0] < 5_000 < 50_000 < counts[1]
+
+
+@pytest.mark.parametrize("seed", [0])
+def test_a_sample_equals_litert(seed: int) -> None:
+    """Channels of one convolution of zeros: the bias is the accumulator, the scale the multiplier.
+
+    So it must be a float32, which ties, powers and many corners are.
+    """
+    cases = unit_cases("requantizer", TFLITE, "standard", seed)
+    inputs = cases.inputs
+    multiplier = inputs["multiplier"].astype(np.float64)
+    scale = multiplier * 2.0 ** (inputs["shift"].astype(int) - 31)
+    fits = (multiplier >= 1 << 30) & (multiplier.astype(np.float32) == multiplier)
+    fits &= (inputs["low"] == -128) & (inputs["high"] == 127) & (inputs["zero_point"] == -128)
+    assert np.sum(fits) > 500
+    assert {"first tie", "second tie", "wrap"} <= set(cases.kinds[fits].tolist())
+    count = int(np.sum(fits))
+    b = ModelBuilder()
+    x = b.input((1, 1, 1, 1), scale=1.0)
+    w = b.constant(np.zeros((count, 1, 1, 1), np.int8), scale=scale[fits])
+    c = b.constant(inputs["accumulator"][fits].astype(np.int32), scale=scale[fits])
+    y = b.tensor((1, 1, 1, count), scale=1.0, zero_point=-128)
+    b.operator("CONV_2D", [x, w, c], [y], {"padding": "VALID", "stride_w": 1, "stride_h": 1})
+    b.output(y)
+    with Oracle() as oracle:
+        tensors = oracle.run(b.build(), {x: np.zeros((1, 1, 1, 1), np.int8)})
+    np.testing.assert_array_equal(tensors[y].ravel(), cases.results["result"][fits])

@@ -1,0 +1,146 @@
+"""Dot products, tables and ranges: right by other means, within the limits, the same again."""
+
+import re
+
+import numpy as np
+import pytest
+
+from eightfold.conformance.profile import PROFILES, UNITS, Limits, Profile
+from eightfold.conformance.units.dot import KINDS, LENGTH
+from eightfold.conformance.units.registry import UNIT_KINDS, unit_cases
+from eightfold.conformance.units.tables import OPERATORS
+from eightfold.conformance.units.unit import Column, as_columns
+from eightfold.errors import InputError
+from eightfold.model.builder import ModelBuilder
+from eightfold.reference.oracle import Oracle
+
+TFLITE = PROFILES["tflite"]
+
+
+def test_every_unit_of_profiles_is_there() -> None:
+    assert tuple(UNIT_KINDS) == UNITS
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_same_arguments_give_the_same_cases(unit: str) -> None:
+    first, again = (unit_cases(unit, TFLITE, "smoke", 3) for _ in range(2))
+    other = unit_cases(unit, TFLITE, "smoke", 4)
+    differs = False
+    for name, values in (first.inputs | first.results).items():
+        np.testing.assert_array_equal(values, (again.inputs | again.results)[name])
+        differs |= not np.array_equal(values, (other.inputs | other.results)[name])
+    assert differs
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_columns_are_as_described(unit: str) -> None:
+    kind, cases = UNIT_KINDS[unit], unit_cases(unit, TFLITE)
+    for columns, arrays in ((kind.inputs, cases.inputs), (kind.results, cases.results)):
+        assert list(arrays) == [column.name for column in columns]
+        for column in columns:
+            shape = (len(cases),) if column.length == 1 else (len(cases), column.length)
+            assert arrays[column.name].shape == shape
+            assert arrays[column.name].dtype == column.dtype
+
+
+def test_dot_products_are_sums_of_products() -> None:
+    cases = unit_cases("dot", TFLITE)
+    columns = [values.tolist() for values in cases.inputs.values()]
+    for row, result in zip(
+        zip(*columns, strict=True), cases.results["result"].tolist(), strict=True
+    ):
+        length, zx, zw, bias, x, w = row
+        terms = [(a - zx) * (b - zw) for a, b in zip(x, w, strict=True)]
+        assert not any(terms[length:])
+        total = bias + sum(terms[:length])
+        assert result == (total + (1 << 31)) % (1 << 32) - (1 << 31)
+    assert set(cases.kinds.tolist()) == set(KINDS)
+    assert set(cases.inputs["length"].tolist()) == set(range(1, LENGTH + 1))
+
+
+def test_dot_products_reach_their_extremes_and_wrap() -> None:
+    cases = unit_cases("dot", TFLITE, "standard")
+    bias, result = (a.astype(np.int64) for a in (cases.inputs["bias"], cases.results["result"]))
+    assert (result - bias).max() > 1 << 31 and (result - bias).min() < -(1 << 31)  # wrapped
+    sums = (result - bias + (1 << 31)) % (1 << 32) - (1 << 31)
+    assert sums.max() == LENGTH * 255 * 128 and sums.min() == -LENGTH * 255 * 128
+    assert np.mean(cases.inputs["weight_zero_point"] != 0) > 0.1
+
+
+def test_a_narrow_accumulator_has_no_sum_that_it_cannot_hold() -> None:
+    profile = Profile(name="narrow", limits=Limits(accumulator_bits=18, zero_points=(0,)))
+    cases = unit_cases("dot", profile)
+    assert cases.left_out["outside of the limits"] > 100
+    x, w = (cases.inputs[name].astype(np.int64) for name in ("inputs", "weights"))
+    w -= cases.inputs["weight_zero_point"].astype(np.int64)[:, None]
+    partial = np.cumsum(x * w, axis=1)
+    for sums in (partial, partial + cases.inputs["bias"].astype(np.int64)[:, None]):
+        assert sums.min() >= -(1 << 17) and sums.max() < 1 << 17
+    assert set(cases.inputs["input_zero_point"].tolist()) == {0}
+
+
+@pytest.mark.parametrize("reference", ["litert", "tflm"])
+def test_a_sample_of_tables_equals_the_reference(reference: str) -> None:
+    profile = PROFILES["tflite" if reference == "litert" else "tflm"]
+    cases = unit_cases("tables", profile)
+    columns = [values.tolist() for values in cases.inputs.values()]
+    rows = list(zip(*columns, cases.results["result"], strict=True))
+    codes = np.arange(-128, 128, dtype=np.int8)
+    with Oracle(reference) as oracle:
+        for operator, scale, zero_point, out_scale, out_zero, result in rows[::7]:
+            b = ModelBuilder()
+            scales = np.array([scale, out_scale], np.uint32).view(np.float32)
+            x = b.input((1, 256), scale=scales[0], zero_point=zero_point)
+            y = b.tensor((1, 256), scale=scales[1], zero_point=out_zero)
+            b.operator(OPERATORS[operator], [x], [y])
+            b.output(y)
+            tensors = oracle.run(b.build(), {x: codes[None]})
+            np.testing.assert_array_equal(tensors[y].ravel(), result)
+
+
+def test_tables_with_one_rounding_differ_at_ties() -> None:
+    double, single = (unit_cases("tables", PROFILES[n]) for n in ("tflite", "tflite-single"))
+    differs = np.any(double.results["result"] != single.results["result"], axis=1)
+    assert set(double.inputs["operator"][differs].tolist()) == {OPERATORS.index("QUANTIZE")}
+    assert "ties" in double.kinds[differs].tolist()
+    assert np.sum(differs) > 5
+
+
+def test_golden_has_no_tables_of_micro_with_one_rounding() -> None:
+    profile = Profile(name="one", reference="tflm", limits=Limits(rounding="single"))
+    cases = unit_cases("tables", profile)
+    assert set(cases.inputs["operator"].tolist()) == {OPERATORS.index("QUANTIZE")}
+    assert cases.left_out["without a result"] == 80
+
+
+def test_ranges_have_codes_or_have_none() -> None:
+    cases = unit_cases("fake_quantize", TFLITE)
+    valid = cases.results["valid"].astype(bool)
+    assert np.all(valid[cases.kinds == "codes"])
+    assert not np.any(valid[cases.kinds == "illegal"])
+    near = valid[cases.kinds == "neighbour"]
+    assert 0 < np.sum(near) < len(near)
+    low, high = (cases.inputs[f"input_{end}"].view(np.float32)[valid] for end in ("low", "high"))
+    scale = cases.results["scale"].view(np.float32)[valid].astype(np.float64)
+    steps = cases.inputs["levels"][valid].astype(np.float64) - 1
+    zero_point = cases.results["zero_point"][valid].astype(int)
+    first = np.where(steps == 255, -128, -127)
+    np.testing.assert_allclose(scale * (first - zero_point), low, rtol=1e-4, atol=1e-12)
+    np.testing.assert_allclose(scale * (127 - zero_point), high, rtol=1e-4, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("unit", "profile", "message"),
+    [
+        ("adder", TFLITE, "no unit 'adder'; use requantizer, dot, tables, fake_quantize"),
+        ("dot", Profile(name="a", claims=("tables",)), "profile a: does not claim dot; add it to"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_line(unit: str, profile: Profile, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        unit_cases(unit, profile)
+
+
+def test_a_value_that_does_not_fit_is_not_cut() -> None:
+    with pytest.raises(OverflowError, match="x does not fit 8 bits"):
+        as_columns((Column("x", 8, True, "a byte"),), {"x": np.array([0, 128])})
