@@ -167,9 +167,10 @@ class Profile:
         if not isinstance(limits, Mapping):
             raise InputError(f"limits must be a table, not {limits!r}")
         _check_fields(Limits, limits)
-        values = {name: _tuples(value) for name, value in table.items()}
+        values: dict[str, Any] = {name: _tuples(value) for name, value in table.items()}
         inner = {name: _tuples(value) for name, value in limits.items()}
-        return cls(**values | {"limits": Limits(**inner)})
+        values["limits"] = Limits(**inner)
+        return cls(**values)
 
     @classmethod
     def load(cls, source: "str | Path | Profile") -> "Profile":

@@ -45,12 +45,13 @@ def fake_quantize_cases(profile: Profile, level: Level, rng: np.random.Generator
     )
 
 
-Drawn = tuple[tuple[np.float32, ...], int]
+Range = tuple[np.float32, np.float32, np.float32, np.float32]
+Drawn = tuple[Range, int]
 
 
-def _result(limits: tuple[np.float32, ...], levels: int) -> tuple[int, int, int]:
+def _result(limits: Range, levels: int) -> tuple[int, int, int]:
     try:
-        scale, zero_point = to_int8(*limits, levels).per_tensor()
+        scale, zero_point = to_int8(*limits, levels=levels).per_tensor()
     except NoInt8Error:
         return 0, 0, 0
     return 1, int(scale.view(np.uint32)), zero_point
@@ -59,10 +60,13 @@ def _result(limits: tuple[np.float32, ...], levels: int) -> tuple[int, int, int]
 def _from_codes(rng: np.random.Generator) -> Drawn:
     """Draw a scale and a zero point, and return their range."""
     levels = 256 if rng.random() < 0.7 else 255
-    zero_point = int(rng.choice([-128, 0, 127, rng.integers(-128, 128)])) if levels == 256 else 0
+    zero_point = (
+        int(rng.choice([-128, 0, 127, int(rng.integers(-128, 128))])) if levels == 256 else 0
+    )
     scale = np.array([2.0 ** rng.uniform(-20, 10)], dtype=np.float32)
     limits = from_int8(Quantization(scale, np.array([zero_point])), levels)
-    return tuple(np.float32(limit) for limit in limits), levels
+    low, high = np.float32(limits.input_low), np.float32(limits.input_high)
+    return (low, high, low, high), levels
 
 
 def _neighbour(rng: np.random.Generator) -> Drawn:
@@ -80,12 +84,12 @@ def _illegal(rng: np.random.Generator) -> Drawn:
     """Break one of the rules of a range that has codes."""
     (low, high, _, _), levels = _from_codes(rng)
     width = np.float32(high - low)
-    broken = [
+    broken: list[Drawn] = [
         ((low, high, low, high), int(rng.choice([2, 16, 254, 257, 65535]))),
         ((high, low, high, low), levels),
         ((low, low, low, low), levels),
         ((low, high, low, np.float32(high * 2 + 1)), levels),
-        ((np.float32(width), np.float32(3 * width)) * 2, levels),
+        ((width, np.float32(3 * width), width, np.float32(3 * width)), levels),
         ((np.float32(-np.inf), high, np.float32(-np.inf), high), levels),
         ((low, np.float32(np.nan), low, np.float32(np.nan)), levels),
     ]

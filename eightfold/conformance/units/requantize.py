@@ -120,8 +120,9 @@ def corner_cases(rng: np.random.Generator, domain: Domain) -> Cases:
     """
     low, high = domain.operands
     most = domain.multiplier_limit - 1
-    operands = np.unique(np.clip([*OPERANDS, low, low + 1, high - 1, high], low, high))
-    multipliers = np.unique(np.clip([*MULTIPLIERS, most - 1, most, rng.integers(most)], 0, most))
+    operands = np.unique(np.clip(np.array([*OPERANDS, low, low + 1, high - 1, high]), low, high))
+    others = (most - 1, most, int(rng.integers(most)))
+    multipliers = np.unique(np.clip(np.array([*MULTIPLIERS, *others]), 0, most))
     ends = (-128, 127) if domain.zero_points is None else domain.zero_points
     operand, multiplier, exponent, zero_point = _grid(operands, multipliers, domain.shifts, ends)
     return _completed(rng, domain, operand, multiplier, exponent, zero_point)
@@ -186,7 +187,7 @@ def edge_cases(rng: np.random.Generator, domain: Domain, count: int) -> Cases:
     ends = np.stack([low, high, np.full(total, -128), np.full(total, 127)])
     target = ends[rng.integers(0, 4, total), np.arange(total)] + rng.integers(-1, 2, total)
     # Between two codes, where rounding decides which one it is.
-    real = target - zero_point + rng.choice([-0.5, 0.0, 0.5], total)
+    real = (target - zero_point).astype(np.float64) + rng.choice([-0.5, 0.0, 0.5], total)
     operand = _leading_to(domain, real, multiplier, exponent) + rng.integers(-1, 2, total)
     return {
         "acc": np.clip(operand, -LIMIT, LIMIT - 1),

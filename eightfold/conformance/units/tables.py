@@ -69,8 +69,8 @@ def _drawn(
     zero_point, out_zero = _zero_point(profile, case, rng), _zero_point(profile, case + 1, rng)
     kind = "power of two" if power else "random"
     if operator != "QUANTIZE":
-        fixed = (np.float32(1 / 256), -128) if operator == "LOGISTIC" else (np.float32(1 / 128), 0)
-        return kind, (scale, zero_point, *fixed)
+        steps, out_zero = (256, -128) if operator == "LOGISTIC" else (128, 0)
+        return kind, (scale, zero_point, np.float32(1 / steps), out_zero)
     if case % 4 == 1:  # a ratio of odd over a power of two has exact ties
         ratio = (2 * int(rng.integers(1, 64)) + 1) / 2.0 ** int(rng.integers(1, 9))
         return "ties", (np.float32(scale * ratio), zero_point, scale, out_zero)

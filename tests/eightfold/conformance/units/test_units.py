@@ -9,8 +9,9 @@ from eightfold.conformance.profile import PROFILES, UNITS, Limits, Profile
 from eightfold.conformance.units.dot import KINDS, LENGTH
 from eightfold.conformance.units.registry import UNIT_KINDS, unit_cases
 from eightfold.conformance.units.tables import OPERATORS
-from eightfold.conformance.units.unit import Column, as_columns
+from eightfold.conformance.units.unit import LEVELS, Column, Level, as_columns
 from eightfold.errors import InputError
+from eightfold.files import IMPORT_ROOT
 from eightfold.model.builder import ModelBuilder
 from eightfold.reference.oracle import Oracle
 
@@ -26,10 +27,19 @@ def test_the_same_arguments_give_the_same_cases(unit: str) -> None:
     first, again = (unit_cases(unit, TFLITE, "smoke", 3) for _ in range(2))
     other = unit_cases(unit, TFLITE, "smoke", 4)
     differs = False
-    for name, values in (first.inputs | first.results).items():
-        np.testing.assert_array_equal(values, (again.inputs | again.results)[name])
-        differs |= not np.array_equal(values, (other.inputs | other.results)[name])
+    for name, values in {**first.inputs, **first.results}.items():
+        np.testing.assert_array_equal(values, {**again.inputs, **again.results}[name])
+        differs |= not np.array_equal(values, {**other.inputs, **other.results}[name])
     assert differs
+
+
+@pytest.mark.parametrize("level", LEVELS[:2])
+def test_the_document_says_how_many_cases_there_are(level: Level) -> None:
+    text = (IMPORT_ROOT / "docs" / "check-your-rtl.md").read_text(encoding="utf-8")
+    for unit in UNITS:
+        (row,) = (line for line in text.splitlines() if line.startswith(f"| `{unit}` |"))
+        stated = row.split("|")[3 + LEVELS.index(level)]
+        assert int(stated.replace(",", "")) == len(unit_cases(unit, TFLITE, level)), unit
 
 
 @pytest.mark.parametrize("unit", UNITS)

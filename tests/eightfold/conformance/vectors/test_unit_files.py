@@ -173,7 +173,7 @@ def wrapper() -> str:
     """Return a module with the bench's ports around our requantizer."""
     wires, names = [], []
     for name, field in REQUANTIZE_LAYOUT:
-        wires.append(f"  wire [{field.width - 1}:0] field_{name} = {FIELDS.get(name, name)};")
+        wires.append(f"  wire [{field.width - 1}:0] field_{name} = {FIELDS.get(str(name), name)};")
         names.insert(0, f"field_{name}")
     return f"""
 module dut (
