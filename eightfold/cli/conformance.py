@@ -83,3 +83,27 @@ def _unit_command(unit: str, text: str) -> click.Command:
 
 for _name, _text in UNITS.items():
     vectors.add_command(_unit_command(_name, _text))
+
+
+@vectors.command("operators")
+@vector_options
+@click.option(
+    "--operators",
+    "names",
+    default="all",
+    show_default=True,
+    metavar="NAMES",
+    help="CONV_2D,ADD for example; all are those that the profile claims.",
+)
+def operators_command(profile: str, level: "Level", seed: int, folder: Path, names: str) -> None:
+    """Models of one operator each: to be computed, every tensor stated, and to be refused."""
+    from eightfold.conformance.profile import Profile
+    from eightfold.conformance.vectors.operators import chosen, write_operators
+
+    claimed = Profile.load(profile)
+    operators = chosen(names, claimed)
+    counts = write_operators(folder, operators, claimed, level, seed)
+    click.echo(
+        f"{len(operators)} operators in {folder}: {counts['computed']} models to compute, "
+        f"{counts['refused']} to refuse"
+    )

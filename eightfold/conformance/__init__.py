@@ -5,5 +5,5 @@ grow by operators. `units` has cases of the parts of an implementation, a requan
 and `vectors` writes them as files. The same seed gives the same bytes on every machine. `profile`
 says what is claimed of an implementation, and within which limits.
 
-Imports model, spec, golden; never compiler, hw, sim.
+Imports model, spec, execute, golden; never compiler, hw, sim.
 """

@@ -69,7 +69,7 @@ class Limits:
     for TFLite, single for TPU-MLIR."""
 
     ranks: Unlimited | tuple[int, ...] = "any"
-    """Ranks of activations, each in 0..8."""
+    """Ranks of activations in models, each in 0..8."""
 
     def __post_init__(self) -> None:
         if self.shift != "any":

@@ -21,7 +21,7 @@ NAME = "manifest.json"
 
 
 def manifest(
-    what: Mapping[str, Any], profile: Profile, level: Level, seed: int, files: Mapping[str, bytes]
+    what: Mapping[str, Any], profile: Profile, level: Level, seed: int, sums: Mapping[str, str]
 ) -> bytes:
     """Return the text of a manifest.
 
@@ -29,8 +29,8 @@ def manifest(
     ----------
     what
         Fields of these vectors alone.
-    files
-        What each file beside it holds, by its path in the folder.
+    sums
+        `checksums` of the files beside it.
     """
     table = {
         "kit": KIT,
@@ -39,9 +39,14 @@ def manifest(
         "level": level,
         "seed": seed,
         **what,
-        "files": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
+        "files": dict(sums),
     }
     return (json.dumps(table, indent=1) + "\n").encode()
+
+
+def checksums(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the SHA-256 of files, by their paths in the folder."""
+    return {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
 
 
 def described(columns: tuple[Column, ...]) -> list[dict[str, Any]]:

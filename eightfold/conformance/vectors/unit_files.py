@@ -10,7 +10,7 @@ from eightfold.conformance.units.unit import Level, UnitCases
 from eightfold.conformance.vectors.arrays import csv_files, npz_files
 from eightfold.conformance.vectors.c_source import c_files
 from eightfold.conformance.vectors.hexadecimal import hex_files
-from eightfold.conformance.vectors.manifest import NAME, described, manifest
+from eightfold.conformance.vectors.manifest import NAME, checksums, described, manifest
 from eightfold.files import write_files
 
 Format = Literal["hex", "npz", "csv", "c"]
@@ -42,7 +42,7 @@ def unit_files(
         "inputs": described(kind.inputs),
         "results": described(kind.results),
     }
-    return {NAME: manifest(what, profile, level, seed, files), **files}, cases
+    return {NAME: manifest(what, profile, level, seed, checksums(files)), **files}, cases
 
 
 def write_unit(

@@ -50,3 +50,16 @@ def test_a_profile_limits_what_is_written(tmp_path: Path) -> None:
 def test_no_such_profile_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="profile mine: no such profile; use one of tflite"):
         vectors("dot", "--profile", "mine", "-o", tmp_path / "dot")
+
+
+def test_models_of_operators_are_written(tmp_path: Path) -> None:
+    text = vectors("operators", "--operators", "ADD,TANH", "-o", tmp_path)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    expected = [entry["expect"] for entry in manifest["cases"].values()]
+    assert text == (
+        f"2 operators in {tmp_path}: {expected.count('tensors')} models to compute, "
+        f"{expected.count('refused')} to refuse\n"
+    )
+    assert expected.count("tensors") == 8
+    with pytest.raises(InputError, match="--operators: no operator 'NAND'"):
+        vectors("operators", "--operators", "NAND", "-o", tmp_path)

@@ -1,0 +1,129 @@
+"""Vectors of operators: LiteRT agrees with what is to be computed, and refuses what is to be."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eightfold.conformance.profile import OPERATORS, PROFILES, Limits, Profile
+from eightfold.conformance.vectors.operators import (
+    MODELS,
+    OperatorCase,
+    chosen,
+    operator_cases,
+    write_operators,
+)
+from eightfold.errors import InputError
+from eightfold.model import load_model, read_model
+from eightfold.reference.oracle import Oracle, OracleRejected
+
+TFLITE = PROFILES["tflite"]
+
+
+def agrees(oracle: Oracle, case: OperatorCase) -> bool:
+    """Return whether a runtime refuses a model that is to be refused, or makes its tensors."""
+    if not case.refusal:
+        tensors = oracle.run(case.model, case.inputs)
+        return all(np.array_equal(tensors[index], t) for index, t in case.tensors.items())
+    graph = read_model(case.model)
+    zeros = {i: np.zeros(graph.tensors[i].shape, graph.tensors[i].dtype) for i in graph.inputs}
+    try:
+        oracle.run(case.model, zeros)
+    except OracleRejected:
+        return True
+    return False
+
+
+@pytest.mark.slow
+def test_litert_computes_and_refuses_the_same() -> None:
+    refused = 0
+    with Oracle() as oracle:
+        for operator in OPERATORS:
+            cases = list(operator_cases(operator, TFLITE))
+            assert len([case for case in cases if not case.refusal]) == MODELS["smoke"]
+            refused += sum(bool(case.refusal) for case in cases)
+            if operator == "SUM":  # LiteRT's kernel adds unsigned bytes
+                cases = [case for case in cases if case.refusal]
+            for number, case in enumerate(cases):
+                assert agrees(oracle, case), (operator, number, case.refusal)
+    assert refused >= 2 * len(OPERATORS) - 4
+
+
+def test_a_wrong_tensor_and_an_acceptable_model_are_seen() -> None:
+    case, *_ = operator_cases("ADD", TFLITE)
+    (index,) = case.tensors
+    wrong = case.tensors[index].copy()
+    wrong.flat[-1] ^= 1
+    with Oracle() as oracle:
+        assert agrees(oracle, case)
+        assert not agrees(oracle, OperatorCase("ADD", case.model, case.inputs, {index: wrong}))
+        assert not agrees(oracle, OperatorCase("ADD", case.model, {}, {}, "no reason"))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_the_same_bytes_come_again_and_the_manifest_has_their_sums(tmp_path: Path) -> None:
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        write_operators(tmp_path / name, ["MEAN", "GATHER"], TFLITE, "smoke", seed)
+    first = contents(tmp_path / "a")
+    assert first == contents(tmp_path / "b") != contents(tmp_path / "c")
+    manifest = json.loads(first.pop("manifest.json"))
+    assert manifest["files"] == {
+        name: hashlib.sha256(content).hexdigest() for name, content in first.items()
+    }
+    for name, entry in manifest["cases"].items():
+        assert f"{name}/model.tflite" in first
+        assert (f"{name}/expected.npz" in first) is (entry["expect"] == "tensors")
+        if entry["expect"] == "refused":
+            with pytest.raises(InputError, match=re.escape(entry["reason"])):
+                load_model(first[f"{name}/model.tflite"])
+
+
+def test_limits_of_ranks_and_zero_points_hold() -> None:
+    profile = Profile(name="narrow", limits=Limits(ranks=(4,), zero_points=(0, -128)))
+    for case in operator_cases("MAX_POOL_2D", profile):
+        if not case.refusal:
+            graph = load_model(case.model)
+            for tensor in graph.tensors:
+                assert len(tensor.shape) == 4
+                assert tensor.quantization is not None
+                assert tensor.quantization.zero_point[0] in (0, -128)
+
+
+def test_micro_has_models_of_five_dimensions_at_most_and_none_to_refuse() -> None:
+    cases = [c for name in ("ADD", "EQUAL") for c in operator_cases(name, PROFILES["tflm"])]
+    assert len(cases) == 2 * MODELS["smoke"]
+    for case in cases:
+        assert not case.refusal
+        assert max(len(t.shape) for t in load_model(case.model).tensors) <= 5
+
+
+@pytest.mark.parametrize(
+    ("profile", "message"),
+    [
+        (Profile(name="a", claims=("MUL",)), "profile a: does not claim ADD"),
+        (PROFILES["tflite-single"], "golden has no ADD with one rounding"),
+        (Profile(name="a", limits=Limits(ranks=(0,))), "its limits leave 0 models of ADD"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_line(profile: Profile, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        list(operator_cases("ADD", profile))
+
+
+def test_operators_are_chosen_by_name() -> None:
+    assert chosen("all", TFLITE) == list(OPERATORS)
+    assert chosen("MUL,ADD,MUL", TFLITE) == ["MUL", "ADD"]
+    with pytest.raises(InputError, match="no operator 'CONV'"):
+        chosen("ADD,CONV", TFLITE)
+    with pytest.raises(InputError, match="profile a: claims no operator"):
+        chosen("all", Profile(name="a", claims=("dot",)))
