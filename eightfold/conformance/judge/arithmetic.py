@@ -1,0 +1,262 @@
+"""A requantizer with a choice at every place where one can go wrong.
+
+`Arithmetic` holds the choices, `compute` what comes of them. The choices are independent of each
+other, so that several mistakes at once are as easy to compute as one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from eightfold.conformance.judge.forms import Cases, Form
+from eightfold.golden.fixed_point import INT32_MAX, Integers, wrap32
+from eightfold.golden.rounding import ROUNDINGS, rounding_shift
+from eightfold.golden.tpu_mlir.numbers import round_float
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """How a requantizer computes; each field is a name out of a table of this module.
+
+    The defaults are those of TFLite's two roundings::
+
+        x = wrap32(acc + bias)                                       bias
+        y = (wrap32(x << left) * multiplier + 2^30) >> 31            left, operand, multiplier,
+                                                                     product, first, first_shift
+        z = y / 2^right, ties away from zero                         right, second, high
+        v = wrap32(z + zero_point)                                   scaled, zero_point
+        clamp(v, low, high)                                          clamp
+
+    ``scale`` is ``two`` for these, ``one`` for ``z = x * multiplier / 2^(31 + right - left)``, or
+    the float type in which ``z = round(x * real)``; one rounding and floats round as ``second``.
+    """
+
+    bias: str = "before"
+    operand: str = "signed"
+    multiplier: str = "full"
+    product: str = "whole"
+    scale: str = "two"
+    shift: str = "as_given"
+    left: str = "wraps"
+    first: str = "half_up"
+    first_shift: int = 31
+    high: str = "whole"
+    right: str = "exact"
+    second: str = "half_away"
+    scaled: str = "wraps_32"
+    zero_point: str = "added"
+    clamp: str = "bounds"
+
+
+FAR = 2**30
+"""Beyond every int8, and so far from the ends of int32 that no zero point wraps there.
+
+What exceeds it is replaced by it, where an implementation has no int32 that could wrap.
+"""
+
+
+def reference_arithmetic(form: Form) -> Arithmetic:
+    """Return the choices of a form's reference."""
+    if form.roundings == 2:
+        return Arithmetic()
+    if form.fraction_bits:
+        return Arithmetic(scale="one", second="half_up")
+    return Arithmetic(scale="one", second="half_up", scaled="whole", zero_point="wide")
+
+
+def compute(arithmetic: Arithmetic, form: Form, cases: Cases) -> Integers:
+    """Return the results of requantizers that compute as ``arithmetic`` says, in [-128, 127]."""
+    x = BIASES[arithmetic.bias](cases["acc"], cases.get("bias", np.int64(0)))
+    z = _scaled(arithmetic, form, x, cases)
+    if arithmetic.bias == "after":
+        z = wrap32(z + cases["bias"])
+    z = WIDTHS[arithmetic.scaled](z)
+    offset, low, high = cases["zero_point"], cases["low"], cases["high"]
+    # Eight bits leave the unit, whatever is inside.
+    return _wrap(
+        CLAMPS[arithmetic.clamp](z, ZERO_POINTS[arithmetic.zero_point], offset, low, high), 8
+    )
+
+
+def _wrap(x: Integers, bits: int) -> Integers:
+    """Return ``x`` modulo ``2^bits``, signed."""
+    unused = 64 - bits
+    return x << unused >> unused
+
+
+def _saturate(x: Integers, bits: int) -> Integers:
+    return np.clip(x, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
+WIDTHS: dict[str, Callable[[Integers], Integers]] = {
+    "whole": lambda x: x,
+    "wraps_48": lambda x: _wrap(x, 48),
+    "wraps_32": wrap32,
+    "wraps_16": lambda x: _wrap(x, 16),
+    "saturates_32": lambda x: _saturate(x, 32),
+    "saturates_16": lambda x: _saturate(x, 16),
+    "saturates_8": lambda x: _saturate(x, 8),
+}
+"""Registers between the steps (``product``, ``high``, ``scaled``)."""
+
+BIASES: dict[str, Callable[[Integers, Integers], Integers]] = {
+    "before": lambda acc, bias: wrap32(acc + bias),
+    "saturates": lambda acc, bias: _saturate(acc + bias, 32),
+    "after": lambda acc, bias: acc,
+    "missing": lambda acc, bias: acc,
+}
+"""The multiplied operand (``bias``)."""
+
+OPERANDS: dict[str, Callable[[Integers], Integers]] = {
+    "signed": lambda x: x,
+    "unsigned": lambda x: x & 0xFFFFFFFF,
+}
+"""How the multiplier reads its 32-bit operand (``operand``)."""
+
+MULTIPLIERS: dict[str, Callable[[Integers], Integers]] = {
+    "full": lambda m: m,
+    "upper_16": lambda m: m >> 16 << 16,
+    "rounded_16": lambda m: np.minimum((m + 2**15) >> 16, 2**15 - 1) << 16,
+}
+"""The bits of the multiplier that are used (``multiplier``)."""
+
+SHIFTS: dict[str, Callable[[Integers], Integers]] = {
+    "as_given": lambda s: s,
+    "negated": lambda s: -s,
+}
+"""How the sign of the shift is read (``shift``)."""
+
+LEFTS: dict[str, Callable[[Integers, Integers], Integers]] = {
+    "wraps": lambda x, left: wrap32(x << left),
+    "saturates": lambda x, left: _saturate(x << left, 32),
+    "missing": lambda x, left: x,
+    "after": lambda x, left: x,
+    "wide": lambda x, left: x,
+}
+"""The operand after the left shift (``left``); ``after`` and ``wide`` shift later."""
+
+RIGHTS: dict[str, Callable[[Integers, int], Integers]] = {
+    "exact": lambda e, bits: e,
+    "one_more": lambda e, bits: e + 1,
+    "one_less": lambda e, bits: np.maximum(e - 1, 0),
+    "narrow": lambda e, bits: e & ((1 << bits) - 1),
+    "missing": lambda e, bits: np.zeros_like(e),
+}
+"""The right shift that is done (``right``), with the bits of a ``narrow`` field for it."""
+
+
+def _half(e: Integers) -> Integers:
+    return np.int64(1) << np.maximum(e - 1, 0)
+
+
+EXTRA_ROUNDINGS: dict[str, Callable[[Integers, Integers, int], Integers]] = {
+    "half_then_divide": lambda x, e, bits: _divide(x + _half(e), e, "toward_zero", bits),
+    "half_subtracted": lambda x, e, bits: (x + np.where(x < 0, -_half(e), _half(e))) >> e,
+    "nudge_shifted": lambda x, e, bits: (x + np.where(x < 0, 1 - _half(e), _half(e))) >> e,
+    "logical": lambda x, e, bits: _logical(x, e, bits),
+    "half_up_logical": lambda x, e, bits: _logical(x + _half(e), e, bits),
+}
+"""Divisions by ``2^e``, e > 0, that nobody means, beside `eightfold.golden.rounding.ROUNDINGS`."""
+
+
+def _logical(x: Integers, e: Integers, bits: int) -> Integers:
+    """Return the lowest ``bits`` of ``x``, read without a sign, shifted right by ``e``."""
+    word = x.astype(np.uint64) & np.uint64((1 << bits) - 1)
+    return (word >> e.astype(np.uint64)).astype(np.int64)
+
+
+def _divide(x: Integers, e: Integers, rounding: str, bits: int) -> Integers:
+    """Return ``x / 2^e`` rounded; ``bits`` is the width of the register that is shifted."""
+    if rounding in ROUNDINGS:
+        # `rounding_shift` ends at 62, and e at 63: what the first bit dropped is remembered by the
+        # next, which is exact in every mode.
+        over = np.maximum(e - 62, 0)
+        kept = (x >> over) | (x & over) if over.any() else x
+        return rounding_shift(kept, e - over, rounding)
+    return np.where(e == 0, x, EXTRA_ROUNDINGS[rounding](x, e, bits))
+
+
+def _scaled(a: Arithmetic, form: Form, x: Integers, cases: Cases) -> Integers:
+    """Return ``z``, before the zero point."""
+    shift = SHIFTS[a.shift](cases["shift"])
+    left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
+    multiplier = cases["multiplier"]
+    if form.fraction_bits == 0:
+        # A left shift goes into the multiplier; the rest is TFLite's with 31 shifts less.
+        if a.left != "missing":
+            multiplier = np.minimum(multiplier << left, INT32_MAX)
+        left, right = np.maximum(31 - right, 0), np.maximum(right - 31, 0)
+    elif a.left == "missing":
+        left = np.zeros_like(left)
+    factor = MULTIPLIERS[a.multiplier](multiplier)
+    if a.scale in ("float32", "float64"):
+        return _float(a, x, factor, left - right)
+    if a.scale == "one":
+        product = WIDTHS[a.product](OPERANDS[a.operand](x) * factor)
+        return _divide(product, RIGHTS[a.right](31 + right - left, 5), a.second, 64)
+    y = WIDTHS[a.high](_high_product(a, x, factor, left))
+    down = RIGHTS[a.right](right, 4)
+    if a.zero_point == "before_shift":
+        y = y + (cases["zero_point"] << down)
+    return _divide(y, down, a.second, 32)
+
+
+def _high_product(a: Arithmetic, x: Integers, factor: Integers, left: Integers) -> Integers:
+    """Return ``y``, the high half of the doubled product."""
+    shifted = OPERANDS[a.operand](LEFTS[a.left](x, left))
+    product = WIDTHS[a.product](shifted * factor)
+    by = np.full_like(product, a.first_shift)
+    if a.left == "wide":
+        by = by - left
+    y = _divide(product, by, a.first, 64)
+    if a.left == "wide":
+        return np.where(left > 0, np.clip(y, -FAR, FAR), y)
+    return wrap32(y << left if a.left == "after" else y)
+
+
+def _float(a: Arithmetic, x: Integers, factor: Integers, shift: Integers) -> Integers:
+    """Return ``x * real``, all in one float type, as ``second`` rounds."""
+    real = np.ldexp(factor.astype(np.float64), shift - 31)
+    if a.scale == "float32":
+        z = x.astype(np.float32) * real.astype(np.float32)
+    else:
+        z = x.astype(np.float64) * real
+    bounded = np.clip(z.astype(np.float64), -FAR, FAR)
+    return round_float(bounded, a.second).astype(np.int64)
+
+
+ZERO_POINTS: dict[str, Callable[[Integers, Integers], Integers]] = {
+    "added": lambda z, offset: wrap32(z + offset),
+    "wide": lambda z, offset: z + offset,
+    "subtracted": lambda z, offset: wrap32(z - offset),
+    "missing": lambda z, offset: z,
+    "before_shift": lambda z, offset: z,
+}
+"""``z`` and the zero point (``zero_point``); ``before_shift`` has it in ``z`` already."""
+
+
+Offset = Callable[[Integers, Integers], Integers]
+
+CLAMPS: dict[str, Callable[[Integers, Offset, Integers, Integers, Integers], Integers]] = {
+    "bounds": lambda z, add, offset, low, high: np.clip(add(z, offset), low, high),
+    "int8": lambda z, add, offset, low, high: _saturate(add(z, offset), 8),
+    "wraps": lambda z, add, offset, low, high: add(z, offset),
+    "wraps_then_bounds": lambda z, add, offset, low, high: np.clip(
+        _wrap(add(z, offset), 8), low, high
+    ),
+    "relu_at_0": lambda z, add, offset, low, high: np.minimum(
+        np.maximum(add(z, offset), np.where(low > -128, 0, low)), high
+    ),
+    "relu_always": lambda z, add, offset, low, high: np.minimum(
+        np.maximum(add(z, offset), np.maximum(low, 0)), high
+    ),
+    "symmetric": lambda z, add, offset, low, high: np.minimum(
+        np.maximum(add(z, offset), np.maximum(low, -127)), high
+    ),
+    "first": lambda z, add, offset, low, high: add(np.clip(z, low, high), offset),
+    "first_saturates": lambda z, add, offset, low, high: _saturate(
+        add(np.clip(z, low, high), offset), 8
+    ),
+}
+"""Zero point and clamp, in the order in which they are done (``clamp``)."""

@@ -1,0 +1,148 @@
+"""The forms of requantization that a unit can claim: golden's results and arithmetic of each."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.golden.fixed_point import (
+    INT32_MAX,
+    Integers,
+    multiply_by_quantized_multiplier,
+    wrap32,
+)
+from eightfold.golden.requantize import requantize
+from eightfold.golden.steps import (
+    Step,
+    explain_multiplication,
+    explain_offset_and_clamp,
+    explain_requantize,
+)
+from eightfold.golden.tpu_mlir.numbers import requantizer
+
+Cases = Mapping[str, NDArray[np.int64]]
+"""Cases of a requantizer: int64 of shape (n,) each.
+
+``acc`` int32; ``multiplier`` 0..2^31-1; ``shift``, positive to the left, -31..31 (single rounding:
+-31..30; TPU-MLIR: minus its rshift, -62..32); ``zero_point``, ``low``, ``high`` int8, ``low <=
+high``; and where the unit adds one, ``bias`` int32.
+"""
+
+FIELDS = ("acc", "multiplier", "shift", "zero_point", "low", "high")
+"""What every case has."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form of requantization: its name, and golden's function of cases and of one case."""
+
+    name: str
+    what: str
+    results: Callable[[Cases], Integers]
+    steps: Callable[[dict[str, int]], list[Step]]
+    roundings: int
+    """2, or 1 of the whole product."""
+    fraction_bits: int
+    """Of the multiplier: the value is ``acc * multiplier * 2^(shift - fraction_bits)``."""
+
+
+def operand(cases: Cases) -> Integers:
+    """Return ``wrap32(acc + bias)``."""
+    return wrap32(cases["acc"] + cases["bias"]) if "bias" in cases else cases["acc"]
+
+
+def take(cases: Cases, index: int) -> dict[str, int]:
+    """Return one of the cases as Python integers."""
+    return {name: int(values[index]) for name, values in cases.items()}
+
+
+def _tflite(single: bool) -> Callable[[Cases], Integers]:
+    def results(cases: Cases) -> Integers:
+        scaled = multiply_by_quantized_multiplier(
+            operand(cases), cases["multiplier"], cases["shift"], single=single
+        )
+        return np.clip(wrap32(scaled + cases["zero_point"]), cases["low"], cases["high"])
+
+    return results
+
+
+def _tflite_steps(single: bool) -> Callable[[dict[str, int]], list[Step]]:
+    def steps(case: dict[str, int]) -> list[Step]:
+        found: list[Step] = []
+        x = case["acc"]
+        if "bias" in case:
+            x = int(wrap32(x + case["bias"]))
+            found.append((f"wrap32({case['acc']} + bias {case['bias']})", x))
+        found += explain_multiplication(x, case["multiplier"], case["shift"], single=single)
+        bounds = (case["low"], case["high"])
+        return found + explain_offset_and_clamp(found[-1][1], case["zero_point"], bounds)
+
+    return steps
+
+
+def _tpu_mlir(cases: Cases) -> Integers:
+    fields = requantizer(cases["multiplier"], -cases["shift"])
+    given = {name: cases[name] for name in ("acc", "zero_point", "low", "high")}
+    return requantize(**fields | given | {"bias": cases.get("bias", 0)}).astype(np.int64)
+
+
+def _tpu_mlir_steps(case: dict[str, int]) -> list[Step]:
+    fields = requantizer(case["multiplier"], -case["shift"])
+    factor, right = int(fields["multiplier"]), int(fields["right"])
+    found: list[Step] = []
+    if case["shift"] > 0:
+        text = f"min({case['multiplier']} << {case['shift']}, {INT32_MAX})"
+        found.append((text, factor))
+    return found + explain_requantize(
+        case["acc"],
+        bias=case.get("bias", 0),
+        multiplier=factor,
+        right=right,
+        single=1,
+        rounding="half_up",
+        zero_point=case["zero_point"],
+        low=case["low"],
+        high=case["high"],
+    )
+
+
+FORMS = {
+    form.name: form
+    for form in (
+        Form(
+            "tflite",
+            "TFLite's two roundings: the high multiply, ties up, then the right shift, ties away "
+            "from zero",
+            _tflite(False),
+            _tflite_steps(False),
+            roundings=2,
+            fraction_bits=31,
+        ),
+        Form(
+            "tflite_single",
+            "TFLite built with single rounding: the 64-bit product shifted once, ties up",
+            _tflite(True),
+            _tflite_steps(True),
+            roundings=1,
+            fraction_bits=31,
+        ),
+        Form(
+            "tpu_mlir_8",
+            "TPU-MLIR's multiplier of 8 bits and rshift: one rounding, ties up",
+            _tpu_mlir,
+            _tpu_mlir_steps,
+            roundings=1,
+            fraction_bits=0,
+        ),
+        Form(
+            "tpu_mlir_32",
+            "TPU-MLIR's multiplier of 32 bits and rshift: one rounding, ties up",
+            _tpu_mlir,
+            _tpu_mlir_steps,
+            roundings=1,
+            fraction_bits=0,
+        ),
+    )
+}
+"""The forms by name."""

@@ -1,0 +1,408 @@
+"""Mistakes that have a name: what requantizers do in place of the reference.
+
+A mistake changes some of the choices of `eightfold.conformance.judge.arithmetic.Arithmetic`, and
+is said in a sentence as the engineer would who has found it. The mistakes of `BIASED` need cases
+with a bias.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.conformance.judge.arithmetic import Arithmetic, compute, reference_arithmetic
+from eightfold.conformance.judge.forms import FORMS, Cases, Form
+from eightfold.golden.fixed_point import Integers
+
+TWO, ONE, TPU = ("tflite",), ("tflite_single",), ("tpu_mlir_8", "tpu_mlir_32")
+TFLITE, SINGLE, ALL = TWO + ONE, ONE + TPU, TWO + ONE + TPU
+WIDE = (*TFLITE, "tpu_mlir_32")
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A mistake with a name."""
+
+    name: str
+    sentence: str
+    changes: Mapping[str, str | int]
+    """Fields of `Arithmetic`, and what they are in place of the reference's choices."""
+    forms: tuple[str, ...]
+    """Where it is one."""
+
+    def of(self, arithmetic: Arithmetic) -> Arithmetic:
+        """Return ``arithmetic`` with the mistake in it."""
+        return replace(arithmetic, **self.changes)  # pyright: ignore[reportArgumentType]
+
+
+_DIVISIONS = {
+    "down": "is an arithmetic right shift (`>>>`), which floors, in place of a rounding division",
+    "toward_zero": "truncates toward zero, as `/` does in C and Verilog",
+    "up": "rounds up: every fraction counts as one",
+    "half_up": "adds half and shifts, `(y + half) >>> e`: ties go toward plus infinity",
+    "half_down": "sends ties toward minus infinity",
+    "half_even": "sends ties to the even neighbour, as IEEE floats and many DSP blocks do",
+    "half_away": "sends ties away from zero",
+    "half_then_divide": (
+        "adds half to negative values too and then truncates toward zero, `(y + half) / 2^e`"
+    ),
+    "half_subtracted": (
+        "subtracts half from negative values and then shifts, `(y - half) >>> e`, which floors "
+        "once more"
+    ),
+    "nudge_shifted": (
+        "takes the nudge of negative values, `1 - half`, from the C++ source, but shifts (`>>>`) "
+        "where that divides"
+    ),
+    "logical": "is a logical right shift (`>>`): zeros come in from the left, also below zero",
+    "half_up_logical": (
+        "adds half and then shifts logically (`>>`): negative values lose their sign"
+    ),
+}
+
+
+def _roundings() -> Iterator[Mistake]:
+    for mode, does in _DIVISIONS.items():
+        if mode not in ("half_up", "logical", "half_up_logical"):
+            # The logical shift of a 64-bit product has the same lower 32 bits.
+            extra = ": the nudge of 2^30 is missing" if mode == "down" else ""
+            text = f"The first rounding, of the high multiply, {does}{extra}."
+            yield Mistake(f"first_{mode}", text, {"first": mode}, TWO)
+    for mode, does in _DIVISIONS.items():
+        if mode != "half_away":
+            text = f"The second rounding, of the right shift, {does}."
+            yield Mistake(f"second_{mode}", text, {"second": mode}, TWO)
+        if mode != "half_up":
+            text = f"The rounding of the 64-bit product {does}."
+            yield Mistake(f"rounding_{mode}", text, {"second": mode}, SINGLE)
+
+
+_SINGLE_ROUNDINGS = {
+    "half_up": "ties up: TFLite's build with single rounding, and CMSIS-NN's option",
+    "half_away": "ties away from zero",
+    "half_even": "ties to even",
+    "toward_zero": "truncated toward zero",
+    "down": "by an arithmetic shift (`>>>`), which floors",
+}
+
+_FLOATS = {
+    ("float32", "half_even"): "converted with ties to even: XNNPACK's form",
+    ("float32", "half_away"): "rounded with ties away from zero (`roundf`)",
+    ("float64", "half_even"): "converted with ties to even (`rint`)",
+    ("float64", "half_away"): "rounded by `round`: LiteRT's FULLY_CONNECTED",
+}
+
+
+def _scales() -> Iterator[Mistake]:
+    for mode, does in _SINGLE_ROUNDINGS.items():
+        text = f"One rounding of the 64-bit product in place of two, {does}."
+        yield Mistake(f"one_rounding_{mode}", text, {"scale": "one", "second": mode}, TWO)
+    yield Mistake(
+        "two_roundings",
+        "Two roundings, TFLite's high multiply and right shift, in place of one of the 64-bit "
+        "product.",
+        {"scale": "two", "second": "half_away"},
+        SINGLE,
+    )
+    for (scale, mode), does in _FLOATS.items():
+        text = f"The scale is a {scale}, and the {scale} product {does}."
+        changes = {"scale": scale, "second": mode}
+        # A product with 8 bits is exact in float64: no more than another rounding.
+        forms = WIDE if scale == "float64" else ALL
+        yield Mistake(f"{scale}_{mode}", text, changes, forms)
+    yield Mistake(
+        "int16_kernel",
+        "The multiplier is rounded to 16 bits and the product rounded once: TFLite's function for "
+        "64-bit accumulators (int16 activations), used for int8.",
+        {"scale": "one", "second": "half_up", "multiplier": "rounded_16"},
+        TWO,
+    )
+
+
+_OTHERS = (
+    (
+        "first_without_doubling",
+        "The high multiply takes the upper word of the product (`>> 32`) without doubling it "
+        "(`>> 31`): half of the value.",
+        {"first_shift": 32},
+        TWO,
+    ),
+    (
+        "operand_unsigned",
+        "The operand is multiplied as an unsigned word: one unsigned operand makes a Verilog "
+        "product unsigned (`$signed` is missing).",
+        {"operand": "unsigned"},
+        ALL,
+    ),
+    (
+        "multiplier_upper_16",
+        "Only the upper 16 bits of the multiplier are multiplied.",
+        {"multiplier": "upper_16"},
+        WIDE,
+    ),
+    (
+        "multiplier_rounded_16",
+        "The multiplier is rounded to 16 bits.",
+        {"multiplier": "rounded_16"},
+        WIDE,
+    ),
+    (
+        "product_32",
+        "The product of two 32-bit words is kept in 32 bits: its upper half is lost.",
+        {"product": "wraps_32"},
+        ALL,
+    ),
+    (
+        "product_48",
+        "The product is kept in 48 bits, the width of a DSP block's sum: its upper bits are lost.",
+        {"product": "wraps_48"},
+        WIDE,
+    ),
+    (
+        "high_16",
+        "The high multiply's result is kept in 16 bits, and wraps, in front of the right shift.",
+        {"high": "wraps_16"},
+        TWO,
+    ),
+    (
+        "high_16_saturates",
+        "The high multiply's result saturates to 16 bits in front of the right shift.",
+        {"high": "saturates_16"},
+        TWO,
+    ),
+    (
+        "scaled_16",
+        "The scaled value is kept in 16 bits, and wraps, in front of the zero point.",
+        {"scaled": "wraps_16"},
+        ALL,
+    ),
+    (
+        "scaled_8",
+        "The scaled value is clamped to int8 before the zero point is added, and again after it.",
+        {"scaled": "saturates_8"},
+        ALL,
+    ),
+    (
+        "scaled_saturates",
+        "The scaled value saturates to 32 bits where the reference wraps.",
+        {"scaled": "saturates_32"},
+        ONE,
+    ),
+    (
+        "scaled_whole",
+        "The scaled value keeps its 64 bits, and the sum with the zero point, where the reference "
+        "wraps to 32.",
+        {"scaled": "whole", "zero_point": "wide"},
+        ONE,
+    ),
+    (
+        "scaled_wraps",
+        "The scaled value, and the sum with the zero point, wrap to 32 bits where the reference "
+        "keeps 64.",
+        {"scaled": "wraps_32", "zero_point": "added"},
+        TPU,
+    ),
+    (
+        "left_saturates",
+        "The left shift saturates to 32 bits where the reference wraps.",
+        {"left": "saturates"},
+        TWO,
+    ),
+    (
+        "left_wide",
+        "The left shift has more than 32 bits, where the reference wraps.",
+        {"left": "wide"},
+        TWO,
+    ),
+    (
+        "left_after",
+        "The left shift is done after the high multiply, on rounded bits, and not before it.",
+        {"left": "after"},
+        TWO,
+    ),
+    (
+        "left_missing",
+        "There is no left shift: shifts to the left count as 0.",
+        {"left": "missing"},
+        ALL,
+    ),
+    (
+        "shift_negated",
+        "The sign of the shift is read the other way: TFLite's positive shift is to the left.",
+        {"shift": "negated"},
+        TFLITE,
+    ),
+    (
+        "right_one_more",
+        "The right shift is one too many: half of the value.",
+        {"right": "one_more"},
+        ALL,
+    ),
+    (
+        "right_one_less",
+        "The right shift is one too few: twice the value.",
+        {"right": "one_less"},
+        ALL,
+    ),
+    ("right_missing", "There is no right shift.", {"right": "missing"}, TWO),
+    (
+        "right_4_bits",
+        "The right shift is a field of 4 bits: 16 counts as 0.",
+        {"right": "narrow"},
+        TWO,
+    ),
+    (
+        "right_5_bits",
+        "The whole right shift, up to 62, is a field of 5 bits: 32 counts as 0.",
+        {"right": "narrow"},
+        SINGLE,
+    ),
+    (
+        "zero_point_saturates",
+        "The zero point is added with saturation, or in more than 32 bits, where the reference "
+        "wraps int32.",
+        {"zero_point": "wide"},
+        TFLITE,
+    ),
+    (
+        "zero_point_subtracted",
+        "The zero point is subtracted.",
+        {"zero_point": "subtracted"},
+        ALL,
+    ),
+    ("zero_point_missing", "There is no zero point.", {"zero_point": "missing"}, ALL),
+    (
+        "zero_point_before_shift",
+        "The zero point is added before the right shift, scaled up, so that ties round by the sign "
+        "of the sum.",
+        {"zero_point": "before_shift"},
+        TWO,
+    ),
+    (
+        "clamp_first",
+        "The clamp comes before the zero point, and the sum wraps to 8 bits.",
+        {"clamp": "first"},
+        ALL,
+    ),
+    (
+        "clamp_first_saturates",
+        "The clamp to the activation's bounds comes before the zero point, and the sum saturates "
+        "to int8.",
+        {"clamp": "first_saturates"},
+        ALL,
+    ),
+    (
+        "clamp_wraps",
+        "The lower 8 bits are taken (`[7:0]`) in place of a clamp.",
+        {"clamp": "wraps"},
+        ALL,
+    ),
+    (
+        "clamp_wraps_first",
+        "The value is cut to its lower 8 bits before it is clamped to the activation's bounds.",
+        {"clamp": "wraps_then_bounds"},
+        ALL,
+    ),
+    (
+        "clamp_int8",
+        "The clamp is to [-128, 127]: the activation's bounds are not used.",
+        {"clamp": "int8"},
+        ALL,
+    ),
+    (
+        "clamp_symmetric",
+        "The clamp is to [-127, 127]: -128 is never given.",
+        {"clamp": "symmetric"},
+        ALL,
+    ),
+    (
+        "relu_at_0",
+        "The activation cuts at the code 0 and not at the zero point: where low is above -128, 0 "
+        "takes its place.",
+        {"clamp": "relu_at_0"},
+        ALL,
+    ),
+    (
+        "relu_always",
+        "What is below 0 becomes 0 whatever the activation: low is at least 0.",
+        {"clamp": "relu_always"},
+        ALL,
+    ),
+)
+
+_BIASED = (
+    (
+        "bias_saturates",
+        "Accumulator and bias are added with saturation where the reference wraps int32.",
+        {"bias": "saturates"},
+        ALL,
+    ),
+    (
+        "bias_after",
+        "The bias is added after the scaling and not before it.",
+        {"bias": "after"},
+        ALL,
+    ),
+    ("bias_missing", "There is no bias.", {"bias": "missing"}, ALL),
+)
+
+BIASED = frozenset(row[0] for row in _BIASED)
+"""Names of the mistakes that need cases with a bias."""
+
+MISTAKES = {
+    mistake.name: mistake
+    for mistake in (*_roundings(), *_scales(), *(Mistake(*row) for row in (*_OTHERS, *_BIASED)))
+}
+"""All mistakes by name."""
+
+
+@cache
+def mistakes_of(form: str, biased: bool = False) -> tuple[Mistake, ...]:
+    """Return the mistakes of a form, in the order of the table; ``biased`` if cases have a bias."""
+    return tuple(
+        mistake
+        for mistake in MISTAKES.values()
+        if form in mistake.forms and (biased or mistake.name not in BIASED)
+    )
+
+
+def pairs(mistakes: Iterable[Mistake]) -> Iterator[tuple[Mistake, Mistake]]:
+    """Return the pairs of mistakes that can be made at once: at different places."""
+    listed = list(mistakes)
+    for position, one in enumerate(listed):
+        for other in listed[position + 1 :]:
+            if not one.changes.keys() & other.changes.keys():
+                yield one, other
+
+
+def results_with(form: Form, cases: Cases, *mistakes: Mistake) -> Integers:
+    """Return the results of a requantizer of ``form`` with ``mistakes``; without, golden's."""
+    if not mistakes:
+        return form.results(cases)
+    arithmetic = reference_arithmetic(form)
+    for mistake in mistakes:
+        arithmetic = mistake.of(arithmetic)
+    return compute(arithmetic, form, cases)
+
+
+def every_result(form: Form, cases: Cases) -> dict[str, NDArray[np.int8]]:
+    """Return the results with each mistake alone, by its name."""
+    return {
+        mistake.name: results_with(form, cases, mistake).astype(np.int8)
+        for mistake in mistakes_of(form.name, "bias" in cases)
+    }
+
+
+def form_of(name: str) -> Form:
+    """Return a form by its name.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    if name not in FORMS:
+        raise ValueError(f"the form must be one of {', '.join(FORMS)}, not {name!r}")
+    return FORMS[name]

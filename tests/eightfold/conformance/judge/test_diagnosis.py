@@ -1,0 +1,205 @@
+"""Every mistake is named by its results alone, a right unit conforms, and what is said is true."""
+
+import re
+
+import numpy as np
+import pytest
+
+from eightfold.conformance.judge.diagnosis import MISSING, UNKNOWN, Outcome, Verdict, judge
+from eightfold.conformance.judge.forms import FORMS, Cases
+from eightfold.conformance.judge.power import power
+from eightfold.conformance.judge.rules import features
+from eightfold.conformance.judge.variants import MISTAKES, mistakes_of, pairs, results_with
+from tests.support.conformance.requantizations import directed_cases, some, telling_cases
+
+FORM = FORMS["tflite"]
+
+
+def named(verdict: Verdict) -> set[str]:
+    return {explanation.name for explanation in verdict.explanations}
+
+
+def text(verdict: Verdict) -> str:
+    return " ".join(verdict.lines())
+
+
+@pytest.fixture(scope="module")
+def cases() -> Cases:
+    return telling_cases("tflite", seed=0)
+
+
+@pytest.fixture(scope="module")
+def many() -> Cases:
+    return some(directed_cases("tflite", seed=7, count=4), 3000)
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+def test_each_mistake_is_named(form: str, biased: bool) -> None:
+    cases = telling_cases(form, seed=0, biased=biased)
+    coinciding = [set(group) for group in power(form, cases).groups]
+    assert form != "tflite" or not coinciding
+    for mistake in mistakes_of(form, biased):
+        verdict = judge(form, cases, results_with(FORMS[form], cases, mistake))
+        assert not verdict.conforms
+        alike = next((group for group in coinciding if mistake.name in group), {mistake.name})
+        assert named(verdict) == alike
+        assert mistake.sentence in text(verdict) or len(alike) > 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("form", FORMS)
+def test_a_right_unit_conforms(form: str, seed: int) -> None:
+    cases = some(directed_cases(form, seed, count=1), 2000)
+    verdict = judge(form, cases, FORMS[form].results(cases))
+    assert verdict.conforms and verdict.failure is None and not verdict.explanations
+    assert verdict.lines() == [f"{form}: conforms, all {verdict.cases} results are exact."]
+
+
+def test_one_wrong_result_of_many_deviates(cases: Cases) -> None:
+    results = FORM.results(cases)
+    results[-1] += 1
+    verdict = judge("tflite", cases, results)
+    assert not verdict.conforms
+    assert verdict.counts[Outcome.OFF_BY_ONE] == 1
+    assert verdict.failure and verdict.failure.index == len(results) - 1
+
+
+def test_two_mistakes_are_named(cases: Cases) -> None:
+    made = list(pairs(mistakes_of("tflite")))
+    for index in np.random.default_rng(0).choice(len(made), 25, replace=False):
+        pair = made[index]
+        verdict = judge("tflite", cases, results_with(FORM, cases, *pair))
+        assert not verdict.conforms
+        # A mistake may hide the other: a single one is then all that can be said.
+        assert " and ".join(each.name for each in pair) in named(verdict) or all(
+            len(explanation.mistakes) == 1 for explanation in verdict.explanations
+        )
+        for explanation in verdict.explanations:
+            np.testing.assert_array_equal(
+                results_with(FORM, cases, *explanation.mistakes), results_with(FORM, cases, *pair)
+            )
+        assert verdict.explanations
+
+
+def check_numbers(verdict: Verdict, cases: Cases, meant: np.ndarray) -> None:
+    """Count again what the remainder says."""
+    table = features(FORMS[verdict.form], cases, meant)
+    assert verdict.unexplained == meant.sum()
+    left = meant.copy()
+    for clause in verdict.remainder:
+        holds = np.logical_and.reduce([table[name] for name in clause.features])
+        assert clause.meant == (holds & left).sum() > 0
+        assert clause.others == (holds & ~meant).sum()
+        left &= ~holds
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("first_down", "right_one_more", "relu_always"),
+        ("second_half_up", "zero_point_subtracted", "left_saturates"),
+        ("high_16", "left_after", "clamp_symmetric"),
+    ],
+)
+def test_of_three_mistakes_the_closest_is_said_and_what_is_left(
+    names: tuple[str, ...], many: Cases
+) -> None:
+    results = results_with(FORM, many, *(MISTAKES[name] for name in names))
+    verdict = judge("tflite", many, results)
+    assert not verdict.conforms and not verdict.explanations
+    assert verdict.closest and verdict.closest.mistakes[0].name in names
+    closest = results_with(FORM, many, *verdict.closest.mistakes)
+    assert verdict.closest.explained == (closest == results).sum()
+    assert verdict.remainder
+    check_numbers(verdict, many, closest != results)
+    assert "The closest is" in text(verdict)
+
+
+def test_a_mistake_without_a_name_is_told_by_its_cases(many: Cases) -> None:
+    wrong = (many["zero_point"] == -128) & (many["shift"] < 0)
+    results = np.where(wrong, FORM.results(many) - 7, FORM.results(many))
+    verdict = judge("tflite", many, results)
+    assert verdict.closest is None and not verdict.explanations
+    (clause,) = verdict.remainder
+    assert set(clause.features) == {"a zero point of -128", "a right shift"}
+    assert (clause.meant, clause.others) == (wrong.sum(), 0)
+    assert "All of them are off by -7." in text(verdict)
+    check_numbers(verdict, many, wrong)
+
+
+def test_missing_and_unknown_results_do_not_conform_and_hide_no_mistake(many: Cases) -> None:
+    count = len(many["acc"])
+    results = results_with(FORM, many, MISTAKES["second_down"])
+    known = np.ones(count, bool)
+    known[[0, 2]] = known[count // 2 + 1 :] = False
+    results[~known] = MISSING
+    results[[0, 2]] = UNKNOWN
+    verdict = judge("tflite", many, results)
+    assert verdict.counts[Outcome.MISSING] == (~known).sum() - 2
+    assert verdict.counts[Outcome.UNKNOWN_BITS] == 2
+    assert "second_down" in named(verdict)
+    assert verdict.failure and verdict.failure.result is not None
+    known[[0, 2]] = True
+    results = np.where(known, FORM.results(many), MISSING)
+    verdict = judge("tflite", many, results)
+    assert not verdict.conforms and not verdict.explanations
+    assert "Every result that is known is exact." in verdict.lines()
+    assert f"have a case number of {count // 2 + 1} or more" in text(verdict)
+
+
+@pytest.mark.parametrize("marker", [MISSING, UNKNOWN])
+def test_a_unit_that_never_answers_deviates(marker: int, cases: Cases) -> None:
+    verdict = judge("tflite", cases, np.full(len(cases["acc"]), marker))
+    assert not verdict.conforms and not verdict.explanations and verdict.known == 0
+    assert verdict.failure and verdict.failure.result is None
+    outcome = Outcome.MISSING if marker == MISSING else Outcome.UNKNOWN_BITS
+    assert f"theirs: {outcome.text}, expected" in text(verdict)
+
+
+def test_no_cases_are_no_conformance() -> None:
+    cases = some(directed_cases("tflite", 0, count=1), 0)
+    verdict = judge("tflite", cases, np.zeros(0, np.int64))
+    assert not verdict.conforms
+    assert verdict.lines() == ["tflite: nothing was judged, there are no cases."]
+
+
+def test_a_result_beyond_int8_is_wrong(cases: Cases) -> None:
+    verdict = judge("tflite", cases, FORM.results(cases) + 256)
+    assert verdict.counts[Outcome.WRONG] == verdict.cases
+
+
+def test_the_smallest_failure_has_steps_that_end_beside_theirs(cases: Cases) -> None:
+    verdict = judge("tflite", cases, results_with(FORM, cases, MISTAKES["second_down"]))
+    assert verdict.failure
+    lines = verdict.failure.lines()
+    expected = FORM.results(cases)[verdict.failure.index]
+    assert f"= {expected}" in lines[-2]
+    found = re.search(r"theirs: (-?\d+), expected (-?\d+), difference -1", lines[-1])
+    assert found and int(found[2]) == expected
+    wrong = np.flatnonzero(
+        results_with(FORM, cases, MISTAKES["second_down"]) != FORM.results(cases)
+    )
+    bits = [abs(int(cases["acc"][index])).bit_length() for index in wrong]
+    assert abs(verdict.failure.case["acc"]).bit_length() <= min(bits) + 1
+
+
+def test_the_first_of_two_equal_failures_is_shown(cases: Cases) -> None:
+    twice = {name: np.concatenate([values, values]) for name, values in cases.items()}
+    verdict = judge("tflite", twice, results_with(FORM, twice, MISTAKES["second_down"]))
+    assert verdict.failure and verdict.failure.index < len(cases["acc"])
+
+
+def test_the_same_verdict_every_time(cases: Cases) -> None:
+    results = results_with(FORM, cases, *(MISTAKES[n] for n in ("first_down", "relu_always")))
+    assert judge("tflite", cases, results) == judge("tflite", cases, results)
+
+
+def test_arrays_of_other_shapes_and_fields_are_refused(cases: Cases) -> None:
+    results = FORM.results(cases)
+    with pytest.raises(ValueError, match="results must be int64 of shape"):
+        judge("tflite", cases, results[:-1])
+    with pytest.raises(ValueError, match="results must be int64 of shape .* not float64"):
+        judge("tflite", cases, results.astype(float))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="cases lack shift"):
+        judge("tflite", {k: v for k, v in cases.items() if k != "shift"}, results)

@@ -1,0 +1,31 @@
+"""The forms are golden's: of arrays, of one case, and with every choice as the reference has it."""
+
+import numpy as np
+import pytest
+
+from eightfold.conformance.judge.arithmetic import compute, reference_arithmetic
+from eightfold.conformance.judge.forms import FORMS, take
+from eightfold.conformance.judge.variants import form_of
+from tests.support.conformance.requantizations import directed_cases
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("name", FORMS)
+def test_choices_without_a_mistake_are_the_reference(name: str, biased: bool) -> None:
+    form, cases = FORMS[name], directed_cases(name, seed=1, count=2, biased=biased)
+    results = compute(reference_arithmetic(form), form, cases)
+    np.testing.assert_array_equal(results, form.results(cases))
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("name", FORMS)
+def test_steps_end_in_the_result(name: str, biased: bool) -> None:
+    form, cases = FORMS[name], directed_cases(name, seed=2, count=2, biased=biased)
+    expected = form.results(cases)
+    for index in np.random.default_rng(0).choice(len(expected), 200):
+        assert form.steps(take(cases, index))[-1][1] == expected[index]
+
+
+def test_a_form_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"must be one of tflite, .*, not 'float'"):
+        form_of("float")

@@ -1,0 +1,1 @@
+"""Cases for the judges of other people's hardware."""
