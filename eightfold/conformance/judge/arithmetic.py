@@ -67,7 +67,7 @@ def reference_arithmetic(form: Form) -> Arithmetic:
 
 def compute(arithmetic: Arithmetic, form: Form, cases: Cases) -> Integers:
     """Return the results of requantizers that compute as ``arithmetic`` says, in [-128, 127]."""
-    x = BIASES[arithmetic.bias](cases["acc"], cases.get("bias", np.int64(0)))
+    x = BIASES[arithmetic.bias](cases["acc"], cases.get("bias", np.zeros(1, np.int64)))
     z = _scaled(arithmetic, form, x, cases)
     if arithmetic.bias == "after":
         z = wrap32(z + cases["bias"])

@@ -52,7 +52,7 @@ class Clause:
 
 
 def _listed(words: tuple[str, ...]) -> str:
-    return " and ".join((", ".join(words[:-1]), words[-1])) if len(words) > 1 else words[0]
+    return " and ".join([", ".join(words[:-1]), *words[-1:]] if len(words) > 1 else words)
 
 
 def describe(form: Form, cases: Cases, meant: Mask) -> tuple[Clause, ...]:

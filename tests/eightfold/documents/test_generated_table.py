@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from eightfold.documents import operator_table, preset_table, reason_table
+from eightfold.documents import mistake_table, operator_table, preset_table, reason_table
 from eightfold.documents.generated_table import GeneratedTable
 from eightfold.files import IMPORT_ROOT
 from eightfold.markers import begin, end
 
-TABLES = {module.__name__: module.TABLE for module in (operator_table, preset_table, reason_table)}
+TABLES = {
+    module.__name__: module.TABLE
+    for module in (mistake_table, operator_table, preset_table, reason_table)
+}
 
 
 @pytest.mark.parametrize("module", TABLES)
