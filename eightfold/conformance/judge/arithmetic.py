@@ -94,7 +94,6 @@ WIDTHS: dict[str, Callable[[Integers], Integers]] = {
     "wraps_48": lambda x: _wrap(x, 48),
     "wraps_32": wrap32,
     "wraps_16": lambda x: _wrap(x, 16),
-    "saturates_32": lambda x: _saturate(x, 32),
     "saturates_16": lambda x: _saturate(x, 16),
     "saturates_8": lambda x: _saturate(x, 8),
 }

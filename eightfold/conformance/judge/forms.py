@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,8 @@ Cases = Mapping[str, NDArray[np.int64]]
 
 ``acc`` int32; ``multiplier`` 0..2^31-1; ``shift``, positive to the left, -31..31 (single rounding:
 -31..30; TPU-MLIR: minus its rshift, -62..32); ``zero_point``, ``low``, ``high`` int8, ``low <=
-high``; and where the unit adds one, ``bias`` int32.
+high``; and where the unit adds one, ``bias`` int32. TFLite's single rounding asserts that its
+scaled value is an int32: other cases have no result to hold anything against.
 """
 
 FIELDS = ("acc", "multiplier", "shift", "zero_point", "low", "high")
@@ -50,6 +52,19 @@ class Form:
 def operand(cases: Cases) -> Integers:
     """Return ``wrap32(acc + bias)``."""
     return wrap32(cases["acc"] + cases["bias"]) if "bias" in cases else cases["acc"]
+
+
+def cases_of(form: str, columns: Mapping[str, NDArray[Any]]) -> dict[str, Integers]:
+    """Return cases from columns of integers in the spec's own terms.
+
+    These call ``acc`` ``accumulator``, and TPU-MLIR's ``shift`` is its rshift, positive to the
+    right. Columns that are no field are left out.
+    """
+    named = {"acc": columns["accumulator"]} | {
+        name: columns[name] for name in (*FIELDS, "bias") if name in columns
+    }
+    cases = {name: np.asarray(values).astype(np.int64) for name, values in named.items()}
+    return cases if FORMS[form].fraction_bits else cases | {"shift": -cases["shift"]}
 
 
 def take(cases: Cases, index: int) -> dict[str, int]:

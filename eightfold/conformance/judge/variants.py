@@ -185,19 +185,6 @@ _OTHERS = (
         ALL,
     ),
     (
-        "scaled_saturates",
-        "The scaled value saturates to 32 bits where the reference wraps.",
-        {"scaled": "saturates_32"},
-        ONE,
-    ),
-    (
-        "scaled_whole",
-        "The scaled value keeps its 64 bits, and the sum with the zero point, where the reference "
-        "wraps to 32.",
-        {"scaled": "whole", "zero_point": "wide"},
-        ONE,
-    ),
-    (
         "scaled_wraps",
         "The scaled value, and the sum with the zero point, wrap to 32 bits where the reference "
         "keeps 64.",
@@ -264,7 +251,7 @@ _OTHERS = (
         "The zero point is added with saturation, or in more than 32 bits, where the reference "
         "wraps int32.",
         {"zero_point": "wide"},
-        TFLITE,
+        TWO,
     ),
     (
         "zero_point_subtracted",
