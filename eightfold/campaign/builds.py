@@ -13,6 +13,7 @@ from distributed import Worker, WorkerPlugin
 
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suites import SUITES
+from eightfold.campaign.work import PREPARED
 from eightfold.errors import InputError
 from eightfold.files import IMPORT_ROOT
 from eightfold.sim.simulator.build import Model, build_model, design_key, give_model
@@ -70,6 +71,7 @@ class Builds(WorkerPlugin):
 
                 model = replace(model, directory=cached("sent", key, unpack))
             give_model(key, model)
+        PREPARED.set()
 
 
 def build(units: Iterable[Unit], on_progress: OnProgress | None = None) -> Builds:

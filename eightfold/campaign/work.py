@@ -4,6 +4,7 @@ import faulthandler
 import os
 import socket
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,11 @@ from pathlib import Path
 
 from eightfold.campaign.records import Outcome, Unit
 from eightfold.campaign.suites import SUITES
+
+PREPARED = threading.Event()
+"""Set when a worker has its simulators: a new one may be given a unit before."""
+
+_PREPARING_SECONDS = 60.0
 
 
 def run_unit(record: str, limit: float | None = None) -> tuple[str, Outcome]:
@@ -24,6 +30,8 @@ def run_unit(record: str, limit: float | None = None) -> tuple[str, Outcome]:
         Seconds after which this process ends itself: only so a kernel or a simulator that hangs is
         got rid of. Where it hung is in a file of the folder for temporary files.
     """
+    if limit is not None:
+        PREPARED.wait(_PREPARING_SECONDS)
     unit = Unit.from_record(record)
     started = time.monotonic()
     with _limited(unit, limit):
