@@ -1,18 +1,16 @@
 """What holds something open, such as a child process, and ends it."""
 
+from abc import abstractmethod
+from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Self
 
 
-class Closing:
+class Closing(AbstractContextManager):
     """A context manager whose `close` is called at its end."""
 
+    @abstractmethod
     def close(self) -> None:
         """End what is open, if anything; may be called more than once."""
-        raise NotImplementedError
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self,

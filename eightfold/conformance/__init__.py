@@ -3,7 +3,8 @@
 `models` has a maker of random models of one operator for each operator, `networks` makes networks
 grow by operators. `units` has cases of the parts of an implementation, a requantizer for example,
 and `vectors` writes them as files. The same seed gives the same bytes on every machine. `profile`
-says what is claimed of an implementation, and within which limits.
+says what is claimed of an implementation, and within which limits. `adapters` ask other people's
+implementations, whose `answers` are judged by `judge`; `verdict` has what that says.
 
-Imports model, spec, execute, golden; never compiler, hw, sim.
+Imports model, spec, execute, golden; `adapters` import sim too.
 """

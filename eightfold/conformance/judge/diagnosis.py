@@ -6,11 +6,11 @@ then for two at once, and says of what is left what it has in common.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.conformance.answers import MISSING, UNKNOWN
 from eightfold.conformance.judge.forms import FIELDS, Cases, Form, take
 from eightfold.conformance.judge.power import Power, power
 from eightfold.conformance.judge.rules import Clause, Mask, describe
@@ -22,32 +22,12 @@ from eightfold.conformance.judge.variants import (
     pairs,
     results_with,
 )
+from eightfold.conformance.verdict import Outcome
 from eightfold.golden.fixed_point import Integers
 from eightfold.golden.steps import Step, step_lines
 
-MISSING = int(np.iinfo(np.int64).min)
-"""In place of a result that has not come."""
-
-UNKNOWN = MISSING + 1
-"""In place of a result with bits that are neither 0 nor 1 (X or Z of a simulator)."""
-
 PROBED = 256
 """Of the results that are exact, and of those that are not: so many are asked first of a pair."""
-
-
-class Outcome(IntEnum):
-    """What a case has shown."""
-
-    EXACT = 0
-    OFF_BY_ONE = 1
-    WRONG = 2
-    MISSING = 3
-    UNKNOWN_BITS = 4
-
-    @property
-    def text(self) -> str:
-        """The outcome in words."""
-        return self.name.lower().replace("_", " ")
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,13 @@ import re
 import numpy as np
 import pytest
 
-from eightfold.conformance.judge.diagnosis import MISSING, UNKNOWN, Outcome, Verdict, judge
+from eightfold.conformance.answers import MISSING, UNKNOWN
+from eightfold.conformance.judge.diagnosis import Verdict, judge
 from eightfold.conformance.judge.forms import FORMS, Cases
 from eightfold.conformance.judge.power import power
 from eightfold.conformance.judge.rules import features
 from eightfold.conformance.judge.variants import MISTAKES, mistakes_of, pairs, results_with
+from eightfold.conformance.verdict import Outcome
 from tests.support.conformance.requantizations import directed_cases, some, telling_cases
 
 FORM = FORMS["tflite"]

@@ -1,0 +1,75 @@
+"""What all adapters are: something that answers cases."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.closing import Closing
+from eightfold.conformance.answers import ModelAnswer, UnitAnswers
+
+if TYPE_CHECKING:  # loads a simulator's toolchain
+    from eightfold.sim.simulator.build import Design
+
+
+class Adapter(Closing):
+    """Something that answers cases; a context manager, which ends what it has started."""
+
+    def close(self) -> None:
+        """End what was started, if anything."""
+
+
+class UnitAdapter(Adapter, ABC):
+    """Answers the cases of one unit.
+
+    Attributes
+    ----------
+    unit
+        A name of `eightfold.conformance.units.registry.UNIT_KINDS`.
+    """
+
+    unit: str = "requantizer"
+
+    @abstractmethod
+    def answer(
+        self,
+        cases: Mapping[str, NDArray[Any]],
+        *,
+        simulator: str,
+        seed: int = 0,
+        trace: Path | None = None,
+    ) -> UnitAnswers:
+        """Return the answers to cases.
+
+        Parameters
+        ----------
+        cases
+            By column of the unit's inputs, as `eightfold.conformance.units.unit.UnitCases` has
+            them.
+        simulator
+            ``verilator`` or ``icarus``.
+        seed
+            Of pauses between cases.
+        trace
+            File for the waves.
+
+        Raises
+        ------
+        InputError
+            If the adapter, or what it names, is wrong: a file or a port that does not exist.
+        """
+
+    def designs(self) -> Sequence["Design"]:
+        """Return what is simulated, so that it can be built before."""
+        return ()
+
+
+class ModelRunner(Adapter, ABC):
+    """Computes models."""
+
+    @abstractmethod
+    def answer(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> ModelAnswer:
+        """Return what it makes of a ``.tflite`` file and its inputs by tensor index."""
