@@ -78,7 +78,7 @@ def go_on(
     """
     deadline = None if budget is None else time.monotonic() + budget
     with folder.alone(), folder.store(writable=True) as store:
-        if not (waiting := len(store.waiting())):
+        if not (waiting := store.left()):
             return "complete"
         with connect(_no_more_than(farm, waiting)) as client:
             engine = Engine(

@@ -79,6 +79,7 @@ class Engine:
     _kept: int = field(init=False, default=0)
     _total: int = field(init=False, default=0)
     _missed: int = field(init=False, default=0)
+    _workers: int = field(init=False, default=0)
 
     def run(self) -> str:
         """Run what waits; return why no more runs: complete, budget, or failures.
@@ -93,7 +94,8 @@ class Engine:
         self._total = self.store.total_cases()
         self._before = self._done = sum(verdicts.values()) - verdicts["lost"]
         self._kept = sum(1 for _ in self.folder.failures.glob("*"))
-        session = self.store.begin_session(len(self._threads()))
+        self._look()
+        session = self.store.begin_session(self._workers)
         self._begun = time.monotonic()
         why = "interrupted"
         try:
@@ -116,7 +118,8 @@ class Engine:
         why = ""
         while True:
             why = why or self._why_to_stop()
-            while not why and len(running) < self._window():
+            window = 2 * self._look() + 2  # few, so that stopping is quick
+            while not why and len(running) < window:
                 if (following := next(waiting, None)) is None:
                     break
                 future = self._submit(*following)
@@ -148,12 +151,11 @@ class Engine:
             return "failures"
         return ""
 
-    def _window(self) -> int:
-        """Return how many units may be under way: few, so that stopping is quick."""
-        return 2 * sum(self._threads().values()) + 2
-
-    def _threads(self) -> dict[str, int]:
-        return cast(dict[str, int], self.client.nthreads())  # the client is no coroutine's
+    def _look(self) -> int:
+        """Ask which workers there are; return how many units they run at once."""
+        threads = cast(dict[str, int], self.client.nthreads())  # the client is no coroutine's
+        self._workers = len(threads)
+        return sum(threads.values())
 
     def _submit(self, number: int, unit: Unit) -> Future:
         # A new name each time: dask must not know the outcome of an earlier session.
@@ -205,7 +207,7 @@ class Engine:
                 total=self._total,
                 rate=(self._done - self._before) / seconds,
                 seconds=seconds,
-                workers=len(self._threads()),
+                workers=self._workers,
             )
         )
 

@@ -20,17 +20,11 @@ GOOD = ("passed", "refused")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unit:
-    """A unit of work; the same unit gives the same outcome on every machine.
+class Computing:
+    """What computes the cases, and how.
 
     Attributes
     ----------
-    suite
-        A name of `eightfold.campaign.suites.SUITES`.
-    operator
-        What the cases are about; empty where a suite has no operators.
-    first, count
-        Seeds of the cases: ``first`` and those that follow.
     backend
         ``golden``, ``verilator`` or ``icarus``.
     config
@@ -45,16 +39,32 @@ class Unit:
         Whether functional coverage is sampled.
     """
 
-    suite: str
-    operator: str
-    first: int
-    count: int
     backend: str
     config: str = ""
     settings: str = ""
     reference: str = "litert"
     stall: float | None = None
     coverage: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit(Computing):
+    """A unit of work; the same unit gives the same outcome on every machine.
+
+    Attributes
+    ----------
+    suite
+        A name of `eightfold.campaign.suites.SUITES`.
+    operator
+        What the cases are about; empty where a suite has no operators.
+    first, count
+        Seeds of the cases: ``first`` and those that follow.
+    """
+
+    suite: str
+    operator: str
+    first: int
+    count: int
 
     @property
     def seeds(self) -> range:

@@ -168,6 +168,10 @@ class Results(Closing):
         """Return how many units wait, are done and are lost."""
         return dict(self._rows("SELECT state, COUNT(*) FROM units GROUP BY state"))
 
+    def left(self) -> int:
+        """Return how many units have not ended; lost ones as well."""
+        return sum(count for state, count in self.states().items() if state != "done")
+
     def total_cases(self) -> int:
         """Return the number of cases of all units, run or not."""
         return int(self._rows("SELECT COALESCE(SUM(count), 0) FROM units")[0][0])

@@ -14,12 +14,19 @@ import numpy as np
 
 from eightfold.campaign.records import Case, Evidence, Unit
 from eightfold.campaign.suites.networks import Network, make_network
-from eightfold.campaign.suites.suite import Request, Result, Suite, compare, error_case
+from eightfold.campaign.suites.suite import (
+    Request,
+    Result,
+    Suite,
+    accelerator_designs,
+    compare,
+    error_case,
+)
 from eightfold.compiler import Compiled
 from eightfold.execute import run_graph
 from eightfold.golden.quantization import Reference
 from eightfold.isa import ErrorCode
-from eightfold.sim.simulator.system import Place, Run, RunResult, run_system, system_design
+from eightfold.sim.simulator.system import Place, Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
 
 FAULTS = 12
@@ -158,5 +165,5 @@ SUITE = Suite(
     backends=("verilator", "icarus"),
     plan=plan,
     run=run,
-    designs=lambda unit: [system_design(unit.configuration())],
+    designs=accelerator_designs,
 )

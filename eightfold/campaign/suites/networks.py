@@ -7,10 +7,17 @@ from typing import cast
 
 import numpy as np
 
-from eightfold import Session
 from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.suites.oracles import oracle
-from eightfold.campaign.suites.suite import Request, Result, Suite, compare, error_case
+from eightfold.campaign.suites.suite import (
+    Request,
+    Result,
+    Suite,
+    accelerator_designs,
+    compare,
+    compared_case,
+    error_case,
+)
 from eightfold.campaign.suites.together import Job, simulate_together
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.conformance.networks.random import network_rng, random_network
@@ -19,7 +26,6 @@ from eightfold.golden.quantization import Reference
 from eightfold.model import load_model
 from eightfold.reference.deviations import litert_tensors
 from eightfold.reference.runtimes import RUNTIMES
-from eightfold.sim.simulator.system import system_design
 from eightfold.sim.simulator.toolchain import Simulator
 
 TOGETHER = {"golden": 20, "verilator": 10, "icarus": 1}
@@ -44,21 +50,17 @@ def golden_case(unit: Unit, seed: int) -> Case:
     try:
         model, inputs = random_network(network_rng(seed))
         graph = load_model(model)
-        session = Session(reference=unit.reference)
-        got = session.run(model, inputs, all_tensors=True).tensors
+        values = run_graph(graph, inputs, cast(Reference, unit.reference))
+        got = {index: values[index] for operator in graph.operators for index in operator.outputs}
         if unit.reference == "litert":
             expected = litert_tensors(oracle("litert"), model, graph, inputs, got)
         else:
             expected = oracle(unit.reference).run(model, inputs)
         names = ("golden", RUNTIMES[unit.reference].title)
-        found = compare(graph, graph.operators, {**inputs, **got}, got, expected, names)
+        found = compare(graph, graph.operators, values, got, expected, names)
+        return compared_case(seed, "", model, inputs, found)
     except Exception as error:
         return error_case(seed, "", error, model)
-    if found is None:
-        return Case(seed=seed, verdict="passed")
-    message, evidence = found
-    evidence = replace(evidence, model=model, inputs=inputs)
-    return Case(seed=seed, verdict="failed", message=message, evidence=evidence)
 
 
 @dataclass(frozen=True)
@@ -116,11 +118,9 @@ def _compared(unit: Unit, made: Network, runs: Sequence[dict[int, np.ndarray]]) 
     graph = made.job.graph
     for given, tensors in zip(made.job.batch, runs, strict=True):
         golden = run_graph(graph, given, cast(Reference, unit.reference))
-        difference = compare(graph, graph.operators, golden, tensors, golden, ("RTL", "golden"))
-        if difference is not None:
-            message, evidence = difference
-            evidence = replace(evidence, model=made.model, inputs=given)
-            return Case(seed=made.seed, verdict="failed", message=message, evidence=evidence)
+        found = compare(graph, graph.operators, golden, tensors, golden, ("RTL", "golden"))
+        if found is not None:
+            return compared_case(made.seed, "", made.model, given, found)
     return Case(seed=made.seed, verdict="passed")
 
 
@@ -130,5 +130,5 @@ SUITE = Suite(
     backends=("golden", "verilator", "icarus"),
     plan=plan,
     run=run,
-    designs=lambda unit: [] if unit.backend == "golden" else [system_design(unit.configuration())],
+    designs=accelerator_designs,
 )

@@ -7,9 +7,18 @@ from typing import cast
 
 import numpy as np
 
-from eightfold.campaign.records import Case, Evidence, Unit
+from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.suites.oracles import oracle
-from eightfold.campaign.suites.suite import Hits, Request, Result, Suite, compare, error_case
+from eightfold.campaign.suites.suite import (
+    Hits,
+    Request,
+    Result,
+    Suite,
+    accelerator_designs,
+    compare,
+    compared_case,
+    error_case,
+)
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.conformance.models.operators import (
     OPERATORS,
@@ -25,7 +34,6 @@ from eightfold.model import Graph, load_model
 from eightfold.reference.deviations import deviates, litert_outputs
 from eightfold.reference.oracle import OracleRejected
 from eightfold.reference.runtimes import RUNTIMES
-from eightfold.sim.simulator.system import system_design
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.simulate import simulate_network
 
@@ -84,32 +92,13 @@ def _compared(unit: Unit, seed: int, model: bytes, inputs: Mapping[int, np.ndarr
     names = ("golden", RUNTIMES[unit.reference].title)
     values = {**inputs, **got}
     found = compare(graph, graph.operators, values, got, expected, names)
-    return _case(unit.operator, seed, model, inputs, found)
+    return compared_case(seed, unit.operator, model, inputs, found)
 
 
 def _undefined(unit: Unit, graph: Graph) -> str:
     if unit.reference == "tflm" and any(len(tensor.shape) > 5 for tensor in graph.tensors):
         return "TFLite Micro's kernels are undefined beyond 5 dimensions"
     return ""
-
-
-def _case(
-    operator: str,
-    seed: int,
-    model: bytes,
-    inputs: Mapping[int, np.ndarray],
-    found: tuple[str, Evidence] | None,
-) -> Case:
-    if found is None:
-        return Case(seed=seed, operator=operator, verdict="passed")
-    message, evidence = found
-    return Case(
-        seed=seed,
-        operator=operator,
-        verdict="failed",
-        message=message,
-        evidence=replace(evidence, model=model, inputs=inputs),
-    )
 
 
 @dataclass(frozen=True)
@@ -202,7 +191,7 @@ def simulate_parts(
         found = compare(
             part.graph, part.graph.operators, expected, got, expected, ("RTL", "golden")
         )
-        cases.append(_case(part.operator, part.seed, part.model, part.inputs, found))
+        cases.append(compared_case(part.seed, part.operator, part.model, part.inputs, found))
     if not unit.coverage:
         return cases, {}
     (segment,) = network.segments
@@ -218,5 +207,5 @@ SUITE = Suite(
     backends=("golden", "verilator", "icarus"),
     plan=plan,
     run=run,
-    designs=lambda unit: [] if unit.backend == "golden" else [system_design(unit.configuration())],
+    designs=accelerator_designs,
 )

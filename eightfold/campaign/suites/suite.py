@@ -3,25 +3,26 @@
 import json
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from eightfold.campaign.records import Case, Evidence, Unit
+from eightfold.campaign.records import Case, Computing, Evidence, Unit
 from eightfold.config import AcceleratorConfig
 from eightfold.execute.explain import explain_element
 from eightfold.model import Graph
 from eightfold.model.graph import Operator
 from eightfold.sim.simulator.build import Design
+from eightfold.sim.simulator.system import system_design
 
 Tensors = Mapping[int, np.ndarray]
 Hits = Mapping[tuple[str, str, str], int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class Request(Computing):
     """What a campaign is asked for; `eightfold.cli.campaign` has the options."""
 
     operators: Sequence[str]
@@ -29,29 +30,20 @@ class Request:
     networks: int
     runs: int
     seed: int
-    backend: str
-    config: str = ""
-    settings: str = ""
-    reference: str = "litert"
-    stall: float | None = None
-    coverage: bool = False
 
     def units(self, suite: str, operator: str, cases: int, together: int) -> Iterator[Unit]:
         """Yield the units of some cases, ``together`` at a time."""
         stop = self.seed + cases
-        on_golden = self.backend == "golden"
+        computing = {each.name: getattr(self, each.name) for each in fields(Computing)}
+        if self.backend == "golden":
+            computing |= {"config": "", "settings": "", "stall": None, "coverage": False}
         for first in range(self.seed, stop, together):
             yield Unit(
                 suite=suite,
                 operator=operator,
                 first=first,
                 count=min(together, stop - first),
-                backend=self.backend,
-                config="" if on_golden else self.config,
-                settings="" if on_golden else self.settings,
-                reference=self.reference,
-                stall=None if on_golden else self.stall,
-                coverage=self.coverage and not on_golden,
+                **computing,
             )
 
 
@@ -91,6 +83,31 @@ class Suite:
     plan: Callable[[Request], Iterable[Unit]]
     run: Callable[[Unit, Path | None], Result]
     designs: Callable[[Unit], Sequence[Design]] = field(default=lambda unit: ())
+
+
+def accelerator_designs(unit: Unit) -> Sequence[Design]:
+    """Return what is simulated of a unit that is the accelerator's, unless golden computes it."""
+    return () if unit.backend == "golden" else (system_design(unit.configuration()),)
+
+
+def compared_case(
+    seed: int,
+    operator: str,
+    model: bytes,
+    inputs: Tensors,
+    found: tuple[str, Evidence] | None,
+) -> Case:
+    """Return the case of a comparison, whose difference `compare` has ``found``."""
+    if found is None:
+        return Case(seed=seed, operator=operator, verdict="passed")
+    message, evidence = found
+    return Case(
+        seed=seed,
+        operator=operator,
+        verdict="failed",
+        message=message,
+        evidence=replace(evidence, model=model, inputs=inputs),
+    )
 
 
 def error_case(seed: int, operator: str, error: Exception, model: bytes | None = None) -> Case:

@@ -16,7 +16,7 @@ from eightfold.campaign import store
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Case, Outcome, Unit
 from eightfold.campaign.store import Store
-from eightfold.campaign.suites.suite import compare
+from eightfold.campaign.suites.suite import compare, compared_case
 from eightfold.conformance.models.operators import case_rng, random_case
 from eightfold.coverage.bins import every_bin
 from eightfold.coverage.exclusions import EXCLUDED
@@ -173,15 +173,7 @@ def different(operator: str, seed: int, change: int = 1) -> Case:
     first = got[each.outputs[0]]
     first.flat[-1] = first.flat[-1] ^ change
     found = compare(graph, [each], {**inputs, **got}, got, expected, ("golden", "LiteRT"))
-    assert found is not None
-    message, evidence = found
-    return Case(
-        seed=seed,
-        operator=operator,
-        verdict="failed",
-        message=message,
-        evidence=replace(evidence, model=model, inputs=inputs),
-    )
+    return compared_case(seed, operator, model, inputs, found)
 
 
 def refused(operator: str, seed: int) -> Case:
