@@ -1,11 +1,12 @@
 """The accelerator's configuration: every size of the hardware, once, with its legal range."""
 
-import tomllib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
 from eightfold.errors import InputError
+from eightfold.toml_file import named_or_file
 
 MultiplierStyle = Literal["infer", "rows"]
 
@@ -129,30 +130,16 @@ class AcceleratorConfig:
         """
         if isinstance(source, AcceleratorConfig):
             return source
-        if str(source) in PRESETS:
-            return PRESETS[str(source)]
-        path = Path(source)
-        if path.suffix != ".toml":
-            raise InputError(
-                f"config {source!s}: no such preset; use one of "
-                f"{', '.join(PRESETS)}, or a .toml file"
-            )
-        try:
-            table = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"config {path}: {error.strerror}; name a readable file") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"config {path}: not valid TOML: {error}") from None
+        return named_or_file("config", "preset", source, PRESETS, cls._from_table)
+
+    @classmethod
+    def _from_table(cls, table: Mapping[str, Any]) -> "AcceleratorConfig":
         known = {field.name for field in fields(cls)}
         if unknown := sorted(set(table) - known):
             raise InputError(
-                f"config {path}: unknown field {', '.join(unknown)}; "
-                f"known: {', '.join(sorted(known))}"
+                f"unknown field {', '.join(unknown)}; known: {', '.join(sorted(known))}"
             )
-        try:
-            return cls(**table)
-        except InputError as error:
-            raise InputError(f"config {path}: {error}") from None
+        return cls(**table)
 
 
 def _check_range(name: str, value: object, low: int, high: int) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eightfold.campaign.builds import Builds, build
-from eightfold.campaign.engine import UNIT_SECONDS, Engine, Standing
+from eightfold.campaign.engine import UNIT_SECONDS, CampaignProgress, Engine
 from eightfold.campaign.farm import Farm, connect
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Case, Unit
@@ -59,7 +59,7 @@ def go_on(
     limit: float = UNIT_SECONDS,
     budget: float | None = None,
     stop_after: int | None = None,
-    on_standing: Callable[[Standing], None] = lambda standing: None,
+    on_progress: Callable[[CampaignProgress], None] = lambda progress: None,
 ) -> str:
     """Run what waits in a campaign; return why it ended, as `Engine.run` does.
 
@@ -73,7 +73,7 @@ def go_on(
         Seconds after which no more units begin.
     stop_after
         Failures after which no more units begin.
-    on_standing
+    on_progress
         Called when a unit has ended.
     """
     deadline = None if budget is None else time.monotonic() + budget
@@ -89,7 +89,7 @@ def go_on(
                 limit=limit,
                 deadline=deadline,
                 stop_after=stop_after,
-                on_standing=on_standing,
+                on_progress=on_progress,
             )
             return engine.run()
 
@@ -146,5 +146,5 @@ def merge(folders: Sequence[Folder], into: Folder) -> list[str]:
 
     into.create(asked, fill)
     for folder in folders:
-        folder.copy_failures(into)
+        folder.copy_files(into)
     return different

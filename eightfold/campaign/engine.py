@@ -28,7 +28,7 @@ _LOOK_SECONDS = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class CampaignProgress:
     """How far a campaign is: cases that have ended, those before this session too."""
 
     done: int
@@ -59,7 +59,7 @@ class Engine:
         Value of `time.monotonic` after which no more units begin.
     stop_after
         Failures after which no more units begin.
-    on_standing
+    on_progress
         Called whenever a unit has ended.
     """
 
@@ -70,7 +70,7 @@ class Engine:
     limit: float = UNIT_SECONDS
     deadline: float | None = None
     stop_after: int | None = None
-    on_standing: Callable[[Standing], None] = lambda standing: None
+    on_progress: Callable[[CampaignProgress], None] = lambda progress: None
     _begun: float = field(init=False, default=0.0)
     _before: int = field(init=False, default=0)
     _done: int = field(init=False, default=0)
@@ -189,6 +189,8 @@ class Engine:
             if case.verdict not in GOOD and self._kept < IN_FOLDER:
                 self.folder.keep_failure(unit, case)
                 self._kept += 1
+        if outcome.answers:
+            self.folder.keep_answers(unit, outcome.answers)
         self.store.keep(number, outcome, worker, state)
         self._count(outcome, state)
 
@@ -199,8 +201,8 @@ class Engine:
             self._done += len(outcome.cases)
         self._bad += sum(case.verdict not in GOOD for case in outcome.cases)
         seconds = time.monotonic() - self._begun
-        self.on_standing(
-            Standing(
+        self.on_progress(
+            CampaignProgress(
                 done=self._done,
                 failed=self._bad,
                 lost=self._lost,

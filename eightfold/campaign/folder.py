@@ -5,6 +5,7 @@
     DIR/campaign.json      what was asked, versions, commit, machine
     DIR/results.sqlite     units, cases, coverage: `eightfold.campaign.store`
     DIR/failures/CASE/     model.tflite, inputs.npz, expected.npz, got.npz, log.txt, repeat.txt
+    DIR/answers/UNIT       what else units gave: results of somebody's implementation
 """
 
 import fcntl
@@ -139,8 +140,23 @@ class Folder:
         write_file(folder / "log.txt", f"{case.message}\n\n{evidence.log}".rstrip() + "\n")
         write_file(folder / "repeat.txt", repeat_command(self.path, name) + "\n")
 
-    def copy_failures(self, other: "Folder") -> None:
-        """Copy the folders of failures to those of another campaign; its own stay."""
+    def keep_answers(self, unit: Unit, content: bytes) -> None:
+        """Write what else a unit gave."""
+        write_file(self._answers(unit), content)
+
+    def answers(self, unit: Unit) -> bytes | None:
+        """Return what else a unit gave; None if it gave nothing."""
+        path = self._answers(unit)
+        return path.read_bytes() if path.exists() else None
+
+    def _answers(self, unit: Unit) -> Path:
+        return self.path / "answers" / unit.name
+
+    def copy_files(self, other: "Folder") -> None:
+        """Copy failures and answers to those of another campaign; its own stay."""
+        for source in sorted((self.path / "answers").glob("*")):
+            if not (target := other.path / "answers" / source.name).exists():
+                write_file(target, source.read_bytes())
         for source in sorted(self.failures.glob("*")):
             target = other.failures / source.name
             if not target.exists():

@@ -8,14 +8,14 @@ from datetime import timedelta
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from eightfold.campaign.engine import Standing
+from eightfold.campaign.engine import CampaignProgress
 
 LINE_SECONDS = 60.0
 
 
 @contextmanager
-def shown_progress(console: Console | None = None) -> Iterator[Callable[[Standing], None]]:
-    """Yield what shows a `Standing` on standard error."""
+def shown_progress(console: Console | None = None) -> Iterator[Callable[[CampaignProgress], None]]:
+    """Yield what shows a `CampaignProgress` on standard error."""
     console = console or Console(stderr=True)
     if not console.is_terminal:
         yield _Lines(console)
@@ -31,12 +31,12 @@ def shown_progress(console: Console | None = None) -> Iterator[Callable[[Standin
     with bar:
         task = bar.add_task("starting workers", total=None)
 
-        def show(standing: Standing) -> None:
+        def show(progress: CampaignProgress) -> None:
             bar.update(
                 task,
-                total=standing.total,
-                completed=standing.done,
-                description=text_of(standing, bar.console.width < 80),
+                total=progress.total,
+                completed=progress.done,
+                description=text_of(progress, bar.console.width < 80),
             )
 
         yield show
@@ -49,22 +49,22 @@ class _Lines:
         self._console = console
         self._next = time.monotonic() + LINE_SECONDS
 
-    def __call__(self, standing: Standing) -> None:
+    def __call__(self, progress: CampaignProgress) -> None:
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + LINE_SECONDS
-            self._console.print(text_of(standing), markup=False, highlight=False, soft_wrap=True)
+            self._console.print(text_of(progress), markup=False, highlight=False, soft_wrap=True)
 
 
-def text_of(standing: Standing, short: bool = False) -> str:
-    """Return a standing in words."""
-    words = [f"{standing.done:,} of {standing.total:,}"]
-    words += [f"{standing.failed:,} failed"] if standing.failed else []
-    words += [f"{standing.lost:,} lost"] if standing.lost else []
+def text_of(progress: CampaignProgress, short: bool = False) -> str:
+    """Return how far a campaign is, in words."""
+    words = [f"{progress.done:,} of {progress.total:,}"]
+    words += [f"{progress.failed:,} failed"] if progress.failed else []
+    words += [f"{progress.lost:,} lost"] if progress.lost else []
     if not short:
-        words += [f"{standing.rate:.1f} a second"]
-    if standing.left is not None:
-        words += [f"{timedelta(seconds=round(standing.left))} left"]
+        words += [f"{progress.rate:.1f} a second"]
+    if progress.left is not None:
+        words += [f"{timedelta(seconds=round(progress.left))} left"]
     if not short:
-        workers = f"{standing.workers} worker" + "s" * (standing.workers != 1)
+        workers = f"{progress.workers} worker" + "s" * (progress.workers != 1)
         words += [workers]
     return ", ".join(words)

@@ -160,17 +160,19 @@ class Case:
 class Outcome:
     """What a unit gave.
 
-    ``hits``: models by operator, point and bin of functional coverage. ``seconds`` is what it took;
-    all else is the same on every machine.
+    ``hits``: models by operator, point and bin of functional coverage. ``answers``: what else is to
+    be kept, as a file's content. ``seconds`` is what it took, all else the same on every machine.
     """
 
     cases: tuple[Case, ...]
     hits: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    answers: bytes = b""
     seconds: float = 0.0
 
     @property
     def digest(self) -> str:
-        """SHA-256 of verdicts, messages and hits: what must be the same on every machine."""
+        """SHA-256 of verdicts, messages, hits, answers: what must be the same on every machine."""
         facts: list[Any] = [[c.seed, c.verdict, c.operator, c.message] for c in self.cases]
         facts += [[*place, count] for place, count in sorted(self.hits.items())]
+        facts += [hashlib.sha256(self.answers).hexdigest()] if self.answers else []
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()

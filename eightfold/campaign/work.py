@@ -37,7 +37,9 @@ def run_unit(record: str, limit: float | None = None) -> tuple[str, Outcome]:
     with _limited(unit, limit):
         result = SUITES[unit.suite].run(unit, None)
     seconds = time.monotonic() - started
-    outcome = Outcome(cases=tuple(result.cases), hits=result.hits, seconds=seconds)
+    outcome = Outcome(
+        cases=tuple(result.cases), hits=result.hits, answers=result.answers, seconds=seconds
+    )
     return f"{socket.gethostname()} {os.getpid()}", outcome
 
 

@@ -12,7 +12,7 @@ from eightfold.cli.compiler import reference_option
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
 from eightfold.extras import needs_extra
-from eightfold.program import config_option
+from eightfold.program import config_option, output_folder_option
 from eightfold.progress import terminal_progress
 
 CLUSTERS = ("slurm", "lsf", "pbs", "sge", "htcondor")
@@ -225,14 +225,7 @@ def repeat(folder: Path, case: str, trace: Path | None) -> None:
 @click.argument(
     "folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DIR..."
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="DIR",
-    help="New folder.",
-)
+@output_folder_option
 @needs_extra("campaign", "campaign")
 def merge(folders: tuple[Path, ...], output: Path) -> None:
     """Put campaigns together; cases that several have count once."""
@@ -306,8 +299,8 @@ def _go_on(folder: Any, **options: Any) -> None:
 
     with terminal_progress("building simulators") as on_build:
         builds = builds_of(folder, on_build)
-    with shown_progress() as on_standing:
-        why = go_on(folder, builds=builds, on_standing=on_standing, **options)
+    with shown_progress() as on_progress:
+        why = go_on(folder, builds=builds, on_progress=on_progress, **options)
     if why != "complete":
         click.echo(f"stopped: {why}; eightfold campaign resume {folder.path} goes on")
     if why == "budget" and is_fine_so_far(folder):

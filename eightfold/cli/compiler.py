@@ -11,7 +11,7 @@ from rich.console import Console
 
 from eightfold.config import AcceleratorConfig
 from eightfold.files import write_file
-from eightfold.program import config_option
+from eightfold.program import config_option, output_folder_option
 from eightfold.report import print_rows
 
 if TYPE_CHECKING:  # golden loads only when needed
@@ -68,14 +68,7 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command("compile")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="DIR",
-    help="Where to write; made if it is not there.",
-)
+@output_folder_option
 @config_option
 @reference_option
 @click.option("--keep", is_flag=True, help="Keep every tensor in the arena.")

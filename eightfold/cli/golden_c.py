@@ -4,16 +4,11 @@ from pathlib import Path
 
 import click
 
+from eightfold.program import output_folder_option
+
 
 @click.command("golden-c")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="DIR",
-    help="Where to write; made if it is not there.",
-)
+@output_folder_option
 def golden_c(output: Path) -> None:
     """Write the reference arithmetic as C99, for C models and DPI-C.
 

@@ -3,7 +3,6 @@
 What lies outside of a profile is *not claimed*: no case of it is made, and none is judged.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Literal, Self, get_args
 from eightfold.errors import InputError
 from eightfold.golden.quantization import Reference
 from eightfold.spec.rows import ROWS
+from eightfold.toml_file import named_or_file
 
 Spec = Literal["tflite", "tpu-mlir"]
 Roundings = Literal["double", "single"]
@@ -183,22 +183,7 @@ class Profile:
         """
         if isinstance(source, Profile):
             return source
-        if str(source) in PROFILES:
-            return PROFILES[str(source)]
-        path = Path(source)
-        if path.suffix != ".toml":
-            raise InputError(
-                f"profile {source!s}: no such profile; use one of {', '.join(PROFILES)}, "
-                "or a .toml file"
-            )
-        try:
-            return cls.from_dict(tomllib.loads(path.read_text(encoding="utf-8")))
-        except OSError as error:
-            raise InputError(f"profile {path}: {error.strerror}; name a readable file") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"profile {path}: not valid TOML: {error}") from None
-        except InputError as error:
-            raise InputError(f"profile {path}: {error}") from None
+        return named_or_file("profile", "profile", source, PROFILES, cls.from_dict)
 
 
 def _tuples(value: Any) -> Any:

@@ -7,7 +7,7 @@ from eightfold.program.ending import (
     one_line_errors,
     stop_on_signals,
 )
-from eightfold.program.options import CONFIG_HELP, config_option
+from eightfold.program.options import CONFIG_HELP, config_option, output_folder_option
 
 __all__ = [
     "CONFIG_HELP",
@@ -16,5 +16,6 @@ __all__ = [
     "add_debug_option",
     "config_option",
     "one_line_errors",
+    "output_folder_option",
     "stop_on_signals",
 ]

@@ -1,5 +1,7 @@
 """Options of more than one program."""
 
+from pathlib import Path
+
 import click
 
 from eightfold.config import PRESETS
@@ -7,3 +9,12 @@ from eightfold.config import PRESETS
 CONFIG_HELP = f"{', '.join(PRESETS)}, or a .toml file"
 
 config_option = click.option("--config", default="base", show_default=True, help=CONFIG_HELP)
+
+output_folder_option = click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="Where to write; made if it is not there.",
+)

@@ -149,9 +149,8 @@ def recipe() -> str:
 def hardware_sources() -> list[Path]:
     """Return what Verilog is made from, relative to `PACKAGE`: hw, and what that imports."""
     rooms = [path for room in ("hw", "isa") for path in (PACKAGE / room).rglob("*.py")]
-    return sorted(
-        path.relative_to(PACKAGE) for path in (*rooms, PACKAGE / "config.py", PACKAGE / "errors.py")
-    )
+    ground = [PACKAGE / f"{name}.py" for name in ("config", "errors", "toml_file")]
+    return sorted(path.relative_to(PACKAGE) for path in (*rooms, *ground))
 
 
 def unit_recipe(unit: str, config: AcceleratorConfig) -> str:

@@ -53,10 +53,11 @@ def settings_of(config: AcceleratorConfig) -> str:
 
 
 class Result(NamedTuple):
-    """The cases of a unit, and what they covered."""
+    """The cases of a unit, what they covered, and what else is to be kept of them."""
 
     cases: list[Case]
     hits: Hits
+    answers: bytes = b""
 
 
 @dataclass(frozen=True, kw_only=True)

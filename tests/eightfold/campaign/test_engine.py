@@ -11,7 +11,7 @@ import pytest
 
 from eightfold.campaign import campaign
 from eightfold.campaign.builds import Builds, source_key
-from eightfold.campaign.engine import Engine, Standing
+from eightfold.campaign.engine import CampaignProgress, Engine
 from eightfold.campaign.farm import Farm, connect
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Unit
@@ -91,13 +91,13 @@ def test_a_worker_that_is_killed_at_work_costs_nothing(folder: Folder, tmp_path:
     units = [unit("slow", first, folder=tmp_path) for first in range(0, 80, 4)]
     killed = []
 
-    def kill(standing: Standing) -> None:
+    def kill(progress: CampaignProgress) -> None:
         if not killed:
             latest = max(tmp_path.glob("begun-*"), key=lambda path: path.stat().st_mtime_ns)
             killed.append(int(latest.read_text(encoding="utf-8")))
             os.kill(killed[0], signal.SIGKILL)
 
-    assert run(folder, units, on_standing=kill) == "complete"
+    assert run(folder, units, on_progress=kill) == "complete"
     assert killed
     assert verdicts(folder) == {"passed": 80}
 
@@ -167,11 +167,11 @@ def test_a_scheduler_that_is_killed_leaves_what_can_be_resumed(
     campaign.begin(folder, {}, units)
     with scheduler(tmp_path, 1) as (address, processes):
 
-        def kill(standing: Standing) -> None:
+        def kill(progress: CampaignProgress) -> None:
             processes[0].kill()
 
         with (
-            engine(folder, Farm(scheduler=address), on_standing=kill) as one,
+            engine(folder, Farm(scheduler=address), on_progress=kill) as one,
             pytest.raises(InputError, match="what has run is kept: eightfold campaign resume"),
         ):
             one.run()

@@ -6,14 +6,14 @@ import pytest
 from rich.console import Console
 
 from eightfold.campaign import progress
-from eightfold.campaign.engine import Standing
+from eightfold.campaign.engine import CampaignProgress
 from eightfold.campaign.progress import shown_progress, text_of
 
-HALF = Standing(done=1500, failed=2, lost=0, total=3000, rate=12.5, seconds=120, workers=2)
-BEGUN = Standing(done=0, failed=0, lost=0, total=3000, rate=0.0, seconds=0, workers=1)
+HALF = CampaignProgress(done=1500, failed=2, lost=0, total=3000, rate=12.5, seconds=120, workers=2)
+BEGUN = CampaignProgress(done=0, failed=0, lost=0, total=3000, rate=0.0, seconds=0, workers=1)
 
 
-def test_a_standing_in_words() -> None:
+def test_progress_in_words() -> None:
     assert text_of(HALF) == "1,500 of 3,000, 2 failed, 12.5 a second, 0:02:00 left, 2 workers"
     assert text_of(HALF, short=True) == "1,500 of 3,000, 2 failed, 0:02:00 left"
     assert text_of(BEGUN) == "0 of 3,000, 0.0 a second, 1 worker"

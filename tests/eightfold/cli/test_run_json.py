@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +12,10 @@ from eightfold import Session
 from eightfold.files import IMPORT_ROOT
 from eightfold.sim.simulator.toolchain import Simulator
 from tests.eightfold.cli.test_cli import MODEL, call
+from tests.support.documented import check_types
 from tests.support.models.person_detect import INPUT, person_detect
 
 DOCUMENT = IMPORT_ROOT / "docs" / "run-json.md"
-KINDS = {
-    "integer": int,
-    "number": (int, float),
-    "string": str,
-    "boolean": bool,
-    "null": type(None),
-    "object": dict,
-    "list": list,
-}
-
-
-def documented(section: str) -> dict[str, str]:
-    """Return the fields in the table below a heading, and their types in words."""
-    text = DOCUMENT.read_text("utf-8").partition(f"# {section}\n")[2].partition("\n#")[0]
-    return dict(re.findall(r"^\| `(\w+)` \| ([\w ]+) \|", text, re.MULTILINE))
 
 
 def report_of(path: Path, *arguments: object, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
@@ -59,22 +44,14 @@ def result_of(report: dict[str, Any]) -> dict[str, Any]:
     return {key: report[key] for key in report if key not in ("seconds", "config")}
 
 
-def check_types(values: dict[str, Any], fields: dict[str, str]) -> None:
-    assert list(values) == list(fields)
-    for name, words in fields.items():
-        kinds = [KINDS[word.split()[0]] for word in words.split(" or ")]
-        assert any(isinstance(values[name], kind) for kind in kinds), name
-        assert "boolean" in words or not isinstance(values[name], bool), name
-
-
 def test_every_field_is_documented(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = report_of(tmp_path / "a.json", MODEL, "--compare", capsys=capsys)
-    check_types(report, documented("Fields"))
-    check_types(report["versions"], documented("versions"))
+    check_types(report, DOCUMENT, "Fields")
+    check_types(report["versions"], DOCUMENT, "versions")
     for tensor in (*report["inputs"], *report["outputs"]):
-        check_types(tensor, documented("inputs"))
+        check_types(tensor, DOCUMENT, "inputs")
     for operator in report["operators"]:
-        check_types(operator, documented("operators"))
+        check_types(operator, DOCUMENT, "operators")
     assert f"version of this format, {report['schema_version']} |" in DOCUMENT.read_text("utf-8")
     assert (report["seed"], report["versions"]["simulator"]) == (0, None)
     assert report["model_sha256"] == hashlib.sha256(Path(MODEL).read_bytes()).hexdigest()

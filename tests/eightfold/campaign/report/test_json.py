@@ -1,7 +1,6 @@
 """The report as JSON: documented field by field, and every case in it."""
 
 import json
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,33 +11,9 @@ from eightfold.campaign.folder import Folder
 from eightfold.campaign.report import write_report
 from eightfold.files import IMPORT_ROOT
 from tests.support.campaign.folders import Plan, make_campaign, mixed
+from tests.support.documented import check_types
 
 DOCUMENT = IMPORT_ROOT / "docs" / "campaign-json.md"
-KINDS = {
-    "integer": int,
-    "number": (int, float),
-    "string": str,
-    "boolean": bool,
-    "null": type(None),
-    "object": dict,
-    "list": list,
-}
-
-
-def documented(section: str) -> dict[str, str]:
-    """Return the fields in the table below a heading, and their types in words."""
-    text = DOCUMENT.read_text("utf-8").partition(f"# {section}\n")[2].partition("\n#")[0]
-    return dict(re.findall(r"^\| `(\w+)` \| ([\w ]+) \|", text, re.MULTILINE))
-
-
-def check_types(values: dict[str, Any], section: str) -> None:
-    """Check that an object has the documented fields, in their order and of their types."""
-    fields = documented(section)
-    assert list(values) == list(fields)
-    for name, words in fields.items():
-        kinds = [KINDS[word.split()[0]] for word in words.split(" or ")]
-        assert any(isinstance(values[name], kind) for kind in kinds), name
-        assert "boolean" in words or not isinstance(values[name], bool), name
 
 
 def as_json(folder: Folder) -> dict[str, Any]:
@@ -56,15 +31,15 @@ def test_every_field_is_documented(tmp_path: Path, ends: float) -> None:
         else make_campaign(tmp_path / "a", Plan(operators=("ADD",), ends=ends, coverage=0.5))
     )
     report = as_json(folder)
-    check_types(report, "Fields")
-    check_types(report["verdicts"], "verdicts")
-    check_types(report["coverage"], "coverage")
+    check_types(report, DOCUMENT, "Fields")
+    check_types(report["verdicts"], DOCUMENT, "verdicts")
+    check_types(report["coverage"], DOCUMENT, "coverage")
     for section in ("sessions", "units", "cases"):
         assert report[section]
         for each in report[section]:
-            check_types(each, section)
+            check_types(each, DOCUMENT, section)
     for each in report["coverage"]["bins"]:
-        check_types(each, "bins")
+        check_types(each, DOCUMENT, "bins")
     assert f"version of this format, {report['schema_version']} |" in DOCUMENT.read_text("utf-8")
 
 
