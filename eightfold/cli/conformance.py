@@ -107,3 +107,14 @@ def operators_command(profile: str, level: "Level", seed: int, folder: Path, nam
         f"{len(operators)} operators in {folder}: {counts['computed']} models to compute, "
         f"{counts['refused']} to refuse"
     )
+
+
+@vectors.command("networks")
+@vector_options
+def networks_command(profile: str, level: "Level", seed: int, folder: Path) -> None:
+    """Random networks of the operators that the profile claims, every tensor stated."""
+    from eightfold.conformance.profile import Profile
+    from eightfold.conformance.vectors.networks import write_networks
+
+    counts = write_networks(folder, Profile.load(profile), level, seed)
+    click.echo(f"{counts['computed']} networks in {folder}")

@@ -15,6 +15,8 @@ from eightfold.toml_file import named_or_file
 
 Spec = Literal["tflite", "tpu-mlir"]
 Roundings = Literal["double", "single"]
+Operands = Literal["any", "constant"]
+Types = Literal["any", "int8"]
 Unit = Literal["requantizer", "dot", "tables", "fake_quantize"]
 
 UNITS: tuple[Unit, ...] = get_args(Unit)
@@ -25,8 +27,11 @@ OPERATORS: tuple[str, ...] = tuple(row.name for row in ROWS)
 
 Unlimited = Literal["any"]
 
+NETWORKS = "networks"
+"""The claim that operators work together, beside the names of units and operators."""
+
 CLAIMS: dict[Spec, tuple[str, ...]] = {
-    "tflite": (*UNITS, *OPERATORS),
+    "tflite": (*UNITS, *OPERATORS, NETWORKS),
     "tpu-mlir": ("requantizer", "fake_quantize"),
 }
 """What can be claimed of each spec."""
@@ -71,6 +76,13 @@ class Limits:
     ranks: Unlimited | tuple[int, ...] = "any"
     """Ranks of activations in models, each in 0..8."""
 
+    operands: Operands = "any"
+    """``constant``: what says how to move or reduce - axes, shapes, sizes, paddings - is a constant
+    of a model, and never one of its inputs."""
+
+    types: Types = "any"
+    """``int8``: no activation is float32, as those before a QUANTIZE at the edge of a network."""
+
     def __post_init__(self) -> None:
         if self.shift != "any":
             _check_pair("shift", self.shift, -62, 62)
@@ -78,6 +90,8 @@ class Limits:
         _check_integer("multiplier_bits", self.multiplier_bits, 2, 32)
         _check_integers("zero_points", self.zero_points, -128, 127)
         _check_integers("ranks", self.ranks, 0, 8)
+        _check_choice("operands", self.operands, get_args(Operands))
+        _check_choice("types", self.types, get_args(Types))
         if self.clamp != "any":
             _check_list("clamp", self.clamp, "pairs [low, high]")
             for pair in self.clamp:
@@ -236,6 +250,7 @@ PROFILES: dict[str, Profile] = {
         Profile(name="tflite"),
         Profile(name="tflite-single", limits=Limits(rounding="single")),
         Profile(name="tflm", reference="tflm"),
+        Profile(name="eightfold", limits=Limits(operands="constant", types="int8")),
         Profile(name="tpu-mlir", spec="tpu-mlir"),
         Profile(name="tpu-mlir-8", spec="tpu-mlir", limits=Limits(multiplier_bits=8)),
     )

@@ -5,14 +5,11 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Literal
 
-from eightfold.conformance.profile import OPERATORS, UNITS, Profile
+from eightfold.conformance.profile import NETWORKS, OPERATORS, UNITS, Profile
 from eightfold.conformance.units.unit import Level
 
 KIT = "1.0"
 """Version of the conformance kit: another one may draw other cases from the same seed."""
-
-NETWORKS = "networks"
-"""The claim that operators work together, beside the names of units and operators."""
 
 Layer = Literal["unit", "operator", "network"]
 """What a claim is about."""

@@ -8,6 +8,7 @@ that what looks at a model's meaning gets to see it. A few at the end change byt
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ def mutate(model: bytes, mutations: Sequence[Mutation], donor: bytes) -> bytes:
     bytes
         The same for the same arguments.
     """
-    draft = _Draft(unpack(model), unpack(donor))
+    draft = _Draft(unpack(model), donor)
     for mutation in mutations:
         if mutation.kind in _OF_TABLES:
             _OF_TABLES[mutation.kind](draft, _Choices(mutation.choice))
@@ -111,9 +112,13 @@ class _Choices:
 class _Draft:
     """A model as it is changed, and the one that splices come from."""
 
-    def __init__(self, model: Table, donor: Table) -> None:
+    def __init__(self, model: Table, donor: bytes) -> None:
         self.model = model
-        self.donor = donor
+        self._donor = donor
+
+    @cached_property
+    def donor(self) -> Table:
+        return unpack(self._donor)
 
     @property
     def subgraph(self) -> Table:

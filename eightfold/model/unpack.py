@@ -1,5 +1,6 @@
 """A file's tables as plain data: the reverse of `eightfold.model.writer`, for whole files."""
 
+from functools import cache
 from typing import Any
 
 import tflite
@@ -22,6 +23,7 @@ def unpack(content: bytes) -> Table:
     return _table(tflite.Model.GetRootAs(content, 0))
 
 
+@cache
 def field_types(table: str) -> dict[str, Any]:
     """Return the type of each of a table's fields, by accessor and in the schema's order.
 

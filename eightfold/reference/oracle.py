@@ -8,28 +8,22 @@ TFLite Micro as it is; see docs/numerics.md for why only these kernels are a bit
 """
 
 import contextlib
-import math
-import os
 import resource
-import signal
 import socket
 import struct
-import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 
 import numpy as np
 
+from eightfold.child import Channel, Child, one_line, packed
 from eightfold.closing import Closing
 from eightfold.extras import needs_extra, require_module
-from eightfold.files import IMPORT_ROOT
 from eightfold.reference.runtimes import RUNTIMES
 
 _START = "from eightfold.reference.oracle import serve; serve()"
 _REQUEST = struct.Struct("<?QI")  # same model as before, bytes of the model, number of inputs
 _REPLY = struct.Struct("<?I")  # rejected, number of tensors or bytes of the message
-_TENSOR = struct.Struct("<i2sI")  # tensor index, dtype as kind and item size, rank
 
 
 class OracleError(Exception):
@@ -76,11 +70,9 @@ class Oracle(Closing):
     ) -> None:
         require_module(RUNTIMES[runtime].module)  # the child imports it
         self.runtime = RUNTIMES[runtime]
-        self._arguments = [runtime, str(memory)]
-        self._timeout = timeout
-        self._child: subprocess.Popen[bytes] | None = None
-        self._channel: _Channel | None = None
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
+        self._child = Child(
+            _START, [runtime, str(memory)], timeout=timeout, name="the reference kernels"
+        )
         self._model: bytes | None = None
 
     def run(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
@@ -109,127 +101,37 @@ class Oracle(Closing):
         OracleAborted
             If the child dies or exceeds the timeout. The next run starts a new child.
         """
-        channel = self._start()
-        self._errors.seek(0)
-        self._errors.truncate()
+        channel = self._started()
+        self._child.forget()
         try:
             repeated = model == self._model
             sent = b"" if repeated else bytes(model)
             head = _REQUEST.pack(repeated, len(sent), len(inputs))
-            channel.send(head + sent + _pack(inputs))
+            channel.send(head + sent + packed(inputs))
             self._model = model
             rejected, count = _REPLY.unpack(channel.receive(_REPLY.size))
             if not rejected:
                 return channel.receive_tensors(count)
             message = channel.receive(count).decode()
             if self.runtime.prints:
-                message = next(iter(self._said()), message)
+                message = next(iter(self._child.said()), message)
         except (OSError, EOFError) as error:  # OSError includes TimeoutError
-            raise OracleAborted(self._end(error)) from None
+            raise OracleAborted(self._child.end(error)) from None
         except BaseException:
-            self._stop()  # interrupted halfway: the answer would be taken for the next one's
+            self._child.stop()  # interrupted halfway: the answer would be taken for the next one's
             raise
         self._model = None  # the child drops an interpreter that failed
         raise OracleRejected(message)
 
     def close(self) -> None:
         """End the child process, if there is one; the oracle cannot run again."""
-        self._stop()
-        self._errors.close()
+        self._child.close()
 
-    def _start(self) -> "_Channel":
-        if self._channel is not None:
-            return self._channel
+    def _started(self) -> Channel:
+        if self._child.channel is not None:
+            return self._child.channel
         self._model = None
-        package_root = str(IMPORT_ROOT)
-        paths = [package_root, *filter(None, [os.environ.get("PYTHONPATH")])]
-        local, remote = socket.socketpair()
-        local.settimeout(self._timeout)
-        with remote:
-            self._child = subprocess.Popen(
-                [sys.executable, "-c", _START, str(remote.fileno()), *self._arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=self._errors,
-                stderr=self._errors,
-                pass_fds=[remote.fileno()],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-            )
-        self._channel = _Channel(local)
-        return self._channel
-
-    def _stop(self) -> int:
-        """Kill the child, if it still runs, and return its exit status as `subprocess` does."""
-        status = 0
-        if self._channel is not None:
-            self._channel.close()
-        if self._child is not None:
-            self._child.kill()
-            status = self._child.wait()
-        self._channel = self._child = None
-        return status
-
-    def _end(self, error: Exception) -> str:
-        """Clear up after a run without a reply and say what happened."""
-        if isinstance(error, TimeoutError):
-            self._stop()
-            return f"the reference kernels took longer than {self._timeout:g} s and were killed"
-        assert self._child is not None
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._child.wait(self._timeout)  # it is ending: its own status, not that of a kill
-        status = self._stop()
-        end = signal.Signals(-status).name if status < 0 else f"exit status {status}"
-        said = self._said()
-        return f"the reference kernels ended with {end}" + (f": {said[-1]}" if said else "")
-
-    def _said(self) -> list[str]:
-        """Return the lines that the child has written since the run began."""
-        self._errors.seek(0)
-        lines = self._errors.read().decode("utf-8", "replace").splitlines()
-        return [line.strip() for line in lines if line.strip()]
-
-
-class _Channel:
-    """Length-prefixed messages over a stream socket, the same at both ends."""
-
-    def __init__(self, end: socket.socket) -> None:
-        self._socket = end
-        self._reader = end.makefile("rb")
-        self.send = end.sendall
-
-    def receive(self, size: int) -> bytes:
-        """Return exactly ``size`` bytes; raise `EOFError` if the other end is gone."""
-        content = self._reader.read(size)
-        if len(content) != size:
-            raise EOFError("the other end closed the connection")
-        return content
-
-    def receive_tensors(self, count: int) -> dict[int, np.ndarray]:
-        tensors = {}
-        for _ in range(count):
-            index, code, rank = _TENSOR.unpack(self.receive(_TENSOR.size))
-            shape = struct.unpack(f"<{rank}Q", self.receive(8 * rank))
-            dtype = np.dtype(code.decode())
-            # From a bytearray, so that the array is writable like any other.
-            content = bytearray(self.receive(math.prod(shape) * dtype.itemsize))
-            tensors[index] = np.frombuffer(content, dtype).reshape(shape)
-        return tensors
-
-    def close(self) -> None:
-        self._reader.close()
-        self._socket.close()
-
-
-def _pack(tensors: Mapping[int, np.ndarray]) -> bytes:
-    parts = []
-    for index, tensor in tensors.items():
-        array = np.asarray(tensor)
-        code = f"{array.dtype.kind}{array.dtype.itemsize}".encode()
-        parts += [
-            _TENSOR.pack(index, code, array.ndim),
-            struct.pack(f"<{array.ndim}Q", *array.shape),
-        ]
-        parts.append(array.tobytes())
-    return b"".join(parts)
+        return self._child.start()
 
 
 def serve() -> None:
@@ -240,7 +142,7 @@ def serve() -> None:
     """
     number, runtime, memory = sys.argv[1:]
     resource.setrlimit(resource.RLIMIT_DATA, (int(memory), int(memory)))
-    channel = _Channel(socket.socket(fileno=int(number)))
+    channel = Channel(socket.socket(fileno=int(number)))
     prepare = RUNTIMES[runtime].prepare
     interpreter = None
     with contextlib.suppress(EOFError):
@@ -255,7 +157,7 @@ def serve() -> None:
                 result = interpreter.run(inputs)
             except Exception as error:  # whatever the interpreter's binding raises
                 interpreter = None
-                message = " ".join(str(error).split()).encode()
+                message = one_line(error).encode()
                 channel.send(_REPLY.pack(True, len(message)) + message)
             else:
-                channel.send(_REPLY.pack(False, len(result)) + _pack(result))
+                channel.send(_REPLY.pack(False, len(result)) + packed(result))

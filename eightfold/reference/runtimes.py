@@ -58,34 +58,50 @@ class Runtime:
         return f"{self.title}'s kernels ({self.package} {self.version})"
 
 
-class _LiteRT:
-    """LiteRT with the ``BUILTIN_REF`` operator resolver, single-threaded, without delegates."""
+class LiteRT:
+    """LiteRT, single-threaded, with the kernels of an operator resolver.
 
-    def __init__(self, model: bytes) -> None:
+    Parameters
+    ----------
+    model
+        The bytes of a ``.tflite`` file.
+    resolver
+        ``BUILTIN_REF``: the reference kernels. ``BUILTIN_WITHOUT_DEFAULT_DELEGATES``: the optimized
+        ones. ``AUTO``: those and XNNPACK for what it takes, as without an argument.
+    keep
+        Keep intermediate tensors. A delegate such as XNNPACK does not write them.
+    """
+
+    def __init__(self, model: bytes, resolver: str = "BUILTIN_REF", *, keep: bool = True) -> None:
         from ai_edge_litert import interpreter
 
         self._interpreter = interpreter.Interpreter(
             model_content=model,
-            experimental_op_resolver_type=interpreter.OpResolverType.BUILTIN_REF,
-            experimental_preserve_all_tensors=True,
+            experimental_op_resolver_type=interpreter.OpResolverType[resolver],
+            experimental_preserve_all_tensors=keep,
             num_threads=1,
         )
         self._interpreter.allocate_tensors()
+        subgraph = _subgraph(model)
         # Kernels append scratch tensors of their own, which are no tensors of the model.
-        self._count = _subgraph(model).TensorsLength()
+        self._read = (
+            range(subgraph.TensorsLength())
+            if keep
+            else [subgraph.Outputs(place) for place in range(subgraph.OutputsLength())]
+        )
 
     def run(self, inputs: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
         for index, array in inputs.items():
             self._interpreter.set_tensor(index, array)
         self._interpreter.invoke()
         tensors = {}
-        for index in range(self._count):
+        for index in self._read:
             with contextlib.suppress(ValueError):  # no data: not used, or not kept
                 tensors[index] = self._interpreter.get_tensor(index)
         return tensors
 
 
-class _TFLiteMicro:
+class TFLiteMicro:
     """TFLite Micro with all its operators, in an arena that keeps every tensor."""
 
     ARENA = 2**30
@@ -124,13 +140,13 @@ RUNTIMES = {
         title="LiteRT",
         package="ai-edge-litert",
         module="ai_edge_litert",
-        prepare=_LiteRT,
+        prepare=LiteRT,
     ),
     "tflm": Runtime(
         title="TFLite Micro",
         package="tflite-micro",
         module="tflite_micro",
-        prepare=_TFLiteMicro,
+        prepare=TFLiteMicro,
         prints=True,
         released=False,
     ),

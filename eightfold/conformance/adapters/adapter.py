@@ -73,3 +73,12 @@ class ModelRunner(Adapter, ABC):
     @abstractmethod
     def answer(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> ModelAnswer:
         """Return what it makes of a ``.tflite`` file and its inputs by tensor index."""
+
+    def answer_all(
+        self, cases: Sequence[tuple[bytes, Mapping[int, np.ndarray]]]
+    ) -> list[ModelAnswer]:
+        """Return the answers to many models and their inputs, in their order.
+
+        One after the other; what computes many at once, such as a simulator, does it here.
+        """
+        return [self.answer(model, inputs) for model, inputs in cases]

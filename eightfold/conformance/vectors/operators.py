@@ -1,20 +1,24 @@
 """Models of one operator each with inputs and every tensor they must make, and models to refuse."""
 
 import io
+import itertools
+import sys
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from eightfold.conformance.models.operators import case_rng, random_case
+from eightfold.conformance.models.operators import accelerator_case, case_rng, random_case
+from eightfold.conformance.models.tensors import Case
 from eightfold.conformance.profile import OPERATORS, Profile
 from eightfold.conformance.units.unit import LEVELS, Level
 from eightfold.conformance.vectors.manifest import NAME, checksums, manifest
 from eightfold.errors import InputError
 from eightfold.execute import run_graph
+from eightfold.execute.call import TFLM_RANK
 from eightfold.files import write_file, write_files
 from eightfold.golden.errors import RejectedError
 from eightfold.model import Graph, load_model, read_model
@@ -46,7 +50,7 @@ class OperatorCase:
     operator: str
     model: bytes
     inputs: Mapping[int, np.ndarray]
-    """By tensor index; empty of a model to refuse."""
+    """By tensor index; zeros of a model to refuse."""
 
     tensors: Mapping[int, np.ndarray]
     """Every tensor that the model computes, by index; empty of a model to refuse."""
@@ -56,11 +60,23 @@ class OperatorCase:
 
 
 def operator_cases(
-    operator: str, profile: Profile, level: Level = "smoke", seed: int = 0
+    operator: str,
+    profile: Profile,
+    level: Level = "smoke",
+    seed: int = 0,
+    *,
+    first: int = 0,
+    count: int | None = None,
 ) -> Iterator[OperatorCase]:
     """Yield the cases of an operator; the same arguments give the same cases everywhere.
 
-    Zero points and ranks keep to the profile's limits.
+    Zero points, ranks, operands and types keep to the profile's limits.
+
+    Parameters
+    ----------
+    first, count
+        Only cases from number ``first``, ``count`` of them or all: a share of the work. Numbers
+        are places among all cases; the models to be computed come first, `MODELS` of them.
 
     Raises
     ------
@@ -68,26 +84,62 @@ def operator_cases(
         If there is no such level, the profile does not claim the operator, demands one rounding,
         or its limits leave too few models.
     """
-    if level not in LEVELS:
-        raise InputError(f"no level {level!r}; use {', '.join(LEVELS)}")
-    if operator not in profile.claims:
-        raise InputError(f"profile {profile.name}: does not claim {operator}; add it to its claims")
-    if profile.rounding == "single":
-        raise InputError(f"profile {profile.name}: golden has no {operator} with one rounding")
+    check_claim(operator, profile, level)
+    share = share_of(first, count)
     start = zlib.crc32(b"vectors") + seed * 1_000_000  # of another stream than a campaign's
-    drawn = _claimed(operator, profile, start)
-    for number in range(MODELS[level]):
-        model, inputs, graph = next(drawn, (None, {}, None))
-        if model is None or graph is None:
+    for number, drawn in zip(
+        range(MODELS[level]), _claimed(operator, profile, start), strict=False
+    ):
+        if drawn is None:
             raise InputError(
                 f"profile {profile.name}: its limits leave {number} models of {operator} "
                 f"among {TRIES} times as many; widen zero_points or ranks"
             )
-        tensors = run_graph(graph, inputs, profile.reference)
-        computed = {index: tensors[index] for op in graph.operators for index in op.outputs}
-        yield OperatorCase(operator, model, inputs, computed)
+        if number >= share.stop:
+            return
+        if number in share:
+            yield computed_case(operator, *drawn, profile)
     if profile.reference == "litert":  # Micro checks less
-        yield from _refused(operator, start, REFUSED[level])
+        illegal = range(MODELS[level], MODELS[level] + REFUSED[level])
+        if share.stop > illegal.start and share.start < illegal.stop:
+            refused = _refused(operator, start, REFUSED[level])
+            yield from (
+                case for number, case in zip(illegal, refused, strict=False) if number in share
+            )
+
+
+def share_of(first: int, count: int | None) -> range:
+    """Return the numbers of a share of the cases: ``count`` from ``first``, or all from there."""
+    return range(first, sys.maxsize if count is None else first + count)
+
+
+def check_claim(claim: str, profile: Profile, level: Level) -> None:
+    """Check that models of an operator, or networks, can be made for a profile.
+
+    Raises
+    ------
+    InputError
+        If there is no such level, the profile does not claim it, or demands one rounding.
+    """
+    if level not in LEVELS:
+        raise InputError(f"no level {level!r}; use {', '.join(LEVELS)}")
+    if claim not in profile.claims:
+        raise InputError(f"profile {profile.name}: does not claim {claim}; add it to its claims")
+    if profile.rounding == "single":
+        raise InputError(f"profile {profile.name}: golden has no {claim} with one rounding")
+
+
+def computed_case(
+    claim: str,
+    model: bytes,
+    inputs: Mapping[int, np.ndarray],
+    graph: Graph,
+    profile: Profile,
+) -> OperatorCase:
+    """Return a model with every tensor that its operators compute; raises as `run_graph`."""
+    tensors = run_graph(graph, inputs, profile.reference)
+    computed = {index: tensors[index] for op in graph.operators for index in op.outputs}
+    return OperatorCase(claim, model, inputs, computed)
 
 
 def write_operators(
@@ -109,15 +161,32 @@ def write_operators(
     InputError
         As `operator_cases`, and if the folder cannot be written.
     """
+    cases = {name: operator_cases(name, profile, level, seed) for name in operators}
+    what = {"unit": "operators", "operators": list(operators)}
+    return write_models(folder, cases, what, profile, level, seed)
+
+
+def write_models(
+    folder: Path,
+    claims: Mapping[str, Iterable[OperatorCase]],
+    what: Mapping[str, Any],
+    profile: Profile,
+    level: Level,
+    seed: int,
+) -> dict[str, int]:
+    """Write cases by claim, each in a folder of that name; ``what`` goes into the manifest.
+
+    Returns and raises as `write_operators`.
+    """
     entries: dict[str, dict[str, Any]] = {}
     sums: dict[str, str] = {}
-    for operator in operators:
+    for claim, cases in claims.items():
         files: dict[str, bytes] = {}
-        for number, case in enumerate(operator_cases(operator, profile, level, seed)):
-            name = f"{operator}/{number:04}"
+        for number, case in enumerate(cases):
+            name = f"{claim}/{number:04}"
             files |= {f"{name}/{file}": content for file, content in _files(case).items()}
             entries[name] = {
-                "operator": operator,
+                "operator": claim,
                 "expect": "refused" if case.refusal else "tensors",
             }
             if case.refusal:
@@ -125,8 +194,7 @@ def write_operators(
         write_files({folder / name: content for name, content in files.items()})
         sums |= checksums(files)
     refused = sum(entry["expect"] == "refused" for entry in entries.values())
-    what = {"unit": "operators", "operators": list(operators), "cases": entries}
-    write_file(folder / NAME, manifest(what, profile, level, seed, sums))
+    write_file(folder / NAME, manifest({**what, "cases": entries}, profile, level, seed, sums))
     return {"computed": len(entries) - refused, "refused": refused}
 
 
@@ -148,31 +216,39 @@ def chosen(names: str, profile: Profile) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _claimed(
-    operator: str, profile: Profile, start: int
-) -> Iterator[tuple[bytes, dict[int, np.ndarray], Graph]]:
-    """Yield models within a profile, until too many in a row are not."""
-    number = start
+Drawn = tuple[bytes, dict[int, np.ndarray], Graph]
+"""A model, its inputs, and its graph."""
+
+
+def _claimed(operator: str, profile: Profile, start: int) -> Iterator[Drawn | None]:
+    make = accelerator_case if profile.limits.operands == "constant" else random_case
+    return within(
+        (make(operator, case_rng(operator, number)) for number in itertools.count(start)), profile
+    )
+
+
+def within(models: Iterable[Case], profile: Profile) -> Iterator[Drawn | None]:
+    """Yield those of many models that a profile claims; None when too many in a row are outside."""
     misses = 0
-    while misses < TRIES:
-        model, inputs = random_case(operator, case_rng(operator, number))
-        number += 1
+    for model, inputs in models:
         graph = load_model(model)
         if _within(graph, profile):
             misses = 0
             yield model, inputs, graph
-        else:
-            misses += 1
+        elif (misses := misses + 1) == TRIES:
+            yield None
 
 
 def _within(graph: Graph, profile: Profile) -> bool:
-    """Return whether the activations keep to the limits of ranks and zero points."""
+    """Return whether the activations keep to the limits of types, ranks and zero points."""
     limits = profile.limits
     places = {*graph.inputs, *(index for op in graph.operators for index in op.outputs)}
     tensors = [graph.tensors[index] for index in places]
+    if limits.types == "int8" and any(t.dtype == np.float32 for t in tensors):
+        return False
     if limits.ranks != "any" and any(len(t.shape) not in limits.ranks for t in tensors):
         return False
-    if profile.reference == "tflm" and any(len(t.shape) > 5 for t in tensors):
+    if profile.reference == "tflm" and any(len(t.shape) > TFLM_RANK for t in tensors):
         return False  # its kernels are undefined there
     if limits.zero_points == "any":
         return True
@@ -193,7 +269,12 @@ def _refused(operator: str, start: int, count: int) -> Iterator[OperatorCase]:
         reason = _refusal(mutant)
         if reason and reason not in found:
             found.add(reason)
-            yield OperatorCase(operator, mutant, {}, {}, reason)
+            yield OperatorCase(operator, mutant, _zeros(mutant), {}, reason)
+
+
+def _zeros(model: bytes) -> dict[int, np.ndarray]:
+    graph = read_model(model)
+    return {i: np.zeros(graph.tensors[i].shape, graph.tensors[i].dtype) for i in graph.inputs}
 
 
 def _refusal(model: bytes) -> str:
@@ -209,13 +290,8 @@ def _refusal(model: bytes) -> str:
 
 
 def _files(case: OperatorCase) -> dict[str, bytes]:
-    if case.refusal:
-        return {"model.tflite": case.model}
-    return {
-        "model.tflite": case.model,
-        "inputs.npz": _npz(case.inputs),
-        "expected.npz": _npz(case.tensors),
-    }
+    files = {"model.tflite": case.model, "inputs.npz": _npz(case.inputs)}
+    return files if case.refusal else files | {"expected.npz": _npz(case.tensors)}
 
 
 def _npz(tensors: Mapping[int, np.ndarray]) -> bytes:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eightfold.conformance.profile import OPERATORS, PROFILES, UNITS, Limits, Profile
+from eightfold.conformance.profile import NETWORKS, OPERATORS, PROFILES, UNITS, Limits, Profile
 from eightfold.errors import InputError
 
 WHOLE = """
@@ -54,7 +54,7 @@ def test_every_field_is_read(tmp_path: Path) -> None:
 def test_a_name_alone_claims_the_whole_spec(tmp_path: Path) -> None:
     profile = Profile.load(written(tmp_path, 'name = "tflite"'))
     assert profile == PROFILES["tflite"] == Profile.load("tflite")
-    assert profile.claims == UNITS + OPERATORS
+    assert profile.claims == (*UNITS, *OPERATORS, NETWORKS)
     assert len(OPERATORS) == 38
     assert profile.rounding == "double"
     assert profile.shifts == (-31, 30)

@@ -1,0 +1,134 @@
+"""Adapters by name: ``mine.py:Mine``, or one that comes with the kit."""
+
+import hashlib
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+from eightfold.child import one_line
+from eightfold.conformance.adapters.adapter import Adapter
+from eightfold.errors import InputError
+
+_HERE = "eightfold.conformance.adapters.builtin"
+
+BUILTIN: dict[str, tuple[str, str]] = {
+    "eightfold": (_HERE, "OnVerilator"),
+    "eightfold-icarus": (_HERE, "OnIcarus"),
+    "golden": (_HERE, "Golden"),
+    "litert": (_HERE, "LiteRT"),
+    "litert-optimized": (_HERE, "LiteRTOptimized"),
+    "tflm": (_HERE, "TFLiteMicro"),
+    "xnnpack": (_HERE, "XNNPACK"),
+}
+"""Module and class of the adapters that come with the kit, by name."""
+
+
+def load_adapter(name: str) -> Adapter:
+    """Return an adapter by its name: a key of `BUILTIN`, or ``file.py:Class``.
+
+    The file is imported under a name of its own, its folder on Python's path meanwhile.
+
+    Raises
+    ------
+    InputError
+        If there is no such file or class, the file cannot be imported, or the class is no adapter
+        or cannot be made.
+    """
+    if name in BUILTIN:
+        module, kind = BUILTIN[name]
+        return getattr(importlib.import_module(module), kind)()
+    file, colon, kind = name.rpartition(":")
+    if not colon or not file.endswith(".py"):
+        raise InputError(
+            f"adapter {name!r}: name a class in a file, such as mine.py:Mine, or one of "
+            f"{', '.join(BUILTIN)}"
+        )
+    found = adapter_class(file, kind)
+    try:
+        with _beside(Path(file)):
+            return found()
+    except Exception as error:
+        raise InputError(f"adapter {name}: cannot be made: {raised(error, file)}") from None
+
+
+def adapter_class(file: str, name: str) -> type[Adapter]:
+    """Return the class of an adapter in a file; raises as `load_adapter`."""
+    path = Path(file)
+    if not path.is_file():
+        raise InputError(f"adapter {file}:{name}: no such file")
+    module = _imported(path)
+    found = getattr(module, name, None)
+    if isinstance(found, type) and issubclass(found, Adapter):
+        if unwritten := sorted(getattr(found, "__abstractmethods__", ())):
+            raise InputError(f"adapter {file}:{name}: {', '.join(unwritten)} is not written")
+        return found
+    what = "is no adapter" if hasattr(module, name) else "no such class"
+    there = [
+        each
+        for each, value in vars(module).items()
+        if isinstance(value, type)
+        and issubclass(value, Adapter)
+        and value.__module__ == _private(path)
+    ]
+    instead = f"; {path.name} has {', '.join(there)}" if there else ""
+    raise InputError(f"adapter {file}:{name}: {what}{instead}")
+
+
+def _private(path: Path) -> str:
+    """Return the name that a file is imported under, which no other module has."""
+    digest = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()
+    return f"eightfold_adapter_{digest[:16]}"
+
+
+def _imported(path: Path) -> ModuleType:
+    name = _private(path)
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"adapter {path}: is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        with _beside(path):
+            spec.loader.exec_module(module)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit too
+        del sys.modules[name]
+        raise InputError(
+            f"adapter {path}: cannot be imported: {raised(error, str(path))}"
+        ) from None
+    return module
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[None]:
+    """Let Python find the modules in a file's folder."""
+    folder = str(path.resolve().parent)
+    before = list(sys.path)
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def raised(error: BaseException, file: str) -> str:
+    """Return an exception in one line, with the last line of ``file`` that it came through."""
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if os.path.realpath(frame.filename) == os.path.realpath(file)
+    ]
+    if isinstance(error, SyntaxError) and error.filename == file:
+        lines.append(error.lineno)
+    where = f"{Path(file).name}, line {lines[-1]}: " if lines else ""
+    text = one_line(error.msg if isinstance(error, SyntaxError) else error)
+    return f"{where}{type(error).__name__}" + (f": {text}" if text else "")

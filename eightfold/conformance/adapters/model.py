@@ -1,0 +1,189 @@
+"""Anything that computes whole models: a Python method or an executable, in a process of its own.
+
+What it does wrong - it raises, aborts, hangs, never starts, forgets an output - is an answer.
+"""
+
+import inspect
+import struct
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal
+
+import numpy as np
+import tflite
+
+from eightfold.child import Channel, Child, packed
+from eightfold.conformance.adapters.adapter import ModelRunner
+from eightfold.conformance.adapters.executable import Executable
+from eightfold.conformance.answers import ModelAnswer
+from eightfold.errors import InputError
+
+REQUEST = struct.Struct("<QI")
+"""To the child: bytes of the model, number of inputs."""
+
+REPLY = struct.Struct("<cI")
+"""From the child: a letter of `READY` to `RAISED`, and a number of tensors or bytes of text."""
+
+READY, BY_INDEX, IN_ORDER, REFUSED, RAISED = b"r", b"t", b"o", b"n", b"e"
+
+_START = "from eightfold.conformance.adapters.serving import serve; serve()"
+
+GIVE_UP = 5
+"""Models in a row without an answer in time, after which no further one is asked."""
+
+
+class Refused(Exception):  # noqa: N818 (says what happened)
+    """Raised by `ModelAdapter.run` for a model that it does not take; the message says why."""
+
+
+class ModelAdapter(ModelRunner):
+    """What computes whole models: write `run`, or name an executable in `command`.
+
+    It works in a process of its own, which is started with the first model, and again when it has
+    died. The file that the class stands in is imported there, and the class made without arguments:
+    what an ``__init__`` loads, it loads once. That file's folder is on Python's path.
+
+    What goes wrong is an answer: an exception, a signal, no answer in time, an output that is not
+    there, each with a message of one line. What is printed does no harm.
+    """
+
+    command: ClassVar[Sequence[str]] = ()
+    """An executable and its arguments, in place of `run`; ``{model}``, ``{inputs}``, ``{outputs}``
+    stand for paths, see `eightfold.conformance.adapters.executable`."""
+
+    form: ClassVar[Literal["npz", "raw"]] = "npz"
+    """Of an executable's inputs and outputs: ``npz`` files, or folders of ``raw`` bytes."""
+
+    timeout: ClassVar[float] = 60.0
+    """Seconds for one model, and for the start of the process."""
+
+    memory: ClassVar[int] = 2**33
+    """Bytes of data that the process may have."""
+
+    _child: "Child | None" = None
+    _late = 0
+    _broken: "ModelAnswer | None" = None
+
+    def run(
+        self, model: bytes, inputs: dict[int, np.ndarray]
+    ) -> Mapping[int, np.ndarray] | Sequence[np.ndarray]:
+        """Return what a model computes.
+
+        Parameters
+        ----------
+        model
+            The bytes of a ``.tflite`` file.
+        inputs
+            An array for each of the graph's inputs, by tensor index.
+
+        Returns
+        -------
+        Tensors by index, the graph's outputs at least: with the others, the operator of a network
+        that is wrong is found. Or the graph's outputs in its order.
+
+        Raises
+        ------
+        Refused
+            For a model that it does not take.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has neither a run method nor a command")
+
+    def answer(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> ModelAnswer:
+        """Return what it makes of a model; see `run`.
+
+        Raises
+        ------
+        InputError
+            If the class cannot be found again in its file.
+        """
+        if self._broken is not None:
+            return self._broken
+        if self.command:
+            found = Executable(self.command, self.form, self.timeout, self.memory).answer(
+                model, inputs
+            )
+        else:
+            found = self._asked(model, inputs)
+        self._late = self._late + 1 if found.ending == "timeout" else 0
+        if self._late == GIVE_UP:
+            self._broken = ModelAnswer(
+                ending="timeout", message=f"not asked after {GIVE_UP} models without an answer"
+            )
+        return found
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        if self._child is not None:
+            self._child.close()
+            self._child = None
+
+    def _asked(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> ModelAnswer:
+        if self._child is None:
+            name = type(self).__name__
+            arguments = [*_place(type(self)), str(self.memory)]
+            self._child = Child(_START, arguments, timeout=self.timeout, name=name)
+        child = self._child
+        channel = child.channel
+        try:
+            if channel is None:
+                child.forget()
+                channel = child.start()
+                if (failed := _begun(channel)) is not None:
+                    child.stop()
+                    self._broken = failed
+                    return failed
+            child.forget()
+            channel.send(REQUEST.pack(len(model), len(inputs)) + model + packed(inputs))
+            return _answer(channel, model, child)
+        except TimeoutError as error:
+            return ModelAnswer(ending="timeout", message=child.end(error))
+        except (OSError, EOFError) as error:
+            return ModelAnswer(ending="crashed", message=child.end(error))
+        except BaseException:
+            child.stop()  # interrupted halfway: the answer would be taken for the next one's
+            raise
+
+
+def _place(kind: type) -> tuple[str, str]:
+    """Return the file of an adapter's class and its name there."""
+    name = kind.__qualname__
+    if "." in name:
+        raise InputError(f"{name}: an adapter must stand at the top level of its file")
+    try:
+        return inspect.getfile(kind), name
+    except (OSError, TypeError):
+        raise InputError(f"{name}: an adapter must stand in a file") from None
+
+
+def _begun(channel: Channel) -> ModelAnswer | None:
+    """Return None when the child is ready, else what it says."""
+    kind, count = REPLY.unpack(channel.receive(REPLY.size))
+    if kind == READY:
+        return None
+    return ModelAnswer(ending="crashed", message=channel.receive(count).decode())
+
+
+def _answer(channel: Channel, model: bytes, child: Child) -> ModelAnswer:
+    kind, count = REPLY.unpack(channel.receive(REPLY.size))
+    if kind in (REFUSED, RAISED):
+        message = channel.receive(count).decode() or next(iter(child.said()), "without a reason")
+        return ModelAnswer(ending="refused" if kind == REFUSED else "crashed", message=message)
+    tensors = channel.receive_tensors(count)
+    wanted = output_indices(model)
+    if kind == IN_ORDER:
+        if count != len(wanted):
+            message = f"returned {count} arrays, and the model has {len(wanted)} outputs"
+            return ModelAnswer(ending="missing", message=message)
+        tensors = {index: tensors[place] for place, index in enumerate(wanted)}
+    if missing := [index for index in wanted if index not in tensors]:
+        message = f"output {missing[0]} is missing among tensors {sorted(tensors)[:20]}"
+        return ModelAnswer(ending="missing", tensors=tensors, message=message)
+    return ModelAnswer(ending="computed", tensors=tensors)
+
+
+def output_indices(model: bytes) -> list[int]:
+    """Return the tensor indices of a graph's outputs; none of what is no model."""
+    try:
+        graph = tflite.Model.GetRootAs(model).Subgraphs(0)
+        return [] if graph is None else [graph.Outputs(i) for i in range(graph.OutputsLength())]
+    except Exception:  # bytes at random have any offsets
+        return []

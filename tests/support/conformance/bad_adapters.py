@@ -1,0 +1,162 @@
+"""Adapters that go wrong, each in its own way, and one of a runtime that is right."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from eightfold.conformance.adapters.model import ModelAdapter, Refused
+from eightfold.execute import run_graph
+from eightfold.model import load_model
+
+HERE = Path(__file__).resolve()
+
+
+class Right(ModelAdapter):
+    """Golden, outputs in order, with chatter."""
+
+    def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> list[np.ndarray]:
+        print("garbage on stdout")
+        sys.stdout.flush()
+        graph = load_model(model)
+        tensors = run_graph(graph, inputs)
+        return [tensors[index] for index in graph.outputs]
+
+
+class Refuses(ModelAdapter):
+    def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> Any:
+        raise Refused("only on\nSundays")
+
+
+class Raises(ModelAdapter):
+    def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> Any:
+        return [] if inputs is None else {}["nothing"]
+
+
+class Aborts(ModelAdapter):
+    def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> Any:
+        print("check failed: 1 == 2", file=sys.stderr, flush=True)
+        os.abort()
+
+
+class Exits(ModelAdapter):
+    def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> Any:
+        os._exit(7)
+
+
+class Hangs(ModelAdapter):
+    timeout = 1.5
+
+    def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> Any:
+        subprocess.run(["sleep", "1000"], check=False)  # that ends with it
+
+
+class HangsSoon(Hangs):
+    timeout = 0.01
+
+
+class NeverStarts(ModelAdapter):
+    def __init__(self) -> None:
+        if "-c" in sys.argv[0]:  # in the child
+            raise OSError("no licence")
+
+
+class StartsSlowly(ModelAdapter):
+    timeout = 1.0
+
+    def __init__(self) -> None:
+        if "-c" in sys.argv[0]:
+            time.sleep(1000)
+
+
+class DiesAtTheStart(ModelAdapter):
+    def __init__(self) -> None:
+        if "-c" in sys.argv[0]:
+            os.kill(os.getpid(), signal.SIGSEGV)
+
+
+class Forgets(ModelAdapter):
+    def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> Any:
+        return {99: np.zeros(3, np.int8)}
+
+
+class Counts(ModelAdapter):
+    def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> Any:
+        return [np.zeros(3, np.int8)] * 2
+
+
+class Objects(ModelAdapter):
+    def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> Any:
+        return [object()]
+
+
+class Text(ModelAdapter):
+    def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> Any:
+        return "a tensor"
+
+
+class Nothing(ModelAdapter):
+    pass
+
+
+class Hungry(ModelAdapter):
+    memory = 2**31
+
+    def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> Any:
+        return [np.ones(2**32, np.int8)]
+
+
+class RightExecutable(ModelAdapter):
+    command: ClassVar = (sys.executable, str(HERE), "npz", "{model}", "{inputs}", "{outputs}")
+
+
+class RawExecutable(ModelAdapter):
+    form = "raw"
+    command: ClassVar = (sys.executable, str(HERE), "raw", "{model}", "{inputs}", "{outputs}")
+
+
+def _executable(end: str) -> type[ModelAdapter]:
+    words = (sys.executable, "-c", end, "{outputs}")
+    return type("Executable", (ModelAdapter,), {"command": words, "timeout": 2.0})
+
+
+ExecutableRefuses = _executable("print('no dilation'); raise SystemExit(3)")
+ExecutableFails = _executable("raise ValueError(5)")
+ExecutableAborts = _executable("import os; os.abort()")
+ExecutableHangs = _executable("import time; time.sleep(100)")
+ExecutableForgets = _executable("")
+ExecutableGarbles = _executable("import sys; open(sys.argv[1], 'w').write('nothing')")
+
+
+class NoExecutable(ModelAdapter):
+    command = ("/no/such/file",)
+
+
+def _main(form: str, model: Path, inputs: Path, outputs: Path) -> None:
+    """Be an executable: golden, by files."""
+    content = model.read_bytes()
+    graph = load_model(content)
+    if form == "npz":
+        given = {int(name[7:]): array for name, array in np.load(inputs).items()}
+    else:
+        given = {}
+        for line in (inputs / "tensors.txt").read_text().splitlines():
+            index, dtype, *sizes = line.split()
+            array = np.fromfile(inputs / f"tensor_{index}.bin", dtype)
+            given[int(index)] = array.reshape([int(size) for size in sizes])
+    tensors = run_graph(graph, given)
+    if form == "npz":
+        np.savez(outputs, allow_pickle=False, **{f"tensor_{i}": tensors[i] for i in graph.outputs})
+        return
+    for line in (outputs / "tensors.txt").read_text().splitlines():
+        index = int(line.split()[0])
+        tensors[index].tofile(outputs / f"tensor_{index}.bin")
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1], *map(Path, sys.argv[2:]))
