@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from eightfold.errors import InputError
 from eightfold.hw.units import UNITS
 from eightfold.rtl import verilog
 from eightfold.sim.simulator.cache import cached, check_room, content_key
+from eightfold.sim.simulator.foreign import Foreign
 from eightfold.sim.simulator.progress import OnProgress, tell
 from eightfold.sim.simulator.simulators import make_runner
 from eightfold.sim.simulator.toolchain import (
@@ -100,12 +101,15 @@ class Verilog:
         Names and values of the top module's parameters; others keep their defaults.
     units
         Units that are instantiated, each as ``eightfold_`` and its name.
+    foreign
+        Modules of somebody else that are instantiated.
     """
 
     top: str
     sources: tuple[Path, ...]
     parameters: tuple[tuple[str, int], ...] = ()
     units: tuple[Unit, ...] = ()
+    foreign: Foreign | None = None
 
 
 Design = wiring.Component | Callable[[], wiring.Component] | Verilog
@@ -161,13 +165,14 @@ def build_model(
         BUILD_ARGS[simulator],
         OPTIMISATION,
         _WAVES_IN_KEY[waves],
+        *_foreign_key(design),
     )
 
     def make(folder: Path) -> None:
         for file, text in texts.items():
             (folder / file).write_text(text, encoding="utf-8")
         tell(on_progress, f"compiling {design.top} with {simulator.capitalize()}")
-        _compile(folder, texts, design.top, design.parameters, simulator, waves)
+        _compile(folder, texts, design, simulator, waves)
 
     return Model(cached(simulator, f"{design.top}-{key}", make), design.top, simulator, waves)
 
@@ -188,7 +193,14 @@ def design_key(component: Design, simulator: Simulator, name: str | None = None)
     if isinstance(component, Verilog):
         recipes = [verilog.unit_recipe(unit.name, unit.config) for unit in component.units]
         texts = [source.read_text("utf-8") for source in component.sources]
-        return content_key(simulator, component.top, component.parameters, recipes, texts)
+        return content_key(
+            simulator,
+            component.top,
+            component.parameters,
+            recipes,
+            texts,
+            *_foreign_key(component),
+        )
     if isinstance(component, Unit):
         recipe = verilog.unit_recipe(component.name, component.config)
         return content_key(simulator, name or _unit_top(component), recipe)
@@ -196,6 +208,10 @@ def design_key(component: Design, simulator: Simulator, name: str | None = None)
         component = component()
     top = name or _snake_case(type(component).__name__)
     return content_key(simulator, verilog.to_rtlil(component, top))
+
+
+def _foreign_key(design: Verilog) -> tuple[object, ...]:
+    return () if design.foreign is None else (design.foreign.recipe(),)
 
 
 def _generated(
@@ -252,12 +268,12 @@ def _component_source(component: wiring.Component, top: str) -> Path:
 def _compile(
     folder: Path,
     texts: Mapping[str, str],
-    top: str,
-    parameters: Sequence[tuple[str, int]],
+    design: Verilog,
     simulator: Simulator,
     waves: WaveFormat | None,
 ) -> None:
-    sources = [folder / file for file in texts]
+    top, foreign = design.top, design.foreign or Foreign()
+    sources = [*foreign.words(), *(folder / file for file in texts)]
     if simulator == "verilator":
         sources.insert(0, _ports_file(folder, "\n".join(texts.values()), top))
     log = folder / "build.log"
@@ -266,9 +282,11 @@ def _compile(
         runner.build(
             sources=sources,
             hdl_toplevel=top,
-            parameters=dict(parameters),
+            parameters=dict(design.parameters),
+            defines=dict(foreign.defines),
+            includes=foreign.include_words(),
             build_dir=folder,
-            build_args=BUILD_ARGS[simulator],
+            build_args=(*BUILD_ARGS[simulator], *_foreign_arguments(design, simulator)),
             timescale=TIMESCALE,
             waves=waves is not None,
             log_file=log,
@@ -278,6 +296,11 @@ def _compile(
         check_room(folder)
         words = _cause(log.read_text("utf-8", "replace")) if log.exists() else ""
         raise BuildFailed(f"{simulator} cannot build {top}: {error}: {words}; log: {log}") from None
+
+
+def _foreign_arguments(design: Verilog, simulator: Simulator) -> tuple[str, ...]:
+    # Delays of assignments mean nothing to what a clock drives.
+    return ("--no-timing",) if design.foreign and simulator == "verilator" else ()
 
 
 def _cause(log: str) -> str:

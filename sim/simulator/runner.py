@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import Event, Timer
 from typing import Any
 
 from eightfold.errors import InputError
@@ -38,6 +39,8 @@ def run_bench(
     testcase: str | Sequence[str] | None = None,
     name: str | None = None,
     python_path: Sequence[Path] = (),
+    files: Mapping[str, Path] | None = None,
+    time_limit: float | None = None,
     on_progress: OnProgress | None = None,
 ) -> BenchResult:
     """Build a component if needed, and run a bench against it.
@@ -63,6 +66,11 @@ def run_bench(
         Top module's name, see `eightfold.sim.simulator.build.build_model`.
     python_path
         Further folders to import from.
+    files
+        Files that are in the simulator's working directory, by their names there: links, so that
+        what is written to one is written there.
+    time_limit
+        Seconds after which the simulation is ended.
     on_progress
         Called in this thread with what is being built, then with the bench's latest progress, at
         most ten times a second.
@@ -70,7 +78,7 @@ def run_bench(
     Raises
     ------
     BenchFailed
-        If a test failed, or the simulation ended before its tests did.
+        If a test failed, or the simulation ended before its tests did, or was ended.
     InputError
         If a program is missing or fails, a disk is full, or the trace file has another suffix, is
         an ``.fst`` that the simulator cannot write here, or cannot be written at all.
@@ -90,6 +98,8 @@ def run_bench(
         trace=trace,
         testcase=testcase,
         python_path=python_path,
+        files=files,
+        time_limit=time_limit,
         on_progress=on_progress,
     )
 
@@ -108,14 +118,29 @@ def run_model(
     model: Model,
     bench: str,
     *,
+    time_limit: float | None = None,
     on_progress: OnProgress | None = None,
     **options: Any,
 ) -> BenchResult:
     """Run a bench against a compiled model; ``options`` as in `run_bench`."""
     simulation = start_simulation(model, bench, **options)
+    late = Event()
+
+    def end() -> None:
+        late.set()
+        simulation.stop()
+
+    timer = Timer(time_limit or 0, end)
+    if time_limit is not None:
+        timer.start()
     try:
         return simulation.wait(on_progress)
+    except BenchFailed:
+        if late.is_set():
+            raise BenchFailed(f"the simulation did not end within {time_limit:g} s") from None
+        raise
     finally:
+        timer.cancel()
         simulation.stop()
 
 
@@ -128,6 +153,7 @@ def start_simulation(
     trace: Path | None = None,
     testcase: str | Sequence[str] | None = None,
     python_path: Sequence[Path] = (),
+    files: Mapping[str, Path] | None = None,
 ) -> Simulation:
     """Start a bench in the background; parameters as in `run_bench`."""
     if trace is not None and trace.suffix != f".{model.waves}":
@@ -140,4 +166,5 @@ def start_simulation(
         trace.absolute() if trace else None,
         testcase,
         tuple(python_path),
+        dict(files or {}),
     )

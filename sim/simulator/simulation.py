@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,6 +68,7 @@ class Simulation:
     trace: Path | None
     testcase: str | Sequence[str] | None
     python_path: tuple[Path, ...]
+    files: Mapping[str, Path]
     scratch: Path = field(init=False)
     _started: float = field(init=False)
     _seconds: float = field(default=0.0, init=False)
@@ -77,6 +78,8 @@ class Simulation:
         runs.mkdir(parents=True, exist_ok=True)
         _forget_old(runs)
         self.scratch = Path(tempfile.mkdtemp(prefix=f"{self.bench.rpartition('.')[2]}-", dir=runs))
+        for name, path in self.files.items():
+            (self.scratch / name).symlink_to(path.absolute())
         job = {
             "parameters": self.parameters,
             "seed": self.seed,

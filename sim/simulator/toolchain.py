@@ -49,6 +49,12 @@ def check_simulator(simulator: str) -> None:
         raise InputError(f"Verilator needs {names}, not installed: apt-get install {names}")
 
 
+def checked_simulator(simulator: str) -> Simulator:
+    """Return a simulator's name if there is one of it here; raises as `check_simulator`."""
+    check_simulator(simulator)
+    return "icarus" if simulator == "icarus" else "verilator"
+
+
 @cache
 def simulator_version(simulator: Simulator) -> str:
     """Return the version that a build depends on: of the simulator, cocotb and the compiler."""

@@ -1,0 +1,196 @@
+"""Values as the bits of ports, and back: what goes to a simulator and comes from it, as text.
+
+A *place* is some bits of a port. Words are lines of hexadecimal digits, the highest bit first, as
+``$fscanf`` and ``$fdisplay`` of Verilog read and write them.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.conformance.answers import MISSING, UNKNOWN
+from eightfold.errors import InputError
+
+CHUNK = 8192
+"""Cases that are written at a time."""
+
+_PLACE = re.compile(r"\s*([A-Za-z_$][\w$]*)\s*(?:\[\s*(\d+)\s*(?::\s*(\d+)\s*)?\])?\s*")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Bits ``high`` to ``low`` of a port; all of them if both are None."""
+
+    port: str
+    high: int | None = None
+    low: int | None = None
+
+    @classmethod
+    def parse(cls, what: str, text: str) -> "Place":
+        """Return the place of a text: ``"port"``, ``"port[5]"`` or ``"port[7:0]"``.
+
+        Raises
+        ------
+        InputError
+            If it is none.
+        """
+        found = _PLACE.fullmatch(text) if isinstance(text, str) else None
+        if not found:
+            raise InputError(f'{what}: {text!r} is no port; use "name" or "name[7:0]"')
+        port, high, low = found[1], found[2], found[3]
+        if high is None:
+            return cls(port)
+        ends = (int(high), int(high if low is None else low))
+        if ends[0] < ends[1]:
+            raise InputError(f"{what}: {text!r}: the higher bit comes first")
+        return cls(port, *ends)
+
+    def __str__(self) -> str:
+        return self.port if self.high is None else f"{self.port}[{self.high}:{self.low}]"
+
+    def within(self, what: str, width: int) -> tuple[int, int]:
+        """Return the lowest bit and the number of bits, of a port of so many.
+
+        Raises
+        ------
+        InputError
+            If it has fewer bits.
+        """
+        if self.high is None or self.low is None:
+            return 0, width
+        if self.high >= width:
+            raise InputError(f"{what}: {self}: {self.port} has the bits {width - 1}:0")
+        return self.low, self.high - self.low + 1
+
+
+def element_bits(what: str, values: NDArray[Any], width: int) -> int:
+    """Return the bits of each element of ``values`` in a place of ``width`` bits.
+
+    Raises
+    ------
+    InputError
+        If they are lists whose length does not divide the width.
+    """
+    length = values.shape[1] if values.ndim == 2 else 1
+    if width % length:
+        raise InputError(f"{what}: a list of {length} does not divide {width} bits")
+    return width // length
+
+
+def check_range(what: str, values: NDArray[Any], width: int) -> None:
+    """Raise `InputError` if a value fits ``width`` bits neither with nor without a sign."""
+    bad = (values < -(1 << (width - 1))) | (values >= 1 << width)
+    if np.any(bad):
+        index = np.argwhere(bad)[0]
+        value = values[tuple(index)]
+        raise InputError(
+            f"{what}: is {value} in case {index[0]}, which {width} bits do not hold; limit the "
+            "profile to what the port takes, or change the formula"
+        )
+
+
+def to_bits(values: NDArray[Any], width: int) -> NDArray[np.uint8]:
+    """Return the bits of elements of ``width`` bits each, the lowest first: (cases, bits)."""
+    length = values.shape[1] if values.ndim == 2 else 1
+    if width <= 64 and values.dtype.kind in "iu":
+        size = next(size for size in (1, 2, 4, 8) if width <= 8 * size)
+        octets = np.ascontiguousarray(values.astype(f"<u{size}")).view(np.uint8)
+    else:
+        size = -(-width // 8)
+        mask = (1 << width) - 1
+        parts = [(int(value) & mask).to_bytes(size, "little") for value in values.ravel()]
+        octets = np.frombuffer(b"".join(parts), np.uint8)
+    bits = np.unpackbits(octets.reshape(-1, size), axis=1, bitorder="little")[:, :width]
+    return bits.reshape(len(values), length * width)
+
+
+def write_words(
+    path: Path, fields: Sequence[tuple[NDArray[Any], int, int]], width: int, count: int
+) -> None:
+    """Write ``count`` words of ``width`` bits, a line each.
+
+    ``fields`` has values, the lowest bit in the word, and the bits of all elements together.
+    """
+    digits = 2 * -(-width // 8)
+    with path.open("wb") as file:
+        for start in range(0, count, CHUNK):
+            rows = min(CHUNK, count - start)
+            word = np.zeros((rows, 4 * digits), np.uint8)
+            for values, low, bits in fields:
+                part = values[start : start + rows]
+                each = bits // (part.shape[1] if part.ndim == 2 else 1)
+                word[:, low : low + bits] = to_bits(part, each)
+            octets = np.packbits(word, axis=1, bitorder="little")[:, ::-1]
+            text = np.frombuffer(octets.tobytes().hex().encode(), np.uint8).reshape(rows, digits)
+            lines = np.concatenate([text, np.full((rows, 1), ord("\n"), np.uint8)], axis=1)
+            file.write(lines.tobytes())
+
+
+_DIGITS = np.full(256, 16, np.uint8)
+_DIGITS[[ord(digit) for digit in "0123456789abcdef"]] = np.arange(16)
+_DIGITS[[ord(digit) for digit in "ABCDEF"]] = np.arange(10, 16)
+
+
+@dataclass(frozen=True)
+class Element:
+    """A number in the words of results: its column, its place in the column's list, its bits."""
+
+    column: str
+    index: int
+    width: int
+    signed: bool
+
+    @property
+    def digits(self) -> int:
+        """Hexadecimal digits that it has alone."""
+        return -(-self.width // 4)
+
+
+def read_words(
+    path: Path, elements: Sequence[Element], shapes: Mapping[str, tuple[int, ...]]
+) -> tuple[dict[str, NDArray[np.int64]], int]:
+    """Return results by column from lines of words, and how many lines there are.
+
+    Parameters
+    ----------
+    path
+        The file; what is not there, or not complete, is `MISSING`.
+    elements
+        Of a word, the first at its end, each filled up to whole digits.
+    shapes
+        Of each column's results: (cases,) or (cases, length).
+    """
+    results = {name: np.full(shape, MISSING, np.int64) for name, shape in shapes.items()}
+    total = min((shape[0] for shape in shapes.values()), default=0)
+    length = sum(element.digits for element in elements) + 1
+    text = np.frombuffer(path.read_bytes() if path.exists() else b"", np.uint8)
+    count = min(len(text) // length, total)
+    lines = text[: count * length].reshape(count, length)
+    for element, digits in _split(elements, _DIGITS[lines[:, : length - 1]]):
+        value = np.zeros(count, np.int64)
+        for column in range(digits.shape[1]):
+            value = value << 4 | (digits[:, column] & 15)
+        if element.signed and element.width < 64:
+            value = value - ((value >> (element.width - 1) & 1) << element.width)
+        value = np.where((digits == 16).any(axis=1), UNKNOWN, value)
+        target = results[element.column]
+        if target.ndim == 2:
+            target[:count, element.index] = value
+        else:
+            target[:count] = value
+    return results, count
+
+
+def _split(
+    elements: Sequence[Element], digits: NDArray[np.uint8]
+) -> Iterator[tuple[Element, NDArray[np.uint8]]]:
+    """Return each element with its digits, the highest first."""
+    end = digits.shape[1]
+    for element in elements:
+        yield element, digits[:, end - element.digits : end]
+        end -= element.digits

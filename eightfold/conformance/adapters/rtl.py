@@ -1,0 +1,352 @@
+"""What adapters of RTL have in common: sources, clock and reset, and the ports that they name.
+
+Around the module comes a *harness*, Verilog that is written for it: it feeds the ports from a file
+of cases and writes another with the results, so that no Python runs in a cycle.
+"""
+
+import inspect
+import sys
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.conformance.adapters.adapter import UnitAdapter
+from eightfold.conformance.adapters.bits import Element, Place
+from eightfold.conformance.answers import MISSING, UnitAnswers
+from eightfold.conformance.units.registry import UNIT_KINDS
+from eightfold.conformance.units.unit import UnitKind
+from eightfold.errors import InputError
+
+if TYPE_CHECKING:  # loads a simulator's toolchain
+    from eightfold.sim.simulator.build import Design
+    from eightfold.sim.simulator.foreign import Foreign, Port
+
+
+class RtlAdapter(UnitAdapter):
+    """A module in Verilog or SystemVerilog, in a simulator.
+
+    Attributes
+    ----------
+    sources
+        Files in the order in which they are compiled; paths are relative to the adapter's file.
+    include_dirs
+        Folders for ``\\`include``; those of the sources are known.
+    defines
+        Macros by name.
+    files
+        Files that the module reads in simulation, by ``$readmemh`` for example: they are in the
+        simulator's working directory, under their own names.
+    top
+        The module's name.
+    parameters
+        Of the module, by name: numbers, or texts for strings.
+    clock
+        Its port; None if it has no clock. Its rising edge counts, unless ``clock_edge`` is
+        ``"falling"``.
+    reset
+        Its port, or None; ``reset_active`` is its value in reset, 1 or 0, and ``reset_cycles`` how
+        long that lasts.
+    patience
+        Cycles without an answer after which no more is waited for.
+    time_limit
+        Seconds after which a simulation is ended, whatever it does.
+    """
+
+    sources: Sequence[str | Path] = ()
+    include_dirs: Sequence[str | Path] = ()
+    defines: ClassVar[Mapping[str, str | int]] = {}
+    files: Sequence[str | Path] = ()
+    top: str = ""
+    parameters: ClassVar[Mapping[str, str | int]] = {}
+    clock: str | None = "clk"
+    clock_edge: str = "rising"
+    reset: str | None = None
+    reset_active: int = 1
+    reset_cycles: int = 10
+    patience: int = 10_000
+    time_limit: float = 3600
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return type(self).__name__
+
+    def designs(self) -> "Sequence[Design]":
+        """Return the harness with the module in it.
+
+        Raises
+        ------
+        InputError
+            If a file, the module or a port does not exist, or something else does not fit.
+        """
+        return (self._design,)
+
+    @cached_property
+    def _design(self) -> "Design":
+        from eightfold.sim.simulator.build import Verilog
+        from eightfold.sim.simulator.cache import cached, content_key
+
+        top, text = self.harness()
+
+        def make(folder: Path) -> None:
+            (folder / f"{top}.v").write_text(text, encoding="utf-8")
+
+        folder = cached("harness", f"{top}-{content_key(text)}", make)
+        return Verilog(top, (*self.modules(), folder / f"{top}.v"), foreign=self._foreign)
+
+    def modules(self) -> tuple[Path, ...]:
+        """Return further files of ours that the harness instantiates."""
+        return ()
+
+    @abstractmethod
+    def harness(self) -> tuple[str, str]:
+        """Return the name and the text of the module around theirs."""
+
+    @property
+    def kind(self) -> UnitKind:
+        """The unit's columns.
+
+        Raises
+        ------
+        InputError
+            If there is no such unit.
+        """
+        if self.unit not in UNIT_KINDS:
+            raise InputError(
+                f"{self.name}.unit: no unit {self.unit!r}; use {', '.join(UNIT_KINDS)}"
+            )
+        return UNIT_KINDS[self.unit]
+
+    def folder(self, what: str) -> Path:
+        """Return the folder that relative paths of an attribute start from: of the file with the
+        class that has it."""
+        owner = next((each for each in type(self).__mro__ if what in vars(each)), type(self))
+        module = sys.modules.get(owner.__module__)
+        known = getattr(module, "__file__", None)
+        if known is None:  # a file that was run, and is no module
+            codes = (each.__code__ for each in vars(owner).values() if inspect.isfunction(each))
+            known = next((code.co_filename for code in codes), None)
+        return Path(known).resolve().parent if known else Path.cwd()
+
+    def path(self, what: str, given: str | Path, *, is_folder: bool = False) -> Path:
+        """Return a path that somebody has given, relative to the adapter's file.
+
+        Raises
+        ------
+        InputError
+            If it does not exist; the message names what does.
+        """
+        path = self.folder(what) / given
+        if path.is_dir() if is_folder else path.is_file():
+            return path.resolve()
+        beside = path.parent
+        ends = () if is_folder else tuple({path.suffix, ".v", ".sv"} - {""})
+        there = sorted(
+            each.name
+            for each in (beside.iterdir() if beside.is_dir() else ())
+            if (each.is_dir() if is_folder else each.name.endswith(ends))
+        )
+        kind = "folder" if is_folder else "file"
+        if not beside.is_dir():
+            found = f"there is no folder {beside}"
+        elif not there:
+            found = f"{beside} has none"
+        else:
+            found = f"{beside} has {', '.join(there[:12])}{', ...' if there[12:] else ''}"
+        raise InputError(f"{self.name}.{what}: no {kind} {str(given)!r}; {found}")
+
+    @cached_property
+    def _foreign(self) -> "Foreign":
+        from eightfold.sim.simulator.foreign import Foreign
+
+        for what in ("sources", "include_dirs", "files"):
+            if isinstance(getattr(self, what), str | Path):
+                raise InputError(f"{self.name}.{what}: must be a list of paths")
+        if not self.sources or not self.top:
+            raise InputError(f"{self.name}: names no {'top' if self.sources else 'sources'}")
+        return Foreign(
+            tuple(self.path("sources", each) for each in self.sources),
+            tuple(self.path("include_dirs", each, is_folder=True) for each in self.include_dirs),
+            tuple(self.defines.items()),
+        )
+
+    @cached_property
+    def _ports(self) -> "dict[str, Port]":
+        from eightfold.sim.simulator.foreign import module_ports
+
+        try:
+            return module_ports(self._foreign, self.top, self.parameters)
+        except InputError as error:
+            raise InputError(f"{self.name}.top: {error}") from None
+
+    def width(self, what: str, port: str, *, is_input: bool) -> int:
+        """Return the bits of a port.
+
+        Raises
+        ------
+        InputError
+            If the module has none of this name and direction.
+        """
+        way = "input" if is_input else "output"
+        found = self._ports.get(port)
+        if found is None or found.is_input != is_input:
+            there = ", ".join(
+                each.name for each in self._ports.values() if each.is_input == is_input
+            )
+            but = f"port {port} is an {'output' if is_input else 'input'} of" if found else "no"
+            head = f"{but} {self.top}" if found else f"{self.top} has no port {port!r}"
+            raise InputError(f"{self.name}.{what}: {head}; its {way}s are {there or 'none'}")
+        if found.width is None:
+            raise InputError(
+                f"{self.name}.{what}: port {port} is no vector of bits; put a module around "
+                f"{self.top} that has one"
+            )
+        return found.width
+
+    def check_clock(self) -> None:
+        """Raise `InputError` if what concerns clock and reset is wrong."""
+        for what in ("clock", "reset"):
+            port = getattr(self, what)
+            if port is not None and self.width(what, port, is_input=True) != 1:
+                raise InputError(f"{self.name}.{what}: {port} has more than one bit")
+        if self.clock_edge not in ("rising", "falling"):
+            raise InputError(
+                f"{self.name}.clock_edge: 'rising' or 'falling', not {self.clock_edge!r}"
+            )
+        if self.reset_active not in (0, 1):
+            raise InputError(f"{self.name}.reset_active: 1 or 0, not {self.reset_active!r}")
+
+    def check_fed(self, fed: set[str]) -> None:
+        """Raise `InputError` if an input of the module would be left open."""
+        own = {port for port in (self.clock, self.reset) if port}
+        if twice := sorted(fed & own):
+            raise InputError(f"{self.name}.inputs: {', '.join(twice)} is clock or reset")
+        fed = fed | own
+        ports = self._ports.values()
+        if left := [port.name for port in ports if port.is_input and port.name not in fed]:
+            raise InputError(
+                f"{self.name}: nothing feeds {', '.join(left)} of {self.top}; give each a formula "
+                'or a constant in inputs, such as {"%s": 0}' % left[0]
+            )
+
+    def instance(self, connections: Mapping[str, str]) -> str:
+        """Return the instance of their module, with clock and reset."""
+        from eightfold.sim.simulator.foreign import literal
+
+        ends = dict(connections)
+        if self.clock:
+            ends[self.clock] = "clk" if self.clock_edge == "rising" else "~clk"
+        if self.reset:
+            ends[self.reset] = "reset" if self.reset_active else "~reset"
+        values = [f".{name}({literal(value)})" for name, value in self.parameters.items()]
+        head = f" #({', '.join(values)})" if values else ""
+        lines = ",\n".join(f"    .{port}({end})" for port, end in ends.items())
+        return f"  {self.top}{head} dut (\n{lines}\n  );"
+
+    def result_elements(self, outputs: Mapping[str, str]) -> "list[tuple[Element, Place]]":
+        """Return where each number of the results is, of columns in places of ports.
+
+        Raises
+        ------
+        InputError
+            If a column is missing, is none, or its place does not fit.
+        """
+        columns = {column.name: column for column in self.kind.results}
+        for name in (*columns, *outputs):
+            if (name in columns) != (name in outputs):
+                raise InputError(
+                    f"{self.name}.outputs: must have the results of {self.unit}, "
+                    f"{', '.join(columns)}, not {', '.join(outputs) or 'none'}"
+                )
+        found = []
+        for name, column in columns.items():
+            what = f"{self.name}.outputs[{name!r}]"
+            place = Place.parse(what, outputs[name])
+            width = self.width(f"outputs[{name!r}]", place.port, is_input=False)
+            low, bits = place.within(what, width)
+            each, rest = divmod(bits, column.length)
+            if rest or not 1 <= each <= 64:
+                raise InputError(
+                    f"{what}: {place} has {bits} bits for {column.length} of {column.bits} bits; "
+                    f'say which, as in "{place.port}[{column.width - 1}:0]"'
+                )
+            for index in range(column.length):
+                start = low + index * each
+                part = Place(place.port, start + each - 1, start)
+                found.append((Element(name, index, each, column.signed), part))
+        return found
+
+    def shapes(self, count: int) -> dict[str, tuple[int, ...]]:
+        """Return the shape of each column of so many results."""
+        return {
+            column.name: (count,) if column.length == 1 else (count, column.length)
+            for column in self.kind.results
+        }
+
+    def check_cases(self, cases: Mapping[str, NDArray[Any]]) -> int:
+        """Return how many cases there are; raise `InputError` if a column is missing."""
+        if missing := [each.name for each in self.kind.inputs if each.name not in cases]:
+            raise InputError(f"{self.name}: the cases lack {', '.join(missing)}")
+        return len(next(iter(cases.values())))
+
+    def nothing(self, count: int, note: str) -> UnitAnswers:
+        """Return the answers of who has crashed before any came."""
+        results = {name: np.full(shape, MISSING) for name, shape in self.shapes(count).items()}
+        return UnitAnswers(results=results, note=note, crashed=True)
+
+    def data_files(self) -> dict[str, Path]:
+        """Return `files` by their names in the simulator's directory."""
+        return {path.name: path for path in (self.path("files", each) for each in self.files)}
+
+
+def failure_note(error: Exception) -> str:
+    """Return in one line why a simulation has failed."""
+    text = str(error).splitlines()[0]
+    if "prematurely" in text or "ended early" in text:
+        return "the simulation ended early: by $finish, or by an error in the module"
+    return text
+
+
+def template(name: str, **values: str) -> str:
+    """Return a harness of this room with its ``$names`` replaced."""
+    text = files("eightfold.conformance.adapters").joinpath(name).read_text(encoding="utf-8")
+    return Template(text).substitute(values)
+
+
+def driven(
+    ports: Mapping[str, int], sources: Iterable[tuple[Place, int, int, str]]
+) -> Iterator[str]:
+    """Return the wires ``in_PORT`` that feed ports.
+
+    ``sources`` has places, the lowest bit and the number of bits in the port, and what drives
+    them; other bits of a port are 0.
+    """
+    listed = sorted(sources, key=lambda source: source[1])
+    for port, width in ports.items():
+        parts, end = list[str](), 0
+        for _, low, bits, source in (each for each in listed if each[0].port == port):
+            if low > end:
+                parts.append(f"{low - end}'d0")
+            parts.append(source)
+            end = low + bits
+        if end < width:
+            parts.append(f"{width - end}'d0")
+        yield f"  wire [{width - 1}:0] in_{port} = {{{', '.join(reversed(parts))}}};"
+
+
+def shown(elements: Sequence[tuple[Element, Place]], widths: Mapping[str, int]) -> str:
+    """Return the expression of the word of results, the first element in its lowest bits."""
+    parts = []
+    for element, place in reversed(elements):
+        if fill := 4 * element.digits - element.width:
+            parts.append(f"{fill}'d0")
+        bits = f"[{place.high}:{place.low}]"
+        parts.append(f"out_{place.port}{bits if widths[place.port] > 1 else ''}")
+    return f"{{{', '.join(parts)}}}"

@@ -1,0 +1,233 @@
+"""Verilog of somebody else: files where they are, what they include, and the ports of a module.
+
+Verilator reads them, so that ports are right whatever way a header is written in, with parameters,
+types and packages.
+"""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eightfold.errors import InputError
+from eightfold.sim.simulator.places import one_word
+from eightfold.sim.simulator.toolchain import tool_environment, verilator_root
+
+_COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*")', re.DOTALL)
+_INCLUDE = re.compile(r'`include\s+"([^"]+)"')
+_MODULE = re.compile(r"\bmodule\s+(?:automatic\s+|static\s+)?(\w+)")
+
+_KEYWORD_BITS = {"byte": 8, "shortint": 16, "int": 32, "integer": 32, "longint": 64, "time": 64}
+"""Types without a range."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port of a module.
+
+    Attributes
+    ----------
+    name
+        As it is declared.
+    is_input
+        Whether somebody else drives it.
+    width
+        Its bits; None of what is no vector: an array, an interface, a real number.
+    """
+
+    name: str
+    is_input: bool
+    width: int | None
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """Verilog and SystemVerilog files that are compiled where they are.
+
+    Attributes
+    ----------
+    sources
+        The files, in the order in which they are compiled.
+    includes
+        Folders in which included files are looked for, after those of the sources themselves.
+    defines
+        Names and values of macros.
+    """
+
+    sources: tuple[Path, ...] = ()
+    includes: tuple[Path, ...] = ()
+    defines: tuple[tuple[str, str | int], ...] = ()
+
+    def words(self) -> list[Path]:
+        """Return the sources by paths that make takes as one word each."""
+        return [one_word(source.parent) / source.name for source in self.sources]
+
+    def include_words(self) -> list[Path]:
+        """Return the folders of included files, likewise."""
+        return [one_word(folder) for folder in self._folders()]
+
+    def recipe(self) -> list[object]:
+        """Return all that a build depends on, whatever machine the files are on."""
+        texts = [[file.name, text] for file, text in self.texts().items()]
+        return [texts, [list(define) for define in self.defines]]
+
+    def texts(self) -> dict[Path, str]:
+        """Return the text of each source, and of each file that one of them includes.
+
+        Raises
+        ------
+        InputError
+            If a source cannot be read.
+        """
+        texts: dict[Path, str] = {}
+        waiting = list(self.sources)
+        while waiting:
+            file = waiting.pop(0)
+            if file in texts:
+                continue
+            try:
+                texts[file] = file.read_text("utf-8", "replace")
+            except OSError as error:
+                raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+            names = _INCLUDE.findall(without_comments(texts[file]))
+            found = (self._find(name, file.parent) for name in names)
+            waiting += [each for each in found if each is not None]  # the simulator says the rest
+        return texts
+
+    def modules(self) -> list[str]:
+        """Return the names of the modules in the sources, in their order."""
+        found = (_MODULE.findall(without_comments(text)) for text in self.texts().values())
+        return list(dict.fromkeys(name for names in found for name in names))
+
+    def _folders(self) -> list[Path]:
+        parents = (source.parent for source in self.sources)
+        return list(dict.fromkeys((*parents, *self.includes)))
+
+    def _find(self, name: str, beside: Path) -> Path | None:
+        places = (folder / name for folder in (beside, *self._folders()))
+        return next((place for place in places if place.is_file()), None)
+
+
+def without_comments(text: str) -> str:
+    """Return Verilog without its comments; what looks like one in a string stays."""
+    return _COMMENT.sub(lambda match: match[1] or " ", text)
+
+
+def module_ports(
+    foreign: Foreign, top: str, parameters: Mapping[str, str | int]
+) -> dict[str, Port]:
+    """Return the ports of a module, in their order, by name.
+
+    Parameters
+    ----------
+    foreign
+        The files that it and what it instantiates are in.
+    top
+        The module's name.
+    parameters
+        Values of its parameters; others keep their defaults. A text is a string of Verilog.
+
+    Raises
+    ------
+    InputError
+        If there is no such module, or Verilator does not accept it: with its words.
+    """
+    modules = foreign.modules()
+    if top not in modules:
+        files = ", ".join(source.name for source in foreign.sources)
+        raise InputError(
+            f"there is no module {top!r} in {files}; there is {', '.join(modules) or 'none'}"
+        )
+    tree = _tree(foreign, top, parameters)
+    types = {
+        each["addr"]: each
+        for table in tree["miscsp"]
+        if table["type"] == "TYPETABLE"
+        for each in table["typesp"]
+    }
+    module = next(each for each in tree["modulesp"] if _name(each) == top)
+    ports = [
+        Port(_name(each), each["direction"] == "INPUT", _bits(types, each["dtypep"]))
+        for each in module["stmtsp"]
+        if each["type"] == "VAR" and each["direction"] in ("INPUT", "OUTPUT", "INOUT")
+    ]
+    return {port.name: port for port in ports}
+
+
+def _tree(foreign: Foreign, top: str, parameters: Mapping[str, str | int]) -> dict[str, Any]:
+    """Return what Verilator has made of the sources."""
+    with tempfile.TemporaryDirectory(prefix="eightfold-") as name:
+        output = Path(name, "tree.json")
+        command = [
+            str(verilator_root() / "bin" / "verilator_bin"),
+            *("--json-only", "--json-only-output", str(output), "--Mdir", name),
+            *("-Wno-fatal", "-Wno-lint", "-Wno-TIMESCALEMOD", "--no-timing", "--top-module", top),
+            *(f"-G{name}={literal(value)}" for name, value in parameters.items()),
+            *(f"-D{name}={value}" for name, value in foreign.defines),
+            *(f"-I{folder}" for folder in foreign.include_words()),
+            *map(str, foreign.words()),
+        ]
+        done = subprocess.run(
+            command,
+            env=os.environ | tool_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        if done.returncode:
+            raise InputError(f"module {top}: {_first_error(done.stderr.splitlines())}")
+        return json.loads(output.read_text("utf-8"))
+
+
+def _name(node: Mapping[str, Any]) -> str:
+    """Return a name as it is declared: Verilator writes some characters as ``__0`` and a code."""
+    return re.sub(
+        r"__0([0-9A-F]{2})", lambda match: chr(int(match[1], 16)), node.get("origName", "")
+    )
+
+
+def literal(value: str | int) -> str:
+    """Return a parameter's value as Verilog has it."""
+    if isinstance(value, int):
+        return str(int(value))
+    text = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
+def _first_error(lines: Iterable[str]) -> str:
+    found = [line for line in lines if line.strip()]
+    return next((line for line in found if line.startswith("%Error")), " ".join(found[:1]))
+
+
+def _bits(types: Mapping[str, Any], address: str) -> int | None:
+    """Return the bits of a type of Verilator's; None if it is no vector."""
+    kind = types.get(address)
+    if kind is None:
+        return None
+    name = kind["type"]
+    if name == "BASICDTYPE":
+        if "range" in kind:
+            left, right = (int(end) for end in kind["range"].split(":"))
+            return abs(left - right) + 1
+        word = str(kind.get("keyword"))
+        return 1 if word in ("logic", "bit", "wire") else _KEYWORD_BITS.get(word)
+    if name in ("REFDTYPE", "ENUMDTYPE", "CONSTDTYPE", "MEMBERDTYPE"):
+        return _bits(types, kind["refDTypep"])
+    if name == "PACKARRAYDTYPE":
+        left, right = (int(end) for end in kind["declRange"].strip("[]").split(":"))
+        inner = _bits(types, kind["refDTypep"])
+        return None if inner is None else inner * (abs(left - right) + 1)
+    if name in ("STRUCTDTYPE", "UNIONDTYPE") and kind.get("packed"):
+        members = [_bits(types, member["refDTypep"]) for member in kind["membersp"]]
+        if None in members:
+            return None
+        sizes = [size for size in members if size is not None]
+        return max(sizes) if name == "UNIONDTYPE" else sum(sizes)
+    return None

@@ -1,0 +1,267 @@
+"""A stranger's module in a simulator: its answers, and what is said when they do not come."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from eightfold.cli.main import commands
+from eightfold.conformance.adapters.formulas import Formula
+from eightfold.conformance.adapters.stream import StreamAdapter
+from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
+from eightfold.conformance.profile import PROFILES
+from eightfold.conformance.units.registry import unit_cases
+from eightfold.errors import InputError
+from eightfold.sim.simulator.build import design_key
+from tests.support.conformance.streams import Odd, OldStyle, Pipeline, bytes_of, columns
+
+BOTH = [pytest.param("verilator", marks=pytest.mark.slow), "icarus"]
+
+COUNT = 1200
+"""Cases: more than once through all combinations of pauses."""
+
+
+def asked(adapter: StreamAdapter, simulator: str) -> UnitAnswers:
+    return adapter.answer(columns(COUNT), simulator=simulator, seed=3)
+
+
+@pytest.mark.parametrize("simulator", BOTH)
+def test_answers_by_valid_and_ready_are_those_of_their_cases(
+    simulator: str, tmp_path: Path
+) -> None:
+    answers = asked(Odd(tmp_path), simulator)
+    assert np.array_equal(answers.results["result"], bytes_of(columns(COUNT)["accumulator"]))
+    assert (answers.extra, answers.note, answers.crashed) == (0, "", False)
+
+
+@pytest.mark.parametrize("simulator", BOTH)
+def test_answers_after_a_latency_are_those_of_their_cases(simulator: str) -> None:
+    cases = columns(COUNT)
+    answers = asked(Pipeline(), simulator)
+    expected = cases["accumulator"].astype(np.int64) - cases["shift"] + cases["zero_point"] + 7
+    assert np.array_equal(answers.results["result"], bytes_of(expected))
+    assert (answers.extra, answers.note, answers.crashed) == (0, "", False)
+
+
+@pytest.mark.parametrize("simulator", BOTH)
+def test_a_unit_that_is_started_and_done_answers_one_case_at_a_time(simulator: str) -> None:
+    answers = asked(OldStyle(), simulator)
+    assert np.array_equal(answers.results["result"], bytes_of(columns(COUNT)["accumulator"]))
+    assert (answers.extra, answers.note) == (0, "")
+
+
+@pytest.mark.parametrize("simulator", BOTH)
+@pytest.mark.parametrize(
+    ("kind", "answered", "extra", "note"),
+    [
+        ("never", 0, 0, "no answer within 500 cycles, ever"),
+        (
+            "never_takes",
+            0,
+            0,
+            "no answer within 500 cycles, ever; in_ready stayed 0: case 0 was never taken",
+        ),
+        ("drops_last", COUNT - 1, 0, "no answer within 500 cycles, after 1199 of 1200 answers"),
+        ("surplus", COUNT, 3, "3 answers came after that of the last case"),
+        (
+            "early",
+            COUNT,
+            2,
+            "2 answers came before they were asked for, the first in cycle 1: left out",
+        ),
+    ],
+)
+def test_what_does_not_come_is_missing_and_what_comes_unasked_is_extra(
+    simulator: str, kind: str, answered: int, extra: int, note: str, tmp_path: Path
+) -> None:
+    answers = asked(Odd(tmp_path, kind), simulator)
+    expected = bytes_of(columns(COUNT)["accumulator"])
+    expected[answered:] = MISSING
+    assert np.array_equal(answers.results["result"], expected)
+    assert (answers.extra, answers.note, answers.crashed) == (extra, note, False)
+
+
+def test_a_result_with_an_unknown_bit_is_unknown(tmp_path: Path) -> None:
+    answers = asked(Odd(tmp_path, "x"), "icarus")
+    assert (answers.results["result"] == UNKNOWN).all()
+    answers = asked(Odd(tmp_path, "one_bit_x"), "icarus")
+    accumulator = columns(COUNT)["accumulator"]
+    expected = bytes_of(accumulator)
+    expected[accumulator % 256 == 5] = UNKNOWN
+    assert np.array_equal(answers.results["result"], expected)
+
+
+def test_a_valid_that_is_unknown_counts_as_0_and_is_told(tmp_path: Path) -> None:
+    answers = asked(Odd(tmp_path, "valid_x"), "icarus")
+    assert (answers.results["result"] == MISSING).all()
+    assert "out_valid was X or Z in" in answers.note
+
+
+@pytest.mark.parametrize("simulator", BOTH)
+def test_a_simulation_that_the_module_ends_is_a_crash_with_the_answers_before_it(
+    simulator: str, tmp_path: Path
+) -> None:
+    answers = asked(Odd(tmp_path, "finishes"), simulator)
+    assert answers.crashed
+    assert answers.note == "the simulation ended early: by $finish, or by an error in the module"
+    result = answers.results["result"]
+    known = result != MISSING
+    assert np.array_equal(result[known], bytes_of(columns(COUNT)["accumulator"])[known])
+    assert not known[20:].any()
+
+
+def test_a_simulation_that_does_not_end_is_ended(tmp_path: Path) -> None:
+    class Patient(Odd):
+        patience = 10**9
+        time_limit = 3
+
+    answers = asked(Patient(tmp_path, "never"), "icarus")
+    assert answers.crashed
+    assert answers.note == "the simulation did not end within 3 s"
+
+
+def test_the_same_seed_gives_the_same_answers_and_waves_are_written(tmp_path: Path) -> None:
+    trace = tmp_path / "waves.vcd"
+    one = Odd(tmp_path).answer(columns(50), simulator="icarus", seed=1, trace=trace)
+    assert np.array_equal(one.results["result"], bytes_of(columns(50)["accumulator"]))
+    assert "in_valid" in trace.read_text()
+
+
+REFUSED: list[tuple[dict[str, object], str]] = [
+    ({"sources": ["od.v"]}, r"sources: no file 'od.v'; .* has odd.v"),
+    ({"sources": ["nowhere/odd.v"]}, r"sources: no file .*; there is no folder"),
+    ({"sources": []}, "names no sources"),
+    ({"top": "even"}, r"top: there is no module 'even' in odd.v; there is odd$"),
+    (
+        {"clock": "clock"},
+        r"clock: odd has no port 'clock'; its inputs are clk, rst_n, acc, in_valid, out_ready",
+    ),
+    (
+        {"in_ready": "acc"},
+        r"in_ready: port acc is an input of odd; its outputs are in_ready",
+    ),
+    ({"in_valid": "acc"}, r"in_valid: acc has more than one bit"),
+    ({"out_ready": None}, r'nothing feeds out_ready of odd.*\{"out_ready": 0\}'),
+    ({"inputs": {"a c": 0}}, r"inputs: 'a c' is no port"),
+    (
+        {"inputs": {"acc[40:8]": 0}},
+        r"acc\[40:8\]: acc has the bits 31:0",
+    ),
+    (
+        {"inputs": {"acc[31:8]": 0, "acc[8:0]": 0}},
+        r"inputs\['acc\[8:0\]'\]: has bits of 'acc\[31:8\]' too",
+    ),
+    ({"inputs": {"acc": "accumulator / 2"}}, r"use // or >>"),
+    (
+        {"outputs": {"results": "out"}},
+        r"outputs: must have the results of requantizer, res",
+    ),
+    ({"outputs": {"result": "out[9:2]"}}, r"out\[9:2\]: out has the bits 7:0"),
+    ({"latency": 1}, "has latency and out_valid"),
+    ({"out_valid": None, "out_ready": None}, "says nothing of when answers come"),
+    ({"in_valid": None}, "nobody can say which case"),
+    ({"inputs": {"acc": 0, "rst_n": 1}}, "inputs: rst_n is clock or reset"),
+    ({"inputs": {"acc": 0, "in_valid": 1}}, "inputs: in_valid is of a handshake"),
+    ({"parameters": {"DEEP": 3}}, "DEEP"),
+    ({"unit": "requantiser"}, "no unit 'requantiser'; use requantizer"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), REFUSED)
+def test_what_does_not_fit_is_said_in_one_line(
+    changes: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    adapter = Odd(tmp_path)
+    for name, value in changes.items():
+        setattr(adapter, name, value)
+    with pytest.raises(InputError, match=message) as caught:
+        adapter.designs()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_value_that_the_port_does_not_hold_is_refused(tmp_path: Path) -> None:
+    adapter = Odd(tmp_path)
+    setattr(adapter, "inputs", {"acc[3:0]": "accumulator"})  # noqa: B010
+    with pytest.raises(
+        InputError, match=r"inputs\['acc\[3:0\]'\]: is 16 in case 16, which 4 bits do not"
+    ):
+        adapter.answer(columns(20), simulator="icarus")
+    adapter = Odd(tmp_path)
+    setattr(adapter, "inputs", {"acc": "accumulators"})  # noqa: B010
+    with pytest.raises(InputError, match="no column 'accumulators'; there are accumulator, mult"):
+        adapter.answer(columns(20), simulator="icarus")
+
+
+def test_verilog_that_is_wrong_is_said_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "wrong.v").write_text(
+        "module wrong (input a,\n  output b);\n  assign b = ;\nendmodule\n"
+    )
+    adapter = Odd(tmp_path)
+    adapter.sources, adapter.top = [tmp_path / "wrong.v"], "wrong"
+    with pytest.raises(InputError, match=r"wrong.v:3:14: syntax error"):
+        adapter.designs()
+
+
+def test_a_design_is_known_by_its_texts_wherever_they_are(tmp_path: Path) -> None:
+    here = Pipeline()
+    there = Pipeline()
+    for name in ("pipeline.sv", "include/pipeline_types.svh"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text((here.folder("sources") / name).read_text())
+    there.sources, there.include_dirs = [tmp_path / "pipeline.sv"], [tmp_path / "include"]
+    keys = [design_key(adapter.designs()[0], "icarus") for adapter in (here, there)]
+    assert keys[0] == keys[1]
+    included = tmp_path / "include/pipeline_types.svh"
+    included.write_text(included.read_text() + "\n")
+    changed = Pipeline()
+    changed.sources, changed.include_dirs = there.sources, there.include_dirs
+    assert design_key(changed.designs()[0], "icarus") != keys[0]
+
+
+class Ours(StreamAdapter):
+    """The unit ``requantizer`` of `eightfold verilog`, by its ports."""
+
+    sources = ("ours.v",)
+    top = "eightfold_requantizer"
+    reset = "rst"
+    in_valid, in_ready = "i__valid", "i__ready"
+    out_valid, out_ready = "o__valid", "o__ready"
+    inputs: ClassVar[Mapping[str, Formula]] = {
+        "i__payload[31:0]": "accumulator",
+        "i__payload[68:64]": "max(shift, 0)",
+        "i__payload[99:69]": "multiplier",
+        "i__payload[106:101]": "max(-shift, 0)",
+        "i__payload[117:110]": "zero_point",
+        "i__payload[125:118]": "low",
+        "i__payload[133:126]": "high",
+    }
+    outputs: ClassVar[Mapping[str, str]] = {"result": "o__payload"}
+
+
+SINGLE: Mapping[str, Formula] = {
+    **{port: value for port, value in Ours.inputs.items() if "[68:" not in port},
+    "i__payload[100]": 1,
+    "i__payload[106:101]": "31 - shift",
+    "i__payload[109:107]": 1,
+}
+"""One rounding of the product, ties up."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
+@pytest.mark.parametrize("profile", ["tflite", "tflite-single"])
+def test_our_requantizer_is_exact_as_a_strangers(
+    simulator: str, profile: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "ours.v"
+    commands(["verilog", "--unit", "requantizer", "-o", str(file)], standalone_mode=False)
+    cases = unit_cases("requantizer", PROFILES[profile], "smoke")
+    adapter = Ours()
+    adapter.sources = [file]
+    if profile == "tflite-single":
+        setattr(adapter, "inputs", SINGLE)  # noqa: B010
+    answers = adapter.answer(cases.inputs, simulator=simulator)
+    assert np.array_equal(answers.results["result"], cases.results["result"])
+    assert (answers.extra, answers.note) == (0, "")

@@ -1,0 +1,91 @@
+"""Each mistake exists as broken RTL, and the kit names it on both simulators."""
+
+import numpy as np
+import pytest
+
+from eightfold.conformance.judge import arithmetic
+from eightfold.conformance.judge.diagnosis import judge
+from eightfold.conformance.judge.forms import FORMS
+from eightfold.conformance.judge.variants import BIASED, MISTAKES, mistakes_of, pairs, results_with
+from eightfold.conformance.liars.requantizers import (
+    CHOICES,
+    Named,
+    liar_cases,
+    liar_results,
+    name_liars,
+)
+
+BOTH = [pytest.param("verilator", marks=pytest.mark.slow), "icarus"]
+
+SAMPLE = ("second_half_up", "float32_half_even", "clamp_first", "scaled_16")
+"""Mistakes of the normal tests."""
+
+
+def wrong(named: Named) -> bool:
+    """Return whether a liar is not named, or an honest one is."""
+    if not named.mistakes:
+        return not named.verdict.conforms
+    return named.verdict.conforms or named.mistakes[0] not in named.named
+
+
+def test_the_rtl_has_every_choice_of_the_arithmetic() -> None:
+    assert set(CHOICES["left"]) == set(arithmetic.LEFTS)
+    assert set(CHOICES["clamp"]) == set(arithmetic.CLAMPS)
+    for mistake in MISTAKES.values():
+        for name, value in mistake.changes.items():
+            assert value in CHOICES[name], mistake.name
+
+
+@pytest.mark.parametrize("simulator", BOTH)
+def test_some_liars_are_named_and_an_honest_unit_conforms(simulator: str) -> None:
+    liars = [(), *((MISTAKES[name],) for name in SAMPLE)]
+    found = list(name_liars("tflite", simulator, "smoke", liars=liars))
+    assert [each.mistakes for each in found] == [(), *((name,) for name in SAMPLE)]
+    assert not [each for each in found if wrong(each)]
+    assert not found[1].verdict.conforms
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
+def test_the_rtl_of_each_mistake_gives_what_its_sentence_says(form: str, simulator: str) -> None:
+    drawn = liar_cases(form, "smoke", seed=5, biased=True)
+    cases = {name: values[::4] for name, values in drawn.items()}
+    liars = [(), *((mistake,) for mistake in mistakes_of(form, biased=True))]
+    results = liar_results(form, cases, liars, simulator)
+    for mistakes, theirs in zip(liars, results, strict=True):
+        expected = results_with(FORMS[form], cases, *mistakes)
+        assert np.array_equal(theirs, expected), mistakes
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
+def test_each_liar_is_named_at_level_standard(form: str, simulator: str) -> None:
+    found = list(name_liars(form, simulator, "standard"))
+    assert len(found) == 1 + len(mistakes_of(form))
+    biased = [(MISTAKES[name],) for name in sorted(BIASED)]
+    found += name_liars(form, simulator, "standard", biased=True, liars=biased)
+    assert not [(each.mistakes, each.named) for each in found if wrong(each)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
+def test_an_honest_unit_conforms_with_every_seed(simulator: str) -> None:
+    for form in FORMS:
+        drawn = [liar_cases(form, "smoke", seed) for seed in range(20)]
+        cases = {name: np.concatenate([each[name] for each in drawn]) for name in drawn[0]}
+        (theirs,) = liar_results(form, cases, [()], simulator)
+        assert judge(form, cases, theirs).conforms, form
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
+def test_two_mistakes_at_once_deviate(simulator: str) -> None:
+    rng = np.random.default_rng(0)
+    for form in ("tflite", "tpu_mlir_32"):
+        possible = list(pairs(mistakes_of(form)))
+        chosen = [possible[index] for index in rng.permutation(len(possible))[:8]]
+        for each in name_liars(form, simulator, "smoke", liars=chosen):
+            assert not each.verdict.conforms, each.mistakes
+            assert each.named, each.mistakes

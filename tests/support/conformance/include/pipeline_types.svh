@@ -1,0 +1,1 @@
+`define ELEMENT_BITS 8

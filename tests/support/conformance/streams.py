@@ -1,0 +1,84 @@
+"""Modules that answer with some bits of the accumulator, behind adapters; and cases for them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.conformance.adapters.formulas import Formula
+from eightfold.conformance.adapters.stream import StreamAdapter
+
+KINDS = (
+    *("right", "never", "x", "one_bit_x", "surplus", "early", "drops_last", "never_takes"),
+    *("finishes", "valid_x", "drops_one"),
+)
+"""What is odd about the module `odd`, by number."""
+
+
+class Odd(StreamAdapter):
+    """A module that `KINDS` names."""
+
+    sources = ("odd.v",)
+    top = "odd"
+    reset, reset_active = "rst_n", 0
+    in_valid, in_ready, out_valid, out_ready = "in_valid", "in_ready", "out_valid", "out_ready"
+    inputs: ClassVar[Mapping[str, Formula]] = {"acc": "accumulator"}
+    outputs: ClassVar[Mapping[str, str]] = {"result": "out"}
+    patience = 500
+
+    def __init__(self, folder: Path, kind: str = "right") -> None:
+        file = folder / "kind.hex"
+        file.write_text(f"{KINDS.index(kind):x}\n")
+        self.files = [file]
+
+
+class Pipeline(StreamAdapter):
+    """A SystemVerilog module with a falling clock edge, types, includes and parameters."""
+
+    sources = ("pipeline.sv",)
+    include_dirs = ("include",)
+    top = "pipeline"
+    parameters: ClassVar[Mapping[str, str | int]] = {"LATENCY": 3, "NAME": "seven"}
+    clock, clock_edge = "clk_n", "falling"
+    latency = 3
+    inputs: ClassVar[Mapping[str, Formula]] = {
+        "a": "accumulator",
+        "b": "-shift",
+        "pair[15:8]": lambda columns: columns["zero_point"],
+    }
+    outputs: ClassVar[Mapping[str, str]] = {"result": "q"}
+
+
+class OldStyle(StreamAdapter):
+    """A module with a header of old, that computes for some cycles after ``start``."""
+
+    sources = ("pipeline.sv",)
+    include_dirs = ("include",)
+    top = "old_style"
+    reset = "reset"
+    in_valid, out_valid = "start", "done"
+    one_at_a_time = True
+    inputs: ClassVar[Mapping[str, Formula]] = {"a": "accumulator"}
+    outputs: ClassVar[Mapping[str, str]] = {"result": "q"}
+
+
+def columns(count: int) -> dict[str, NDArray[Any]]:
+    """Return cases of a requantizer: accumulators 0, 1, 2 ... and a last one of -1."""
+    accumulator = np.arange(count, dtype=np.int32)
+    accumulator[-1] = -1
+    rng = np.random.default_rng(count)
+    return {
+        "accumulator": accumulator,
+        "multiplier": np.full(count, 2**31 - 1, np.int32),
+        "shift": rng.integers(-31, 31, count).astype(np.int8),
+        "zero_point": rng.integers(-128, 128, count).astype(np.int8),
+        "low": np.full(count, -128, np.int8),
+        "high": np.full(count, 127, np.int8),
+    }
+
+
+def bytes_of(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the lowest 8 bits of integers, signed."""
+    return values.astype(np.int64).astype(np.int8).astype(np.int64)
