@@ -1,51 +1,27 @@
-"""The verdict on a requantizer's results: it conforms, or it deviates, and why.
+"""The verdict on a unit's results: it conforms, or it deviates, and why.
 
-`judge` compares results with golden's, looks for a mistake with a name that explains all of them,
-then for two at once, and says of what is left what it has in common.
+`examine` compares results with the reference's, looks for a mistake with a name that explains all
+of them, then for two at once, and says of what is left what it has in common.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eightfold.conformance.answers import MISSING, UNKNOWN
-from eightfold.conformance.judge.forms import FIELDS, Cases, Form, take
+from eightfold.conformance.judge.explain import Explanation, explain
+from eightfold.conformance.judge.forms import Cases, form_of
 from eightfold.conformance.judge.power import Power, power
+from eightfold.conformance.judge.requantizer import check_cases, requantizer
 from eightfold.conformance.judge.rules import Clause, Mask, describe
-from eightfold.conformance.judge.variants import (
-    Mistake,
-    every_result,
-    form_of,
-    mistakes_of,
-    pairs,
-    results_with,
-)
-from eightfold.conformance.verdict import Outcome
+from eightfold.conformance.judge.subject import Steps, Subject, agree, parts, rows, width
+from eightfold.conformance.verdict import LISTED, FailedCase, Outcome
 from eightfold.golden.fixed_point import Integers
-from eightfold.golden.steps import Step, step_lines
 
-PROBED = 256
-"""Of the results that are exact, and of those that are not: so many are asked first of a pair."""
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Mistakes, one or two at once, and how many of the known results they give."""
-
-    mistakes: tuple[Mistake, ...]
-    explained: int
-
-    @property
-    def name(self) -> str:
-        """The mistakes' names."""
-        return " and ".join(mistake.name for mistake in self.mistakes)
-
-    @property
-    def sentence(self) -> str:
-        """The mistakes' sentences."""
-        return " ".join(mistake.sentence for mistake in self.mistakes)
+FAR = 2**62
+"""Results beyond it are as wrong as this."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +29,11 @@ class Failure:
     """A case that is not exact, with the reference's arithmetic."""
 
     index: int
-    case: Mapping[str, int]
+    case: Mapping[str, Any]
     outcome: Outcome
-    steps: tuple[Step, ...]
+    steps: Steps
     """The reference's; the last value is the expected result."""
-    result: int | None
+    result: Any | None
     """Theirs; None if it is missing or unknown."""
 
     def lines(self) -> list[str]:
@@ -66,10 +42,12 @@ class Failure:
         expected = self.steps[-1][1]
         if self.result is None:
             theirs = f"theirs: {self.outcome.text}, expected {expected}"
-        else:
+        elif isinstance(self.result, int):
             difference = self.result - expected
             theirs = f"theirs: {self.result}, expected {expected}, difference {difference:+d}"
-        steps = [f"  {line}" for line in step_lines(self.steps)]
+        else:
+            theirs = f"theirs: {self.result}, expected {expected}"
+        steps = [f"  {formula} = {value}" for formula, value in self.steps]
         return [f"case {self.index}: {fields}", *steps, f"  {theirs}"]
 
 
@@ -77,7 +55,8 @@ class Failure:
 class Verdict:
     """What results say of the unit that gave them."""
 
-    form: str
+    name: str
+    """The subject's."""
     counts: Mapping[Outcome, int]
     explanations: tuple[Explanation, ...]
     """Those that explain every known result; none if these are exact."""
@@ -96,6 +75,8 @@ class Verdict:
     """What cases without a known result have in common."""
     failure: Failure | None
     """The smallest failing case."""
+    failed: tuple[FailedCase, ...]
+    """The cases that are not exact, the first `LISTED` of them."""
     power: Power
 
     @property
@@ -105,8 +86,8 @@ class Verdict:
 
     @property
     def known(self) -> int:
-        """How many cases have a result all of whose bits are known."""
-        return self.cases - self.counts[Outcome.MISSING] - self.counts[Outcome.UNKNOWN_BITS]
+        """How many cases have results all of whose bits are known."""
+        return sum(self.counts[outcome] for outcome in Outcome if outcome <= Outcome.WRONG)
 
     @property
     def conforms(self) -> bool:
@@ -116,25 +97,31 @@ class Verdict:
     def lines(self) -> list[str]:
         """Return the verdict in sentences, without the power of the cases."""
         if not self.cases:
-            return [f"{self.form}: nothing was judged, there are no cases."]
+            return [f"{self.name}: nothing was judged, there are no cases."]
         if self.conforms:
-            return [f"{self.form}: conforms, all {self.cases} results are exact."]
+            return [f"{self.name}: conforms, all {self.cases} results are exact."]
         failed = [
             f"{count} {outcome.text}"
             for outcome, count in self.counts.items()
             if count and outcome != Outcome.EXACT
         ]
-        found = [f"{self.form}: deviates in {', '.join(failed)} of {self.cases} results."]
-        found += self._diagnosis()
-        if silent := self.cases - self.known:
-            found.append(_common(silent, "cases without a known result", self.silent))
+        found = [f"{self.name}: deviates in {', '.join(failed)} of {self.cases} results."]
+        found += self.diagnosis()
         if self.failure:
             found += ["The smallest failing case:", *self.failure.lines()]
         return found
 
-    def _diagnosis(self) -> list[str]:
+    def diagnosis(self) -> list[str]:
+        """Return what is wrong, in sentences; none if all is exact."""
+        found = self._mistakes()
+        if silent := self.cases - self.known:
+            found.append(_common(silent, "cases without a known result", self.silent))
+        return found
+
+    def _mistakes(self) -> list[str]:
         if self.counts[Outcome.EXACT] == self.known:
-            return ["Every result that is known is exact."] if self.known else []
+            said = self.known and not self.conforms
+            return ["Every result that is known is exact."] if said else []
         if self.explanations:
             first, *others = self.explanations
             both = "Two mistakes at once explain" if len(first.mistakes) > 1 else "It explains"
@@ -153,7 +140,8 @@ class Verdict:
                 f"{self.closest.sentence}"
             ]
             left = "results that it does not explain"
-        return [*found, f"{_common(self.unexplained, left, self.remainder)} {self.differences}"]
+        common = _common(self.unexplained, left, self.remainder)
+        return [*found, f"{common} {self.differences}".rstrip()]
 
 
 def _common(count: int, what: str, clauses: tuple[Clause, ...]) -> str:
@@ -166,9 +154,12 @@ def _common(count: int, what: str, clauses: tuple[Clause, ...]) -> str:
 
 
 def outcomes(expected: Integers, results: Integers) -> Integers:
-    """Return the `Outcome` of each case, shape (n,)."""
+    """Return the `Outcome` of each case, shape (n,), by the worst of its results."""
     missing, unknown = results == MISSING, results == UNKNOWN
-    difference = np.abs(np.where(missing | unknown, 0, results - expected))
+    difference = np.abs(np.where(missing | unknown, expected, _bounded(results)) - expected)
+    if results.ndim == 2:
+        missing, unknown = missing.any(axis=1), unknown.any(axis=1)
+        difference = difference.max(axis=1, initial=0)
     return np.select(
         [missing, unknown, difference == 0, difference == 1],
         [Outcome.MISSING, Outcome.UNKNOWN_BITS, Outcome.EXACT, Outcome.OFF_BY_ONE],
@@ -194,35 +185,62 @@ def judge(form: str, cases: Cases, results: Integers) -> Verdict:
         If there is no such form, a field is missing, or shapes or types are others.
     """
     kind = form_of(form)
-    _check(cases, results)
-    expected = kind.results(cases)
+    check_cases(cases, results)
+    return examine(requantizer(form, "bias" in cases), cases, kind.results(cases), results)
+
+
+def examine(
+    subject: Subject,
+    cases: Cases,
+    expected: Integers,
+    results: Integers,
+    *,
+    crashed: bool = False,
+) -> Verdict:
+    """Return the verdict on the results of a unit.
+
+    Parameters
+    ----------
+    cases
+        What the subject takes; n of them, which may be 0.
+    expected
+        The reference's results: int64 of shape (n,), or (n, length).
+    results
+        Theirs, int64 of the same shape: any integer, `MISSING` or `UNKNOWN`.
+    crashed
+        Whether results are missing because what should have answered has ended with an error.
+    """
     found = outcomes(expected, results)
-    known = found < Outcome.MISSING
-    computed = every_result(kind, cases)
-    explanations, closest = tuple[Explanation, ...](), None
+    if crashed:
+        found[found == Outcome.MISSING] = Outcome.CRASHED
+    known = found <= Outcome.WRONG
     wrong = known & (found != Outcome.EXACT)
-    base, left = expected, wrong
+    explanations, closest, left = tuple[Explanation, ...](), None, wrong
     if wrong.any():
-        explanations, closest = _explain(kind, cases, results, known, wrong, computed)
-        if closest is not None and _is_rule(describe(kind, cases, wrong), wrong):
+        explanations, closest = explain(subject, cases, results, known, wrong)
+        if closest is not None and _is_rule(_describe(subject, cases, wrong), wrong):
             closest = None  # what a simple rule says exactly needs no mistake that is nearly right
         if closest is not None:
-            base = computed[closest.mistakes[0].name].astype(np.int64)
-            left = known & (results != base)
+            left = known & ~_given(subject, cases, results, closest)
         if explanations:
             left = np.zeros_like(left)
     return Verdict(
-        form=form,
+        name=subject.name,
         counts={outcome: int((found == outcome).sum()) for outcome in Outcome},
         explanations=explanations,
         closest=closest,
-        remainder=describe(kind, cases, left),
+        remainder=_describe(subject, cases, left),
         unexplained=int(left.sum()),
-        differences=_differences(results[left] - base[left]),
-        silent=describe(kind, cases, ~known),
-        failure=_smallest(kind, cases, results, found),
-        power=power(form, cases, computed),
+        differences=_differences(subject, cases, expected, results, left, closest),
+        silent=_describe(subject, cases, ~known),
+        failure=_smallest(subject, cases, expected, results, found),
+        failed=tuple(_failed(subject, expected, results, found)),
+        power=power(subject, cases, expected),
     )
+
+
+def _describe(subject: Subject, cases: Cases, meant: Mask) -> tuple[Clause, ...]:
+    return describe(subject.features(cases, meant), meant) if meant.any() else ()
 
 
 def _is_rule(clauses: tuple[Clause, ...], meant: Mask) -> bool:
@@ -230,104 +248,85 @@ def _is_rule(clauses: tuple[Clause, ...], meant: Mask) -> bool:
     return len(clauses) == 1 and clauses[0].meant == meant.sum() and not clauses[0].others
 
 
-def _check(cases: Cases, results: Integers) -> None:
-    if absent := [name for name in FIELDS if name not in cases]:
-        raise ValueError(f"cases lack {', '.join(absent)}")
-    for name, values in (*cases.items(), ("results", results)):
-        if values.dtype != np.int64 or values.shape != (len(cases["acc"]),):
-            raise ValueError(
-                f"{name} must be int64 of shape ({len(cases['acc'])},), not {values.dtype} of "
-                f"{values.shape}"
-            )
-
-
-def _explain(
-    form: Form,
-    cases: Cases,
-    results: Integers,
-    known: Mask,
-    wrong: Mask,
-    computed: Mapping[str, NDArray[np.int8]],
-) -> tuple[tuple[Explanation, ...], Explanation | None]:
-    """Return all mistakes, else pairs, that explain the known results, and the closest mistake."""
-    total, theirs = int(known.sum()), results[known]
-    mistakes = mistakes_of(form.name, "bias" in cases)
-    single = [
-        Explanation((mistake,), int((computed[mistake.name][known] == theirs).sum()))
-        for mistake in mistakes
+def _given(subject: Subject, cases: Cases, results: Integers, closest: Explanation) -> Mask:
+    """Return which cases a mistake explains."""
+    computed = [
+        agree(subject.compute(rows(cases, part), closest.mistakes), results[part])
+        for part in parts(len(results), width(results))
     ]
-    if full := tuple(each for each in single if each.explained == total):
-        return full, None
-    judged = {name: values[known] for name, values in cases.items()}
-    if full := tuple(_pairs(form, judged, theirs, wrong[known], mistakes)):
-        return full, None
-    best = max(single, key=lambda each: each.explained)
-    return (), best if best.explained > total - int(wrong.sum()) else None
+    return np.concatenate(computed)
 
 
-def _pairs(
-    form: Form,
+def _differences(
+    subject: Subject,
     cases: Cases,
+    expected: Integers,
     results: Integers,
-    wrong: Mask,
-    mistakes: tuple[Mistake, ...],
-) -> Iterator[Explanation]:
-    """Return the pairs that explain all ``results``, asked of some cases before all."""
-    some = np.concatenate([_spread(np.flatnonzero(wrong)), _spread(np.flatnonzero(~wrong))])
-    probe = {name: values[some] for name, values in cases.items()}
-    for pair in pairs(mistakes):
-        if np.array_equal(results_with(form, probe, *pair), results[some]) and np.array_equal(
-            results_with(form, cases, *pair), results
-        ):
-            yield Explanation(pair, len(results))
-
-
-def _spread(indices: Integers) -> Integers:
-    """Return at most `PROBED` of ``indices``, from the first to the last."""
-    count = min(len(indices), PROBED)
-    return indices[np.arange(count) * len(indices) // max(count, 1)]
-
-
-def _differences(difference: Integers) -> str:
-    if not difference.size:
+    left: Mask,
+    closest: Explanation | None,
+) -> str:
+    if subject.value is not None or not left.any():
         return ""
+    base = subject.compute(rows(cases, left), closest.mistakes) if closest else expected[left]
+    difference = _bounded(results[left]) - base
+    if difference.ndim == 2:
+        difference = difference[difference != 0]
     least, most = int(difference.min()), int(difference.max())
     if least == most:
         return f"All of them are off by {least:+d}."
     return f"They are off by {least:+d} to {most:+d}."
 
 
-def _bits(values: Integers) -> Integers:
-    """Return the bits of magnitudes; 0 has none."""
-    return np.frexp(np.abs(values).astype(np.float64))[1].astype(np.int64)
+def _bounded(results: Integers) -> Integers:
+    return np.clip(results, -FAR, FAR)
 
 
-def _sizes(cases: Cases) -> Integers:
-    """Return how hard a case is to follow by hand: the bits of its numbers, shape (n,).
-
-    The zeros at the end of a multiplier do not count, nor do bounds at the ends of int8.
-    """
-    multiplier = cases["multiplier"]
-    shown = multiplier // np.maximum(multiplier & -multiplier, 1)
-    numbers = (cases["acc"], shown, cases["shift"], cases["zero_point"])
-    bounds = (cases["low"] + 128, 127 - cases["high"])
-    bias = (cases["bias"],) if "bias" in cases else ()
-    return np.sum([_bits(values) for values in (*numbers, *bounds, *bias)], axis=0)
-
-
-def _smallest(form: Form, cases: Cases, results: Integers, found: Integers) -> Failure | None:
+def _smallest(
+    subject: Subject, cases: Cases, expected: Integers, results: Integers, found: Integers
+) -> Failure | None:
     """Return the failing case of fewest bits, the first of several; a known result before none."""
     failing = np.flatnonzero(found != Outcome.EXACT)
     if not failing.size:
         return None
-    order = np.lexsort((failing, _sizes(cases)[failing], found[failing] >= Outcome.MISSING))
+    sizes = subject.sizes(rows(cases, failing))
+    order = np.lexsort((failing, sizes, found[failing] > Outcome.WRONG))
     index = int(failing[order[0]])
     outcome = Outcome(int(found[index]))
-    case = take(cases, index)
+    place = int(np.argmax(np.atleast_1d(results[index] != expected[index])))
+    theirs = int(np.atleast_1d(results[index])[place])
+    result = None if theirs in (MISSING, UNKNOWN) else theirs
+    if result is not None and subject.value is not None:
+        result = subject.value(result, place)
     return Failure(
         index=index,
-        case=case,
+        case=subject.shown(cases, index, place),
         outcome=outcome,
-        steps=tuple(form.steps(case)),
-        result=int(results[index]) if outcome < Outcome.MISSING else None,
+        steps=tuple(subject.steps(cases, index, place)),
+        result=result,
     )
+
+
+def _failed(
+    subject: Subject, expected: Integers, results: Integers, found: Integers
+) -> list[FailedCase]:
+    """Return the first cases that are not exact, with the first wrong result of each."""
+    listed = []
+    for index in np.flatnonzero(found != Outcome.EXACT)[:LISTED].tolist():
+        outcome = Outcome(int(found[index]))
+        message = ""
+        if outcome <= Outcome.WRONG:
+            got, asked = np.atleast_1d(results[index]), np.atleast_1d(expected[index])
+            message = _message(subject, got, asked)
+        listed.append(FailedCase(name=str(index), outcome=outcome, message=message))
+    return listed
+
+
+def _message(subject: Subject, got: Integers, asked: Integers) -> str:
+    wrong = np.flatnonzero(got != asked)
+    place = int(wrong[0])
+    values = [int(got[place]), int(asked[place])]
+    if subject.value is not None:
+        values = [subject.value(value, place) for value in values]
+    where = subject.places(place)
+    first = f"{where}: " * bool(where) + f"{values[0]} instead of {values[1]}"
+    return f"{first}; {len(wrong)} of {len(got)} results are wrong" if len(got) > 1 else first

@@ -161,3 +161,16 @@ FORMS = {
     )
 }
 """The forms by name."""
+
+
+def form_of(name: str) -> Form:
+    """Return a form by its name.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    if name not in FORMS:
+        raise ValueError(f"the form must be one of {', '.join(FORMS)}, not {name!r}")
+    return FORMS[name]

@@ -1,18 +1,23 @@
 """The power of cases: which mistakes they tell apart, and which they cannot."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.conformance.judge.forms import Cases
-from eightfold.conformance.judge.variants import every_result, form_of
+from eightfold.conformance.judge.rules import spread
+from eightfold.conformance.judge.subject import Cases, Mistake, Subject, parts, rows, width
+from eightfold.golden.fixed_point import Integers
+
+FIRST = 4096
+"""Results that are asked first: where mistakes differ in them, no others are computed."""
 
 
 @dataclass(frozen=True)
 class Power:
-    """What cases could not have told apart. All names are of `variants.MISTAKES`."""
+    """What cases could not have told apart. All names are of the subject's mistakes."""
 
     mistakes: int
     """How many were computed."""
@@ -35,23 +40,56 @@ class Power:
         return found
 
 
-def power(form: str, cases: Cases, results: Mapping[str, NDArray[np.int8]] | None = None) -> Power:
-    """Return which mistakes of ``form`` the cases could not have told apart.
+def power(subject: Subject, cases: Cases, expected: Integers) -> Power:
+    """Return which mistakes of ``subject`` the cases could not have told apart.
 
-    ``results`` are those of `every_result`, where they are known already.
-
-    Raises
-    ------
-    ValueError
-        If there is no such form.
+    ``expected``: the reference's results of the cases.
     """
-    kind = form_of(form)
-    if results is None:
-        results = every_result(kind, cases)
-    reference = kind.results(cases).astype(np.int8).tobytes()
-    groups: dict[bytes, list[str]] = {reference: []}
-    for name, codes in results.items():
-        groups.setdefault(codes.tobytes(), []).append(name)
-    unseen = tuple(groups.pop(reference))
-    coinciding = tuple(tuple(names) for names in groups.values() if len(names) > 1)
-    return Power(len(results), unseen, coinciding)
+    mistakes = {mistake.name: mistake for mistake in subject.mistakes}
+    # The reference is the empty name; what is in one class has given the same results so far.
+    classes: list[list[str]] = [["", *mistakes]]
+    for part in _parts(expected):
+        if all(len(alike) == 1 for alike in classes):
+            break
+        some = rows(cases, part)
+        classes = [
+            finer
+            for alike in classes
+            for finer in (
+                [alike]
+                if len(alike) == 1
+                else _split(subject, some, expected[part], alike, mistakes)
+            )
+        ]
+    order = ["", *mistakes]
+    classes = sorted(
+        (sorted(alike, key=order.index) for alike in classes), key=lambda c: order.index(c[0])
+    )
+    reference, *others = classes
+    return Power(
+        len(mistakes),
+        tuple(reference[1:]),
+        tuple(tuple(alike) for alike in others if len(alike) > 1),
+    )
+
+
+def _parts(expected: Integers) -> Iterator[NDArray[np.int64] | slice]:
+    count = len(expected)
+    yield spread(np.arange(count), FIRST // width(expected))
+    yield from parts(count, width(expected))
+
+
+def _split(
+    subject: Subject,
+    cases: Cases,
+    expected: Integers,
+    alike: list[str],
+    mistakes: dict[str, Mistake],
+) -> list[list[str]]:
+    """Return the classes of mistakes whose results of these cases are the same."""
+    found: dict[bytes, list[str]] = {}
+    for name in alike:
+        results = subject.compute(cases, (mistakes[name],)) if name else expected
+        codes = np.ascontiguousarray(results, dtype=np.int64)
+        found.setdefault(hashlib.blake2b(codes.data).digest(), []).append(name)
+    return list(found.values())

@@ -5,36 +5,20 @@ is said in a sentence as the engineer would who has found it. The mistakes of `B
 with a bias.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.conformance.judge.arithmetic import Arithmetic, compute, reference_arithmetic
-from eightfold.conformance.judge.forms import FORMS, Cases, Form
+from eightfold.conformance.judge.arithmetic import compute, reference_arithmetic
+from eightfold.conformance.judge.forms import Cases, Form
+from eightfold.conformance.judge.subject import Mistake, made
 from eightfold.golden.fixed_point import Integers
 
 TWO, ONE, TPU = ("tflite",), ("tflite_single",), ("tpu_mlir_8", "tpu_mlir_32")
 TFLITE, SINGLE, ALL = TWO + ONE, ONE + TPU, TWO + ONE + TPU
 WIDE = (*TFLITE, "tpu_mlir_32")
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A mistake with a name."""
-
-    name: str
-    sentence: str
-    changes: Mapping[str, str | int]
-    """Fields of `Arithmetic`, and what they are in place of the reference's choices."""
-    forms: tuple[str, ...]
-    """Where it is one."""
-
-    def of(self, arithmetic: Arithmetic) -> Arithmetic:
-        """Return ``arithmetic`` with the mistake in it."""
-        return replace(arithmetic, **self.changes)  # pyright: ignore[reportArgumentType]
 
 
 _DIVISIONS = {
@@ -355,23 +339,11 @@ def mistakes_of(form: str, biased: bool = False) -> tuple[Mistake, ...]:
     )
 
 
-def pairs(mistakes: Iterable[Mistake]) -> Iterator[tuple[Mistake, Mistake]]:
-    """Return the pairs of mistakes that can be made at once: at different places."""
-    listed = list(mistakes)
-    for position, one in enumerate(listed):
-        for other in listed[position + 1 :]:
-            if not one.changes.keys() & other.changes.keys():
-                yield one, other
-
-
 def results_with(form: Form, cases: Cases, *mistakes: Mistake) -> Integers:
     """Return the results of a requantizer of ``form`` with ``mistakes``; without, golden's."""
     if not mistakes:
         return form.results(cases)
-    arithmetic = reference_arithmetic(form)
-    for mistake in mistakes:
-        arithmetic = mistake.of(arithmetic)
-    return compute(arithmetic, form, cases)
+    return compute(made(reference_arithmetic(form), mistakes), form, cases)
 
 
 def every_result(form: Form, cases: Cases) -> dict[str, NDArray[np.int8]]:
@@ -380,16 +352,3 @@ def every_result(form: Form, cases: Cases) -> dict[str, NDArray[np.int8]]:
         mistake.name: results_with(form, cases, mistake).astype(np.int8)
         for mistake in mistakes_of(form.name, "bias" in cases)
     }
-
-
-def form_of(name: str) -> Form:
-    """Return a form by its name.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
-    if name not in FORMS:
-        raise ValueError(f"the form must be one of {', '.join(FORMS)}, not {name!r}")
-    return FORMS[name]

@@ -7,10 +7,12 @@ import pytest
 
 from eightfold.conformance.answers import MISSING, UNKNOWN
 from eightfold.conformance.judge.diagnosis import Verdict, judge
+from eightfold.conformance.judge.features import features
 from eightfold.conformance.judge.forms import FORMS, Cases
 from eightfold.conformance.judge.power import power
-from eightfold.conformance.judge.rules import features
-from eightfold.conformance.judge.variants import MISTAKES, mistakes_of, pairs, results_with
+from eightfold.conformance.judge.requantizer import requantizer
+from eightfold.conformance.judge.subject import pairs
+from eightfold.conformance.judge.variants import MISTAKES, mistakes_of, results_with
 from eightfold.conformance.verdict import Outcome
 from tests.support.conformance.requantizations import directed_cases, some, telling_cases
 
@@ -39,7 +41,9 @@ def many() -> Cases:
 @pytest.mark.parametrize("form", FORMS)
 def test_each_mistake_is_named(form: str, biased: bool) -> None:
     cases = telling_cases(form, seed=0, biased=biased)
-    coinciding = [set(group) for group in power(form, cases).groups]
+    expected = FORMS[form].results(cases)
+    told = power(requantizer(form, biased), cases, expected)
+    coinciding = [set(group) for group in told.groups]
     assert form != "tflite" or not coinciding
     for mistake in mistakes_of(form, biased):
         verdict = judge(form, cases, results_with(FORMS[form], cases, mistake))
@@ -86,7 +90,7 @@ def test_two_mistakes_are_named(cases: Cases) -> None:
 
 def check_numbers(verdict: Verdict, cases: Cases, meant: np.ndarray) -> None:
     """Count again what the remainder says."""
-    table = features(FORMS[verdict.form], cases, meant)
+    table = features(FORMS[verdict.name], cases, meant)
     assert verdict.unexplained == meant.sum()
     left = meant.copy()
     for clause in verdict.remainder:

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from eightfold.conformance.judge.arithmetic import compute, reference_arithmetic
-from eightfold.conformance.judge.forms import FORMS, cases_of, take
-from eightfold.conformance.judge.variants import form_of
+from eightfold.conformance.judge.forms import FORMS, cases_of, form_of, take
 from tests.support.conformance.requantizations import directed_cases
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from eightfold.conformance.judge.arithmetic import Arithmetic
 from eightfold.conformance.judge.forms import FORMS, Cases, take
-from eightfold.conformance.judge.variants import MISTAKES, mistakes_of, pairs, results_with
+from eightfold.conformance.judge.subject import pairs
+from eightfold.conformance.judge.variants import MISTAKES, mistakes_of, results_with
 from tests.support.conformance.requantizations import directed_cases, some
 
 HALF = Fraction(1, 2)

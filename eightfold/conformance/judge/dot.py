@@ -1,0 +1,391 @@
+"""A dot product as a subject: int8 lists with zero points and a bias, in int32.
+
+Cases are the columns of `eightfold.conformance.units.dot`, in int64.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from eightfold.conformance.judge.requantizer import bits
+from eightfold.conformance.judge.rules import Features, Mask, bounds, wide
+from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, made
+from eightfold.golden.fixed_point import Integers, wrap32
+
+LENGTH = 64
+"""Elements that a case has room for."""
+
+
+@dataclass(frozen=True)
+class DotArithmetic:
+    """How a dot product computes; each field is a name out of a table of this module.
+
+    The defaults are those of the reference::
+
+        sum = wrap32(bias + sum over i < length of (x[i] - zx) * (w[i] - zw))
+    """
+
+    zero_points: str = "own"
+    input_zero_point: str = "subtracted"
+    weight_zero_point: str = "subtracted"
+    input: str = "signed"
+    weight: str = "signed"
+    input_difference: str = "whole"
+    weight_difference: str = "whole"
+    cross_term: str = "whole"
+    length: str = "exact"
+    product: str = "whole"
+    accumulator: str = "wraps_32"
+    bias: str = "first"
+
+
+def _wrap(x: Integers, width: int) -> Integers:
+    unused = 64 - width
+    return x << unused >> unused
+
+
+def _saturate(x: Integers, width: int) -> Integers:
+    return np.clip(x, -(1 << (width - 1)), (1 << (width - 1)) - 1)
+
+
+OPERANDS: dict[str, Callable[[Integers], Integers]] = {
+    "signed": lambda x: x,
+    "unsigned": lambda x: x & 0xFF,
+    "offset": lambda x: x + 128,
+    "magnitude": np.abs,
+    "symmetric": lambda x: np.maximum(x, -127),
+}
+"""How an int8 operand is read (``input``, ``weight``)."""
+
+ZERO_POINTS: dict[str, Callable[[Integers, Integers], Integers]] = {
+    "subtracted": lambda x, zero: x - zero,
+    "added": lambda x, zero: x + zero,
+    "missing": lambda x, zero: x,
+    "unsigned": lambda x, zero: x - (zero & 0xFF),
+}
+"""An operand and its zero point (``input_zero_point``, ``weight_zero_point``)."""
+
+DIFFERENCES: dict[str, Callable[[Integers], Integers]] = {
+    "whole": lambda d: d,
+    "wraps_8": lambda d: _wrap(d, 8),
+    "saturates_8": lambda d: _saturate(d, 8),
+    "unsigned_9": lambda d: d & 0x1FF,
+}
+"""The register of an operand less its zero point (``input_difference``, ``weight_difference``)."""
+
+PRODUCTS: dict[str, Callable[[Integers], Integers]] = {
+    "whole": lambda p: p,
+    "wraps_16": lambda p: _wrap(p, 16),
+    "saturates_16": lambda p: _saturate(p, 16),
+    "unsigned_16": lambda p: p & 0xFFFF,
+}
+"""The register of a product (``product``)."""
+
+LENGTHS: dict[str, Callable[[Integers], tuple[Any, Any]]] = {
+    "exact": lambda n: (0, n),
+    "last_missing": lambda n: (0, n - 1),
+    "first_missing": lambda n: (1, n),
+    "multiple_of_2": lambda n: (0, n - n % 2),
+    "multiple_of_4": lambda n: (0, n - n % 4),
+    "multiple_of_8": lambda n: (0, n - n % 8),
+    "multiple_of_16": lambda n: (0, n - n % 16),
+}
+"""First and end of the elements that are summed (``length``)."""
+
+CROSS_TERMS: dict[str, Callable[[Integers, Integers, Integers], Integers]] = {
+    "whole": lambda n, zx, zw: np.zeros_like(n),
+    "missing": lambda n, zx, zw: -n * zx * zw,
+    "full_length": lambda n, zx, zw: (LENGTH - n) * zx * zw,
+}
+"""What is wrong with ``length * zx * zw``, if the product of differences is expanded
+(``cross_term``)."""
+
+BIASES: dict[str, Callable[[Integers], tuple[Any, Any]]] = {
+    "first": lambda bias: (bias, 0),
+    "last": lambda bias: (0, bias),
+    "missing": lambda bias: (0, 0),
+    "subtracted": lambda bias: (-bias, 0),
+    "twice": lambda bias: (2 * bias, 0),
+    "wraps_16": lambda bias: (_wrap(bias, 16), 0),
+}
+"""What is added before the products, and after them (``bias``)."""
+
+
+def compute(arithmetic: DotArithmetic, cases: Cases) -> Integers:
+    """Return the int32 results of dot products that compute as ``arithmetic`` says, shape (n,)."""
+    a = arithmetic
+    n, zx, zw = (cases[name] for name in ("length", "input_zero_point", "weight_zero_point"))
+    if a.zero_points == "swapped":
+        zx, zw = zw, zx
+    x = ZERO_POINTS[a.input_zero_point](OPERANDS[a.input](cases["inputs"]), zx[:, None])
+    w = ZERO_POINTS[a.weight_zero_point](OPERANDS[a.weight](cases["weights"]), zw[:, None])
+    products = DIFFERENCES[a.input_difference](x) * DIFFERENCES[a.weight_difference](w)
+    products = PRODUCTS[a.product](products)
+    # What is beyond the length is not summed, whatever a mistake makes of it.
+    first, end = LENGTHS[a.length](n[:, None])
+    place = np.arange(LENGTH)
+    products = np.where((place >= first) & (place < end), products, 0)
+    before, after = BIASES[a.bias](cases["bias"])
+    cross = CROSS_TERMS[a.cross_term](n, zx, zw)
+    return wrap32(_accumulate(a.accumulator, before, products, cross + after))
+
+
+def _accumulate(way: str, before: Any, products: Integers, after: Integers) -> Integers:
+    """Return the sum in a register of the name's bits."""
+    kind, width = way.rpartition("_")[0], int(way.rpartition("_")[2])
+    if kind == "wraps":  # wherever it does, the result is the same
+        return _wrap(before + products.sum(axis=1) + after, width)
+    if kind == "ends_saturated":
+        return _saturate(before + products.sum(axis=1) + after, width)
+    sum_ = _saturate(np.broadcast_to(np.asarray(before, np.int64), after.shape), width)
+    for element in products.T:
+        sum_ = _saturate(sum_ + element, width)
+    return _saturate(sum_ + after, width)
+
+
+def _of_operands() -> list[Mistake]:
+    found = []
+    for field, one, other in (("input", "inputs", "an input"), ("weight", "weights", "a weight")):
+        z = f"The zero point of the {one}"
+        made_ = {
+            "zero_point_missing": (f"{z} is not subtracted.", {f"{field}_zero_point": "missing"}),
+            "zero_point_added": (
+                f"{z} is added, not subtracted.",
+                {f"{field}_zero_point": "added"},
+            ),
+            "zero_point_unsigned": (
+                f"{z} is read without a sign: -128 counts as 128.",
+                {f"{field}_zero_point": "unsigned"},
+            ),
+            "unsigned": (
+                f"The {one} are read without a sign: -1 counts as 255 (`$signed` is missing, or "
+                "they are `uint8`).",
+                {field: "unsigned"},
+            ),
+            "offset": (
+                f"128 is added to the {one}, as of uint8 with a zero point of 128, and their zero "
+                "point is left as it is.",
+                {field: "offset"},
+            ),
+            "magnitude": (f"The {one} have lost their sign.", {field: "magnitude"}),
+            "symmetric": (f"-128 among the {one} counts as -127.", {field: "symmetric"}),
+            "difference_8_wraps": (
+                f"The difference of {other} and its zero point is kept in 8 bits, and wraps; it "
+                "needs 9.",
+                {f"{field}_difference": "wraps_8"},
+            ),
+            "difference_8_saturates": (
+                f"The difference of {other} and its zero point saturates to 8 bits; it needs 9.",
+                {f"{field}_difference": "saturates_8"},
+            ),
+            "difference_unsigned": (
+                f"The difference of {other} and its zero point is multiplied without its sign, as "
+                "an unsigned word of 9 bits.",
+                {f"{field}_difference": "unsigned_9"},
+            ),
+        }
+        found += [Mistake(f"{field}_{name}", *made_[name]) for name in made_]
+    return found
+
+
+def _of_accumulators() -> list[Mistake]:
+    found = [
+        Mistake(
+            f"accumulator_{width}_wraps",
+            f"The accumulator has {width} bits, and wraps.",
+            {"accumulator": f"wraps_{width}"},
+        )
+        for width in (16, 18, 20, 24)
+    ]
+    for width in (16, 24, 32):
+        wraps = " where the reference wraps" if width == 32 else ""
+        text = f"The accumulator saturates at {width} bits with every addition{wraps}"
+        changes = {"accumulator": f"saturates_{width}"}
+        found.append(
+            Mistake(f"accumulator_{width}_saturates", f"{text}; it begins with the bias.", changes)
+        )
+        if width == 16:  # products alone do not leave 24 bits: then only the end saturates
+            found.append(
+                Mistake(
+                    "accumulator_16_saturates_bias_last",
+                    f"{text}; the bias is added after the products.",
+                    changes | {"bias": "last"},
+                )
+            )
+        found.append(
+            Mistake(
+                f"sum_{width}_saturates",
+                f"The sum of products is whole, and with the bias it saturates to {width} "
+                f"bits{wraps}.",
+                {"accumulator": f"ends_saturated_{width}"},
+            )
+        )
+    return found
+
+
+MISTAKES = (
+    *_of_operands(),
+    Mistake(
+        "zero_points_swapped",
+        "The zero points are swapped: that of the weights is subtracted from the inputs, and the "
+        "other way round.",
+        {"zero_points": "swapped"},
+    ),
+    Mistake(
+        "zero_points_missing",
+        "Neither zero point is subtracted.",
+        {"input_zero_point": "missing", "weight_zero_point": "missing"},
+    ),
+    Mistake(
+        "zero_points_added",
+        "Both zero points are added, not subtracted.",
+        {"input_zero_point": "added", "weight_zero_point": "added"},
+    ),
+    Mistake(
+        "operands_unsigned",
+        "Inputs and weights are both read without a sign.",
+        {"input": "unsigned", "weight": "unsigned"},
+    ),
+    Mistake(
+        "cross_term_missing",
+        "The product of differences is expanded, and the term length * zx * zw is missing.",
+        {"cross_term": "missing"},
+    ),
+    Mistake(
+        "cross_term_of_64",
+        "The product of differences is expanded, and its last term is 64 * zx * zw, whatever the "
+        "length.",
+        {"cross_term": "full_length"},
+    ),
+    Mistake("last_missing", "The last element is left out.", {"length": "last_missing"}),
+    Mistake("first_missing", "The first element is left out.", {"length": "first_missing"}),
+    *(
+        Mistake(
+            f"length_of_{lanes}",
+            f"Elements come in groups of {lanes}, and what is left of the length is left out.",
+            {"length": f"multiple_of_{lanes}"},
+        )
+        for lanes in (2, 4, 8, 16)
+    ),
+    Mistake(
+        "product_16_wraps",
+        "A product is kept in 16 bits, and wraps; that of two differences needs 18.",
+        {"product": "wraps_16"},
+    ),
+    Mistake("product_16_saturates", "A product saturates to 16 bits.", {"product": "saturates_16"}),
+    Mistake(
+        "product_unsigned",
+        "A product of 16 bits is added without its sign.",
+        {"product": "unsigned_16"},
+    ),
+    *_of_accumulators(),
+    Mistake("bias_missing", "There is no bias.", {"bias": "missing"}),
+    Mistake("bias_subtracted", "The bias is subtracted.", {"bias": "subtracted"}),
+    Mistake("bias_twice", "The bias is added twice.", {"bias": "twice"}),
+    Mistake("bias_16", "The bias is cut to its lower 16 bits.", {"bias": "wraps_16"}),
+)
+"""What dot products do in place of the reference."""
+
+
+def results_with(cases: Cases, mistakes: tuple[Mistake, ...] = ()) -> Integers:
+    """Return the results of a dot product with ``mistakes``; without, the reference's."""
+    return compute(made(DotArithmetic(), mistakes), cases)
+
+
+def _differences(cases: Cases) -> tuple[Integers, Integers]:
+    return (
+        cases["inputs"] - cases["input_zero_point"][:, None],
+        cases["weights"] - cases["weight_zero_point"][:, None],
+    )
+
+
+def features(cases: Cases, meant: Mask) -> Features:
+    """Return the features of cases: of their fields, and of values inside the sum."""
+    n, zx, zw = (cases[name] for name in ("length", "input_zero_point", "weight_zero_point"))
+    x, w = _differences(cases)
+    products = x * w
+    inside = np.arange(LENGTH) < n[:, None]
+    sums = np.cumsum(products, axis=1)
+    total = sums[:, -1] + cases["bias"]
+    table: dict[str, Any] = {
+        "a zero point of the inputs other than 0": zx != 0,
+        "a zero point of the weights other than 0": zw != 0,
+        "a zero point of the inputs of -128": zx == -128,
+        "a zero point of the weights of -128": zw == -128,
+        "a negative zero point of the inputs": zx < 0,
+        "a negative zero point of the weights": zw < 0,
+        "an input of -128": ((cases["inputs"] == -128) & inside).any(axis=1),
+        "a weight of -128": ((cases["weights"] == -128) & inside).any(axis=1),
+        "a negative input": ((cases["inputs"] < 0) & inside).any(axis=1),
+        "a negative weight": ((cases["weights"] < 0) & inside).any(axis=1),
+        "a negative bias": cases["bias"] < 0,
+        "a positive bias": cases["bias"] > 0,
+        "a bias of 0": cases["bias"] == 0,
+        "an odd length": n % 2 == 1,
+        "a length that is no multiple of 4": n % 4 != 0,
+        "a length that is no multiple of 8": n % 8 != 0,
+        "a sum with the bias that wraps": total != wrap32(total),
+        "a negative sum": total < 0,
+        "a positive sum": total > 0,
+    }
+    largest = np.where(
+        np.abs(sums.max(axis=1)) > np.abs(sums.min(axis=1)), sums.max(axis=1), sums.min(axis=1)
+    )
+    table |= wide("a product", _furthest(products)) | wide("a sum of products", largest)
+    table |= wide("a sum", total) | wide("a bias", cases["bias"])
+    table |= wide("a difference of an input and its zero point", _furthest(x))
+    table |= wide("a difference of a weight and its zero point", _furthest(w))
+    numbers = {"a length": n, "a zero point of the inputs": zx, "a zero point of the weights": zw}
+    for name, values in (numbers | {"a case number": np.arange(len(n))}).items():
+        table |= bounds(name, values, meant)
+    return table
+
+
+def _furthest(values: Integers) -> Integers:
+    """Return the value of each row that needs most bits."""
+    low, high = values.min(axis=1), values.max(axis=1)
+    return np.where(-low > high, low, high)
+
+
+def sizes(cases: Cases) -> Integers:
+    """Return how hard a case is to follow by hand: the bits of its numbers, shape (n,)."""
+    inside = np.arange(LENGTH) < cases["length"][:, None]
+    lists = [
+        np.where(inside, bits(cases[name]) + 1, 0).sum(axis=1) for name in ("inputs", "weights")
+    ]
+    others = ("length", "input_zero_point", "weight_zero_point", "bias")
+    return np.sum([*lists, *(bits(cases[name]) for name in others)], axis=0)
+
+
+def _shown(cases: Cases, index: int, place: int) -> Mapping[str, Any]:
+    n = int(cases["length"][index])
+    numbers = {
+        name: int(cases[name][index])
+        for name in ("length", "input_zero_point", "weight_zero_point", "bias")
+    }
+    return numbers | {name: cases[name][index][:n].tolist() for name in ("inputs", "weights")}
+
+
+def _steps(cases: Cases, index: int, place: int) -> Steps:
+    case = _shown(cases, index, place)
+    zx, zw, total = case["input_zero_point"], case["weight_zero_point"], case["bias"]
+    found: list[tuple[str, Any]] = []
+    for x, w in zip(case["inputs"], case["weights"], strict=True):
+        product = (x - zx) * (w - zw)
+        found.append((f"{total} + ({x} - zx {zx}) * ({w} - zw {zw})", total + product))
+        total += product
+    return [*found, (f"wrap32({total})", int(wrap32(total)))]
+
+
+DOT = Subject(
+    name="dot",
+    mistakes=MISTAKES,
+    compute=results_with,
+    features=features,
+    sizes=sizes,
+    shown=_shown,
+    steps=_steps,
+)
+"""The unit ``dot``."""

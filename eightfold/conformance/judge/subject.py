@@ -1,0 +1,114 @@
+"""What results are held against: a reference, its arithmetic, and the mistakes that are known.
+
+A `Subject` is what `diagnosis` needs to know of a unit, and all that it knows. Its *choices* are a
+frozen dataclass with a field for each place where one can go wrong, the defaults those of the
+reference; a `Mistake` changes some of them, so that several at once are as easy as one.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.conformance.judge.rules import Features, Mask
+from eightfold.golden.fixed_point import Integers
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+C = TypeVar("C", bound="DataclassInstance")
+"""Choices."""
+
+Cases = Mapping[str, NDArray[np.int64]]
+"""Cases by field: int64 of shape (n,), or (n, length) of a list."""
+
+Steps = Sequence[tuple[str, Any]]
+"""The reference's arithmetic: formulas with their numbers filled in, and the value of each."""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A mistake with a name."""
+
+    name: str
+    sentence: str
+    changes: Mapping[str, str | int]
+    """Fields of the choices, and what they are in place of the reference's."""
+    forms: tuple[str, ...] = ()
+    """Where it is one, if not everywhere."""
+
+    def of(self, choices: C) -> C:
+        """Return ``choices`` with the mistake in them."""
+        return replace(choices, **self.changes)
+
+
+def made(choices: C, mistakes: Iterable[Mistake]) -> C:
+    """Return ``choices`` with all of the mistakes in them."""
+    for mistake in mistakes:
+        choices = mistake.of(choices)
+    return choices
+
+
+def pairs(mistakes: Iterable[Mistake]) -> Iterator[tuple[Mistake, Mistake]]:
+    """Return the pairs of mistakes that can be made at once: at different places."""
+    listed = list(mistakes)
+    for position, one in enumerate(listed):
+        for other in listed[position + 1 :]:
+            if not one.changes.keys() & other.changes.keys():
+                yield one, other
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A unit that is judged.
+
+    Results are int64 of shape (n,), or (n, length) where a case has several.
+    """
+
+    name: str
+    mistakes: tuple[Mistake, ...]
+    """That one can make, in the order in which they are named."""
+    compute: Callable[[Cases, tuple[Mistake, ...]], Integers]
+    """The results of a unit that makes these mistakes; without one the reference's."""
+    features: Callable[[Cases, Mask], Features]
+    """Of the cases, for `eightfold.conformance.judge.rules.describe`; the mask is what is meant."""
+    sizes: Callable[[Cases], Integers]
+    """How hard each case is to follow by hand: bits of its numbers, shape (n,)."""
+    shown: Callable[[Cases, int, int], Mapping[str, Any]]
+    """The fields of one case, by its index and the place among its results."""
+    steps: Callable[[Cases, int, int], Steps]
+    """The reference's arithmetic of one result; the last value is the result."""
+    places: Callable[[int], str] = lambda place: ""
+    """What a result is called, by its place in the case; nothing where there is one."""
+    value: Callable[[int, int], Any] | None = None
+    """A result as a person reads it, by its place, where that is not the integer: differences of
+    such results say nothing."""
+
+
+def rows(cases: Cases, indices: NDArray[np.int64] | Mask | slice) -> dict[str, Integers]:
+    """Return some of the cases."""
+    return {name: values[indices] for name, values in cases.items()}
+
+
+def agree(results: Integers, others: Integers) -> Mask:
+    """Return for each case whether all its results are the same, shape (n,)."""
+    same = results == others
+    return same if same.ndim == 1 else same.all(axis=1)
+
+
+def parts(count: int, width: int) -> Iterator[slice]:
+    """Return slices of ``count`` cases with ``width`` results each, which fit into memory."""
+    step = max(1, PART // width)
+    for start in range(0, count, step):
+        yield slice(start, start + step)
+
+
+PART = 1 << 18
+"""Results that are computed at once."""
+
+
+def width(results: NDArray[Any]) -> int:
+    """Return how many results a case has."""
+    return results.shape[1] if results.ndim == 2 else 1
