@@ -269,12 +269,21 @@ def _differences(
         return ""
     base = subject.compute(rows(cases, left), closest.mistakes) if closest else expected[left]
     difference = _bounded(results[left]) - base
-    if difference.ndim == 2:
-        difference = difference[difference != 0]
+    where = _places(subject, difference != 0) if difference.ndim == 2 else ""
+    difference = difference[difference != 0]
     least, most = int(difference.min()), int(difference.max())
     if least == most:
-        return f"All of them are off by {least:+d}."
-    return f"They are off by {least:+d} to {most:+d}."
+        return f"All of them are off by {least:+d}{where}."
+    return f"They are off by {least:+d} to {most:+d}{where}."
+
+
+def _places(subject: Subject, wrong: Mask) -> str:
+    """Return which of the cases' results are wrong."""
+    places = np.flatnonzero(wrong.any(axis=0)).tolist()
+    if len(places) == 1:
+        return f", at {subject.places(places[0])} alone"
+    ends = f"{subject.places(places[0])} to {subject.places(places[-1])}"
+    return f", in {int(wrong.sum())} of {wrong.size} results, at {ends}"
 
 
 def _bounded(results: Integers) -> Integers:

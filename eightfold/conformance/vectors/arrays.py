@@ -12,7 +12,7 @@ from eightfold.conformance.units.unit import UnitCases, UnitKind
 Arrays = Mapping[str, NDArray[Any]]
 
 
-def npz_files(unit: UnitKind, cases: UnitCases) -> dict[str, bytes]:
+def npz_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]:
     """Return ``cases.npz``, an array of each column and ``kind``, and ``expected.npz``."""
     return {
         "cases.npz": _npz({**cases.inputs, "kind": cases.kinds}),
@@ -20,7 +20,7 @@ def npz_files(unit: UnitKind, cases: UnitCases) -> dict[str, bytes]:
     }
 
 
-def csv_files(unit: UnitKind, cases: UnitCases) -> dict[str, bytes]:
+def csv_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]:
     """Return ``cases.csv`` and ``expected.csv``: a line of names, then a line per case.
 
     A list has a column for each element: ``inputs_0``, ``inputs_1``, ...

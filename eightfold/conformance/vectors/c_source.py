@@ -12,12 +12,16 @@ from eightfold.conformance.units.unit import Column, UnitCases, UnitKind
 _LEAST = -(1 << 31)  # C has no such literal
 
 
-def c_files(unit: UnitKind, cases: UnitCases) -> dict[str, bytes]:
-    """Return ``vectors.h`` with types and arrays, and ``run.c``, which calls ``<unit>(case)``."""
+def c_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]:
+    """Return ``vectors.h`` with types and arrays, and ``run.c``, which calls ``<unit>(case)``.
+
+    ``origin``: as for `hexadecimal.hex_files`.
+    """
     names = {
         "unit": unit.name,
         "guard": f"EIGHTFOLD_{unit.name.upper()}_VECTORS_H",
         "count": str(len(cases)),
+        "origin": origin,
         "inputs": "\n".join(map(_member, unit.inputs)),
         "results": "\n".join(map(_member, unit.results)),
         "cases": _rows(unit.inputs, cases.inputs),

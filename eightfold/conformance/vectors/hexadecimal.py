@@ -14,13 +14,16 @@ from numpy.typing import NDArray
 from eightfold.conformance.units.unit import Column, UnitCases, UnitKind
 
 
-def hex_files(unit: UnitKind, cases: UnitCases) -> dict[str, bytes]:
-    """Return ``cases.hex``, ``expected.hex``, and the benches ``bench.v`` and ``bench.sv``."""
+def hex_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]:
+    """Return ``cases.hex``, ``expected.hex``, and the benches ``bench.v`` and ``bench.sv``.
+
+    ``origin``: the line that results begin with, a comment; see `manifest.identity_line`.
+    """
     return {
         "cases.hex": hex_lines(unit.inputs, cases.inputs),
         "expected.hex": hex_lines(unit.results, cases.results),
-        "bench.v": _bench("bench.v.in", unit, len(cases)),
-        "bench.sv": _bench("bench.sv.in", unit, len(cases)),
+        "bench.v": _bench("bench.v.in", unit, len(cases), origin),
+        "bench.sv": _bench("bench.sv.in", unit, len(cases), origin),
     }
 
 
@@ -37,12 +40,13 @@ def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(array).view(np.uint8).reshape(len(array), -1)
 
 
-def _bench(name: str, unit: UnitKind, count: int) -> bytes:
+def _bench(name: str, unit: UnitKind, count: int, origin: str) -> bytes:
     template = files("eightfold.conformance.vectors").joinpath(name).read_text(encoding="utf-8")
     ports = [*unit.inputs, *unit.results]
     text = Template(template).substitute(
         unit=unit.name,
         count=count,
+        origin=origin,
         word=sum(column.width for column in unit.inputs),
         results=sum(column.width for column in unit.results),
         ports="\n".join(_port(column, column in unit.inputs) for column in ports),

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,15 @@ SPECS = {
 """What the results are held against."""
 
 NAME = "manifest.json"
+
+IDENTITY = "eightfold cases sha256"
+"""What begins the comment of ``results.hex`` that says which cases it has the results of."""
+
+
+def identity_line(identity: str, unit: str, profile: str, level: Level, seed: int) -> str:
+    """Return that comment, without what makes it one; fit for a text in C and in Verilog."""
+    name = re.sub(r"[^\w .,+-]", "_", profile, flags=re.ASCII)
+    return f"{IDENTITY} {identity}: {unit}, profile {name}, level {level}, seed {seed}"
 
 
 def manifest(

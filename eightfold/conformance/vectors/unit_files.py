@@ -1,5 +1,6 @@
 """The files of one unit, in one format, with their manifest."""
 
+import hashlib
 from collections import Counter
 from pathlib import Path
 from typing import Literal, get_args
@@ -9,8 +10,14 @@ from eightfold.conformance.units.registry import UNIT_KINDS, unit_cases
 from eightfold.conformance.units.unit import Level, UnitCases
 from eightfold.conformance.vectors.arrays import csv_files, npz_files
 from eightfold.conformance.vectors.c_source import c_files
-from eightfold.conformance.vectors.hexadecimal import hex_files
-from eightfold.conformance.vectors.manifest import NAME, checksums, described, manifest
+from eightfold.conformance.vectors.hexadecimal import hex_files, hex_lines
+from eightfold.conformance.vectors.manifest import (
+    NAME,
+    checksums,
+    described,
+    identity_line,
+    manifest,
+)
 from eightfold.files import write_files
 
 Format = Literal["hex", "npz", "csv", "c"]
@@ -32,11 +39,14 @@ def unit_files(
     """
     cases = unit_cases(unit, profile, level, seed)
     kind = UNIT_KINDS[unit]
-    files = _WRITERS[form](kind, cases)
+    identity = hashlib.sha256(hex_lines(kind.inputs, cases.inputs)).hexdigest()
+    origin = identity_line(identity, unit, profile.name, level, seed)
+    files = _WRITERS[form](kind, cases, origin)
     what = {
         "unit": unit,
         "format": form,
         "cases": len(cases),
+        "identity": identity,
         "kinds": dict(sorted(Counter(cases.kinds.tolist()).items())),
         "left_out": dict(cases.left_out),
         "inputs": described(kind.inputs),

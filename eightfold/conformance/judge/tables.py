@@ -1,0 +1,376 @@
+"""Byte tables as subjects: LOGISTIC, TANH and QUANTIZE of int8, a case a table of 256 results.
+
+Cases are the columns of `eightfold.conformance.units.tables`, in int64; scales are the bits of
+float32.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.conformance.judge.requantizer import bits
+from eightfold.conformance.judge.rules import Features, Mask, bounds
+from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, made
+from eightfold.golden.fixed_point import (
+    Integers,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+)
+from eightfold.golden.fixed_point_math import logistic, tanh
+from eightfold.golden.quantization import Reference
+from eightfold.golden.rounding import round_half_away, rounding_shift
+from eightfold.golden.steps import explain_multiplication
+from eightfold.golden.tpu_mlir.numbers import round_float
+from eightfold.golden.unary import CODES
+
+Floats = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class TableArithmetic:
+    """How LOGISTIC or TANH is computed; each field is a name out of a table of this module.
+
+    The defaults are LiteRT's, all in float32, ``steps`` 256 of LOGISTIC and 128 of TANH::
+
+        x = input_scale * (q - input_zero_point)           input_zero_point, input_range
+        y = round(function(x) * steps)                     function, steps, rounding
+        clamp(y + output_zero_point)                       output_zero_point, clamp
+
+    ``form`` is ``float32``, ``float64``, or ``fixed_point``, which is TFLite Micro's: the input in
+    Q4, the function in Q0, whose lower bits are rounded off.
+    """
+
+    form: str = "float32"
+    input_zero_point: str = "subtracted"
+    input_range: str = "whole"
+    function: str = "exact"
+    steps: str = "exact"
+    rounding: str = "half_away"
+    output_zero_point: str = "added"
+    clamp: str = "int8"
+    order: str = "codes"
+
+
+def _sigmoid(x: Floats) -> Floats:
+    """Return the logistic function in the type of ``x``, its exponential rounded once."""
+    one = x.dtype.type(1)
+    with np.errstate(over="ignore"):
+        return one / (one + np.exp(-x.astype(np.float64)).astype(x.dtype))
+
+
+def _tanh(x: Floats) -> Floats:
+    return np.tanh(x.astype(np.float64)).astype(x.dtype)
+
+
+def _plan(x: Floats) -> Floats:
+    """Return the logistic function in four straight pieces, known as PLAN."""
+    a = np.abs(x)
+    pieces = [a >= 5, a >= 2.375, a >= 1]
+    y = np.select(pieces, [1.0, 0.03125 * a + 0.84375, 0.125 * a + 0.625], 0.25 * a + 0.5)
+    return np.where(x < 0, 1 - y, y)
+
+
+def _interpolated(
+    function: Callable[[Floats], Floats], segments: int
+) -> Callable[[Floats], Floats]:
+    knots = np.linspace(-8, 8, segments + 1)
+    return lambda x: np.interp(x, knots, function(knots))
+
+
+def _functions(operator: str) -> dict[str, Callable[[Floats], Floats]]:
+    exact = _sigmoid if operator == "LOGISTIC" else _tanh
+    if operator == "LOGISTIC":
+        rough: dict[str, Callable[[Floats], Floats]] = {
+            "hard": lambda x: np.clip(x / 6 + 0.5, 0, 1),
+            "hard_fifth": lambda x: np.clip(0.2 * x + 0.5, 0, 1),
+            "plan": _plan,
+        }
+    else:
+        rough = {"hard": lambda x: np.clip(x, -1, 1), "plan": lambda x: 2 * _plan(2 * x) - 1}
+    lines = {f"interpolated_{n}": _interpolated(exact, n) for n in (16, 32, 64, 256)}
+    return {"exact": exact, **rough, **lines}
+
+
+FUNCTIONS = {operator: _functions(operator) for operator in ("LOGISTIC", "TANH")}
+"""What is taken for the function (``function``)."""
+
+RANGES: dict[str, float] = {"whole": np.inf, "2": 2.0, "4": 4.0}
+"""Beyond what magnitude the input is cut (``input_range``)."""
+
+STEPS = {
+    "LOGISTIC": {"exact": 256, "one_less": 255},
+    "TANH": {"exact": 128, "one_less": 127},
+}
+"""By how much the function is multiplied (``steps``)."""
+
+ZERO_POINTS: dict[str, Callable[[Integers, Integers], Integers]] = {
+    "subtracted": lambda q, zero: q - zero,
+    "added": lambda q, zero: q + zero,
+    "missing": lambda q, zero: q + 0 * zero,
+}
+"""A code and the input's zero point (``input_zero_point``)."""
+
+CLAMPS: dict[str, Callable[[Integers], Integers]] = {
+    "int8": lambda v: np.clip(v, -128, 127),
+    "wraps": lambda v: v << 56 >> 56,
+    "symmetric": lambda v: np.clip(v, -127, 127),
+}
+"""The end (``clamp``)."""
+
+ORDERS: dict[str, Callable[[Integers], Integers]] = {
+    "codes": lambda table: table,
+    "bytes": lambda table: np.roll(table, 128, axis=1),
+}
+"""The order of the results: of ascending codes, or of codes read as bytes (``order``)."""
+
+OFFSETS = {"LOGISTIC": -128, "TANH": 0}
+"""The output's zero point in TFLite Micro's form."""
+
+DROPPED = {"LOGISTIC": 23, "TANH": 24}
+"""Bits that TFLite Micro rounds off."""
+
+
+def scales(values: Integers) -> NDArray[np.float32]:
+    """Return float32 of their bits."""
+    return values.astype(np.uint32).view(np.float32)
+
+
+def compute(arithmetic: TableArithmetic, operator: str, cases: Cases) -> Integers:
+    """Return the tables of LOGISTIC or TANH as ``arithmetic`` says, int64 of shape (n, 256)."""
+    a = arithmetic
+    v = ZERO_POINTS[a.input_zero_point](CODES, cases["input_zero_point"][:, None])
+    if a.form == "fixed_point":
+        z = _fixed_point(a, operator, v, cases)
+    else:
+        z = _float(a, operator, v, cases)
+    return ORDERS[a.order](CLAMPS[a.clamp](z))
+
+
+def _float(a: TableArithmetic, operator: str, v: Integers, cases: Cases) -> Integers:
+    kind = np.dtype(a.form)
+    limit = RANGES[a.input_range]
+    x = scales(cases["input_scale"])[:, None].astype(kind) * v.astype(kind)
+    y = FUNCTIONS[operator][a.function](np.clip(x, -limit, limit)).astype(kind)
+    z = _round(y * kind.type(STEPS[operator][a.steps]), a.rounding)
+    return z + (cases["output_zero_point"][:, None] if a.output_zero_point == "added" else 0)
+
+
+def _round(x: Floats, mode: str) -> Integers:
+    rounded = round_half_away(x) if mode == "half_away" else round_float(x.astype(np.float64), mode)
+    return rounded.astype(np.int64)
+
+
+def _fixed_point(a: TableArithmetic, operator: str, v: Integers, cases: Cases) -> Integers:
+    scale = scales(cases["input_scale"]).astype(np.float64)
+    multiplier, left = (part[:, None] for part in quantize_multiplier(scale * 2.0**27))
+    radius = np.floor(np.ldexp(15.0, 27 - left))
+    inside = np.abs(v) < radius
+    scaled = multiply_by_quantized_multiplier(
+        np.where(inside, v, 0), multiplier, np.where(radius > 0, left, 0)
+    )
+    function = logistic if operator == "LOGISTIC" else tanh
+    offset = OFFSETS[operator] if a.output_zero_point == "added" else 0
+    z = rounding_shift(function(scaled, 4), DROPPED[operator], a.rounding) + offset
+    return np.where(inside, z, np.where(v < 0, -128, 127))
+
+
+_ROUNDED = {
+    "half_up": "ties toward plus infinity",
+    "half_down": "ties toward minus infinity",
+    "half_even": "ties to even, as `rint` and `lrintf` do: XNNPACK's",
+    "toward_zero": "truncated toward zero, as a cast in C does",
+    "down": "rounded down",
+    "up": "rounded up",
+}
+
+
+def _mistakes(operator: str, fixed: bool) -> tuple[Mistake, ...]:
+    name, low = operator.lower(), OFFSETS[operator]
+    steps, end = STEPS[operator]["exact"], "4" if low else "2"  # further out it would not show
+    float_ = {"form": "float32"} if fixed else {}
+    rough = {
+        "hard": "The function is " + ("clip(x / 6 + 1/2)" if low else "clip(x, -1, 1)"),
+        "hard_fifth": "The function is clip(x / 5 + 1/2)",
+        "plan": "The function is in four straight pieces (PLAN)",
+        **{
+            f"interpolated_{n}": f"The function is interpolated between {n + 1} points from -8 to 8"
+            for n in (16, 32, 64, 256)
+        },
+    }
+    found = [
+        *(
+            (key, f"{text}.", {"function": key, **float_})
+            for key, text in rough.items()
+            if key in FUNCTIONS[operator]
+        ),
+        *(
+            (mode, f"Results are {does}.", {"rounding": mode})
+            for mode, does in _ROUNDED.items()
+            if not (low and mode == "down")  # the function is positive: truncation is the same
+        ),
+        (
+            "input_zero_point_missing",
+            "The input's zero point is not subtracted.",
+            {"input_zero_point": "missing"},
+        ),
+        (
+            "input_zero_point_added",
+            "The input's zero point is added, not subtracted.",
+            {"input_zero_point": "added"},
+        ),
+        ("wraps", "What exceeds 127 wraps in 8 bits and is not clamped.", {"clamp": "wraps"}),
+        ("symmetric", "The least result is -127.", {"clamp": "symmetric"}),
+        (
+            "byte_order",
+            "Results are in the order of the codes read as bytes, 0 to 127 and then -128 to -1.",
+            {"order": "bytes"},
+        ),
+    ]
+    if low:
+        found.append(
+            (
+                "output_zero_point_missing",
+                "The output's zero point of -128 is not added.",
+                {"output_zero_point": "missing"},
+            )
+        )
+    if fixed:
+        found += [
+            ("float32_table", "A table filled in float32: LiteRT's form.", {"form": "float32"}),
+            ("float64_table", "A table filled in float64.", {"form": "float64"}),
+        ]
+    else:
+        found += [
+            ("float64", "All is computed in float64, in place of float32.", {"form": "float64"}),
+            (
+                "fixed_point",
+                "The function is computed in fixed point: TFLite Micro's form.",
+                {"form": "fixed_point"},
+            ),
+            (
+                "one_step_less",
+                f"The function is multiplied by {steps - 1}, so that 1 is the largest code, and "
+                f"not by {steps}.",
+                {"steps": "one_less"},
+            ),
+            (f"input_{end}", f"The input is cut to -{end} to {end}.", {"input_range": end}),
+        ]
+    return tuple(Mistake(f"{name}_{key}", text, changes) for key, text, changes in found)
+
+
+@cache
+def float_table(operator: str, reference: Reference) -> Subject:
+    """Return LOGISTIC or TANH by the kernels of LiteRT, or of TFLite Micro (``tflm``)."""
+    fixed = reference == "tflm"
+    choices = TableArithmetic(form="fixed_point") if fixed else TableArithmetic()
+
+    def steps(cases: Cases, index: int, place: int) -> Steps:
+        return (_fixed_steps if fixed else _float_steps)(operator, shown(cases, index, place))
+
+    return Subject(
+        name=operator,
+        mistakes=_mistakes(operator, fixed),
+        compute=lambda cases, mistakes: compute(made(choices, mistakes), operator, cases),
+        features=features,
+        sizes=sizes,
+        shown=shown,
+        steps=steps,
+        places=place_name,
+    )
+
+
+def place_name(place: int) -> str:
+    """Return which result one is."""
+    return f"code {place - 128}"
+
+
+def shown(cases: Cases, index: int, place: int) -> Mapping[str, Any]:
+    """Return the fields of a case, with the code of one of its results."""
+    case: dict[str, Any] = {"code": place - 128}
+    for side in ("input", "output"):
+        case[f"{side}_scale"] = float(scales(cases[f"{side}_scale"][index : index + 1])[0])
+        case[f"{side}_zero_point"] = int(cases[f"{side}_zero_point"][index])
+    return case
+
+
+def _float_steps(operator: str, case: Mapping[str, Any]) -> Steps:
+    v = case["code"] - case["input_zero_point"]
+    x = np.float32(case["input_scale"]) * np.float32(v)
+    y = FUNCTIONS[operator]["exact"](np.array([x]))[0]
+    count = STEPS[operator]["exact"]
+    product = y * np.float32(count)
+    rounded = int(round_half_away(product))
+    offset = rounded + case["output_zero_point"]
+    return [
+        (f"{case['code']} - zero point {case['input_zero_point']}", v),
+        (f"float32 scale {case['input_scale']:.9g} * {v}", f"{x:.9g}"),
+        (f"{operator.lower()}({x:.9g})", f"{y:.9g}"),
+        (f"{y:.9g} * {count}", f"{product:.9g}"),
+        (f"round({product:.9g})", rounded),
+        (f"{rounded} + zero point {case['output_zero_point']}", offset),
+        (f"clamp({offset}, low -128, high 127)", min(max(offset, -128), 127)),
+    ]
+
+
+def _fixed_steps(operator: str, case: Mapping[str, Any]) -> Steps:
+    v = case["code"] - case["input_zero_point"]
+    multiplier, left = map(int, quantize_multiplier(case["input_scale"] * 2.0**27))
+    radius = int(np.floor(np.ldexp(15.0, 27 - left)))
+    found: list[tuple[str, Any]] = [
+        (f"{case['code']} - zero point {case['input_zero_point']}", v),
+        (f"radius of multiplier {multiplier}, left {left}", radius),
+    ]
+    if abs(v) >= radius:
+        return [*found, (f"saturated: {abs(v)} >= {radius}", -128 if v < 0 else 127)]
+    found += explain_multiplication(v, multiplier, left)
+    x = found[-1][1]
+    y = int((logistic if operator == "LOGISTIC" else tanh)(np.array([x]), 4)[0])
+    dropped, offset = DROPPED[operator], OFFSETS[operator]
+    z = int(rounding_shift(y, dropped, "half_away"))
+    return [
+        *found,
+        (f"{operator.lower()}({x} in Q4) in Q0", y),
+        (f"rounding_shift({y}, right {dropped}, half_away)", z),
+        (f"{z} + {offset}", z + offset),
+        (f"clamp({z + offset}, low -128, high 127)", min(max(z + offset, -128), 127)),
+    ]
+
+
+def sizes(cases: Cases) -> Integers:
+    """Return how hard a table is to follow by hand: the bits of its numbers, shape (n,)."""
+    found = []
+    for side in ("input", "output"):
+        mantissa = (cases[f"{side}_scale"] & 0x7FFFFF) | 0x800000
+        exponent = np.abs((cases[f"{side}_scale"] >> 23) - 127)
+        found += [bits(mantissa // (mantissa & -mantissa)), bits(exponent)]
+        found.append(bits(cases[f"{side}_zero_point"]))
+    return np.sum(found, axis=0)
+
+
+def features(cases: Cases, meant: Mask) -> Features:
+    """Return the features of tables: of their scales and zero points."""
+    table: Features = {}
+    for side in ("input", "output"):
+        zero, scale = cases[f"{side}_zero_point"], cases[f"{side}_scale"]
+        name = f"an {side} zero point"
+        table |= {
+            f"{name} of 0": zero == 0,
+            f"{name} below 0": zero < 0,
+            f"{name} above 0": zero > 0,
+            f"an {side} scale that is a power of two": (scale & 0x7FFFFF) == 0,
+        }
+        table |= bounds(name, zero, meant)
+        for power in range(-12, 4):
+            table[f"an {side} scale of at least 2^{power}"] = scales(scale) >= 2.0**power
+            table[f"an {side} scale below 2^{power}"] = scales(scale) < 2.0**power
+    ratio = scales(cases["input_scale"]) / scales(cases["output_scale"])
+    table |= {
+        "an input scale above the output's": ratio > 1,
+        "an input scale below the output's": ratio < 1,
+        "an input scale equal to the output's": ratio == 1,
+    }
+    return table | bounds("a case number", np.arange(len(meant)), meant)

@@ -1,0 +1,203 @@
+"""The finding of a unit: what its answers say, by the mistakes that are known of it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.conformance.answers import UnitAnswers
+from eightfold.conformance.judge.diagnosis import Verdict, examine
+from eightfold.conformance.judge.dot import DOT
+from eightfold.conformance.judge.forms import cases_of
+from eightfold.conformance.judge.quantize_table import quantize_table
+from eightfold.conformance.judge.ranges import RANGES
+from eightfold.conformance.judge.requantizer import requantizer
+from eightfold.conformance.judge.subject import Cases, Subject, agree
+from eightfold.conformance.judge.tables import float_table
+from eightfold.conformance.profile import Profile
+from eightfold.conformance.units.registry import UNIT_KINDS
+from eightfold.conformance.units.tables import OPERATORS
+from eightfold.conformance.units.unit import UnitCases
+from eightfold.conformance.verdict import LISTED, FailedCase, Finding, Outcome
+from eightfold.golden.fixed_point import Integers
+
+
+def judge_unit(unit: str, profile: Profile, cases: UnitCases, answers: UnitAnswers) -> Finding:
+    """Return what is found of a unit.
+
+    Parameters
+    ----------
+    unit
+        A name of `eightfold.conformance.units.registry.UNIT_KINDS`.
+    profile
+        What is claimed; the cases are within it.
+    cases
+        With the reference's results; an empty kind is one that is not known.
+    answers
+        Theirs, of these cases.
+
+    Raises
+    ------
+    ValueError
+        If a column of the answers is missing, or its shape or type is another.
+    """
+    expected = _joined(unit, cases.results, len(cases))
+    results = _joined(unit, answers.results, len(cases))
+    columns = {name: np.asarray(values).astype(np.int64) for name, values in cases.inputs.items()}
+    parts = [
+        _judged(part, expected, results, answers.crashed)
+        for part in _parts(unit, profile, columns)
+        if len(part.indices)
+    ]
+    failed = sorted((each for part in parts for each in part.failed), key=lambda f: int(f.name))
+    counts = {outcome: sum(part.verdict.counts[outcome] for part in parts) for outcome in Outcome}
+    return Finding(
+        claim=unit,
+        counts=counts,
+        extra=answers.extra,
+        mistakes=_mistakes(parts),
+        diagnosis=(
+            *_sentences(parts),
+            *_by_kind(cases.kinds, ~agree(results, expected)),
+            *_note(answers),
+        ),
+        failed=tuple(_with_kind(each, cases.kinds) for each in failed[:LISTED]),
+        smallest=_smallest(parts),
+        power=tuple(
+            f"{part.label}{sentence}"
+            for part in parts
+            for sentence in part.verdict.power.sentences()
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Cases that are judged together."""
+
+    subject: Subject
+    cases: Cases
+    indices: NDArray[np.int64]
+    label: str = ""
+    """What its sentences begin with."""
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """What was found of a part; its cases have the numbers of the whole."""
+
+    verdict: Verdict
+    failed: tuple[FailedCase, ...]
+    label: str
+
+
+def form_of(profile: Profile) -> str:
+    """Return the form of requantization that a profile claims, a name of `forms.FORMS`."""
+    if profile.spec == "tpu-mlir":
+        return f"tpu_mlir_{profile.limits.multiplier_bits}"
+    return "tflite" if profile.rounding == "double" else "tflite_single"
+
+
+def _parts(unit: str, profile: Profile, columns: Cases) -> Iterator[_Part]:
+    everything = np.arange(len(next(iter(columns.values()))))
+    if unit == "requantizer":
+        form = form_of(profile)
+        yield _Part(requantizer(form), cases_of(form, columns), everything)
+    elif unit == "tables":
+        for number, operator in enumerate(OPERATORS):
+            if operator == "QUANTIZE":
+                subject = quantize_table(profile.rounding == "single")
+            else:
+                subject = float_table(operator, profile.reference)
+            indices = np.flatnonzero(columns["operator"] == number)
+            chosen = {name: values[indices] for name, values in columns.items()}
+            yield _Part(subject, chosen, indices, f"{operator}: ")
+    else:
+        yield _Part({"dot": DOT, "fake_quantize": RANGES}[unit], columns, everything)
+
+
+def _joined(unit: str, arrays: Mapping[str, NDArray], count: int) -> Integers:
+    """Return the columns of results side by side, int64 of shape (n,) or (n, length)."""
+    columns = UNIT_KINDS[unit].results
+    for column in columns:
+        shape = (count,) if column.length == 1 else (count, column.length)
+        values = arrays.get(column.name)
+        if values is None or values.shape != shape or values.dtype.kind not in "iu":
+            found = "none" if values is None else f"{values.dtype} of {values.shape}"
+            raise ValueError(f"{unit}: {column.name} must be integers of {shape}, not {found}")
+    if len(columns) == 1:
+        return arrays[columns[0].name].astype(np.int64)
+    wide = [arrays[column.name].astype(np.int64).reshape(count, -1) for column in columns]
+    return np.concatenate(wide, axis=1)
+
+
+def _judged(part: _Part, expected: Integers, results: Integers, crashed: bool) -> _Judged:
+    whole = len(part.indices) == len(expected)
+    chosen = slice(None) if whole else part.indices
+    verdict = examine(part.subject, part.cases, expected[chosen], results[chosen], crashed=crashed)
+    failed = tuple(replace(each, name=str(part.indices[int(each.name)])) for each in verdict.failed)
+    if verdict.failure is not None:
+        index = int(part.indices[verdict.failure.index])
+        verdict = replace(verdict, failure=replace(verdict.failure, index=index))
+    return _Judged(verdict, failed, part.label)
+
+
+def _mistakes(parts: list[_Judged]) -> tuple[str, ...]:
+    """Return the names of what explains all that deviates."""
+    deviating = [part.verdict for part in parts if _is_wrong(part.verdict)]
+    if not all(verdict.explanations for verdict in deviating):
+        return ()
+    return tuple(each.name for verdict in deviating for each in verdict.explanations)
+
+
+def _is_wrong(verdict: Verdict) -> bool:
+    """Return whether some result that is known is not exact."""
+    return verdict.counts[Outcome.EXACT] < verdict.known
+
+
+def _sentences(parts: list[_Judged]) -> Iterator[str]:
+    for part in parts:
+        first, *others = part.verdict.diagnosis() or [""]
+        if first:
+            yield f"{part.label}{first}"
+            yield from others
+        elif part.label and any(not other.verdict.conforms for other in parts):
+            yield f"{part.label}all {part.verdict.cases} are exact."
+
+
+def _by_kind(kinds: NDArray[np.str_], wrong: NDArray[np.bool_]) -> Iterator[str]:
+    known = kinds[kinds != ""]
+    if not known.size or not wrong.any():
+        return
+    names, totals = np.unique(known, return_counts=True)
+    bad = {str(name): int((wrong & (kinds == name)).sum()) for name in names}
+    texts = [
+        f"{bad[str(name)]} of {total} {name}"
+        for name, total in zip(names, totals.tolist(), strict=True)
+        if bad[str(name)]
+    ]
+    yield f"By kinds of cases, not exact are {', '.join(texts)}."
+
+
+def _note(answers: UnitAnswers) -> Iterator[str]:
+    if answers.note:
+        yield f"What answered has said: {answers.note.strip().rstrip('.')}."
+
+
+def _with_kind(case: FailedCase, kinds: NDArray[np.str_]) -> FailedCase:
+    kind = str(kinds[int(case.name)])
+    if not kind:
+        return case
+    return replace(case, message=f"{case.message} ({kind})" if case.message else kind)
+
+
+def _smallest(parts: list[_Judged]) -> tuple[str, ...]:
+    """Return the smallest failing case, of the first part that has one with a known result."""
+    failures = [part.verdict.failure for part in parts if part.verdict.failure]
+    failures.sort(key=lambda failure: failure.result is None)
+    label = {id(part.verdict.failure): part.label for part in parts}
+    if not failures:
+        return ()
+    first, *others = failures[0].lines()
+    return (f"{label[id(failures[0])]}{first}", *others)
