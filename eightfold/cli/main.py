@@ -19,6 +19,7 @@ from eightfold.cli.compiler import (
     limit_options,
     reference_option,
 )
+from eightfold.cli.conform import conform
 from eightfold.cli.conformance import vectors
 from eightfold.cli.golden_c import golden_c
 from eightfold.cli.hardware import synth, verilog
@@ -209,6 +210,7 @@ def _load_inputs(path: Path) -> dict[str, np.ndarray]:
 for _command in (
     campaign,
     compile_command,
+    conform,
     estimate,
     golden_c,
     header,

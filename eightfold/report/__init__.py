@@ -2,7 +2,8 @@
 
 `result` is the result of a run, as Python and as JSON, `record` what it may keep besides; `table`
 shows it on a terminal. `page` makes static HTML pages of the templates in ``templates/``, `charts`
-the SVG in them; both need the extra ``report``, which is loaded only when a page is made.
+the SVG in them; both need the extra ``report``, which is loaded only when a page is made. `junit`
+writes JUnit XML.
 `run_page` is the page of one run, with `timeline` and `memory_map`, which share an `axis`.
 
 Imports `eightfold.reference`, `eightfold.isa` and what every room may; `Session`, documents and the

@@ -1,0 +1,117 @@
+"""A statement as JUnit XML: a suite for each claim that was judged.
+
+A claim whose cases have names has an entry for each, such as the models of an operator; a unit,
+whose cases are numbers, has one entry. What came unasked is an entry of its own.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from eightfold.conformance.report.text import counts_text
+from eightfold.conformance.verdict import LISTED, FailedCase, Finding, Outcome, Statement
+from eightfold.report.junit import JUnitXml
+
+ERRORS = {Outcome.CRASHED, Outcome.TIMEOUT, Outcome.MISSING}
+"""Outcomes that are errors, not failures: there is nothing to compare."""
+
+SHOWN = 50
+"""Failed cases that the entry of a unit lists."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    name: str
+    kind: str = ""
+    """``failure`` or ``error``; nothing of one that passed."""
+    message: str = ""
+    of: str = ""
+    text: str = ""
+
+
+def write_junit(file: IO[bytes], statement: Statement, cases: Mapping[str, Sequence[str]]) -> None:
+    """Write a statement to an open file.
+
+    ``cases``: names of all cases of a claim, where they have names.
+    """
+    xml = JUnitXml(file)
+    suites = {
+        finding.claim: list(_entries(finding, cases.get(finding.claim, ())))
+        for finding in statement.findings
+    }
+    everything = [entry for entries in suites.values() for entry in entries]
+    with (
+        xml.document(),
+        xml.element("testsuites", name=statement.line(), time=0.0, **_totals(everything)),
+    ):
+        xml.text("\n")
+        for finding in statement.findings:
+            _suite(xml, statement, finding, suites[finding.claim])
+
+
+def _suite(
+    xml: JUnitXml, statement: Statement, finding: Finding, entries: Sequence[_Entry]
+) -> None:
+    with xml.element("testsuite", name=finding.claim, time=0.0, **_totals(entries)):
+        xml.text("\n")
+        xml.properties(
+            {
+                "subject": statement.subject,
+                "profile": statement.profile.name,
+                "level": statement.level,
+                "seed": statement.seed,
+                "kit": statement.kit,
+                "power": "\n".join(finding.power),
+            }
+        )
+        for entry in entries:
+            place = f"conformance.{finding.layer}.{finding.claim}"
+            with xml.element("testcase", classname=place, name=entry.name, time=0.0):
+                if entry.kind:
+                    with xml.element(entry.kind, message=entry.message, type=entry.of):
+                        xml.text(entry.text)
+            xml.text("\n")
+    xml.text("\n")
+
+
+def _entries(finding: Finding, names: Sequence[str]) -> Iterator[_Entry]:
+    if not names:
+        yield _whole(finding)
+        return
+    failed = {case.name: case for case in finding.failed}
+    for name in names:
+        if name in failed:
+            yield _case(failed[name])
+        elif len(failed) < LISTED:  # else it may be one that is not listed
+            yield _Entry(name)
+    if not finding.conforms:
+        yield _whole(finding)
+
+
+def _whole(finding: Finding) -> _Entry:
+    """Return the entry of a claim: what was found of it."""
+    if finding.conforms:
+        return _Entry(finding.claim)
+    kind = "failure" if finding.cases or finding.extra else "error"
+    found = [
+        *finding.lines(),
+        *(f"{case.name}: {case.outcome.text}, {case.message}" for case in finding.failed[:SHOWN]),
+    ]
+    of = finding.mistakes[0] if finding.mistakes else counts_text(finding)
+    return _Entry(finding.claim, kind, finding.headline, of, "\n".join([*found, ""]))
+
+
+def _case(case: FailedCase) -> _Entry:
+    kind = "error" if case.outcome in ERRORS else "failure"
+    message = case.message or case.outcome.text
+    return _Entry(case.name, kind, message, case.outcome.text, f"{message}\n")
+
+
+def _totals(entries: Sequence[_Entry]) -> dict[str, int]:
+    kinds = [entry.kind for entry in entries]
+    return {
+        "tests": len(kinds),
+        "failures": kinds.count("failure"),
+        "errors": kinds.count("error"),
+        "skipped": 0,
+    }

@@ -1,0 +1,148 @@
+"""The statement on a folder of results, held against the vectors that they were made from."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from eightfold.conformance.answers import ModelAnswer
+from eightfold.conformance.judge.units import judge_unit
+from eightfold.conformance.profile import OPERATORS, UNITS, Profile
+from eightfold.conformance.results import vectors as of_vectors
+from eightfold.conformance.results.model_results import model_answer
+from eightfold.conformance.results.unit_results import copied_manifest, identified_answers
+from eightfold.conformance.results.vectors import Vectors, load_vectors
+from eightfold.conformance.vectors.manifest import NAME
+from eightfold.conformance.vectors.operators import OperatorCase
+from eightfold.conformance.verdict import Finding, Outcome, Statement
+from eightfold.errors import InputError
+
+JudgeModels = Callable[[str, Sequence[OperatorCase], Sequence[ModelAnswer], Profile], Finding]
+"""From a claim, its cases, the answers in the same order, and the profile."""
+
+DOUBTED = 0.5
+"""Results of which less are exact may be those of other cases: those of another seed agree by
+chance in up to two fifths, as ranges that have no int8 do in all seeds."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A statement, and the names of all cases of the claims whose cases have names."""
+
+    statement: Statement
+    cases: Mapping[str, Sequence[str]]
+
+
+def judge_folders(vectors: Path, results: Path, judge_models: JudgeModels) -> Judged:
+    """Judge results by vectors.
+
+    Parameters
+    ----------
+    vectors
+        A folder that ``eightfold vectors`` has written, or one with several such folders, all of
+        one profile, level and seed.
+    results
+        A folder with the results of the first; or one with a folder of the same name for each.
+    judge_models
+        Judges the models of an operator.
+
+    Raises
+    ------
+    InputError
+        If the vectors are not as they were written or do not belong together, or results cannot be
+        read or are of other cases.
+    """
+    folders = _pairs(vectors, results)
+    loaded = [(load_vectors(folder), theirs) for folder, theirs in folders]
+    first = loaded[0][0]
+    for other, _ in loaded[1:]:
+        if (other.profile, other.level, other.seed) != (first.profile, first.level, first.seed):
+            raise InputError(
+                f"{vectors}: {first.folder.name} has {first.drawn_by}, and {other.folder.name} "
+                f"{other.drawn_by}; judge them one by one"
+            )
+    findings: dict[str, Finding] = {}
+    names: dict[str, Sequence[str]] = {}
+    for each, theirs in loaded:
+        found = _judge(each, theirs, judge_models, names)
+        if twice := sorted(findings.keys() & found.keys()):
+            raise InputError(f"{vectors}: {twice[0]} is in two folders; leave one of them")
+        findings |= found
+    statement = Statement(
+        subject=results.resolve().name or str(results),
+        profile=first.profile,
+        level=first.level,
+        seed=first.seed,
+        findings=tuple(findings[name] for name in (*UNITS, *OPERATORS) if name in findings),
+    )
+    return Judged(statement, names)
+
+
+def _pairs(vectors: Path, results: Path) -> list[tuple[Path, Path]]:
+    """Return folders of vectors, each with the folder of its results."""
+    for folder in (vectors, results):
+        if not folder.is_dir():
+            raise InputError(f"{folder}: no such folder")
+    if (vectors / NAME).exists():
+        return [(vectors, results)]
+    folders = sorted(path.parent for path in vectors.glob(f"*/{NAME}"))
+    if not folders:
+        raise InputError(
+            f"{vectors}: no {NAME}, and none in a folder within; name what eightfold vectors has "
+            "written"
+        )
+    for folder in folders:
+        if not (results / folder.name).is_dir():
+            raise InputError(f"{results}: no folder {folder.name}, which {vectors} has")
+    return [(folder, results / folder.name) for folder in folders]
+
+
+def _judge(
+    vectors: Vectors, results: Path, judge_models: JudgeModels, names: dict[str, Sequence[str]]
+) -> dict[str, Finding]:
+    if vectors.unit == of_vectors.OPERATORS:
+        return _judge_operators(vectors, results, judge_models, names)
+    answers, identified = identified_answers(vectors, results)
+    cases = of_vectors.unit_cases_of(vectors)
+    finding = judge_unit(vectors.unit, vectors.profile, cases, answers)
+    return {vectors.unit: finding if identified else _doubted(finding, vectors)}
+
+
+def _doubted(finding: Finding, vectors: Vectors) -> Finding:
+    """Add that results may be those of other cases, where that is likely."""
+    exact = finding.counts.get(Outcome.EXACT, 0)
+    if finding.mistakes or exact >= DOUBTED * finding.cases:
+        return finding
+    doubt = (
+        f"Nothing says which cases these results are of, and {finding.cases - exact} of "
+        f"{finding.cases} are not exact: see whether they were made from {vectors.folder}, which "
+        f"has {vectors.drawn_by}."
+    )
+    return replace(finding, diagnosis=(*finding.diagnosis, doubt))
+
+
+def _judge_operators(
+    vectors: Vectors, results: Path, judge_models: JudgeModels, names: dict[str, Sequence[str]]
+) -> dict[str, Finding]:
+    copied_manifest(vectors, results)
+    cases = of_vectors.operator_cases_of(vectors)
+    answers = {
+        operator: [model_answer(results / name, case.model) for name, case in named.items()]
+        for operator, named in cases.items()
+    }
+    if all(each.ending == "missing" for given in answers.values() for each in given):
+        first = next(iter(next(iter(cases.values()), {})), "CASE")
+        raise InputError(
+            f"{results}: no results of any model; give {first}/results.npz, or refused.txt, "
+            "crashed.txt or timeout.txt there"
+        )
+    findings = {}
+    for operator, named in cases.items():
+        folders = list(named)
+        names[operator] = folders
+        found = judge_models(operator, list(named.values()), answers[operator], vectors.profile)
+        failed = tuple(
+            replace(each, name=folders[int(each.name)]) if each.name.isdecimal() else each
+            for each in found.failed
+        )
+        findings[operator] = replace(found, failed=failed)
+    return findings

@@ -1,0 +1,54 @@
+"""JUnit XML, piece by piece: elements and texts, without what XML cannot hold."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+from xml.sax.saxutils import XMLGenerator
+from xml.sax.xmlreader import AttributesImpl
+
+_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class JUnitXml:
+    """Writes elements to an open file; `document` first, the elements within it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._xml = XMLGenerator(file, "utf-8", short_empty_elements=True)
+
+    @contextmanager
+    def document(self) -> Iterator[None]:
+        """Begin the file, and end it."""
+        self._xml.startDocument()
+        yield
+        self.text("\n")
+        self._xml.endDocument()
+
+    @contextmanager
+    def element(self, tag: str, **attributes: object) -> Iterator[None]:
+        """Begin an element, and end it; floats have six digits behind the point."""
+        texts = {name: _attribute(value) for name, value in attributes.items()}
+        self._xml.startElement(tag, AttributesImpl(texts))
+        yield
+        self._xml.endElement(tag)
+
+    def text(self, text: str) -> None:
+        """Write text into the element that is open."""
+        self._xml.characters(_allowed(text))
+
+    def properties(self, values: dict[str, object]) -> None:
+        """Write the properties of a suite."""
+        with self.element("properties"):
+            for name, value in values.items():
+                with self.element("property", name=name, value=value):
+                    pass
+        self.text("\n")
+
+
+def _attribute(value: object) -> str:
+    return _allowed(f"{value:.6f}" if isinstance(value, float) else str(value))
+
+
+def _allowed(text: str) -> str:
+    """Return a text with a sign in place of each character that XML cannot hold."""
+    return text if text.isprintable() else _FORBIDDEN.sub("\ufffd", text)
