@@ -165,12 +165,15 @@ def _of_operands() -> list[Mistake]:
                 {field: "unsigned"},
             ),
             "offset": (
-                f"128 is added to the {one}, as of uint8 with a zero point of 128, and their zero "
-                "point is left as it is.",
+                f"The {one} have 128 added to them, as uint8 with a zero point of 128 has, and "
+                "their zero point is left as it is.",
                 {field: "offset"},
             ),
             "magnitude": (f"The {one} have lost their sign.", {field: "magnitude"}),
-            "symmetric": (f"-128 among the {one} counts as -127.", {field: "symmetric"}),
+            "symmetric": (
+                f"Where one of the {one} is -128, it counts as -127.",
+                {field: "symmetric"},
+            ),
             "difference_8_wraps": (
                 f"The difference of {other} and its zero point is kept in 8 bits, and wraps; it "
                 "needs 9.",

@@ -237,7 +237,7 @@ MISTAKES = (
     ),
     Mistake(
         "asymmetric_weights",
-        "255 levels are accepted though their range is not symmetric.",
+        "Ranges of 255 levels are accepted though they are not symmetric.",
         {"symmetry": "ignored"},
     ),
     Mistake(

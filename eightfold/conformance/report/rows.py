@@ -53,10 +53,11 @@ def claim_rows(statement: Statement) -> list[ClaimRow]:
 
 
 def _claims(statement: Statement) -> Iterator[tuple[str, Layer]]:
-    for claim in CLAIMS[statement.profile.spec]:
-        yield claim, Finding(claim=claim, counts={}).layer
+    claims = dict.fromkeys(CLAIMS[statement.profile.spec])
     if statement.of(NETWORKS):
-        yield NETWORKS, "network"
+        claims[NETWORKS] = None
+    for claim in claims:
+        yield claim, Finding(claim=claim, counts={}).layer
 
 
 def _standing(statement: Statement, claim: str, finding: Finding | None) -> Standing:
@@ -64,5 +65,4 @@ def _standing(statement: Statement, claim: str, finding: Finding | None) -> Stan
         return "conforms"
     if finding is not None and (finding.cases or finding.extra):
         return "deviates"
-    claimed = claim in statement.profile.claims or claim == NETWORKS
-    return "not judged" if claimed else "not claimed"
+    return "not judged" if claim in statement.profile.claims else "not claimed"

@@ -26,7 +26,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         If it cannot be read: it is not there, is cut, or holds Python objects.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except OSError as error:
         reason = error.strerror or error

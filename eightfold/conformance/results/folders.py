@@ -13,7 +13,7 @@ from eightfold.conformance.results.unit_results import copied_manifest, identifi
 from eightfold.conformance.results.vectors import Vectors, load_vectors
 from eightfold.conformance.vectors.manifest import NAME
 from eightfold.conformance.vectors.operators import OperatorCase
-from eightfold.conformance.verdict import Finding, Outcome, Statement
+from eightfold.conformance.verdict import NETWORKS, Finding, Outcome, Statement
 from eightfold.errors import InputError
 
 JudgeModels = Callable[[str, Sequence[OperatorCase], Sequence[ModelAnswer], Profile], Finding]
@@ -43,7 +43,7 @@ def judge_folders(vectors: Path, results: Path, judge_models: JudgeModels) -> Ju
     results
         A folder with the results of the first; or one with a folder of the same name for each.
     judge_models
-        Judges the models of an operator.
+        Judges the models of an operator, or networks.
 
     Raises
     ------
@@ -72,7 +72,9 @@ def judge_folders(vectors: Path, results: Path, judge_models: JudgeModels) -> Ju
         profile=first.profile,
         level=first.level,
         seed=first.seed,
-        findings=tuple(findings[name] for name in (*UNITS, *OPERATORS) if name in findings),
+        findings=tuple(
+            findings[name] for name in (*UNITS, *OPERATORS, NETWORKS) if name in findings
+        ),
     )
     return Judged(statement, names)
 
@@ -99,8 +101,8 @@ def _pairs(vectors: Path, results: Path) -> list[tuple[Path, Path]]:
 def _judge(
     vectors: Vectors, results: Path, judge_models: JudgeModels, names: dict[str, Sequence[str]]
 ) -> dict[str, Finding]:
-    if vectors.unit == of_vectors.OPERATORS:
-        return _judge_operators(vectors, results, judge_models, names)
+    if vectors.unit in of_vectors.OF_MODELS:
+        return _judge_models(vectors, results, judge_models, names)
     answers, identified = identified_answers(vectors, results)
     cases = of_vectors.unit_cases_of(vectors)
     finding = judge_unit(vectors.unit, vectors.profile, cases, answers)
@@ -120,14 +122,14 @@ def _doubted(finding: Finding, vectors: Vectors) -> Finding:
     return replace(finding, diagnosis=(*finding.diagnosis, doubt))
 
 
-def _judge_operators(
+def _judge_models(
     vectors: Vectors, results: Path, judge_models: JudgeModels, names: dict[str, Sequence[str]]
 ) -> dict[str, Finding]:
     copied_manifest(vectors, results)
-    cases = of_vectors.operator_cases_of(vectors)
+    cases = of_vectors.model_cases_of(vectors)
     answers = {
-        operator: [model_answer(results / name, case.model) for name, case in named.items()]
-        for operator, named in cases.items()
+        claim: [model_answer(results / name, case.model) for name, case in named.items()]
+        for claim, named in cases.items()
     }
     if all(each.ending == "missing" for given in answers.values() for each in given):
         first = next(iter(next(iter(cases.values()), {})), "CASE")
@@ -136,13 +138,13 @@ def _judge_operators(
             "crashed.txt or timeout.txt there"
         )
     findings = {}
-    for operator, named in cases.items():
+    for claim, named in cases.items():
         folders = list(named)
-        names[operator] = folders
-        found = judge_models(operator, list(named.values()), answers[operator], vectors.profile)
+        names[claim] = folders
+        found = judge_models(claim, list(named.values()), answers[claim], vectors.profile)
         failed = tuple(
             replace(each, name=folders[int(each.name)]) if each.name.isdecimal() else each
             for each in found.failed
         )
-        findings[operator] = replace(found, failed=failed)
+        findings[claim] = replace(found, failed=failed)
     return findings

@@ -19,11 +19,11 @@ from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import LEVELS, Column, Level, UnitCases
 from eightfold.conformance.vectors.manifest import NAME
 from eightfold.conformance.vectors.operators import OperatorCase
-from eightfold.conformance.verdict import KIT
+from eightfold.conformance.verdict import KIT, NETWORKS
 from eightfold.errors import InputError
 
-OPERATORS = "operators"
-"""The unit of manifests of models."""
+OF_MODELS = ("operators", NETWORKS)
+"""Units of manifests of models."""
 
 AGAIN = "write the vectors again with eightfold vectors"
 
@@ -38,7 +38,7 @@ class Vectors:
     level: Level
     seed: int
     unit: str
-    """A name of `UNIT_KINDS`, or `OPERATORS`."""
+    """A name of `UNIT_KINDS` or of `OF_MODELS`."""
     identity: str
     """SHA-256 of what is asked."""
 
@@ -89,7 +89,7 @@ def load_vectors(folder: Path) -> Vectors:
         profile = Profile.from_dict(table["profile"])
     except InputError as error:
         raise InputError(f"{path}: profile: {error}; {AGAIN}") from None
-    if table["level"] not in LEVELS or table["unit"] not in (*UNIT_KINDS, OPERATORS):
+    if table["level"] not in LEVELS or table["unit"] not in (*UNIT_KINDS, *OF_MODELS):
         raise InputError(f"{path}: not a manifest of vectors: level or unit; {AGAIN}")
     for name, wanted in table["files"].items():
         _check_sum(folder / name, wanted)
@@ -231,8 +231,8 @@ def _array_of(text: str, name: str, columns: Columns) -> Arrays:
 _READERS = {"hex": _from_hex, "npz": _from_npz, "csv": _from_csv, "c": _from_c}
 
 
-def operator_cases_of(vectors: Vectors) -> dict[str, dict[str, OperatorCase]]:
-    """Return the cases of models by operator, and by the folder of each, in their order.
+def model_cases_of(vectors: Vectors) -> dict[str, dict[str, OperatorCase]]:
+    """Return the cases of models by claim, and by the folder of each, in their order.
 
     Raises
     ------
@@ -242,22 +242,23 @@ def operator_cases_of(vectors: Vectors) -> dict[str, dict[str, OperatorCase]]:
     found: dict[str, dict[str, OperatorCase]] = {}
     try:
         for name, entry in vectors.manifest["cases"].items():
-            operator = entry["operator"]
-            found.setdefault(operator, {})[name] = _operator_case(vectors.folder / name, entry)
+            cases = found.setdefault(entry["operator"], {})
+            cases[name] = _model_case(vectors.folder / name, entry)
     except (ValueError, KeyError, AttributeError, TypeError, OSError, zipfile.BadZipFile) as error:
         raise InputError(f"{vectors.folder}: not as its manifest says: {error}; {AGAIN}") from None
     return found
 
 
-def _operator_case(folder: Path, entry: Mapping[str, Any]) -> OperatorCase:
+def _model_case(folder: Path, entry: Mapping[str, Any]) -> OperatorCase:
     model = (folder / "model.tflite").read_bytes()
-    if entry["expect"] == "refused":
-        return OperatorCase(entry["operator"], model, {}, {}, entry["reason"])
+    inputs, expected = folder / "inputs.npz", folder / "expected.npz"
+    refused = entry["expect"] == "refused"
     return OperatorCase(
         entry["operator"],
         model,
-        _tensors(folder / "inputs.npz"),
-        _tensors(folder / "expected.npz"),
+        _tensors(inputs) if inputs.exists() or not refused else {},
+        {} if refused else _tensors(expected),
+        entry["reason"] if refused else "",
     )
 
 

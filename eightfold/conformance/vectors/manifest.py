@@ -36,16 +36,19 @@ def manifest(
     Parameters
     ----------
     what
-        Fields of these vectors alone.
+        Fields of these vectors alone; with ``identity``, a SHA-256 of what is asked, where that is
+        not of the files that are not ``expected``.
     sums
         `checksums` of the files beside it.
     """
+    asked = {name: sums[name] for name in sorted(sums) if "expected" not in name}
     table = {
         "kit": KIT,
         "spec": SPECS[profile.spec],
         "profile": profile.as_dict(),
         "level": level,
         "seed": seed,
+        "identity": hashlib.sha256(json.dumps(asked).encode()).hexdigest(),
         **what,
         "files": dict(sums),
     }

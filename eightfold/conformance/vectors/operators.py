@@ -1,9 +1,7 @@
 """Models of one operator each with inputs and every tensor they must make, and models to refuse."""
 
-import hashlib
 import io
 import itertools
-import json
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -196,15 +194,9 @@ def write_models(
         write_files({folder / name: content for name, content in files.items()})
         sums |= checksums(files)
     refused = sum(entry["expect"] == "refused" for entry in entries.values())
-    facts = {**what, "cases": entries, "identity": _identity(sums)}
+    facts = {**what, "cases": entries}
     write_file(folder / NAME, manifest(facts, profile, level, seed, sums))
     return {"computed": len(entries) - refused, "refused": refused}
-
-
-def _identity(sums: Mapping[str, str]) -> str:
-    """Return a SHA-256 of the models and their inputs."""
-    asked = {name: sums[name] for name in sorted(sums) if not name.endswith("expected.npz")}
-    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
 
 
 def chosen(names: str, profile: Profile) -> list[str]:

@@ -67,6 +67,27 @@ def test_the_manifest_says_what_is_there(unit: str) -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS)
+def test_cases_have_one_identity_in_all_formats(unit: str) -> None:
+    def identity(form: Format, seed: int) -> str:
+        return json.loads(unit_files(unit, TFLITE, "smoke", form, seed)[0]["manifest.json"])[
+            "identity"
+        ]
+
+    files, _ = unit_files(unit, TFLITE, "smoke", "hex", 5)
+    assert {identity(form, 5) for form in FORMATS} == {
+        hashlib.sha256(files["cases.hex"]).hexdigest()
+    }
+    assert identity("hex", 6) != identity("hex", 5)
+
+
+def test_a_name_with_quotes_breaks_no_bench(tmp_path: Path) -> None:
+    profile = Profile(name='a "core" %d \\n ??/ */')
+    files, _ = unit_files("dot", profile, "smoke", "c", 0)
+    line = next(line for line in files["run.c"].decode().splitlines() if "sha256" in line)
+    assert line.endswith('profile a _core_ _d _n ___ __, level smoke, seed 0\\n");')
+
+
+@pytest.mark.parametrize("unit", UNITS)
 def test_npz_has_the_cases(unit: str) -> None:
     files, cases = unit_files(unit, TFLITE, "smoke", "npz", 5)
     with np.load(io.BytesIO(files["cases.npz"])) as arrays:
@@ -127,7 +148,10 @@ def simulate(folder: Path, standard: str, *arguments: str) -> str:
 
 
 def answers(folder: Path) -> list[str]:
-    return (folder / "results.hex").read_text().split()
+    first, *words = (folder / "results.hex").read_text().splitlines()
+    identity = json.loads((folder / "manifest.json").read_text())["identity"]
+    assert first.startswith(f"// eightfold cases sha256 {identity}: ")
+    return words
 
 
 @needs_icarus
@@ -270,7 +294,12 @@ def test_c_calls_a_function_for_each_case(unit: str, tmp_path: Path) -> None:
     )
     run = subprocess.run([tmp_path / "a.out"], check=False, capture_output=True, text=True)
     expected = unit_files(unit, TFLITE)[0]["expected.hex"].decode().split()
-    wrong = sum(got != want for got, want in zip(run.stdout.split(), expected, strict=True))
+    first, *words = run.stdout.splitlines()
+    identity = json.loads((tmp_path / "manifest.json").read_text())["identity"]
+    assert first == (
+        f"// eightfold cases sha256 {identity}: {unit}, profile tflite, level smoke, seed 0"
+    )
+    wrong = sum(got != want for got, want in zip(words, expected, strict=True))
     assert run.stderr == f"{wrong} of {len(cases)} results are wrong\n"
     assert run.returncode == (wrong > 0)
     assert (wrong == 0) is (unit in ("requantizer", "dot"))

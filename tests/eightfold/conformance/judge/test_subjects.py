@@ -1,0 +1,194 @@
+"""Dot products, byte tables and ranges: their mistakes are named by the results alone, and true."""
+
+import math
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import numpy as np
+import pytest
+
+from eightfold.conformance.judge.diagnosis import examine
+from eightfold.conformance.judge.dot import DOT
+from eightfold.conformance.judge.power import power
+from eightfold.conformance.judge.quantize_table import quantize_table
+from eightfold.conformance.judge.ranges import RANGES
+from eightfold.conformance.judge.subject import Cases, Subject, pairs
+from eightfold.conformance.judge.tables import float_table
+from eightfold.conformance.profile import PROFILES
+from eightfold.conformance.units.registry import unit_cases
+from eightfold.conformance.units.tables import OPERATORS
+from eightfold.golden.fixed_point import Integers
+
+SUBJECTS: dict[str, tuple[Subject, str]] = {
+    "dot": (DOT, "tflite"),
+    "fake_quantize": (RANGES, "tflite"),
+    "LOGISTIC litert": (float_table("LOGISTIC", "litert"), "tflite"),
+    "TANH litert": (float_table("TANH", "litert"), "tflite"),
+    "LOGISTIC tflm": (float_table("LOGISTIC", "tflm"), "tflm"),
+    "TANH tflm": (float_table("TANH", "tflm"), "tflm"),
+    "QUANTIZE": (quantize_table(False), "tflite"),
+    "QUANTIZE single": (quantize_table(True), "tflite-single"),
+}
+
+
+@cache
+def drawn(name: str, seed: int = 0) -> tuple[Subject, Cases, Integers]:
+    """Return a subject, the unit's cases at level smoke, and golden's results."""
+    subject, profile = SUBJECTS[name]
+    unit = name if name in ("dot", "fake_quantize") else "tables"
+    cases = unit_cases(unit, PROFILES[profile], "smoke", seed)
+    columns = {key: values.astype(np.int64) for key, values in cases.inputs.items()}
+    parts = [values.astype(np.int64) for values in cases.results.values()]
+    expected = parts[0] if len(parts) == 1 else np.stack(parts, axis=1)
+    if unit == "tables":
+        mine = columns["operator"] == OPERATORS.index(subject.name)
+        columns = {key: values[mine] for key, values in columns.items()}
+        expected = expected[mine]
+    return subject, columns, expected
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_the_arithmetic_without_a_mistake_is_goldens(name: str, seed: int) -> None:
+    subject, cases, expected = drawn(name, seed)
+    np.testing.assert_array_equal(subject.compute(cases, ()), expected)
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_each_mistake_is_named(name: str) -> None:
+    subject, cases, expected = drawn(name)
+    told = power(subject, cases, expected)
+    assert len(told.unseen) <= 7
+    for mistake in subject.mistakes:
+        results = subject.compute(cases, (mistake,))
+        verdict = examine(subject, cases, expected, results)
+        if mistake.name in told.unseen:
+            assert verdict.conforms
+            continue
+        alike = next((set(g) for g in told.groups if mistake.name in g), {mistake.name})
+        assert {each.name for each in verdict.explanations} == alike
+        assert any(alike & {line.partition(":")[0]} for line in verdict.lines())
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_two_mistakes_are_explained(name: str) -> None:
+    subject, cases, expected = drawn(name)
+    made = list(pairs(subject.mistakes))
+    for index in np.random.default_rng(0).choice(len(made), 8, replace=False):
+        results = subject.compute(cases, made[index])
+        if np.array_equal(results, expected):
+            continue
+        verdict = examine(subject, cases, expected, results)
+        assert not verdict.conforms and verdict.explanations
+        for explanation in verdict.explanations:
+            np.testing.assert_array_equal(subject.compute(cases, explanation.mistakes), results)
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_steps_end_in_the_result(name: str) -> None:
+    subject, cases, expected = drawn(name)
+    rng = np.random.default_rng(1)
+    for index in rng.choice(len(expected), 30):
+        row = np.atleast_1d(expected[index])
+        place = int(rng.integers(len(row)))
+        wanted = int(row[place])
+        value = wanted if subject.value is None else subject.value(wanted, place)
+        assert subject.steps(cases, int(index), place)[-1][1] == value
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_mistake_without_a_name_has_its_rest_described(name: str) -> None:
+    subject, cases, expected = drawn(name)
+    results = expected.copy()
+    results[7::11] += 5
+    verdict = examine(subject, cases, expected, results)
+    assert not verdict.conforms and not verdict.explanations
+    assert verdict.unexplained >= len(results[7::11])
+    assert verdict.failure and verdict.failure.index % 11 == 7
+    assert verdict.failed[0].name == "7"
+    assert "No mistake with a name explains all results" in " ".join(verdict.lines())
+
+
+def test_mistakes_have_names_and_sentences_of_their_own() -> None:
+    for subject, _ in SUBJECTS.values():
+        names = [mistake.name for mistake in subject.mistakes]
+        sentences = [mistake.sentence for mistake in subject.mistakes]
+        assert len(set(names)) == len(names) and len(set(sentences)) == len(sentences)
+        assert all(text[0].isupper() and text.endswith(".") for text in sentences)
+
+
+def wrap(x: int, bits: int = 32) -> int:
+    return (x + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+
+
+def products(case: dict, zx: int, zw: int) -> Iterator[int]:
+    for x, w in zip(case["inputs"], case["weights"], strict=True):
+        yield (x - zx) * (w - zw)
+
+
+def saturating(case: dict) -> int:
+    total = wrap(case["bias"], 64)
+    total = min(max(total, -(2**15)), 2**15 - 1)
+    for product in products(case, case["input_zero_point"], case["weight_zero_point"]):
+        total = min(max(total + product, -(2**15)), 2**15 - 1)
+    return total
+
+
+def plainly(case: dict, zx: int, zw: int) -> int:
+    return wrap(case["bias"] + sum(products(case, zx, zw)))
+
+
+EXACT: dict[str, Callable[[dict], int]] = {
+    "input_zero_point_missing": lambda c: plainly(c, 0, c["weight_zero_point"]),
+    "weight_zero_point_added": lambda c: plainly(c, c["input_zero_point"], -c["weight_zero_point"]),
+    "zero_points_swapped": lambda c: plainly(c, c["weight_zero_point"], c["input_zero_point"]),
+    "operands_unsigned": lambda c: plainly(
+        c | {name: [v & 255 for v in c[name]] for name in ("inputs", "weights")},
+        c["input_zero_point"],
+        c["weight_zero_point"],
+    ),
+    "last_missing": lambda c: plainly(
+        c | {name: c[name][:-1] for name in ("inputs", "weights")},
+        c["input_zero_point"],
+        c["weight_zero_point"],
+    ),
+    "product_16_wraps": lambda c: wrap(
+        c["bias"]
+        + sum(wrap(p, 16) for p in products(c, c["input_zero_point"], c["weight_zero_point"]))
+    ),
+    "accumulator_24_wraps": lambda c: wrap(
+        plainly(c, c["input_zero_point"], c["weight_zero_point"]), 24
+    ),
+    "accumulator_16_saturates": saturating,
+    "bias_missing": lambda c: plainly(
+        c | {"bias": 0}, c["input_zero_point"], c["weight_zero_point"]
+    ),
+    "cross_term_missing": lambda c: wrap(
+        plainly(c, c["input_zero_point"], c["weight_zero_point"])
+        - c["length"] * c["input_zero_point"] * c["weight_zero_point"]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_a_mistake_of_dot_is_its_formula(name: str) -> None:
+    _, cases, expected = drawn("dot")
+    (mistake,) = [each for each in DOT.mistakes if each.name == name]
+    results = DOT.compute(cases, (mistake,))
+    assert not np.array_equal(results, expected)
+    for index in range(0, len(results), 5):
+        case = dict(DOT.shown(cases, index, 0))
+        assert results[index] == EXACT[name](case)
+
+
+def test_an_interpolated_table_is_exact_at_its_points_and_the_mean_between_them() -> None:
+    subject, cases, _ = drawn("LOGISTIC litert")
+    (mistake,) = [m for m in subject.mistakes if m.name == "logistic_interpolated_16"]
+    one = {name: values[:1].copy() for name, values in cases.items()}
+    one["input_scale"][0] = int(np.float32(0.5).view(np.uint32))
+    one["input_zero_point"][0] = 0
+    right, wrong = subject.compute(one, ())[0], subject.compute(one, (mistake,))[0]
+    points = np.arange(-128, 128) % 2 == 0
+    np.testing.assert_array_equal(right[points], wrong[points])
+    mean = (1 / (1 + math.exp(0.0)) + 1 / (1 + math.exp(-1.0))) / 2
+    assert wrong[128 + 1] == round(mean * 256) - 128 != right[128 + 1]

@@ -1,0 +1,186 @@
+"""Folders of results against folders of vectors: a statement, or a clear line."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eightfold.conformance.profile import PROFILES, Profile
+from eightfold.conformance.results.folders import judge_folders
+from eightfold.conformance.vectors.operators import write_operators
+from eightfold.conformance.vectors.unit_files import unit_files, write_unit
+from eightfold.conformance.verdict import Finding, Outcome
+from eightfold.errors import InputError
+from tests.support.conformance.models import compare_models, write_right_models
+
+TFLITE = PROFILES["tflite"]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return folders of vectors, and right results of all of them."""
+    vectors, results = tmp_path_factory.mktemp("vectors"), tmp_path_factory.mktemp("mine")
+    for unit, suffix in (("requantizer", "hex"), ("dot", "npz")):
+        write_unit(vectors / unit, unit, TFLITE, "smoke", suffix, 3)  # pyright: ignore[reportArgumentType]
+        (results / unit).mkdir()
+        shutil.copy(vectors / unit / f"expected.{suffix}", results / unit / f"results.{suffix}")
+    write_operators(vectors / "operators", ["SOFTMAX", "ADD"], TFLITE, "smoke", 3)
+    write_right_models(vectors / "operators", results / "operators")
+    return vectors, results
+
+
+@pytest.fixture
+def folders(written: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
+    """Return copies that a test may break."""
+    for source, name in zip(written, ("vectors", "results"), strict=True):
+        shutil.copytree(source, tmp_path / name)
+    return tmp_path / "vectors", tmp_path / "results"
+
+
+def finding(vectors: Path, results: Path) -> Finding:
+    """Return the one finding of a folder of vectors."""
+    (found,) = judge_folders(vectors, results, compare_models).statement.findings
+    return found
+
+
+def test_right_results_conform(written: tuple[Path, Path]) -> None:
+    judged = judge_folders(*written, compare_models)
+    statement = judged.statement
+    assert statement.conforms
+    assert [each.claim for each in statement.findings] == ["requantizer", "dot", "ADD", "SOFTMAX"]
+    assert statement.line() == (
+        "Eightfold conformance 1.0, TFLite int8 (litert), 2 of 38 rows, requantizer, dot, "
+        "operator level, smoke"
+    )
+    assert statement.subject == written[1].name
+    assert list(judged.cases) == ["SOFTMAX", "ADD"]
+    assert judged.cases["ADD"][0] == "ADD/0000"
+
+
+def test_one_folder_is_judged_alone(written: tuple[Path, Path]) -> None:
+    vectors, results = written
+    assert finding(vectors / "dot", results / "dot").conforms
+
+
+def test_a_wrong_model_is_named_by_its_folder(folders: tuple[Path, Path]) -> None:
+    vectors, results = folders
+    path = results / "operators" / "ADD" / "0002" / "results.npz"
+    arrays = {name: array ^ 1 for name, array in np.load(path).items()}
+    np.savez(path, **arrays)
+    shutil.rmtree(results / "operators" / "ADD" / "0001")
+    statement = judge_folders(vectors, results, compare_models).statement
+    found = statement.of("ADD")
+    assert found and [(each.name, each.outcome) for each in found.failed] == [
+        ("ADD/0001", Outcome.MISSING),
+        ("ADD/0002", Outcome.WRONG),
+    ]
+    assert statement.line().endswith("smoke; deviates: ADD")
+
+
+def broken_folder(vectors: Path, results: Path, what: str) -> str:
+    """Break something; return what is said of it."""
+    hexes = results / "requantizer" / "results.hex"
+    if what == "no unit":
+        shutil.rmtree(results / "dot")
+        return r"no folder dot, which .* has"
+    if what == "no file":
+        hexes.unlink()
+        return "requantizer: no results; give one of results.hex"
+    if what == "cut":
+        hexes.write_bytes(hexes.read_bytes()[:-2])
+        return r"line \d+: .* has 1 digits, and a result 2"
+    if what == "cut npz":
+        path = results / "dot" / "results.npz"
+        path.write_bytes(path.read_bytes()[:-30])
+        return "cannot be read as .npz"
+    if what == "no models":
+        shutil.rmtree(results / "operators")
+        (results / "operators").mkdir()
+        return "no results of any model; give SOFTMAX/0000/results.npz, or refused.txt"
+    if what == "models of another seed":
+        write_operators(vectors.parent / "other", ["ADD"], TFLITE, "smoke", 4)
+        shutil.copy(vectors.parent / "other" / "manifest.json", results / "operators")
+        return r"results of other cases, of operators, .* seed 4; .* seed 3"
+    if what == "tampered":
+        path = vectors / "operators" / "ADD" / "0000" / "expected.npz"
+        path.write_bytes(path.read_bytes() + b" ")
+        return "expected.npz: has changed since it was written"
+    if what == "another level":
+        write_unit(vectors / "tables", "tables", TFLITE, "smoke", "hex", 4)
+        (results / "tables").mkdir()
+        return "dot has dot, .* seed 3, and tables .* seed 4; judge them one by one"
+    if what == "twice":
+        for folder in (vectors, results):
+            shutil.copytree(folder / "dot", folder / "again")
+        return "dot is in two folders; leave one of them"
+    assert what == "nothing"
+    shutil.rmtree(vectors)
+    vectors.mkdir()
+    return "no manifest.json, and none in a folder within"
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "no unit",
+        "no file",
+        "cut",
+        "cut npz",
+        "no models",
+        "models of another seed",
+        "tampered",
+        "another level",
+        "twice",
+        "nothing",
+    ],
+)
+def test_what_cannot_be_judged_is_one_line(what: str, folders: tuple[Path, Path]) -> None:
+    message = broken_folder(*folders, what)
+    with pytest.raises(InputError, match=message) as caught:
+        judge_folders(*folders, compare_models)
+    assert "\n" not in str(caught.value)
+
+
+def test_folders_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=re.escape(f"{tmp_path / 'a'}: no such folder")):
+        judge_folders(tmp_path / "a", tmp_path, compare_models)
+    with pytest.raises(InputError, match=re.escape(f"{tmp_path / 'b'}: no such folder")):
+        judge_folders(tmp_path, tmp_path / "b", compare_models)
+
+
+@pytest.mark.parametrize("unit", ["requantizer", "fake_quantize"])
+def test_results_without_identity_that_are_mostly_wrong_are_doubted(
+    unit: str, tmp_path: Path
+) -> None:
+    write_unit(tmp_path / "v", unit, TFLITE, "smoke", "hex", 1)
+    other, _ = unit_files(unit, TFLITE, "smoke", "hex", 2)
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "results.hex").write_bytes(other["expected.hex"])
+    found = finding(tmp_path / "v", tmp_path / "r")
+    assert not found.conforms
+    assert found.diagnosis[-1].startswith("Nothing says which cases these results are of, and ")
+    assert "seed 1" in found.diagnosis[-1]
+    # Nearly right ones, and those with an identity, are not.
+    manifest = json.loads((tmp_path / "v" / "manifest.json").read_text())
+    (tmp_path / "r" / "manifest.json").write_text(json.dumps(manifest))
+    doubted = finding(tmp_path / "v", tmp_path / "r").diagnosis
+    assert not any(text.startswith("Nothing says") for text in doubted)
+
+
+def test_a_subject_is_the_name_of_the_folder(
+    written: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors, results = written
+    monkeypatch.chdir(results / "dot")
+    assert judge_folders(vectors / "dot", Path(), compare_models).statement.subject == "dot"
+
+
+def test_a_profile_of_their_own_comes_back(tmp_path: Path) -> None:
+    profile = Profile(name="my core", claims=("dot", "ADD"))
+    write_unit(tmp_path, "dot", profile)
+    shutil.copy(tmp_path / "expected.hex", tmp_path / "results.hex")
+    statement = judge_folders(tmp_path, tmp_path, compare_models).statement
+    assert statement.profile == profile
