@@ -57,12 +57,20 @@ def judge(
     Exit status 1 if anything deviates, 2 if vectors or results cannot be used: changed since they
     were written, cut, or of other cases.
     """
-    from eightfold.conformance.judge.models import judge_models
     from eightfold.conformance.report import print_statement, require_reports, write_reports
     from eightfold.conformance.results.folders import judge_folders
 
     require_reports(html)  # better before the work than after
-    judged = judge_folders(vectors, results, judge_models)
+    judged = judge_folders(vectors, results, _judge_models)
     write_reports(judged.statement, judged.cases, html=html, junit=junit, json=json)
     print_statement(judged.statement)
     raise SystemExit(0 if judged.statement.conforms else 1)
+
+
+def _judge_models(*arguments: Any) -> Any:
+    # What judges models loads only where there are some.
+    from eightfold.conformance.judge.models.finding import (  # pyright: ignore[reportMissingImports]
+        judge_models,
+    )
+
+    return judge_models(*arguments)

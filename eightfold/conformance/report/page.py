@@ -11,6 +11,9 @@ from eightfold.report.page import Verdict, machine, render
 SIGNS = {"conforms": "✓", "deviates": "✗", "not judged": "…", "not claimed": "–"}
 """Of standings, for who sees no colour."""
 
+ORDER = ("deviates", "not judged", "conforms", "not claimed")
+"""Of findings: what needs a look first."""
+
 STATES = {"conforms": "passed", "deviates": "failed", "not judged": "incomplete"}
 """Whose colour a standing has; none where it is not claimed."""
 
@@ -27,7 +30,7 @@ def conformance_page(statement: Statement, facts: Sequence[tuple[str, str]] = ()
         If jinja2 or matplotlib is not installed.
     """
     rows = claim_rows(statement)
-    judged = [row for row in rows if row.finding is not None]
+    judged = sorted((row for row in rows if row.finding), key=lambda row: ORDER.index(row.standing))
     return render(
         "conformance.html.j2",
         title=f"Conformance of {statement.subject}",
