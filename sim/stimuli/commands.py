@@ -34,9 +34,7 @@ def random_stream(
     A command waits only for tokens that commands before it have given, so that the order of the
     stream is one in which all can run. Many tokens are never taken.
     """
-    first, second = isa.configuration_words(config)
-    begin = {"version": isa.VERSION, "configuration": first, "memories": second}
-    commands = [RandomCommand(isa.Opcode.BEGIN, 0, 0, isa.BEGIN.encode(**begin))]
+    commands = [begin_command(config)]
     given: Counter[tuple[int, int]] = Counter()
     opcodes = [
         opcode for opcode in isa.COMMANDS if opcode not in (isa.Opcode.BEGIN, isa.Opcode.END)
@@ -55,8 +53,27 @@ def random_stream(
             for other in range(len(isa.Engine)):
                 given[me, other] += signal >> other & 1
         commands.append(_random_command(rng, opcode, wait, signal, index))
-    end = isa.END.encode(index=len(commands) % (1 << 16))
-    return [*commands, RandomCommand(isa.Opcode.END, 0, 0, end)]
+    return [*commands, end_command(len(commands))]
+
+
+def begin_command(config: AcceleratorConfig) -> RandomCommand:
+    """Return the BEGIN of a stream for ``config``."""
+    first, second = isa.configuration_words(config)
+    begin = {"version": isa.VERSION, "configuration": first, "memories": second}
+    return RandomCommand(isa.Opcode.BEGIN, 0, 0, isa.BEGIN.encode(**begin))
+
+
+def end_command(index: int) -> RandomCommand:
+    """Return END as command ``index`` of a stream."""
+    return RandomCommand(isa.Opcode.END, 0, 0, isa.END.encode(index=index % (1 << 16)))
+
+
+def any_command(rng: np.random.Generator, opcode: isa.Opcode, index: int) -> RandomCommand:
+    """Return a command with arbitrary fields, tokens among them if its opcode takes some."""
+    wait = signal = 0
+    if opcode in isa.ENGINES:
+        wait, signal = (int(rng.integers(1 << len(isa.Engine))) for _ in range(2))
+    return _random_command(rng, opcode, wait, signal, index)
 
 
 def round_robin(config: AcceleratorConfig, count: int) -> list[RandomCommand]:

@@ -1,0 +1,34 @@
+# amaranth: UnusedElaboratable=no
+"""The decoder alone: every opcode, every bit that is not a field's, every bit of BEGIN."""
+
+from typing import Any
+
+import pytest
+
+from eightfold import isa
+from eightfold.config import AcceleratorConfig
+from eightfold.hw.control.command_decoder import CommandDecoder
+from eightfold.sim.simulator.runner import run_bench
+
+BENCH = "eightfold.sim.benches.command_decoder"
+
+SMALL: dict[str, Any] = {"lanes": 4, "width": 4, "port": 4, "scratchpad": 4096, "vector_lanes": 2}
+
+
+def run(simulator, sizes, seed, testcase=None):
+    return run_bench(
+        lambda: CommandDecoder(AcceleratorConfig(**sizes)),
+        BENCH,
+        simulator,
+        parameters={"config": sizes},
+        seed=seed,
+        testcase=testcase,
+    ).report
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sizes", "seed"), [(SMALL, 0)])
+def test_decodes_what_the_instruction_set_has_and_refuses_the_rest(sizes, seed):
+    report = run("verilator", sizes, seed)
+    assert len(report["opcodes"]) == len(isa.COMMANDS) - 1
+    assert report["unused"] > 100
