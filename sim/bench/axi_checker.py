@@ -5,7 +5,6 @@ from typing import Any
 
 from cocotb.triggers import RisingEdge
 
-from eightfold.hw.memory.axi import INCREMENT
 from eightfold.hw.ports import BURST
 
 BOUNDARY = 4096
@@ -20,6 +19,13 @@ CHANNELS: dict[str, tuple[str, ...]] = {
 }
 """The channels and their payloads."""
 
+ATTRIBUTES = {"id": 0, "burst": 1, "lock": 0, "cache": 0b0011, "prot": 0, "qos": 0}
+"""What every address says, beside its ``size``: in order, counting up, not exclusive, normal memory
+that is bufferable and may be merged, unprivileged secure data, no quality of service.
+
+Typed here a second time, on purpose: docs/architecture.md promises them.
+"""
+
 
 class AxiRuleViolation(AssertionError):  # noqa: N818 - reads as what happened
     """One of the rules of AXI4 was broken, by the master or by the memory."""
@@ -29,9 +35,9 @@ class AxiChecker:
     """Watches the channels of an AXI4 bus that the design has; start ``run`` after the reset.
 
     On every channel a word that is offered stays, unchanged, until it is taken. Bursts count up
-    from an aligned address in whole beats, at most `eightfold.hw.ports.BURST`, with ID 0, and cross
-    neither a multiple of `BURST` beats nor of `BOUNDARY`. ``last`` is where the burst ends; nothing
-    is answered that was not asked for; a write is answered after its last beat.
+    from an aligned address in whole beats, at most `eightfold.hw.ports.BURST`, with `ATTRIBUTES`,
+    and cross neither a multiple of `BURST` beats nor of `BOUNDARY`. ``last`` is where the burst
+    ends; nothing is answered that was not asked for; a write is answered after its last beat.
 
     Parameters
     ----------
@@ -124,8 +130,10 @@ class AxiChecker:
         port = self.port
         end = address + beats * port - 1
         for holds, text in (
-            (word["id"] == 0 and word["lock"] == 0, "id or lock"),
-            (word["burst"] == INCREMENT, "burst type"),
+            *(
+                (word[name] == value, f"{name} is not {value}")
+                for name, value in ATTRIBUTES.items()
+            ),
             (1 << word["size"] == port, "size"),
             (address % port == 0, "not aligned"),
             (beats <= BURST, "too long"),

@@ -1,7 +1,8 @@
 """Runs jobs on the accelerator between the bus models of cocotbext-axi, which know nothing of ours.
 
 They check the rules of AXI that they depend on, such as 4 KiB boundaries and ``wlast``; a memory
-of their own answers in order, with random pauses on all channels of both ports.
+of their own answers in order, with random pauses on all channels of both ports. Our own checker
+watches beside them what they do not look at, such as the attributes of addresses.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,7 @@ from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam, AxiResp
 from numpy.typing import NDArray
 
 from eightfold import isa
+from eightfold.sim.bench.axi_checker import AxiChecker
 from eightfold.sim.bench.registers import Registers
 from eightfold.sim.bench.support import parameters, stall_rng, start_clock_and_reset
 from eightfold.sim.bench.system_job import SystemJob
@@ -89,5 +91,7 @@ async def accelerator(dut: Any) -> None:
     job = SystemJob()
     registers = Registers(dut, LiteBus(dut))
     memory = PythonMemory(dut)
+    checker = AxiChecker(dut, "m_axi_", parameters()["port"])
     await start_clock_and_reset(dut)
+    cocotb.start_soon(checker.run())
     await job.execute(dut, registers, memory)

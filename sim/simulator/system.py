@@ -135,7 +135,7 @@ class SystemResult:
 
 def system_design(config: AcceleratorConfig) -> Verilog:
     """Return the accelerator with its memory and monitor."""
-    sources = ("eightfold_system", "axi_memory", "trace_monitor")
+    sources = ("eightfold_system", "axi_memory", "axi_attributes", "trace_monitor")
     names = [name for name, _ in isa.COUNTERS]
     parameters = {
         "PORT": config.port,

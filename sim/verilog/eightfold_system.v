@@ -1,7 +1,7 @@
 // The accelerator with a memory and a monitor around it, for simulation.
 //
 // Benches see the register port and the interrupt, and set up the memory: see axi_memory.v and
-// trace_monitor.v. Parameters come from the configuration and from hw/ports.py.
+// trace_monitor.v; `violations` are the memory's and those of axi_attributes.v. Parameters come from the configuration and from hw/ports.py.
 module eightfold_system #(
   parameter PORT = 16,
   parameter BYTES = 1 << 24,
@@ -55,6 +55,10 @@ module eightfold_system #(
   wire [7:0] m_axi_arlen;
   wire [2:0] m_axi_arsize;
   wire [1:0] m_axi_arburst;
+  wire m_axi_arlock;
+  wire [3:0] m_axi_arcache;
+  wire [2:0] m_axi_arprot;
+  wire [3:0] m_axi_arqos;
   wire m_axi_arvalid;
   wire m_axi_rready;
   wire [ID_BITS-1:0] m_axi_awid;
@@ -62,6 +66,10 @@ module eightfold_system #(
   wire [7:0] m_axi_awlen;
   wire [2:0] m_axi_awsize;
   wire [1:0] m_axi_awburst;
+  wire m_axi_awlock;
+  wire [3:0] m_axi_awcache;
+  wire [2:0] m_axi_awprot;
+  wire [3:0] m_axi_awqos;
   wire m_axi_awvalid;
   wire [8*PORT-1:0] m_axi_wdata;
   wire [PORT-1:0] m_axi_wstrb;
@@ -80,6 +88,8 @@ module eightfold_system #(
   wire [1:0] m_axi_bresp;
   wire m_axi_bvalid;
   wire [COUNTERS+17*ENGINES-1:0] trace;
+  wire [31:0] wrong_requests, wrong_reads, wrong_writes;
+  assign violations = wrong_requests + wrong_reads + wrong_writes;
 
   eightfold_accelerator accelerator (
     .clk(clk), .rst(rst), .interrupt(interrupt), .monitor(trace), .s_axi_awaddr(s_axi_awaddr),
@@ -98,16 +108,27 @@ module eightfold_system #(
     .m_axi_arready(m_axi_arready), .m_axi_rid(m_axi_rid), .m_axi_rdata(m_axi_rdata),
     .m_axi_rresp(m_axi_rresp), .m_axi_rlast(m_axi_rlast), .m_axi_rvalid(m_axi_rvalid),
     .m_axi_awready(m_axi_awready), .m_axi_wready(m_axi_wready), .m_axi_bid(m_axi_bid),
-    .m_axi_bresp(m_axi_bresp), .m_axi_bvalid(m_axi_bvalid), .m_axi_arlock(), .m_axi_arcache(),
-    .m_axi_arprot(), .m_axi_arqos(), .m_axi_awlock(), .m_axi_awcache(), .m_axi_awprot(),
-    .m_axi_awqos());
+    .m_axi_bresp(m_axi_bresp), .m_axi_bvalid(m_axi_bvalid), .m_axi_arlock(m_axi_arlock),
+    .m_axi_arcache(m_axi_arcache), .m_axi_arprot(m_axi_arprot), .m_axi_arqos(m_axi_arqos),
+    .m_axi_awlock(m_axi_awlock), .m_axi_awcache(m_axi_awcache), .m_axi_awprot(m_axi_awprot),
+    .m_axi_awqos(m_axi_awqos));
+
+  axi_attributes #(.CHANNEL("ar"), .ID_BITS(ID_BITS)) reads (
+    .clk(clk), .rst(rst), .valid(m_axi_arvalid), .ready(m_axi_arready), .id(m_axi_arid),
+    .lock(m_axi_arlock), .cache(m_axi_arcache), .prot(m_axi_arprot), .qos(m_axi_arqos),
+    .violations(wrong_reads));
+
+  axi_attributes #(.CHANNEL("aw"), .ID_BITS(ID_BITS)) writes (
+    .clk(clk), .rst(rst), .valid(m_axi_awvalid), .ready(m_axi_awready), .id(m_axi_awid),
+    .lock(m_axi_awlock), .cache(m_axi_awcache), .prot(m_axi_awprot), .qos(m_axi_awqos),
+    .violations(wrong_writes));
 
   axi_memory #(.PORT(PORT), .BYTES(BYTES), .ID_BITS(ID_BITS)) memory (
     .clk(clk), .rst(rst), .base(base), .latency(latency), .stall(stall), .seed(seed),
     .read_error_low(read_error_low), .read_error_high(read_error_high),
     .write_error_low(write_error_low), .write_error_high(write_error_high), .arena_low(arena_low),
     .arena_high(arena_high), .load(load), .dump(dump), .dump_words(dump_words), .outside(outside),
-    .violations(violations), .s_axi_arid(m_axi_arid), .s_axi_araddr(m_axi_araddr),
+    .violations(wrong_requests), .s_axi_arid(m_axi_arid), .s_axi_araddr(m_axi_araddr),
     .s_axi_arlen(m_axi_arlen), .s_axi_arsize(m_axi_arsize), .s_axi_arburst(m_axi_arburst),
     .s_axi_arvalid(m_axi_arvalid), .s_axi_rready(m_axi_rready), .s_axi_awid(m_axi_awid),
     .s_axi_awaddr(m_axi_awaddr), .s_axi_awlen(m_axi_awlen), .s_axi_awsize(m_axi_awsize),

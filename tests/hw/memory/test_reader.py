@@ -6,17 +6,19 @@ import pytest
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.memory.reader import MemoryReader
 from eightfold.sim.simulator.runner import BenchFailed, run_bench
+from tests.support.hardware.axi_attributes import spoil
 
 BENCH = "eightfold.sim.benches.memory_reader"
 
 
-def run(port, clients, outstanding, simulator, seed, component=MemoryReader):
+def run(port, clients, outstanding, simulator, seed, component=MemoryReader, testcase=None):
     return run_bench(
         lambda: component(AcceleratorConfig(port=port), clients, outstanding),
         BENCH,
         simulator,
         parameters={"port": port, "clients": clients, "outstanding": outstanding},
         seed=seed,
+        testcase=testcase,
     )
 
 
@@ -54,6 +56,14 @@ class IgnoresStop(MemoryReader):
 def test_bench_catches(mutant):
     with pytest.raises(BenchFailed, match="assert"):
         run(4, 2, 16, "icarus", 4, mutant)
+
+
+@pytest.mark.slow
+@pytest.mark.icarus
+@pytest.mark.parametrize("name", ["id", "size", "burst", "lock"])
+def test_bench_watches_attributes(name):
+    with pytest.raises(BenchFailed, match=f"ar after 1 words: {name}"):
+        run(4, 2, 16, "icarus", 4, spoil(MemoryReader, f"ar{name}"), "a_request_per_cycle")
 
 
 def test_rejects_no_clients():

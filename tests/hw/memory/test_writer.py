@@ -6,17 +6,19 @@ import pytest
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.memory.writer import MemoryWriter
 from eightfold.sim.simulator.runner import BenchFailed, run_bench
+from tests.support.hardware.axi_attributes import spoil
 
 BENCH = "eightfold.sim.benches.memory_writer"
 
 
-def run(port, simulator, seed, component=MemoryWriter):
+def run(port, simulator, seed, component=MemoryWriter, testcase=None):
     return run_bench(
         lambda: component(AcceleratorConfig(port=port)),
         BENCH,
         simulator,
         parameters={"port": port},
         seed=seed,
+        testcase=testcase,
     )
 
 
@@ -59,3 +61,12 @@ class MarksEveryBurstFull(MemoryWriter):
 def test_bench_catches(mutant):
     with pytest.raises(BenchFailed, match="assert|wrong place|no transfer|than were written"):
         run(4, "icarus", 4, mutant)
+
+
+@pytest.mark.slow
+@pytest.mark.icarus
+@pytest.mark.parametrize("name", ["id", "cache", "prot", "qos"])
+def test_bench_watches_attributes(name):
+    testcase = "a_burst_begins_when_its_beats_are_there"
+    with pytest.raises(BenchFailed, match=f"aw after 1 words: {name} is not"):
+        run(4, "icarus", 4, spoil(MemoryWriter, f"aw{name}"), testcase)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from eightfold.sim.bench.axi_checker import CHANNELS, AxiChecker, AxiRuleViolation
+from eightfold.sim.bench.axi_checker import ATTRIBUTES, CHANNELS, AxiChecker, AxiRuleViolation
 
 PORT = 8
 
@@ -31,7 +31,7 @@ class Bus:
 
 
 def address(channel, at=0, beats=4, **other):
-    return channel, {"addr": at, "len": beats - 1, "size": 3, "burst": 1} | other
+    return channel, {"addr": at, "len": beats - 1, "size": 3, **ATTRIBUTES} | other
 
 
 def beats(channel, count, last=True):
@@ -62,8 +62,13 @@ def test_accepts_reads_and_writes_in_any_order_of_their_channels():
         (8 * 15, 2, {}, "crosses a multiple of BURST"),
         (4096 - 8, 2, {}, "crosses 4 KiB"),
         (0, 1, {"size": 2}, "size"),
-        (0, 1, {"burst": 0}, "burst type"),
-        (0, 1, {"id": 1}, "id or lock"),
+        *(
+            (0, 1, {name: value ^ 1}, f"{name} is not {value}")
+            for name, value in ATTRIBUTES.items()
+        ),
+        (0, 1, {"cache": 0b1011}, "cache is not 3"),
+        (0, 1, {"prot": 0b010}, "prot is not 0"),
+        (0, 1, {"qos": 0b1000}, "qos is not 0"),
     ],
 )
 @pytest.mark.parametrize("channel", ["ar", "aw"])

@@ -13,7 +13,12 @@ from eightfold.rtl.verilog import generate
 from eightfold.sim.simulator.memory_image import SIZE
 from eightfold.sim.simulator.runner import BenchFailed, Verilog
 from eightfold.sim.simulator.system import CHANNELS, END, FOLDER, SAMPLE, Run, run_system
-from tests.support.hardware.inverting_accelerator import INDEX, Fault, InvertingAccelerator
+from tests.support.hardware.inverting_accelerator import (
+    INDEX,
+    WRONG_ATTRIBUTES,
+    Fault,
+    InvertingAccelerator,
+)
 
 CONFIG = AcceleratorConfig(lanes=4, width=4, port=8, scratchpad=4096, weight_buffer=512)
 PORT = CONFIG.port
@@ -29,7 +34,7 @@ def invert(simulator, monkeypatch, tmp_path):
     """Run the accelerator that inverts a beat."""
     source = tmp_path / "accelerator.v"
     source.write_text(accelerator())
-    names = ("eightfold_system", "axi_memory", "trace_monitor")
+    names = ("eightfold_system", "axi_memory", "axi_attributes", "trace_monitor")
     sources = (*(FOLDER / f"{name}.v" for name in names), source)
     design = Verilog("eightfold_system", sources, (("PORT", PORT), ("BYTES", SIZE)))
     monkeypatch.setattr(eightfold.sim.simulator.system, "system_design", lambda config: design)
@@ -95,6 +100,15 @@ def test_reports_a_fault(invert, fault, message):
     run = Run(registers={"COMMAND_LENGTH": fault.value}, read_error=error)
     with pytest.raises(BenchFailed, match=message):
         invert([run] * 5, stall={"aw": 0.9})  # so that one of five addresses has to wait
+
+
+@pytest.mark.slow
+@pytest.mark.icarus
+@pytest.mark.parametrize("simulator", ["icarus"])
+@pytest.mark.parametrize("name", WRONG_ATTRIBUTES)
+def test_reports_an_attribute_that_is_not_the_promised_one(invert, name):
+    with pytest.raises(BenchFailed, match="1 violations of AXI"):
+        invert([Run(registers={"COMMAND_LENGTH": WRONG_ATTRIBUTES[name]})])
 
 
 def test_counts_writes_outside_of_a_smaller_arena(invert):

@@ -1,6 +1,7 @@
 """An accelerator that inverts one beat, whatever it is told, and can be told to misbehave."""
 
 from enum import Enum
+from itertools import product
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
@@ -17,6 +18,7 @@ from eightfold.hw.memory.axi import (
 )
 from eightfold.hw.ports import TRACE_LAYOUT
 from eightfold.isa import COUNTERS, Engine, ErrorCode
+from tests.support.hardware.axi_attributes import WRONG
 
 INDEX = 0x1234
 """Of the command that it says it has completed."""
@@ -32,6 +34,13 @@ class Fault(Enum):
     MISCOUNTS = 4  # no READ_BEATS
     KEEPS_INTERRUPT = 5  # after its clear
     KEEPS_ERROR = 6  # after a soft reset
+
+
+WRONG_ATTRIBUTES = {
+    f"{channel}{name}": 16 + number
+    for number, (channel, name) in enumerate(product(("ar", "aw"), WRONG))
+}
+"""Further values of COMMAND_LENGTH: that attribute has its value in `WRONG`."""
 
 
 class InvertingAccelerator(wiring.Component):
@@ -55,10 +64,16 @@ class InvertingAccelerator(wiring.Component):
         connect_flat(m, self, "", self.registers)
         for channel in ("ar", "aw"):
             drive_address_constants(m, self.bus, channel, self.config.port)
+        self._spoil_attributes(m)
         self.status = self.registers.values.STATUS
         self._machine(m)
         self._count(m)
         return m
+
+    def _spoil_attributes(self, m: Module) -> None:
+        for name, number in WRONG_ATTRIBUTES.items():
+            with m.If(Value.cast(self.registers.settings.COMMAND_LENGTH) == number):
+                m.d.comb += getattr(self.bus, name).eq(WRONG[name[2:]])
 
     def _machine(self, m: Module) -> None:
         settings = self.registers.settings
