@@ -1,10 +1,13 @@
 # amaranth: UnusedElaboratable=no
 """Credits: a free-running pipeline becomes a stream that loses nothing and keeps its pace."""
 
+import random
+
 import pytest
 from amaranth.hdl import Module, unsigned
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.sim import Simulator
 
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.delay import delay
@@ -66,6 +69,77 @@ def test_one_place_less_loses_one_cycle_in_a_round(latency):
     depth = latency + CreditQueue.LATENCY
     sent, _ = transfers(Delay(latency, depth), idle=0, stall=0, cycles=10 * (depth + 1), seed=0)
     assert len(sent) == 10 * depth
+
+
+class Counted:
+    """A queue whose user takes credits and pushes words later, and what should be left of both.
+
+    Each cycle is checked: ``available`` is that a credit is left, ``several`` that two are.
+    """
+
+    def __init__(self, depth, latency=0):
+        self.queue = CreditQueue(WORD, depth)
+        self.left = depth
+        self.pushes = [None] * latency
+        self.words = 0
+        self.received = []
+
+    async def cycle(self, ctx, *, take, ready):
+        queue = self.queue
+        assert ctx.get(queue.available) == (self.left > 0)
+        assert ctx.get(queue.several) == (self.left > 1)
+        take = bool(take and self.left)
+        self.pushes.append(self.words if take else None)
+        self.words += take
+        push = self.pushes.pop(0)
+        ctx.set(queue.take, take)
+        ctx.set(queue.push, push is not None)
+        ctx.set(queue.push_data, push or 0)
+        ctx.set(queue.o.ready, ready)
+        _, _, valid, word = await ctx.tick().sample(queue.o.valid, queue.o.payload)
+        if valid and ready:
+            self.received.append(word)
+        self.left += (valid and ready) - take
+
+    def run(self, bench):
+        simulator = Simulator(self.queue)
+        simulator.add_clock(1e-6)
+        simulator.add_testbench(bench)
+        simulator.run()
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4, 7])
+def test_counts_down_to_the_last_credit_and_up_again(depth):
+    counted = Counted(depth)
+    left = []
+
+    async def bench(ctx):
+        for take, ready in [(1, 0)] * depth + [(0, 0)] * 3 + [(0, 1)] * depth + [(1, 1)] * 4:
+            await counted.cycle(ctx, take=take, ready=ready)
+            left.append(counted.left)
+
+    counted.run(bench)
+    assert left[depth + 2] == 0 and max(left[depth + 3 :]) == depth
+
+
+@pytest.mark.parametrize("depth", [2, 3, 5, 8])
+@pytest.mark.parametrize("latency", [0, 1, 5])
+@pytest.mark.parametrize(("idle", "stall"), [(0, 0), (0.2, 0.2), (0, 0.7), (0.7, 0)])
+def test_tells_whether_a_credit_and_whether_several_are_left(depth, latency, idle, stall):
+    counted = Counted(depth, latency)
+    pauses = random.Random(depth)
+    seen = set()
+
+    async def bench(ctx):
+        for _ in range(300):
+            seen.add(min(counted.left, 2))
+            take, ready = pauses.random() >= idle, pauses.random() >= stall
+            await counted.cycle(ctx, take=take, ready=ready)
+
+    counted.run(bench)
+    assert counted.received == list(range(len(counted.received)))
+    assert len(counted.received) > 20
+    assert stall <= idle or seen == {0, 1, 2}
 
 
 def test_rejects_a_depth_of_one():

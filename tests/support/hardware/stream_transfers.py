@@ -7,12 +7,12 @@ from amaranth.sim import Simulator
 
 
 def transfers(
-    dut: Any, *, idle: float, stall: float, cycles: int, seed: int
+    dut: Any, *, idle: float, stall: float, cycles: int, seed: int, follows: bool = False
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Send random words of 16 bits, with random pauses on both sides.
 
-    On the way ``i.ready`` must not depend on ``o.ready`` within a cycle, and a word that was
-    offered on ``o`` must stay until it is taken.
+    On the way ``i.ready`` must not depend on ``o.ready`` within a cycle, unless it ``follows``, and
+    a word that was offered on ``o`` must stay until it is taken.
 
     Parameters
     ----------
@@ -24,6 +24,8 @@ def transfers(
         Length of the run.
     seed
         Of words and pauses.
+    follows
+        ``i.ready`` has to be 1 where ``o`` is ready or has no word, and 0 elsewhere.
 
     Returns
     -------
@@ -45,7 +47,10 @@ def transfers(
             ready = pauses.random() >= stall
             before = ctx.get(dut.i.ready)
             ctx.set(dut.o.ready, ready)
-            assert ctx.get(dut.i.ready) == before, "ready is combinational"
+            if follows:
+                assert ctx.get(dut.i.ready) == (ready or not ctx.get(dut.o.valid))
+            else:
+                assert ctx.get(dut.i.ready) == before, "ready is combinational"
             _, _, accepted, valid, out = await ctx.tick().sample(
                 dut.i.ready, dut.o.valid, dut.o.payload
             )
