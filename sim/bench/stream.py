@@ -14,10 +14,9 @@ from cocotb.triggers import RisingEdge, Timer
 from cocotb_bus.drivers import BusDriver
 from cocotb_bus.monitors import BusMonitor
 
-from eightfold.sim.bench.support import stall_rng
+from eightfold.sim.bench.support import CLOCK_NS, stall_rng
 
 SIGNALS = ["valid", "ready", "payload"]
-CLOCK_NS = 10
 
 
 class StreamRuleViolation(AssertionError):  # noqa: N818 - reads as what happened

@@ -7,11 +7,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import cocotb
 import numpy as np
 from cocotb.clock import Clock
-from cocotb.triggers import RisingEdge
+from cocotb.triggers import RisingEdge, Timer
 
 from eightfold.sim.simulator.job import ENVIRONMENT
+
+CLOCK_NS = 10
+"""Of the clock that every bench has."""
 
 
 @cache
@@ -56,18 +60,28 @@ def progress(done: int, total: int, text: str = "") -> None:
         file.write(line + "\n")
 
 
-async def start_clock_and_reset(dut: Any, cycles: int = 2) -> None:
+async def start_clock_and_reset(dut: Any, cycles: int = 2, longest: int = 0) -> None:
     """Start ``clk`` at 100 MHz, hold ``rst`` for some cycles, and return just after an edge.
 
     The clock is made inside the simulator: it costs no Python per edge. Drive the inputs, or make
     the streams' drivers, before or after; a driver holds valid and ready low until it has work.
+
+    From here on the test fails with TimeoutError when it has taken the cycles of
+    `eightfold.sim.simulator.limits.Limits`, or ``longest`` if that is more: what it may take by
+    limits of its own.
     """
-    Clock(dut.clk, 10, unit="ns", impl="gpi").start(start_high=False)
+    Clock(dut.clk, CLOCK_NS, unit="ns", impl="gpi").start(start_high=False)
+    cocotb.start_soon(_end_after(max(_job()["cycles"], longest)))
     dut.rst.value = 1
     for _ in range(cycles):
         await RisingEdge(dut.clk)
     dut.rst.value = 0
     await RisingEdge(dut.clk)
+
+
+async def _end_after(cycles: int) -> None:
+    await Timer(cycles * CLOCK_NS, unit="ns")
+    raise TimeoutError(f"it still runs after {cycles} cycles, the most that a test may take")
 
 
 async def clock_cycles(dut: Any, cycles: int) -> None:

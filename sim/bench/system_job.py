@@ -25,6 +25,9 @@ from eightfold.sim.simulator.memory_image import MemoryImage, Region
 SETTLE = 8
 """Cycles after a run in which the monitor ends its report."""
 
+BETWEEN = 1_000_000
+"""Cycles between two runs, at most: registers are written and read, and a soft reset ends."""
+
 
 class Memory(Protocol):
     """The memory at the accelerator's port; offsets count from its begin."""
@@ -77,6 +80,12 @@ class SystemJob:
             "arena": self.job["arena_bytes"],
         }
         self.image = MemoryImage(rng(1), sizes)
+
+    @property
+    def longest(self) -> int:
+        """Cycles that all runs together take at most, or one of them fails."""
+        runs = self.job["runs"]
+        return sum(self.job["limit"] + (run["reset_after"] or 0) + BETWEEN for run in runs)
 
     async def execute(self, dut: Any, registers: Registers, memory: Memory) -> None:
         """Execute all runs; write ``result_<i>.npz`` with the arena, and report the outcomes."""

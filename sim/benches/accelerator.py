@@ -92,5 +92,5 @@ async def accelerator(dut: Any) -> None:
     job = SystemJob()
     registers = Registers(dut, AxiLite(dut))
     memory = VerilogMemory(dut, job.image.base)
-    await start_clock_and_reset(dut)
+    await start_clock_and_reset(dut, longest=job.longest)
     await job.execute(dut, registers, memory)

@@ -92,6 +92,6 @@ async def accelerator(dut: Any) -> None:
     registers = Registers(dut, LiteBus(dut))
     memory = PythonMemory(dut)
     checker = AxiChecker(dut, "m_axi_", parameters()["port"])
-    await start_clock_and_reset(dut)
+    await start_clock_and_reset(dut, longest=job.longest)
     cocotb.start_soon(checker.run())
     await job.execute(dut, registers, memory)

@@ -18,6 +18,7 @@ from eightfold.files import IMPORT_ROOT, write_file
 from eightfold.sim.simulator.build import Model
 from eightfold.sim.simulator.cache import check_room, writable_cache
 from eightfold.sim.simulator.job import ENVIRONMENT
+from eightfold.sim.simulator.limits import limits, ran_out
 from eightfold.sim.simulator.progress import OnProgress, Progress
 from eightfold.sim.simulator.simulators import make_runner
 
@@ -80,9 +81,11 @@ class Simulation:
         self.scratch = Path(tempfile.mkdtemp(prefix=f"{self.bench.rpartition('.')[2]}-", dir=runs))
         for name, path in self.files.items():
             (self.scratch / name).symlink_to(path.absolute())
+        self._limits = limits()
         job = {
             "parameters": self.parameters,
             "seed": self.seed,
+            "cycles": self._limits.cycles,
             "report": str(self.scratch / "report.json"),
             "progress": str(self.scratch / "progress.jsonl"),
         }
@@ -98,7 +101,9 @@ class Simulation:
             "COCOTB_REWRITE_ASSERTION_FILES": f"sim/bench*/*.py sim/stimuli/*.py {module}.py",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         }
-        self._runner = make_runner(self.model.simulator, self.model.waves, environment)
+        self._runner = make_runner(
+            self.model.simulator, self.model.waves, environment, self._limits.seconds
+        )
         self._thread = threading.Thread(target=self._run, name=f"eightfold {self.bench}")
         self._started = time.monotonic()
         self._thread.start()
@@ -171,6 +176,10 @@ class Simulation:
 
     def _verdict(self) -> BenchResult:
         results = self.scratch / "results.xml"
+        process = self._runner.process
+        if process is not None and ran_out(process.returncode):
+            what = f"it was ended after {self._limits.seconds} s of CPU time"
+            raise BenchFailed(self._message(what, self._log_tail()))
         if not results.exists():
             check_room(self.scratch)
             raise BenchFailed(self._message("the simulation ended early", self._log_tail()))

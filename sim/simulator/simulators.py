@@ -20,6 +20,7 @@ from cocotb_tools.config import libs_dir
 from cocotb_tools.runner import Icarus, Verilator
 
 from eightfold.sim.simulator.cache import cached, content_key
+from eightfold.sim.simulator.limits import limited
 from eightfold.sim.simulator.places import one_word
 from eightfold.sim.simulator.toolchain import (
     Simulator,
@@ -41,6 +42,7 @@ class _Controlled:
     env: dict[str, str]
     want_waves: WaveFormat | None
     extra: Mapping[str, str]
+    seconds: int | None = None
     process: subprocess.Popen[bytes] | None = None
     stopped: bool = False
 
@@ -53,7 +55,10 @@ class _Controlled:
     def _test_command(self) -> Any:
         self.waves = self.want_waves is not None
         self.gui = False
-        return super()._test_command()  # pyright: ignore[reportAttributeAccessIssue]
+        commands = super()._test_command()  # pyright: ignore[reportAttributeAccessIssue]
+        if self.seconds is None:
+            return commands
+        return [limited([str(word) for word in line], self.seconds) for line in commands]
 
     def _execute_cmds(self, cmds: Any, cwd: Any, stdout: TextIO | None = None) -> None:
         self.env.update(tool_environment())
@@ -168,7 +173,10 @@ class IcarusRunner(_Controlled, Icarus):
 
 
 def make_runner(
-    simulator: Simulator, waves: WaveFormat | None, extra: Mapping[str, str] | None = None
+    simulator: Simulator,
+    waves: WaveFormat | None,
+    extra: Mapping[str, str] | None = None,
+    seconds: int | None = None,
 ) -> VerilatorRunner | IcarusRunner:
     """Return a fresh runner.
 
@@ -180,10 +188,13 @@ def make_runner(
         Format of the waves to build in, or to record; None: none.
     extra
         Environment variables of the processes that it starts.
+    seconds
+        CPU time that a simulation may take; None: any.
     """
     os.environ.setdefault("PATH", os.defpath)  # cocotb adds to it
     runner = VerilatorRunner() if simulator == "verilator" else IcarusRunner()
     runner.log.disabled = True  # its commands go to the log files, not to the terminal
     runner.want_waves = waves
     runner.extra = extra or {}
+    runner.seconds = seconds
     return runner

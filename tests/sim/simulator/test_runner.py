@@ -14,6 +14,7 @@ from eightfold.errors import InputError
 from eightfold.files import IMPORT_ROOT
 from eightfold.sim.simulator import simulators, toolchain, waves
 from eightfold.sim.simulator.build import BuildFailed, Model, Verilog
+from eightfold.sim.simulator.limits import VARIABLES, Limits, limits
 from eightfold.sim.simulator.places import one_word
 from eightfold.sim.simulator.runner import (
     BenchFailed,
@@ -345,3 +346,34 @@ def test_missing_compiler_is_one_clear_line(monkeypatch):
 def test_unknown_simulator_is_one_clear_line():
     with pytest.raises(InputError, match="simulator modelsim: unknown; use one of verilator"):
         run("modelsim")
+
+
+def test_a_bench_that_runs_for_ever_is_ended_by_cycles(simulator, monkeypatch):
+    monkeypatch.setenv("EIGHTFOLD_LIMIT_CYCLES", "200")
+    with pytest.raises(
+        BenchFailed, match="stage_bench on .*, seed 7: waits_for_ever failed: .* 200 c"
+    ):
+        run(simulator, "waits_for_ever", seed=7)
+    run(simulator, "may_take_longer")
+
+
+def test_a_bench_in_which_time_stands_still_is_ended_by_cpu_time(simulator, monkeypatch):
+    monkeypatch.setenv("EIGHTFOLD_LIMIT_SECONDS", "2")
+    with pytest.raises(BenchFailed, match="stage_bench on .*, seed 7: .* after 2 s of CPU time"):
+        run(simulator, "hangs", seed=7)
+
+
+@pytest.mark.parametrize("variable", VARIABLES.values())
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "ten", "\u0663"])
+def test_a_limit_is_a_number(variable, text, monkeypatch):
+    monkeypatch.setenv(variable, text)
+    with pytest.raises(InputError, match=f"^{variable}={text}: set it to a whole number"):
+        limits()
+
+
+def test_there_is_a_limit_unless_another_one_is_set(monkeypatch):
+    for variable in VARIABLES.values():
+        monkeypatch.delenv(variable, raising=False)
+    assert limits() == Limits()
+    monkeypatch.setenv("EIGHTFOLD_LIMIT_CYCLES", "5")
+    assert limits() == Limits(cycles=5)

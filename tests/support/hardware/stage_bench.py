@@ -87,3 +87,25 @@ async def expects_too_much(dut: Any) -> None:
     words = list(range(3))
     await Timer(1, "ns")
     assert len(words) == 4
+
+
+@cocotb.test()
+async def waits_for_ever(dut: Any) -> None:
+    """A bench that nothing would end."""
+    await start_clock_and_reset(dut)
+    while True:
+        await RisingEdge(dut.clk)
+
+
+@cocotb.test()
+async def may_take_longer(dut: Any) -> None:
+    """A bench that has limits of its own, and needs more cycles than others may take."""
+    await start_clock_and_reset(dut, longest=300)
+    await clock_cycles(dut, 250)
+
+
+@cocotb.test()
+async def hangs(dut: Any) -> None:
+    """A bench in which time stands still."""
+    while True:
+        pass
