@@ -4,7 +4,8 @@
 grow by operators. `units` has cases of the parts of an implementation, a requantizer for example,
 and `vectors` writes them as files. The same seed gives the same bytes on every machine. `profile`
 says what is claimed of an implementation, and within which limits. `adapters` ask other people's
-implementations, whose `answers` are judged by `judge`; `verdict` has what that says.
+implementations, whose `answers` are judged by `judge`; `verdict` has what that says, and `report`
+writes it. `results` reads answers from files.
 
 Imports model, spec, execute, golden; `adapters` import sim too.
 """

@@ -1,9 +1,13 @@
-"""Verdicts that explain: another requantizer's results against golden, and the mistake by its name.
+"""Verdicts that explain: another unit's results against golden, and the mistake by its name.
 
-`forms` has the forms of requantization that can be claimed, with golden as their reference;
-`arithmetic` a requantizer with a choice at every place where one can go wrong, `variants` the named
-mistakes, which are such choices; `diagnosis` the verdict, `rules` what cases have in common, and
-`power` what the cases could not have told apart. Arrays in, sentences out: no files, no adapters.
+`diagnosis` is the verdict on any `subject`: a reference, its arithmetic, and the named mistakes,
+which are choices made otherwise in it. `explain` looks for mistakes that give the results, `rules`
+for what cases have in common, and `power` says what the cases could not have told apart.
 
-Imports golden alone.
+Subjects are the `requantizer`, with `forms` that can be claimed, its `arithmetic`, its mistakes in
+`variants`, and `features`; `dot`; byte `tables` of LOGISTIC and TANH, and `quantize_table`; and
+`ranges` of FakeQuantize. `units` makes the finding of a unit's answers. Arrays in, sentences out:
+no files, no adapters.
+
+Imports golden; `units` the units and the profile too.
 """
