@@ -15,7 +15,7 @@ from eightfold.conformance.judge.explain import Explanation, explain
 from eightfold.conformance.judge.forms import Cases, form_of
 from eightfold.conformance.judge.power import Power, power
 from eightfold.conformance.judge.requantizer import check_cases, requantizer
-from eightfold.conformance.judge.rules import Clause, Mask, describe
+from eightfold.conformance.judge.rules import Clause, Mask, clauses_of
 from eightfold.conformance.judge.subject import Steps, Subject, agree, parts, rows, width
 from eightfold.conformance.verdict import LISTED, FailedCase, Outcome
 from eightfold.golden.fixed_point import Integers
@@ -240,7 +240,7 @@ def examine(
 
 
 def _describe(subject: Subject, cases: Cases, meant: Mask) -> tuple[Clause, ...]:
-    return describe(subject.features(cases, meant), meant) if meant.any() else ()
+    return clauses_of(subject.features(cases, meant), meant) if meant.any() else ()
 
 
 def _is_rule(clauses: tuple[Clause, ...], meant: Mask) -> bool:

@@ -1,7 +1,7 @@
 """What some of the cases have in common, as a rule over simple features, in words.
 
 A feature is true of a case or not: of its fields, or of a value inside the reference's arithmetic.
-A clause is up to three features that hold at once. `describe` looks for the clauses that say best
+A clause is up to three features that hold at once. `clauses_of` looks for the clauses that say best
 which cases are meant, and counts what they catch beside them: every number that it says is exact.
 """
 
@@ -46,7 +46,7 @@ def _listed(words: tuple[str, ...]) -> str:
     return " and ".join([", ".join(words[:-1]), *words[-1:]] if len(words) > 1 else words)
 
 
-def describe(features: Mapping[str, Mask], meant: Mask) -> tuple[Clause, ...]:
+def clauses_of(features: Mapping[str, Mask], meant: Mask) -> tuple[Clause, ...]:
     """Return clauses that say which cases are ``meant``, none if none is.
 
     At most `MAX_CLAUSES`. Each is found feature by feature: the

@@ -5,7 +5,7 @@ import pytest
 
 from eightfold.conformance.judge.features import features
 from eightfold.conformance.judge.forms import FORMS, Cases
-from eightfold.conformance.judge.rules import describe
+from eightfold.conformance.judge.rules import clauses_of
 from tests.support.conformance.requantizations import directed_cases, some
 
 
@@ -18,7 +18,7 @@ def cases() -> Cases:
 def test_a_planted_rule_is_found(form: str) -> None:
     cases = some(directed_cases(form, seed=6, count=4), 3000)
     meant = (cases["acc"] < 0) & (cases["zero_point"] > 0)
-    (clause,) = describe(features(FORMS[form], cases, meant), meant)
+    (clause,) = clauses_of(features(FORMS[form], cases, meant), meant)
     assert set(clause.features) == {"a negative accumulator", "a positive zero point"}
     assert clause.sentence(int(meant.sum())) == (
         "all (and no others) have a negative accumulator and a positive zero point"
@@ -27,7 +27,7 @@ def test_a_planted_rule_is_found(form: str) -> None:
 
 def test_two_causes_are_two_clauses(cases: Cases) -> None:
     meant = (cases["shift"] >= 12) | (cases["multiplier"] == 2**31 - 1)
-    clauses = describe(features(FORMS["tflite"], cases, meant), meant)
+    clauses = clauses_of(features(FORMS["tflite"], cases, meant), meant)
     found = {feature for clause in clauses for feature in clause.features}
     assert found == {"a left shift of at least 12", "a multiplier of 2^31 - 1"}
     assert sum(clause.meant for clause in clauses) == meant.sum()
@@ -51,10 +51,10 @@ def test_ties_are_those_of_the_arithmetic(cases: Cases) -> None:
 
 def test_nothing_has_no_rule(cases: Cases) -> None:
     nothing = np.zeros(len(cases["acc"]), bool)
-    assert describe(features(FORMS["tflite"], cases, nothing), nothing) == ()
+    assert clauses_of(features(FORMS["tflite"], cases, nothing), nothing) == ()
 
 
 def test_chance_has_no_simple_rule_that_claims_to_be_exact(cases: Cases) -> None:
     meant = np.random.default_rng(0).random(len(cases["acc"])) < 0.1
-    for clause in describe(features(FORMS["tflite"], cases, meant), meant):
+    for clause in clauses_of(features(FORMS["tflite"], cases, meant), meant):
         assert clause.others
