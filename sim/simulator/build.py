@@ -273,6 +273,7 @@ def _compile(
     waves: WaveFormat | None,
 ) -> None:
     top, foreign = design.top, design.foreign or Foreign()
+    arguments = design.foreign.arguments(simulator) if design.foreign else ()
     sources = [*foreign.words(), *(folder / file for file in texts)]
     if simulator == "verilator":
         sources.insert(0, _ports_file(folder, "\n".join(texts.values()), top))
@@ -286,7 +287,7 @@ def _compile(
             defines=dict(foreign.defines),
             includes=foreign.include_words(),
             build_dir=folder,
-            build_args=(*BUILD_ARGS[simulator], *_foreign_arguments(design, simulator)),
+            build_args=(*BUILD_ARGS[simulator], *arguments),
             timescale=TIMESCALE,
             waves=waves is not None,
             log_file=log,
@@ -296,11 +297,6 @@ def _compile(
         check_room(folder)
         words = _cause(log.read_text("utf-8", "replace")) if log.exists() else ""
         raise BuildFailed(f"{simulator} cannot build {top}: {error}: {words}; log: {log}") from None
-
-
-def _foreign_arguments(design: Verilog, simulator: Simulator) -> tuple[str, ...]:
-    # Delays of assignments mean nothing to what a clock drives.
-    return ("--no-timing",) if design.foreign and simulator == "verilator" else ()
 
 
 def _cause(log: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from eightfold.errors import InputError
 from eightfold.sim.simulator.places import one_word
-from eightfold.sim.simulator.toolchain import tool_environment, verilator_root
+from eightfold.sim.simulator.toolchain import Simulator, tool_environment, verilator_root
 
 _COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*")', re.DOTALL)
 _INCLUDE = re.compile(r'`include\s+"([^"]+)"')
@@ -57,11 +57,15 @@ class Foreign:
         Folders in which included files are looked for, after those of the sources themselves.
     defines
         Names and values of macros.
+    systemverilog
+        Whether files that are not called ``.sv`` are SystemVerilog too: what is a keyword there,
+        as ``before`` or ``bit``, may be a name in Verilog-2005.
     """
 
     sources: tuple[Path, ...] = ()
     includes: tuple[Path, ...] = ()
     defines: tuple[tuple[str, str | int], ...] = ()
+    systemverilog: bool = True
 
     def words(self) -> list[Path]:
         """Return the sources by paths that make takes as one word each."""
@@ -74,7 +78,15 @@ class Foreign:
     def recipe(self) -> list[object]:
         """Return all that a build depends on, whatever machine the files are on."""
         texts = [[file.name, text] for file, text in self.texts().items()]
-        return [texts, [list(define) for define in self.defines]]
+        return [texts, [list(define) for define in self.defines], self.systemverilog]
+
+    def arguments(self, simulator: Simulator) -> tuple[str, ...]:
+        """Return a simulator's options for such files."""
+        if simulator == "icarus":
+            return () if self.systemverilog else ("-g2005",)
+        # Delays of assignments mean nothing to what a clock drives.
+        language = () if self.systemverilog else ("--default-language", "1364-2005")
+        return ("--no-timing", *language)
 
     def texts(self) -> dict[Path, str]:
         """Return the text of each source, and of each file that one of them includes.
@@ -166,7 +178,8 @@ def _tree(foreign: Foreign, top: str, parameters: Mapping[str, str | int]) -> di
         command = [
             str(verilator_root() / "bin" / "verilator_bin"),
             *("--json-only", "--json-only-output", str(output), "--Mdir", name),
-            *("-Wno-fatal", "-Wno-lint", "-Wno-TIMESCALEMOD", "--no-timing", "--top-module", top),
+            *("-Wno-fatal", "-Wno-lint", "-Wno-TIMESCALEMOD", "--top-module", top),
+            *foreign.arguments("verilator"),
             *(f"-G{name}={literal(value)}" for name, value in parameters.items()),
             *(f"-D{name}={value}" for name, value in foreign.defines),
             *(f"-I{folder}" for folder in foreign.include_words()),

@@ -40,6 +40,9 @@ class RtlAdapter(UnitAdapter):
         Folders for ``\\`include``; those of the sources are known.
     defines
         Macros by name.
+    systemverilog
+        Whether files that are not called ``.sv`` are SystemVerilog too. False reads them as
+        Verilog-2005, in which words such as ``before`` or ``bit`` are names.
     files
         Files that the module reads in simulation, by ``$readmemh`` for example: they are in the
         simulator's working directory, under their own names.
@@ -62,6 +65,7 @@ class RtlAdapter(UnitAdapter):
     sources: Sequence[str | Path] = ()
     include_dirs: Sequence[str | Path] = ()
     defines: ClassVar[Mapping[str, str | int]] = {}
+    systemverilog: bool = True
     files: Sequence[str | Path] = ()
     top: str = ""
     parameters: ClassVar[Mapping[str, str | int]] = {}
@@ -175,14 +179,16 @@ class RtlAdapter(UnitAdapter):
             tuple(self.path("sources", each) for each in self.sources),
             tuple(self.path("include_dirs", each, is_folder=True) for each in self.include_dirs),
             tuple(self.defines.items()),
+            self.systemverilog,
         )
 
     @cached_property
     def _ports(self) -> "dict[str, Port]":
         from eightfold.sim.simulator.foreign import module_ports
 
+        foreign = self._foreign
         try:
-            return module_ports(self._foreign, self.top, self.parameters)
+            return module_ports(foreign, self.top, self.parameters)
         except InputError as error:
             raise InputError(f"{self.name}.top: {error}") from None
 

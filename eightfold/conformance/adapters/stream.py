@@ -93,7 +93,8 @@ class StreamAdapter(RtlAdapter):
         stands in place of ``latency``.
     one_at_a_time
         Whether a case has to wait for the answer before it: for a unit that computes for many
-        cycles, and is started by ``in_valid`` and has its ``done`` as ``out_valid``.
+        cycles, and is started by ``in_valid`` and has its ``done`` as ``out_valid``. The case stays
+        at the ports until then.
     pauses
         Probability that in a cycle no case is offered, and that no answer is taken, if there are
         ports for this. Of every 1024 cycles, 256 are without pauses, 256 with those of the cases,

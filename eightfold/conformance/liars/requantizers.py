@@ -161,6 +161,15 @@ class Named:
         """The explanations that it was given, each a mistake's name, or two."""
         return tuple(explanation.name for explanation in self.verdict.explanations)
 
+    @property
+    def said(self) -> str:
+        """How it is called, in a few words."""
+        if self.verdict.conforms:
+            # What a profile leaves out, nobody sees: its power says so.
+            unseen = self.mistakes and self.mistakes[0] in self.verdict.power.unseen
+            return "not to be seen in this profile" if unseen else "conforms"
+        return ", ".join(self.named) or "deviates"
+
 
 def liar_cases(form: str, level: Level, seed: int = 0, *, biased: bool = False) -> Cases:
     """Return the unit's cases for a form; ``biased``: with a bias that leaves the sums as they are
@@ -222,5 +231,4 @@ def matrix_rows(
     for form in FORMS:
         for simulator in simulators:
             for each in name_liars(form, simulator, level):
-                said = "conforms" if each.verdict.conforms else ", ".join(each.named) or "deviates"
-                yield form, " and ".join(each.mistakes) or "none", simulator, said
+                yield form, " and ".join(each.mistakes) or "none", simulator, each.said

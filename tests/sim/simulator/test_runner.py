@@ -123,7 +123,7 @@ def test_second_run_does_not_build(simulator, monkeypatch):
 def test_another_design_is_built_again(monkeypatch, simulator):
     built = []
     monkeypatch.setattr(
-        eightfold.sim.simulator.build, "_compile", lambda *arguments: built.append(arguments[2])
+        eightfold.sim.simulator.build, "_compile", lambda *arguments: built.append(arguments[2].top)
     )
     monkeypatch.setattr(
         eightfold.sim.simulator.build, "RECIPE", object.__hash__(built)

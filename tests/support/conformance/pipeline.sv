@@ -42,11 +42,11 @@ module old_style (clk, reset, start, a, done, q);
     done <= 0;
     if (reset) count <= 0;
     else if (start && count == 0) begin
-      kept <= a;
       count <= a[3:0] | 4'd1;
     end else if (count != 0) begin
       count <= count - 4'd1;
       done <= count == 1;
+      if (count == 1) kept <= a;
     end
   end
 endmodule

@@ -12,7 +12,7 @@ from eightfold.conformance.adapters.stream import StreamAdapter
 
 KINDS = (
     *("right", "never", "x", "one_bit_x", "surplus", "early", "drops_last", "never_takes"),
-    *("finishes", "valid_x", "drops_one"),
+    *("finishes", "valid_x", "drops_one", "samples_late"),
 )
 """What is odd about the module `odd`, by number."""
 

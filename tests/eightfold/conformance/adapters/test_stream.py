@@ -11,6 +11,7 @@ from eightfold.cli.main import commands
 from eightfold.conformance.adapters.formulas import Formula
 from eightfold.conformance.adapters.stream import StreamAdapter
 from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
+from eightfold.conformance.judge.order import displacement_sentence
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.errors import InputError
@@ -130,7 +131,7 @@ def test_the_same_seed_gives_the_same_answers_and_waves_are_written(tmp_path: Pa
 
 
 REFUSED: list[tuple[dict[str, object], str]] = [
-    ({"sources": ["od.v"]}, r"sources: no file 'od.v'; .* has odd.v"),
+    ({"sources": ["od.v"]}, r"sources: no file 'od.v'; .* has .*odd.v"),
     ({"sources": ["nowhere/odd.v"]}, r"sources: no file .*; there is no folder"),
     ({"sources": []}, "names no sources"),
     ({"top": "even"}, r"top: there is no module 'even' in odd.v; there is odd$"),
@@ -265,3 +266,48 @@ def test_our_requantizer_is_exact_as_a_strangers(
     answers = adapter.answer(cases.inputs, simulator=simulator)
     assert np.array_equal(answers.results["result"], cases.results["result"])
     assert (answers.extra, answers.note) == (0, "")
+
+
+@pytest.mark.parametrize(("stated", "by"), [(2, "before"), (4, "after")])
+def test_a_wrong_latency_is_seen_in_the_order_of_the_results(stated: int, by: str) -> None:
+    adapter = Pipeline()
+    expected = adapter.answer(columns(200), simulator="icarus")
+    adapter = Pipeline()
+    adapter.latency = stated
+    answers = adapter.answer(columns(200), simulator="icarus")
+    assert (answers.extra, answers.note) == (0, "")
+    sentence = displacement_sentence(expected.results, answers.results)
+    assert sentence.startswith(f"Each result is right for the case {by} it: the latency is 1 ")
+
+
+def test_an_answer_that_got_lost_is_seen_in_the_order_of_the_results(tmp_path: Path) -> None:
+    answers = asked(Odd(tmp_path, "drops_one"), "icarus")
+    assert answers.note == "no answer within 500 cycles, after 1199 of 1200 answers"
+    expected = {"result": bytes_of(columns(COUNT)["accumulator"])}
+    sentence = displacement_sentence(expected, answers.results)
+    assert sentence.startswith("From case 10 on each is right for the case after it")
+
+
+def test_what_is_not_valid_has_no_meaning(tmp_path: Path) -> None:
+    answers = Odd(tmp_path, "samples_late").answer(columns(1), simulator="icarus")
+    assert answers.results["result"].tolist() == [~-1 & 0xFF]
+
+
+@pytest.mark.parametrize("simulator", BOTH)
+def test_verilog_of_old_may_have_names_that_are_keywords_now(
+    simulator: str, tmp_path: Path
+) -> None:
+    class Old(StreamAdapter):
+        sources = (tmp_path / "names.v",)
+        systemverilog = False
+        top = "names"
+        clock = None
+        latency = 0
+        inputs: ClassVar[Mapping[str, Formula]] = {"before": "accumulator"}
+        outputs: ClassVar[Mapping[str, str]] = {"result": "bit[7:0]"}
+
+    (tmp_path / "names.v").write_text(
+        "module names (input [31:0] before, output [31:0] bit); assign bit = before; endmodule\n"
+    )
+    answers = asked(Old(), simulator)
+    assert np.array_equal(answers.results["result"], bytes_of(columns(COUNT)["accumulator"]))

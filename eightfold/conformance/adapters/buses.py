@@ -1,0 +1,205 @@
+"""Buses of registers, as parts of a harness: signals, and what is done with them in a cycle.
+
+Everything happens a moment after the clock's edge: ``s_NAME`` is what an output of the module was a
+moment before that edge, ``m_NAME`` what an input is until the next one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A port of a bus.
+
+    Attributes
+    ----------
+    name
+        As the bus's specification has it, after the prefix, in lower case.
+    drives
+        Whether the master does.
+    width
+        ``1``, ``ADDRESS``, ``DATA``, ``BYTES`` of data, or a number.
+    default
+        What stands in its place where the module has no such port; None: it has to.
+    idle
+        What the master drives while there is nothing to do.
+    """
+
+    name: str
+    drives: bool
+    width: str = "1"
+    default: str | None = None
+    idle: str = "0"
+
+
+@dataclass(frozen=True)
+class Bus:
+    """A bus for registers.
+
+    Attributes
+    ----------
+    signals
+        Its ports.
+    address, data
+        Names of the ports whose widths count.
+    registers
+        State of an access.
+    start
+        Statements that begin an access: ``op``, ``op_address``, ``op_data`` are what it is.
+    step
+        Statements of each cycle of an access: ``ended``, ``failed`` and ``value`` are what comes
+        of them. ``pause`` says that the master hesitates.
+    prefix
+        Of its ports, unless the adapter has another one.
+    """
+
+    signals: tuple[Signal, ...]
+    address: str
+    data: str
+    registers: str
+    start: str
+    step: str
+    prefix: str
+
+
+_AXI4_LITE = Bus(
+    signals=(
+        Signal("awaddr", True, "ADDRESS"),
+        Signal("awprot", True, "3", default=""),
+        Signal("awvalid", True),
+        Signal("awready", False),
+        Signal("wdata", True, "DATA"),
+        Signal("wstrb", True, "BYTES", default=""),
+        Signal("wvalid", True),
+        Signal("wready", False),
+        Signal("bresp", False, "2", default="2'd0"),
+        Signal("bvalid", False),
+        Signal("bready", True),
+        Signal("araddr", True, "ADDRESS"),
+        Signal("arprot", True, "3", default=""),
+        Signal("arvalid", True),
+        Signal("arready", False),
+        Signal("rdata", False, "DATA"),
+        Signal("rresp", False, "2", default="2'd0"),
+        Signal("rvalid", False),
+        Signal("rready", True),
+    ),
+    address="awaddr",
+    data="wdata",
+    registers="reg aw_todo, w_todo, b_todo, ar_todo, r_todo, bus_failed;",
+    start="""
+          aw_todo = op == WRITE;
+          w_todo = op == WRITE;
+          b_todo = op == WRITE;
+          ar_todo = op != WRITE;
+          r_todo = op != WRITE;
+          bus_failed = 0;
+          m_awaddr = op_address;
+          m_araddr = op_address;
+          m_wdata = op_data;
+          m_wstrb = ~0;
+          m_awvalid = aw_todo && !random[8];
+          m_wvalid = w_todo && !random[9];
+          m_arvalid = ar_todo;
+          m_bready = b_todo && !pause;
+          m_rready = r_todo && !pause;""",
+    step="""
+      if (m_awvalid && s_awready === 1'b1) aw_todo = 0;
+      if (m_wvalid && s_wready === 1'b1) w_todo = 0;
+      if (m_arvalid && s_arready === 1'b1) ar_todo = 0;
+      if (m_bready && s_bvalid === 1'b1) begin
+        b_todo = 0;
+        bus_failed = s_bresp !== 2'd0;
+      end
+      if (m_rready && s_rvalid === 1'b1) begin
+        r_todo = 0;
+        value = s_rdata;
+        bus_failed = s_rresp !== 2'd0;
+      end
+      m_awvalid = aw_todo && (m_awvalid || !pause);
+      m_wvalid = w_todo && (m_wvalid || !pause);
+      m_arvalid = ar_todo;
+      m_bready = b_todo && !pause;
+      m_rready = r_todo && !pause;
+      ended = !aw_todo && !w_todo && !b_todo && !ar_todo && !r_todo;
+      failed = bus_failed;""",
+    prefix="s_axi_",
+)
+
+_APB = Bus(
+    signals=(
+        Signal("paddr", True, "ADDRESS"),
+        Signal("pprot", True, "3", default=""),
+        Signal("psel", True),
+        Signal("penable", True),
+        Signal("pwrite", True),
+        Signal("pwdata", True, "DATA"),
+        Signal("pstrb", True, "BYTES", default=""),
+        Signal("prdata", False, "DATA"),
+        Signal("pready", False, default="1'b1"),
+        Signal("pslverr", False, default="1'b0"),
+    ),
+    address="paddr",
+    data="pwdata",
+    registers="",
+    start="""
+          m_paddr = op_address;
+          m_pwdata = op_data;
+          m_pwrite = op == WRITE;
+          m_pstrb = op == WRITE ? ~0 : 0;
+          m_psel = 1;
+          m_penable = 0;""",
+    step="""
+      if (!m_penable) m_penable = 1;
+      else if (s_pready === 1'b1) begin
+        ended = 1;
+        failed = s_pslverr !== 1'b0;
+        value = s_prdata;
+        m_psel = 0;
+        m_penable = 0;
+      end""",
+    prefix="",
+)
+
+_WISHBONE = Bus(
+    signals=(
+        Signal("adr_i", True, "ADDRESS"),
+        Signal("cyc_i", True),
+        Signal("stb_i", True),
+        Signal("we_i", True),
+        Signal("dat_i", True, "DATA"),
+        Signal("sel_i", True, "BYTES", default=""),
+        Signal("dat_o", False, "DATA"),
+        Signal("ack_o", False),
+        Signal("err_o", False, default="1'b0"),
+        Signal("rty_o", False, default="1'b0"),
+    ),
+    address="adr_i",
+    data="dat_i",
+    registers="reg resting, bus_failed;",
+    start="""
+          m_adr_i = op_address;
+          m_dat_i = op_data;
+          m_we_i = op == WRITE;
+          m_sel_i = ~0;
+          m_cyc_i = 1;
+          m_stb_i = 1;
+          resting = 0;""",
+    step="""
+      if (resting) ended = 1;
+      else if (s_ack_o === 1'b1 || s_err_o === 1'b1 || s_rty_o === 1'b1) begin
+        // A cycle of rest: a registered answer may stay for one more.
+        failed = s_ack_o !== 1'b1;
+        bus_failed = failed;
+        value = s_dat_o;
+        resting = 1;
+        m_cyc_i = 0;
+        m_stb_i = 0;
+      end
+      failed = ended && bus_failed;""",
+    prefix="wb_",
+)
+
+BUSES: Mapping[str, Bus] = {"axi4-lite": _AXI4_LITE, "apb": _APB, "wishbone": _WISHBONE}
+"""By name."""

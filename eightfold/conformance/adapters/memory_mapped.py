@@ -1,0 +1,585 @@
+"""A module behind registers: on AXI4-Lite, APB or Wishbone, with or without a memory of its own."""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.conformance.adapters.bits import Place, check_range
+from eightfold.conformance.adapters.buses import BUSES, Bus, Signal
+from eightfold.conformance.adapters.formulas import Formula, check_formula, evaluate
+from eightfold.conformance.adapters.memory import (
+    DATA,
+    NEEDED,
+    PORTS,
+    Array,
+    Memory,
+    memory_logic,
+    read_image,
+    write_image,
+)
+from eightfold.conformance.adapters.registers import (
+    BARRIER,
+    POLL,
+    READ,
+    WAIT,
+    WRITE,
+    Access,
+    Field,
+    Program,
+    array_fields,
+    each_write,
+    field_value,
+    parse_register,
+    read_values,
+)
+from eightfold.conformance.adapters.rtl import RtlAdapter, driven, failure_note, template
+from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
+from eightfold.conformance.units.unit import Column
+from eightfold.errors import InputError
+
+BENCH = "eightfold.sim.benches.foreign_memory_mapped"
+
+
+class MemoryMappedAdapter(RtlAdapter):
+    """A module whose registers are written, which is started, and whose registers have the answer.
+
+    A subclass names the bus and the registers::
+
+        class Mine(MemoryMappedAdapter):
+            unit = "requantizer"
+            sources = ["requantizer_axil.v"]
+            top = "requantizer_axil"
+            clock = "aclk"
+            reset, reset_active = "aresetn", 0
+            bus = "axi4-lite"
+            prefix = "s_axi_"
+            setup = {0x00: 0b10}                  # once, after reset
+            writes = {
+                0x10: "accumulator",
+                0x14: "multiplier",
+                0x18: "-shift",
+                0x1C: "(zero_point & 0xFF) | (low & 0xFF) << 8 | (high & 0xFF) << 16",
+            }
+            start = (0x00, 0b11)                  # an address, and what is written there
+            done = (0x04, 0b1)                    # an address, and the bits that become 1
+            results = {"result": "0x20[7:0]"}
+
+    A dot product whose lists are in windows of registers, four numbers in a word::
+
+            writes = {Array(0x100, bits=8): "inputs", Array(0x200, bits=8): "weights", 0x10: "bias"}
+
+    and one that fetches 64 cases at a time from memory, and writes its results there::
+
+            writes = {0x10: 0x8000_0000, 0x14: 0x8000_4000, 0x18: "count"}
+            batch = 64
+            memory = Memory(
+                port="axi4", prefix="m_axi_", base=0x8000_0000, size=1 << 16,
+                writes={Array(0x8000_0000, bits=32): "accumulator"},
+                results={"result": Array(0x8000_4000, bits=8)},
+            )
+
+    Attributes
+    ----------
+    bus
+        ``"axi4-lite"``, ``"apb"`` or ``"wishbone"`` (classic cycles).
+    prefix
+        What the names of its ports begin with; by default ``s_axi_``, nothing, and ``wb_``. Case
+        does not count. What follows is the specification's name: ``awvalid``, ``psel``, ``cyc_i``.
+    ports
+        Ports that are called otherwise, by the specification's name.
+    inputs
+        Numbers for the module's other inputs.
+    address_step
+        From a register's address to the next one's; by default a word's bytes.
+    setup
+        Values by address, written once after reset.
+    writes
+        Formulas (`eightfold.conformance.adapters.formulas`) by address, or by an `Array` of
+        registers, written for each run in this order. ``count`` is the number of cases in the run.
+    start
+        An address and a value, written after these; None: the writes are enough.
+    done
+        An address, bits, and what they have to become, by default all 1; read until they are. None:
+        the result is there at once, or after ``wait`` cycles.
+    acknowledge
+        An address and a value, written when the results have been read; or None.
+    results
+        Addresses by column of the unit's results: ``0x20``, ``"0x20[7:0]"``, or an `Array`. A
+        signed column's number has its sign in the highest of these bits.
+    memory
+        A `Memory` that the module is master of, or None.
+    batch
+        Cases of a run. More than one needs results in memory.
+    wait
+        Cycles between the start and the first read.
+    pauses
+        Probability that the master hesitates in a cycle: before an access, and on each channel of
+        AXI4-Lite; in every other 256 cycles.
+    patience
+        Cycles for an access to be answered, and for ``done``, before no more is waited for.
+
+    See `eightfold.conformance.adapters.rtl.RtlAdapter` for files, parameters, clock and reset.
+    """
+
+    bus: str = "axi4-lite"
+    prefix: str | None = None
+    ports: ClassVar[Mapping[str, str]] = {}
+    inputs: ClassVar[Mapping[str, int]] = {}
+    address_step: int | None = None
+    setup: ClassVar[Mapping[int, int]] = {}
+    writes: ClassVar[Mapping[int | Array, Formula]] = {}
+    start: tuple[int, int] | None = None
+    done: tuple[int, int] | tuple[int, int, int] | None = None
+    acknowledge: tuple[int, int] | None = None
+    results: ClassVar[Mapping[str, int | str | Array]] = {}
+    memory: Memory | None = None
+    batch: int = 1
+    wait: int = 0
+    pauses: float = 0.3
+
+    def modules(self) -> tuple[Path, ...]:
+        """Return the memory behind AXI4, if that is what there is."""
+        from eightfold.sim.simulator.system import FOLDER
+
+        is_axi = self.memory is not None and self.memory.port == "axi4"
+        return (FOLDER / "axi_memory.v",) if is_axi else ()
+
+    def harness(self) -> tuple[str, str]:
+        """Return the name and the text of the module around theirs."""
+        self._check()
+        bus, found = self._bus, self._signals
+        registers, wires, initial, samples = [f"  {bus.registers}"], list[str](), [], []
+        connections = dict[str, str]()
+        for signal in bus.signals:
+            width = self._bits(signal)
+            name, port = signal.name, found.get(signal.name)
+            if signal.drives:
+                registers.append(f"  reg [{width - 1}:0] m_{name};")
+                initial.append(f"    m_{name} = {signal.idle};")
+                connections |= {port: f"m_{name}"} if port else {}
+            else:
+                registers.append(f"  reg [{width - 1}:0] s_{name};")
+                initial.append(f"    s_{name} = 0;")
+                wires += [f"  wire [{width - 1}:0] out_{name};"] if port else []
+                connections |= {port: f"out_{name}"} if port else {}
+                source = f"out_{name}" if port else signal.default
+                samples.append(f"    s_{name} = {source};")
+        wires += self._constants()
+        connections |= {place.port: f"in_{place.port}" for place in self._places}
+        memory_wires, ends = self._memory_wires()
+        text = template(
+            "memory_mapped.v.in",
+            top=self.top,
+            data=str(self._data),
+            address=str(self._bits(self._signal(bus.address))),
+            bus_registers="\n".join(registers),
+            wires="\n".join([*wires, *memory_wires]),
+            instance=self.instance(connections | ends),
+            memory="\n".join(self._memory_text()),
+            bus_initial="\n".join(initial),
+            bus_samples="\n".join(samples),
+            bus_step=bus.step,
+            bus_start=bus.start,
+        )
+        return "eightfold_memory_mapped", text
+
+    def answer(
+        self,
+        cases: Mapping[str, NDArray[Any]],
+        *,
+        simulator: str,
+        seed: int = 0,
+        trace: Path | None = None,
+    ) -> UnitAnswers:
+        """Return the module's answers; see `UnitAdapter.answer`.
+
+        A bus that does not answer, and a bit that does not come, end the simulation: what is left
+        is missing.
+        """
+        from eightfold.sim.simulator.runner import BenchFailed, run_bench
+        from eightfold.sim.simulator.toolchain import checked_simulator
+
+        count = self.check_cases(cases)
+        design = self.designs()[0]
+        program = self._program(cases, count)
+        with tempfile.TemporaryDirectory(prefix="eightfold-") as name:
+            folder = Path(name)
+            program.write(folder / "program.hex")
+            self._write_images(folder, cases, count, seed)
+            links = {each: folder / each for each in ("program.hex", "results.hex")}
+            try:
+                report = run_bench(
+                    design,
+                    BENCH,
+                    checked_simulator(simulator),
+                    parameters={
+                        "folder": name,
+                        "total": program.lines,
+                        "patience": self.patience,
+                        "pauses": round(256 * self.pauses),
+                        "reset_cycles": self.reset_cycles,
+                        "memory_words": self._memory_words,
+                    },
+                    seed=seed,
+                    trace=trace,
+                    files=self.data_files() | links,
+                    time_limit=self.time_limit,
+                ).report
+                failed = ""
+            except BenchFailed as error:
+                report, failed = {}, failure_note(error)
+            results = self._read(folder, count)
+        return UnitAnswers(
+            results=results,
+            note=failed or self._note(report, program),
+            crashed=bool(failed),
+        )
+
+    # What is on the bus.
+
+    @cached_property
+    def _bus(self) -> Bus:
+        if self.bus not in BUSES:
+            raise InputError(f"{self.name}.bus: one of {', '.join(BUSES)}, not {self.bus!r}")
+        return BUSES[self.bus]
+
+    def _signal(self, name: str) -> Signal:
+        return next(signal for signal in self._bus.signals if signal.name == name)
+
+    def _port(self, what: str, named: Mapping[str, str], prefix: str, name: str) -> str | None:
+        """Return the port that a specification's name stands for, whatever case it is in."""
+        if name in named:
+            return named[name]
+        wanted = (prefix + name).lower()
+        return next((port for port in self._ports if port.lower() == wanted), None)
+
+    @cached_property
+    def _signals(self) -> dict[str, str]:
+        """The module's ports by the bus's names."""
+        bus, found = self._bus, dict[str, str]()
+        prefix = bus.prefix if self.prefix is None else self.prefix
+        known = [signal.name for signal in bus.signals]
+        if unknown := sorted(set(self.ports) - set(known)):
+            raise InputError(
+                f"{self.name}.ports: {self.bus} has no {', '.join(unknown)}; it has "
+                f"{', '.join(known)}"
+            )
+        for signal in bus.signals:
+            port = self._port("ports", self.ports, prefix, signal.name)
+            if port is None and signal.default is None:
+                port = prefix + signal.name  # which is told to be missing
+            if port is not None:
+                self.width(f"ports[{signal.name!r}]", port, is_input=signal.drives)
+                found[signal.name] = port
+        return found
+
+    @cached_property
+    def _data(self) -> int:
+        name = self._bus.data
+        width = self.width(f"ports[{name!r}]", self._signals[name], is_input=True)
+        if not 8 <= width <= 64:
+            raise InputError(f"{self.name}: {self._signals[name]} has {width} bits; 8 to 64 do")
+        return width
+
+    def _bits(self, signal: Signal) -> int:
+        """Return the width of a signal of the bus."""
+        if signal.width in ("ADDRESS", "DATA"):
+            name = self._bus.address if signal.width == "ADDRESS" else self._bus.data
+            port = self._signals[name]
+            return self.width(f"ports[{name!r}]", port, is_input=self._signal(name).drives)
+        return -(-self._data // 8) if signal.width == "BYTES" else int(signal.width)
+
+    @property
+    def _step(self) -> int:
+        return self._data // 8 if self.address_step is None else self.address_step
+
+    @cached_property
+    def _places(self) -> dict[Place, int]:
+        """Constants by the places that they are at."""
+        return {
+            Place.parse(f"{self.name}.inputs", text): value for text, value in self.inputs.items()
+        }
+
+    def _constants(self) -> Iterator[str]:
+        widths, sources = dict[str, int](), []
+        for place, value in self._places.items():
+            what = f"{self.name}.inputs[{str(place)!r}]"
+            if type(value) is not int:
+                raise InputError(f"{what}: a number, not {value!r}; columns are for registers")
+            widths[place.port] = self.width("inputs", place.port, is_input=True)
+            low, bits = place.within(what, widths[place.port])
+            check_range(what, np.array([value], object), bits)
+            sources.append((place, low, bits, f"{bits}'h{value & ((1 << bits) - 1):x}"))
+        yield from driven(widths, sources)
+
+    def _check(self) -> None:
+        self.check_clock()
+        memory = self.memory.results if self.memory else {}
+        columns = {column.name for column in self.kind.results}
+        if set(self.results) | set(memory) != columns or set(self.results) & set(memory):
+            raise InputError(
+                f"{self.name}.results: must have, once each, the results of {self.unit}: "
+                f"{', '.join(sorted(columns))}"
+            )
+        if type(self.batch) is not int or self.batch < 1 or (self.batch > 1 and self.results):
+            raise InputError(
+                f"{self.name}.batch: {self.batch!r}; more than 1 needs all results in memory"
+            )
+        if not 0 <= self.pauses < 1:
+            raise InputError(f"{self.name}.pauses: 0 to below 1, not {self.pauses!r}")
+        for place, formula in self.writes.items():
+            if not isinstance(place, int | Array):
+                raise InputError(f"{self.name}.writes: {place!r} is no address; use 0x10 or Array")
+            check_formula(f"{self.name}.writes[{place!r}]", formula)
+        if self.start is None and not self.writes and not self.memory:
+            raise InputError(f"{self.name}: writes nothing")
+        _ = self._fields
+        widest = 1 << self._bits(self._signal(self._bus.address))
+        for address in self._addresses():
+            if not 0 <= address < widest:
+                port = self._signals[self._bus.address]
+                raise InputError(f"{self.name}: {port} has no address {address:#x}")
+        memory_inputs = {
+            port for name, port in self._memory_ports.items() if not self._memory_drives[name]
+        }
+        own = {self._signals[each.name] for each in self._bus.signals if each.name in self._signals}
+        self.check_fed(
+            {port for port in own if self._ports[port].is_input}
+            | {place.port for place in self._places}
+            | memory_inputs
+        )
+
+    def _addresses(self) -> Iterator[int]:
+        yield from self.setup
+        yield from (place if isinstance(place, int) else place.address for place in self.writes)
+        for pair in (self.start, self.done, self.acknowledge):
+            if pair is not None:
+                yield pair[0]
+        yield from (field.address for fields in self._fields.values() for field in fields)
+
+    # What is written, and what is read.
+
+    @cached_property
+    def _fields(self) -> dict[str, list[Field]]:
+        """Where the results in registers are, by column."""
+        found = {}
+        for column in self.kind.results:
+            if column.name not in self.results:
+                continue
+            what, place = f"{self.name}.results[{column.name!r}]", self.results[column.name]
+            if isinstance(place, Array):
+                fields = array_fields(what, place, column.length, self._data, self._step)
+            elif column.length == 1:
+                fields = [parse_register(what, place, self._data)]
+            else:
+                raise InputError(f"{what}: a list of {column.length} needs an Array of registers")
+            found[column.name] = fields
+        return found
+
+    @cached_property
+    def _reads(self) -> list[int]:
+        """The addresses that are read in a run."""
+        fields = (field for fields in self._fields.values() for field in fields)
+        return list(dict.fromkeys(field.address for field in fields))
+
+    def _program(self, cases: Mapping[str, NDArray[Any]], count: int) -> Program:
+        runs = -(-count // self.batch)
+        sizes = np.minimum(self.batch, count - np.arange(runs) * self.batch)
+        values = {
+            place: self._of_runs(place, formula, cases, sizes)
+            for place, formula in self.writes.items()
+        }
+        barrier = [Access(BARRIER)] if self.memory else []
+        each = [*barrier, *each_write(f"{self.name}.writes", values, self._data, self._step)]
+        each += [Access(WRITE, *self._word("start", self.start))] if self.start else []
+        each += [Access(WAIT, data=self.wait)] if self.wait else []
+        if self.done:
+            address, mask = self.done[:2]
+            each.append(Access(POLL, address, self.done[2] if len(self.done) == 3 else mask, mask))
+        each += [Access(READ, address) for address in self._reads]
+        if self.acknowledge:
+            each.append(Access(WRITE, *self._word("acknowledge", self.acknowledge)))
+        setup = [Access(WRITE, *self._word("setup", pair)) for pair in self.setup.items()]
+        return Program(setup, each, barrier, runs)
+
+    def _word(self, what: str, pair: tuple[int, int]) -> tuple[int, int]:
+        check_range(f"{self.name}.{what}", np.array([pair[1]], object), self._data)
+        return pair
+
+    def _of_runs(
+        self,
+        place: int | Array,
+        formula: Formula,
+        cases: Mapping[str, NDArray[Any]],
+        sizes: NDArray[np.int64],
+    ) -> NDArray[Any]:
+        """Return a formula's values for each run, which has to have one for all its cases."""
+        what = f"{self.name}.writes[{place!r}]"
+        known = {**cases, "count": np.repeat(sizes, sizes)}
+        values = evaluate(what, formula, known)
+        starts = np.arange(len(sizes)) * self.batch
+        if not isinstance(place, Array) and values.ndim == 2:
+            raise InputError(f"{what}: a list needs an Array of registers")
+        if self.batch > 1 and np.any(values != np.repeat(values[starts], sizes, axis=0)):
+            raise InputError(
+                f"{what}: differs from case to case of a run of {self.batch}; put it into memory"
+            )
+        return values[starts]
+
+    def _read(self, folder: Path, count: int) -> dict[str, NDArray[np.int64]]:
+        results = {name: np.full(shape, MISSING) for name, shape in self.shapes(count).items()}
+        columns = {column.name: column for column in self.kind.results}
+        if self._reads:
+            words = read_values(folder / "results.hex", len(self._reads), self._data)
+            for name, fields in self._fields.items():
+                for index, field in enumerate(fields):
+                    word = words[:count, self._reads.index(field.address)]
+                    value = field_value(word, field, signed=columns[name].signed)
+                    target = results[name]
+                    (target if target.ndim == 1 else target[:, index])[: len(value)] = value
+        if self.memory:
+            for run in range(-(-count // self.batch)):
+                dump = folder / f"dump_{run}.hex"
+                if not dump.exists():
+                    break
+                part = slice(run * self.batch, min((run + 1) * self.batch, count))
+                for name, place in self.memory.results.items():
+                    results[name][part] = self._from_memory(dump, place, columns[name], part)
+        return results
+
+    def _from_memory(
+        self, dump: Path, place: Array, column: Column, part: slice
+    ) -> NDArray[np.int64]:
+        assert self.memory is not None
+        contents, unknown = read_image(dump)
+        octets = self.memory.octets(place, part.stop - part.start, column.length)
+        bits = 8 * octets.shape[2]
+        value = np.zeros(octets.shape[:2], np.uint64)
+        for index in range(octets.shape[2]):
+            value |= contents[octets[:, :, index]].astype(np.uint64) << np.uint64(8 * index)
+        number = value.astype(np.int64)
+        if column.signed and bits < 64:
+            number -= (number >> (bits - 1) & 1) << bits
+        number = np.where(unknown[octets].any(axis=2), UNKNOWN, number)
+        return number if column.length > 1 else number[:, 0]
+
+    def _note(self, report: Mapping[str, int], program: Program) -> str:
+        """Return what the bus has shown, in one line."""
+        notes = []
+        if report["stuck"] or report["late"]:
+            run, access = program.at(report["line"])
+            where = self._where(run)
+            if report["stuck"] and access:
+                notes.append(f"{access.text()}{where} had no answer within {self.patience} cycles")
+            elif access:
+                notes.append(
+                    f"the register {access.address:#x}{where} was {report['last_value']:#x} after "
+                    f"{self.patience} cycles: its bits {access.mask:#x} did not become "
+                    f"{int(access.data):#x}"
+                )
+        if errors := report["errors"]:
+            run, access = program.at(report["first_error"])
+            what = access.text() if access else "an access"
+            first = f"the first was {what}{self._where(run)}"
+            notes.append(f"{errors} accesses were answered with an error; {first}")
+        if violations := report["violations"]:
+            notes.append(
+                f"{violations} accesses of its own to memory broke a rule: outside of the memory, "
+                "or not as the port's kind demands"
+            )
+        return "; ".join(notes)
+
+    def _where(self, run: int | None) -> str:
+        if run is None:
+            return " in the setup"
+        return f" in case {run}" if self.batch == 1 else f" in run {run}"
+
+    # The memory.
+
+    @cached_property
+    def _memory_drives(self) -> Mapping[str, bool]:
+        return PORTS[self.memory.port] if self.memory else {}
+
+    @cached_property
+    def _memory_ports(self) -> dict[str, str]:
+        """The module's ports by the names of the memory's."""
+        if self.memory is None:
+            return {}
+        memory, found = self.memory, dict[str, str]()
+        if unknown := sorted(set(memory.ports) - set(self._memory_drives)):
+            raise InputError(
+                f"{self.name}.memory: {memory.port} has no {', '.join(unknown)}; it has "
+                f"{', '.join(self._memory_drives)}"
+            )
+        for name, drives in self._memory_drives.items():
+            port = self._port("memory", memory.ports, memory.prefix, name)
+            if port is None and name in NEEDED[memory.port]:
+                port = memory.prefix + name  # which is told to be missing
+            if port is not None:
+                self.width(f"memory.ports[{name!r}]", port, is_input=not drives)
+                found[name] = port
+        return found
+
+    @cached_property
+    def _memory_bits(self) -> int:
+        if self.memory is None:
+            return 8
+        name = DATA[self.memory.port]
+        bits = self.width(f"memory.ports[{name!r}]", self._memory_ports[name], is_input=True)
+        if bits < 8 or bits & (bits - 1):
+            raise InputError(f"{self.name}.memory: {name} has {bits} bits; 8, 16, 32 ... do")
+        return bits
+
+    @property
+    def _memory_words(self) -> int:
+        return self.memory.size * 8 // self._memory_bits if self.memory else 0
+
+    def _memory_wires(self) -> tuple[list[str], dict[str, str]]:
+        """Return declarations, and what is connected to the module."""
+        wires, ends = [], {}
+        for name, port in self._memory_ports.items():
+            is_input = not self._memory_drives[name]
+            width = self.width("memory", port, is_input=is_input)
+            wires.append(f"  wire [{width - 1}:0] mem_{name};")
+            ends[port] = f"mem_{name}"
+        return wires, ends
+
+    def _memory_text(self) -> list[str]:
+        if self.memory is None:
+            return ["  assign violations = 0;"]
+        edge = "clk" if self.clock_edge == "rising" else "~clk"
+        has = {name: f"mem_{name}" for name in self._memory_ports}
+        logic = list(memory_logic(self.memory, has, self._memory_bits))
+        clock = f"  wire memory_clk = {edge};"
+        if self.memory.port == "axi4":
+            return [clock, *logic]
+        text = template(
+            "simple_memory.v.in",
+            memory_bits=str(self._memory_bits),
+            words=str(self._memory_words),
+            memory_logic="\n".join(logic),
+        )
+        return [clock, text]
+
+    def _write_images(
+        self, folder: Path, cases: Mapping[str, NDArray[Any]], count: int, seed: int
+    ) -> None:
+        """Write what memory holds before each run."""
+        if self.memory is None:
+            return
+        values = []
+        for place, formula in self.memory.writes.items():
+            what = f"{self.name}.memory.writes[{place!r}]"
+            numbers = evaluate(what, formula, cases)
+            check_range(what, numbers, place.bits)
+            values.append((place, numbers if numbers.ndim == 2 else numbers[:, None]))
+        rng = np.random.default_rng([seed, 2])
+        for run in range(-(-count // self.batch)):
+            part = slice(run * self.batch, min((run + 1) * self.batch, count))
+            image = self.memory.image(rng, [(place, each[part]) for place, each in values])
+            write_image(folder / f"load_{run}.hex", image, self._memory_bits // 8)

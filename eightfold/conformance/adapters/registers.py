@@ -1,0 +1,187 @@
+"""Registers by address, and programs of accesses to them."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.conformance.adapters.bits import check_range, write_words
+from eightfold.conformance.adapters.memory import Array
+from eightfold.conformance.answers import MISSING, UNKNOWN
+from eightfold.errors import InputError
+
+WRITE, POLL, READ, BARRIER, WAIT = range(5)
+"""Operations of a program, as the harness numbers them."""
+
+_REGISTER = re.compile(r"\s*(0x[0-9a-fA-F_]+|\d+)\s*(?:\[\s*(\d+)\s*(?::\s*(\d+)\s*)?\])?\s*")
+
+
+@dataclass(frozen=True)
+class Field:
+    """Bits of a register: those of a number, from ``low`` on."""
+
+    address: int
+    low: int
+    width: int
+
+
+def parse_register(what: str, text: str | int, data: int) -> Field:
+    """Return the field of an address, ``0x20`` or ``"0x20[7:0]"``, on a bus of ``data`` bits.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    if isinstance(text, int):
+        return Field(text, 0, data)
+    found = _REGISTER.fullmatch(text) if isinstance(text, str) else None
+    if not found:
+        raise InputError(f'{what}: {text!r} is no register; use 0x20 or "0x20[7:0]"')
+    high = data - 1 if found[2] is None else int(found[2])
+    low = 0 if found[2] is None else high if found[3] is None else int(found[3])
+    if not low <= high < data:
+        raise InputError(f"{what}: {text!r}: a word has the bits {data - 1}:0")
+    return Field(int(found[1], 0), low, high - low + 1)
+
+
+def array_fields(what: str, place: Array, length: int, data: int, step: int) -> list[Field]:
+    """Return the fields of a list of numbers in registers that are ``step`` apart.
+
+    Raises
+    ------
+    InputError
+        If a number does not fit a register.
+    """
+    if place.bits > data or place.stride is not None:
+        raise InputError(f"{what}: {place}: registers have {data} bits, and no stride")
+    per_word = data // place.bits
+    return [
+        Field(place.address + index // per_word * step, index % per_word * place.bits, place.bits)
+        for index in range(length)
+    ]
+
+
+def packed(what: str, values: NDArray[Any], bits: int, data: int) -> NDArray[Any]:
+    """Return words of registers from numbers of ``bits`` each: (runs, length) to (runs, words)."""
+    check_range(what, values, bits)
+    per_word = data // bits
+    words = -(-values.shape[1] // per_word)
+    filled = np.zeros((len(values), words * per_word), object)
+    filled[:, : values.shape[1]] = values.astype(object) & ((1 << bits) - 1)
+    shifts = np.array([1 << (bits * index) for index in range(per_word)], object)
+    return (filled.reshape(len(values), words, per_word) * shifts).sum(axis=2)
+
+
+@dataclass(frozen=True)
+class Access:
+    """A line of a program, for all runs: ``data`` is a number, or one of each run."""
+
+    operation: int
+    address: int = 0
+    data: NDArray[Any] | int = 0
+    mask: int = 0
+
+    def text(self) -> str:
+        """Return what it does."""
+        return {
+            WRITE: f"the write of {self.address:#x}",
+            POLL: f"the read of {self.address:#x}",
+            READ: f"the read of {self.address:#x}",
+        }.get(self.operation, "a barrier")
+
+
+@dataclass(frozen=True)
+class Program:
+    """Accesses in front of all runs, of each run, and after them all."""
+
+    setup: Sequence[Access]
+    each: Sequence[Access]
+    after: Sequence[Access]
+    runs: int
+
+    @property
+    def lines(self) -> int:
+        """How many there are in all."""
+        return len(self.setup) + self.runs * len(self.each) + len(self.after)
+
+    def at(self, line: int) -> tuple[int | None, Access | None]:
+        """Return the run that a line is of, and its access; None for what is in no run."""
+        if line < len(self.setup):
+            return None, self.setup[line]
+        run, index = divmod(line - len(self.setup), max(len(self.each), 1))
+        return (run, self.each[index]) if run < self.runs else (None, None)
+
+    def write(self, path: Path) -> None:
+        """Write it as the harness reads it."""
+        one = [self._columns([line], 1) for line in (*self.setup,)]
+        many = [self._columns(self.each, self.runs)] if self.each and self.runs else []
+        rest = [self._columns([line], 1) for line in self.after]
+        columns = [np.concatenate(parts) for parts in zip(*(*one, *many, *rest), strict=True)]
+        _write_lines(path, columns)
+
+    def _columns(self, accesses: Sequence[Access], runs: int) -> list[NDArray[Any]]:
+        """Return operation, address, data and mask of each line."""
+        operation = np.tile([access.operation for access in accesses], runs)
+        address = np.tile([access.address for access in accesses], runs)
+        mask = np.tile(np.array([access.mask for access in accesses], object), runs)
+        data = np.empty((runs, len(accesses)), object)
+        for index, access in enumerate(accesses):
+            data[:, index] = access.data
+        return [operation, address, data.ravel(), mask]
+
+
+def _write_lines(path: Path, columns: Sequence[NDArray[Any]]) -> None:
+    """Write four numbers a line, in hexadecimal digits."""
+    parts = []
+    for values, width in zip(columns, (8, 64, 64, 64), strict=True):
+        part = path.with_suffix(".part")
+        write_words(part, [(values, 0, width)], width, len(values))
+        text = np.frombuffer(part.read_bytes(), np.uint8).reshape(len(values), -1)
+        parts.append(np.where(text == ord("\n"), ord(" "), text).astype(np.uint8))
+        part.unlink()
+    lines = np.concatenate(parts, axis=1)
+    lines[:, -1] = ord("\n")
+    path.write_bytes(lines.tobytes())
+
+
+def read_values(path: Path, reads: int, data: int) -> NDArray[np.uint8]:
+    """Return the characters of what was read: (runs, reads, 1 + data), the failure first."""
+    text = np.frombuffer(path.read_bytes() if path.exists() else b"", np.uint8)
+    lines = text[: len(text) // (data + 2) * (data + 2)].reshape(-1, data + 2)[:, :-1]
+    runs = len(lines) // reads
+    return lines[: runs * reads].reshape(runs, reads, data + 1)
+
+
+def field_value(word: NDArray[np.uint8], field: Field, *, signed: bool) -> NDArray[np.int64]:
+    """Return a field of words that were read: `UNKNOWN` with X or Z, `MISSING` after an error."""
+    end = word.shape[1] - field.low
+    bits = word[:, end - field.width : end]
+    value = np.zeros(len(word), np.int64)
+    for column in range(field.width):
+        value = value << 1 | (bits[:, column] == ord("1"))
+    if signed and field.width < 64:
+        value = value - ((value >> (field.width - 1) & 1) << field.width)
+    known = ((bits == ord("0")) | (bits == ord("1"))).all(axis=1)
+    return np.where(word[:, 0] == ord("1"), MISSING, np.where(known, value, UNKNOWN))
+
+
+def each_write(
+    what: str, values: Mapping[Any, NDArray[Any]], data: int, step: int
+) -> Iterator[Access]:
+    """Return the writes of values, by their places: registers, or an `Array` of them."""
+    for place, numbers in values.items():
+        if isinstance(place, Array):
+            rows = numbers if numbers.ndim == 2 else numbers[:, None]
+            fields = array_fields(f"{what}[{place}]", place, rows.shape[1], data, step)
+            words = packed(f"{what}[{place}]", rows, place.bits, data)
+            addresses = list(dict.fromkeys(field.address for field in fields))
+            for index, address in enumerate(addresses):
+                yield Access(WRITE, address, words[:, index])
+        else:
+            check_range(f"{what}[{place:#x}]", numbers, data)
+            yield Access(WRITE, place, numbers)

@@ -1,0 +1,152 @@
+"""A stranger's module behind registers: its answers, and what is said when the bus fails."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eightfold.conformance.adapters.memory import Memory
+from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
+from eightfold.conformance.profile import PROFILES
+from eightfold.conformance.units.registry import unit_cases
+from eightfold.errors import InputError
+from tests.support.conformance.registered import BUSES, OnAxi, OnWishbone, Windowed, fetching
+from tests.support.conformance.streams import bytes_of, columns
+
+BOTH = [pytest.param("verilator", marks=pytest.mark.slow), "icarus"]
+
+COUNT = 60
+
+
+def expected(count: int = COUNT) -> np.ndarray:
+    cases = columns(count)
+    return bytes_of(cases["accumulator"].astype(np.int64) + cases["shift"])
+
+
+def asked(adapter: OnAxi, simulator: str, count: int = COUNT) -> UnitAnswers:
+    return adapter.answer(columns(count), simulator=simulator, seed=7)
+
+
+@pytest.mark.parametrize("simulator", BOTH)
+@pytest.mark.parametrize("bus", BUSES)
+def test_answers_in_registers_are_those_of_their_cases(
+    bus: str, simulator: str, tmp_path: Path
+) -> None:
+    answers = asked(BUSES[bus](tmp_path), simulator)
+    assert np.array_equal(answers.results["result"], expected())
+    assert (answers.extra, answers.note, answers.crashed) == (0, "", False)
+
+
+def test_lists_are_in_windows_of_registers(tmp_path: Path) -> None:
+    cases = unit_cases("dot", PROFILES["tflite"], "smoke").inputs
+    cases = {name: values[:40] for name, values in cases.items()}
+    answers = Windowed(tmp_path).answer(cases, simulator="icarus")
+    sums = cases["inputs"][:, :16].astype(np.int64).sum(axis=1) + cases["bias"] + cases["length"]
+    assert np.array_equal(answers.results["result"], sums.astype(np.int32))
+
+
+@pytest.mark.parametrize("bus", BUSES)
+def test_a_bus_that_does_not_answer_is_missing(bus: str, tmp_path: Path) -> None:
+    answers = asked(BUSES[bus](tmp_path, "never_answers"), "icarus")
+    assert (answers.results["result"] == MISSING).all()
+    address = "0x4" if bus == "wishbone" else "0x10"
+    assert answers.note == f"the write of {address} in case 0 had no answer within 300 cycles"
+
+
+@pytest.mark.parametrize("bus", BUSES)
+def test_a_bit_that_does_not_come_is_missing(bus: str, tmp_path: Path) -> None:
+    answers = asked(BUSES[bus](tmp_path, "never_done"), "icarus")
+    assert (answers.results["result"] == MISSING).all()
+    assert "in case 0 was 0x0 after 300 cycles: its bits 0x1 did not become 0x1" in answers.note
+
+
+@pytest.mark.parametrize("bus", ["axi4-lite", "apb"])
+def test_an_error_is_said_and_what_was_read_with_it_is_missing(bus: str, tmp_path: Path) -> None:
+    answers = asked(BUSES[bus](tmp_path, "error_at_20"), "icarus")
+    assert (answers.results["result"] == MISSING).all()
+    assert answers.note == (
+        f"{COUNT} accesses were answered with an error; the first was the read of 0x20 in case 0"
+    )
+    answers = asked(BUSES[bus](tmp_path, "error_at_14"), "icarus")
+    assert np.array_equal(answers.results["result"], expected())
+    assert "the first was the write of 0x14 in case 0" in answers.note
+
+
+def test_an_error_on_wishbone_is_said(tmp_path: Path) -> None:
+    answers = asked(OnWishbone(tmp_path, "error_at_20"), "icarus")
+    assert (answers.results["result"] == MISSING).all()
+    assert "the first was the read of 0x8 in case 0" in answers.note
+
+
+def test_unknown_bits_are_unknown(tmp_path: Path) -> None:
+    answers = asked(OnAxi(tmp_path, "x_sum"), "icarus")
+    assert (answers.results["result"] == UNKNOWN).all()
+
+
+@pytest.mark.parametrize("simulator", BOTH)
+@pytest.mark.parametrize("port", ["axi4", "wishbone", "sram"])
+def test_answers_in_memory_are_those_of_their_cases(port: str, simulator: str) -> None:
+    adapter = fetching(port, batch=25)
+    answers = adapter.answer(columns(COUNT), simulator=simulator, seed=2)
+    assert np.array_equal(answers.results["result"], expected())
+    assert (answers.extra, answers.note) == (0, "")
+
+
+def test_a_run_may_be_of_one_case() -> None:
+    adapter = fetching("sram", batch=1)
+    answers = adapter.answer(columns(5), simulator="icarus")
+    assert np.array_equal(answers.results["result"], expected(5))
+
+
+def test_accesses_outside_of_the_memory_are_said() -> None:
+    adapter = fetching("axi4", batch=25)
+    setattr(adapter, "writes", {**adapter.writes, 0x4: 0x1000_0000})  # noqa: B010
+    answers = adapter.answer(columns(30), simulator="icarus")
+    assert not np.array_equal(answers.results["result"], expected(30))
+
+
+REFUSED: list[tuple[dict[str, object], str]] = [
+    ({"bus": "axi"}, "bus: one of axi4-lite, apb, wishbone, not 'axi'"),
+    ({"bus": "apb"}, r"on_axi has no port 'paddr'; its inputs are ACLK"),
+    ({"prefix": "axi_"}, r"on_axi has no port 'axi_awaddr'"),
+    ({"ports": {"psel": "x"}}, "ports: axi4-lite has no psel; it has awaddr"),
+    ({"results": {}}, "results: must have, once each, the results of requantizer: result"),
+    ({"results": {"result": "0x20[32]"}}, r"'0x20\[32\]': a word has the bits 31:0"),
+    ({"results": {"result": "sum"}}, "'sum' is no register"),
+    ({"batch": 2}, "more than 1 needs all results in memory"),
+    ({"writes": {"0x10": "shift"}}, "writes: '0x10' is no address"),
+    ({"writes": {0x110: "shift"}}, "S_AXI_AWADDR has no address 0x110"),
+    ({"writes": {0x10: "shift +"}}, r"'shift \+' is no formula"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), REFUSED)
+def test_what_does_not_fit_is_said_in_one_line(
+    changes: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    adapter = OnAxi(tmp_path)
+    for name, value in changes.items():
+        setattr(adapter, name, value)
+    with pytest.raises(InputError, match=message) as caught:
+        adapter.designs()
+    assert "\n" not in str(caught.value)
+
+
+def test_values_that_differ_within_a_run_are_refused_in_registers() -> None:
+    adapter = fetching("sram", batch=4)
+    setattr(adapter, "writes", {0x0: "accumulator"})  # noqa: B010
+    with pytest.raises(InputError, match="differs from case to case of a run of 4"):
+        adapter.answer(columns(8), simulator="icarus")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"port": "axi3"}, "port is axi4, wishbone or sram"),
+        ({"size": 100}, "size must be a power of two"),
+        ({"base": 5}, "base must be a multiple of size"),
+    ],
+)
+def test_a_memory_that_cannot_be_is_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Memory(**changes)  # pyright: ignore[reportArgumentType]
