@@ -5,3 +5,42 @@ simulator, `model` anything that computes whole models; `builtin` are those that
 `formulas` say what a field is in terms of columns, `bits` and `registers` where it goes, `rtl` has
 what adapters of RTL share.
 """
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from eightfold.conformance.adapters.adapter import ModelRunner, UnitAdapter
+    from eightfold.conformance.adapters.memory import Array, Memory
+    from eightfold.conformance.adapters.memory_mapped import MemoryMappedAdapter
+    from eightfold.conformance.adapters.stream import StreamAdapter
+
+__all__ = [
+    "Array",
+    "Memory",
+    "MemoryMappedAdapter",
+    "ModelRunner",
+    "StreamAdapter",
+    "UnitAdapter",
+]
+
+_MODULES = {
+    "Array": "memory",
+    "Memory": "memory",
+    "MemoryMappedAdapter": "memory_mapped",
+    "ModelRunner": "adapter",
+    "StreamAdapter": "stream",
+    "UnitAdapter": "adapter",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used: a file with one adapter needs no other."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

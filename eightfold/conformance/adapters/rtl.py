@@ -4,7 +4,6 @@ Around the module comes a *harness*, Verilog that is written for it: it feeds th
 of cases and writes another with the results, so that no Python runs in a cycle.
 """
 
-import inspect
 import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -76,6 +75,15 @@ class RtlAdapter(UnitAdapter):
     reset_cycles: int = 10
     patience: int = 10_000
     time_limit: float = 3600
+    _file: ClassVar[str | None] = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Note the file that a class is in: a file that was run is no module that knows it."""
+        super().__init_subclass__(**options)
+        frame = sys._getframe(1)
+        while frame and frame.f_globals.get("__name__") != cls.__module__:  # of metaclasses
+            frame = frame.f_back
+        cls._file = frame.f_globals.get("__file__") if frame else None
 
     @property
     def name(self) -> str:
@@ -132,12 +140,8 @@ class RtlAdapter(UnitAdapter):
         """Return the folder that relative paths of an attribute start from: of the file with the
         class that has it."""
         owner = next((each for each in type(self).__mro__ if what in vars(each)), type(self))
-        module = sys.modules.get(owner.__module__)
-        known = getattr(module, "__file__", None)
-        if known is None:  # a file that was run, and is no module
-            codes = (each.__code__ for each in vars(owner).values() if inspect.isfunction(each))
-            known = next((code.co_filename for code in codes), None)
-        return Path(known).resolve().parent if known else Path.cwd()
+        file = vars(owner).get("_file")
+        return Path(file).resolve().parent if file else Path.cwd()
 
     def path(self, what: str, given: str | Path, *, is_folder: bool = False) -> Path:
         """Return a path that somebody has given, relative to the adapter's file.

@@ -16,9 +16,12 @@ from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.errors import InputError
 from eightfold.sim.simulator.build import design_key
+from tests.support.conformance import streams
 from tests.support.conformance.streams import Odd, OldStyle, Pipeline, bytes_of, columns
 
 BOTH = [pytest.param("verilator", marks=pytest.mark.slow), "icarus"]
+
+LISTS = Path(streams.__file__).with_name("lists.sv")
 
 COUNT = 1200
 """Cases: more than once through all combinations of pauses."""
@@ -311,3 +314,43 @@ def test_verilog_of_old_may_have_names_that_are_keywords_now(
     )
     answers = asked(Old(), simulator)
     assert np.array_equal(answers.results["result"], bytes_of(columns(COUNT)["accumulator"]))
+
+
+class Dot(StreamAdapter):
+    """Multiplies lists that are a port each, and takes the first and the last alone too."""
+
+    unit = "dot"
+    sources = (LISTS,)
+    top = "dot"
+    clock = None
+    latency = 0
+    inputs: ClassVar[Mapping[str, Formula]] = {
+        "x": "inputs",
+        "w": "weights - weight_zero_point",
+        "zx": "input_zero_point",
+        "bias": "bias",
+    }
+    outputs: ClassVar[Mapping[str, str]] = {"result": "sum"}
+
+
+class Tables(StreamAdapter):
+    """Answers with a list of 256."""
+
+    unit = "tables"
+    sources = (LISTS,)
+    top = "table_of_sums"
+    clock = None
+    latency = 0
+    inputs: ClassVar[Mapping[str, Formula]] = {"zero": "input_zero_point"}
+    outputs: ClassVar[Mapping[str, str]] = {"result": "row"}
+
+
+@pytest.mark.parametrize("simulator", BOTH)
+def test_lists_are_packed_with_their_first_number_lowest(simulator: str) -> None:
+    cases = unit_cases("dot", PROFILES["tflite"], "smoke")
+    answers = Dot().answer(cases.inputs, simulator=simulator)
+    assert np.array_equal(answers.results["result"], cases.results["result"])
+    cases = unit_cases("tables", PROFILES["tflite"], "smoke")
+    answers = Tables().answer(cases.inputs, simulator=simulator)
+    expected = np.arange(256) + cases.inputs["input_zero_point"].astype(np.int64)[:, None]
+    assert np.array_equal(answers.results["result"], bytes_of(expected))
