@@ -6,8 +6,8 @@ for what cases have in common, and `power` says what the cases could not have to
 
 Subjects are the `requantizer`, with `forms` that can be claimed, its `arithmetic`, its mistakes in
 `variants`, and `features`; `dot`; byte `tables` of LOGISTIC and TANH, and `quantize_table`; and
-`ranges` of FakeQuantize. `units` makes the finding of a unit's answers. Arrays in, sentences out:
-no files, no adapters.
+`ranges` of FakeQuantize. `units` makes the finding of a unit's answers; `models` does the same of
+whole operators and networks. Arrays in, sentences out: no files, no adapters.
 
-Imports golden; `units` the units and the profile too.
+Imports golden; `units` the units and the profile too, `models` execute, model and the vectors.
 """

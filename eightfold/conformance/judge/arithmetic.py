@@ -67,9 +67,17 @@ def reference_arithmetic(form: Form) -> Arithmetic:
 
 def compute(arithmetic: Arithmetic, form: Form, cases: Cases) -> Integers:
     """Return the results of requantizers that compute as ``arithmetic`` says, in [-128, 127]."""
-    x = BIASES[arithmetic.bias](cases["acc"], cases.get("bias", np.zeros(1, np.int64)))
-    z = _scaled(arithmetic, form, x, cases)
-    if arithmetic.bias == "after":
+    return finished(arithmetic, scaled(arithmetic, form, operand(arithmetic, cases), cases), cases)
+
+
+def operand(arithmetic: Arithmetic, cases: Cases) -> Integers:
+    """Return what is scaled: the accumulator and the bias."""
+    return BIASES[arithmetic.bias](cases["acc"], cases.get("bias", np.zeros(1, np.int64)))
+
+
+def finished(arithmetic: Arithmetic, z: Integers, cases: Cases) -> Integers:
+    """Return the results of scaled values ``z``: zero point, clamp, and the lower 8 bits."""
+    if arithmetic.bias == "after" and "bias" in cases:
         z = wrap32(z + cases["bias"])
     z = WIDTHS[arithmetic.scaled](z)
     offset, low, high = cases["zero_point"], cases["low"], cases["high"]
@@ -176,7 +184,7 @@ def _divide(x: Integers, e: Integers, rounding: str, bits: int) -> Integers:
     return np.where(e == 0, x, EXTRA_ROUNDINGS[rounding](x, e, bits))
 
 
-def _scaled(a: Arithmetic, form: Form, x: Integers, cases: Cases) -> Integers:
+def scaled(a: Arithmetic, form: Form, x: Integers, cases: Cases) -> Integers:
     """Return ``z``, before the zero point."""
     shift = SHIFTS[a.shift](cases["shift"])
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)

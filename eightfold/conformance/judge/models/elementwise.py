@@ -1,0 +1,434 @@
+"""Mistakes of operators that work element by element."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from eightfold.conformance.judge.models.scaling import product, sum_of_two
+from eightfold.conformance.judge.models.subject import (
+    OUTPUT,
+    OperatorMistake,
+    Results,
+    SameError,
+    Subject,
+    run,
+    with_zero_point,
+)
+from eightfold.execute.call import OperatorCall
+from eightfold.execute.runners import RUNNERS
+from eightfold.golden.binary import broadcast
+from eightfold.golden.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from eightfold.golden.quantization import clamp, fused_bounds
+from eightfold.golden.tpu_mlir.numbers import round_float
+from eightfold.golden.unary import CODES
+
+Compute = Callable[[Subject], Results]
+
+
+def zero_point_ignored(position: int) -> Compute:
+    """Return a mistake: the zero point of an input counts as 0."""
+    return lambda subject: run(
+        subject.changed({position: with_zero_point(subject.quantization(position), 0)})
+    )
+
+
+def zero_points_swapped(first: int, second: int) -> Compute:
+    """Return a mistake: two tensors have each other's zero point."""
+
+    def compute(subject: Subject) -> Results:
+        a, b = subject.quantization(first), subject.quantization(second)
+        return run(
+            subject.changed(
+                {
+                    first: with_zero_point(a, b.zero_point[0]),
+                    second: with_zero_point(b, a.zero_point[0]),
+                }
+            )
+        )
+
+    return compute
+
+
+def _reals(call: OperatorCall, dtype: type = np.float64) -> list[np.ndarray]:
+    """Return what the operands stand for."""
+    found = []
+    for position in (0, 1):
+        scale, zero_point = call.quantization(position).per_tensor()
+        found.append(dtype(scale) * (call.codes(position).astype(dtype) - dtype(zero_point)))
+    return list(broadcast(found[0], found[1]))
+
+
+def to_codes(
+    call: OperatorCall, real: np.ndarray, rounding: str = "half_away", dtype: type = np.float64
+) -> Results:
+    """Return real numbers as codes of the output."""
+    scale, zero_point = call.output_quantization().per_tensor()
+    steps = np.clip(real / dtype(scale), -(2.0**30), 2.0**30)
+    codes = round_float(steps, rounding).astype(np.int64) + zero_point
+    return [clamp(codes, fused_bounds(call.activation(), call.output_quantization()))]
+
+
+_FUNCTIONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "ADD": np.add,
+    "MUL": np.multiply,
+    "SUB": np.subtract,
+}
+
+
+def _in_float(rounding: str, dtype: type) -> Compute:
+    def compute(subject: Subject) -> Results:
+        call = subject.call
+        real = _FUNCTIONS[call.operator.name](*_reals(call, dtype))
+        return to_codes(call, real, rounding, dtype)
+
+    return compute
+
+
+def _requantized_first(subject: Subject) -> Results:
+    """Return sums of operands that have been rounded to the output's scale, each by itself."""
+    call = subject.call
+    out = float(call.output_quantization().per_tensor()[0])
+    terms = []
+    for position in (0, 1):
+        scale, zero_point = call.quantization(position).per_tensor()
+        difference = call.codes(position).astype(np.int64) - zero_point
+        pair = quantize_multiplier(float(scale) / out)
+        terms.append(multiply_by_quantized_multiplier(difference, *pair))
+    a, b = broadcast(*terms)
+    codes = _FUNCTIONS[call.operator.name](a, b) + call.output_quantization().per_tensor()[1]
+    return [clamp(codes, fused_bounds(call.activation(), call.output_quantization()))]
+
+
+def _scales_ignored(subject: Subject) -> Results:
+    """Return sums of the codes' differences, as if all scales were one."""
+    call = subject.call
+    a, b = broadcast(
+        *(call.codes(p).astype(np.int64) - call.quantization(p).per_tensor()[1] for p in (0, 1))
+    )
+    codes = _FUNCTIONS[call.operator.name](a, b) + call.output_quantization().per_tensor()[1]
+    return [clamp(codes, fused_bounds(call.activation(), call.output_quantization()))]
+
+
+def _operands_swapped(subject: Subject) -> Results:
+    scaling = sum_of_two(subject.call)
+    (a, plus), (b, minus) = scaling.terms
+    return [replace(scaling, terms=((a, minus), (b, plus))).results(scaling.arithmetic)]
+
+
+def _double_multiplier(subject: Subject) -> Results:
+    """Return MUL with the multiplier that TFLite Micro has."""
+    scaling = product(
+        subject.changed(reference="tflm" if subject.reference == "litert" else "litert")
+    )
+    return [scaling.results(scaling.arithmetic)]
+
+
+_BINARY = [
+    OperatorMistake(
+        "first_zero_point_ignored",
+        "The first operand's zero point is not subtracted.",
+        zero_point_ignored(0),
+    ),
+    OperatorMistake(
+        "second_zero_point_ignored",
+        "The second operand's zero point is not subtracted.",
+        zero_point_ignored(1),
+    ),
+    OperatorMistake(
+        "operand_zero_points_swapped",
+        "The operands' zero points are swapped.",
+        zero_points_swapped(0, 1),
+    ),
+    OperatorMistake(
+        "zero_points_swapped",
+        "The zero points of the first operand and the output are swapped.",
+        zero_points_swapped(0, OUTPUT),
+    ),
+    *(
+        OperatorMistake(
+            f"computed_in_{np.dtype(dtype).name}_{rounding}",
+            f"Computed with real numbers in {np.dtype(dtype).name}; {text}.",
+            _in_float(rounding, dtype),
+        )
+        for dtype in (np.float32, np.float64)
+        for rounding, text in (
+            ("half_away", "ties are rounded away from zero"),
+            ("half_even", "ties are rounded to even"),
+        )
+    ),
+]
+
+_SUM = [
+    OperatorMistake(
+        "operands_rounded",
+        "Each operand is rounded to the output's scale before they are added: the 20 fraction "
+        "bits are missing.",
+        _requantized_first,
+    ),
+    OperatorMistake(
+        "scales_ignored", "The codes are added as if all scales were the same.", _scales_ignored
+    ),
+]
+
+
+def _unsigned(subject: Subject) -> Results:
+    call = subject.call
+    if any(call.codes(p).dtype != np.int8 for p in (0, 1)):
+        raise SameError
+    flipped = {p: (call.codes(p) ^ np.int8(-128)).astype(np.int8) for p in (0, 1)}
+    results = run(subject.changed(arrays=flipped))
+    return [r ^ np.int8(-128) if r.dtype == np.int8 else r for r in results]
+
+
+def _of_real_values(subject: Subject) -> Results:
+    """Return the extreme of what the codes stand for, as codes of the output."""
+    function = np.maximum if subject.operator.name == "MAXIMUM" else np.minimum
+    return to_codes(subject.call, function(*_reals(subject.call)))
+
+
+_COMPARE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "EQUAL": np.equal,
+    "GREATER": np.greater,
+    "GREATER_EQUAL": np.greater_equal,
+    "LESS": np.less,
+    "LESS_EQUAL": np.less_equal,
+    "NOT_EQUAL": np.not_equal,
+}
+
+_CONFUSED = {
+    "EQUAL": "NOT_EQUAL",
+    "GREATER": "GREATER_EQUAL",
+    "GREATER_EQUAL": "GREATER",
+    "LESS": "LESS_EQUAL",
+    "LESS_EQUAL": "LESS",
+    "NOT_EQUAL": "EQUAL",
+}
+
+
+def _compared(values: Callable[[OperatorCall], list[np.ndarray]]) -> Compute:
+    def compute(subject: Subject) -> Results:
+        a, b = values(subject.call)
+        return [_COMPARE[subject.operator.name](a, b)]
+
+    return compute
+
+
+def _raw(call: OperatorCall) -> list[np.ndarray]:
+    return list(broadcast(call.codes(0), call.codes(1)))
+
+
+def _raw_unsigned(call: OperatorCall) -> list[np.ndarray]:
+    return [codes.view(np.uint8) for codes in map(np.ascontiguousarray, _raw(call))]
+
+
+def _confused(subject: Subject) -> Results:
+    return RUNNERS[_CONFUSED[subject.operator.name]].run(subject.call)
+
+
+def _exchanged(subject: Subject) -> Results:
+    operator = replace(subject.operator, inputs=subject.operator.inputs[::-1])
+    return run(replace(subject, operator=operator).call)
+
+
+_COMPARISONS = [
+    OperatorMistake(
+        "codes_compared",
+        "The codes are compared, whatever the scales and zero points.",
+        _compared(_raw),
+    ),
+    OperatorMistake(
+        "codes_compared_unsigned",
+        "The codes are compared as unsigned bytes.",
+        _compared(_raw_unsigned),
+    ),
+    OperatorMistake(
+        "real_values_compared",
+        "The real values are compared exactly; the kernels round them to steps of 1/256.",
+        _compared(_reals),
+    ),
+    OperatorMistake(
+        "zero_points_ignored",
+        "The zero points are not subtracted.",
+        lambda subject: run(
+            subject.changed({p: with_zero_point(subject.quantization(p), 0) for p in (0, 1)})
+        ),
+    ),
+    OperatorMistake(
+        "other_comparison",
+        "Equal values count the other way: the operator is taken for its neighbour, such as LESS "
+        "for LESS_EQUAL.",
+        _confused,
+    ),
+    OperatorMistake("operands_swapped", "The operands are swapped.", _exchanged),
+]
+
+_EXTREMES = [
+    OperatorMistake("unsigned", "The codes are compared as unsigned bytes.", _unsigned),
+    OperatorMistake(
+        "rescaled",
+        "The real values are compared and the result is rescaled; the kernels compare the codes.",
+        _of_real_values,
+    ),
+]
+
+
+def _table_of(subject: Subject, function: Callable[[np.ndarray], np.ndarray], rounding: str):
+    """Return a function of the input's real value as codes."""
+    call = subject.call
+    scale, zero_point = call.quantization(0).per_tensor()
+    real = float(scale) * (CODES - zero_point)
+    (codes,) = to_codes(call, function(real), rounding)
+    return [codes[call.codes(0).astype(np.int64) + 128]]
+
+
+def _logistic(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+def _hard(x: np.ndarray) -> np.ndarray:
+    return np.clip(x / 6 + 0.5, 0, 1)
+
+
+_SMOOTH: dict[str, Callable[[np.ndarray], np.ndarray]] = {"LOGISTIC": _logistic, "TANH": np.tanh}
+_STEPPED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "LOGISTIC": _hard,
+    "TANH": lambda x: np.clip(x, -1, 1),
+}
+
+
+def _smooth(rounding: str) -> Compute:
+    return lambda subject: _table_of(subject, _SMOOTH[subject.operator.name], rounding)
+
+
+def _stepped(subject: Subject) -> Results:
+    return _table_of(subject, _STEPPED[subject.operator.name], "half_away")
+
+
+def _other_form(subject: Subject) -> Results:
+    return run(subject.changed(reference="tflm" if subject.reference == "litert" else "litert"))
+
+
+def _fixed_output(subject: Subject) -> Results:
+    """Return the results of an output whose zero point is the spec's."""
+    point = -128 if subject.operator.name == "LOGISTIC" else 0
+    quantization = with_zero_point(subject.quantization(OUTPUT), point)
+    return run(subject.changed({OUTPUT: quantization}))
+
+
+def _unsigned_index(subject: Subject) -> Results:
+    """Return the table read at code + 128, where its upper half stands for negative codes."""
+    codes = subject.call.codes(0) ^ np.int8(-128)
+    return run(subject.changed(arrays={0: codes.astype(np.int8)}))
+
+
+OTHER_FORM = OperatorMistake(
+    "tflm_form",
+    "Computed as TFLite Micro does, in fixed point.",
+    _other_form,
+)
+
+_SIGMOIDS = [
+    OTHER_FORM,
+    *(
+        OperatorMistake(
+            f"table_{mode}", f"The function is right, but its codes are {text}.", _smooth(mode)
+        )
+        for mode, text in (
+            ("down", "floored"),
+            ("toward_zero", "truncated toward zero"),
+            ("up", "rounded up"),
+        )
+    ),
+    OperatorMistake(
+        "piecewise",
+        "A straight line with clamped ends stands for the function, such as clamp(x/6 + 1/2).",
+        _stepped,
+    ),
+    OperatorMistake(
+        "input_zero_point_ignored",
+        "The input's zero point is not subtracted.",
+        zero_point_ignored(0),
+    ),
+    OperatorMistake(
+        "output_zero_point_fixed",
+        "The output's zero point is always that of the spec's table, -128 or 0.",
+        _fixed_output,
+    ),
+    OperatorMistake(
+        "table_index_offset",
+        "The table is read at code + 128, where it is written at the code's byte.",
+        _unsigned_index,
+    ),
+]
+
+
+def _float_quantized(rounding: str, reciprocal: bool) -> Compute:
+    def compute(subject: Subject) -> Results:
+        x = subject.call.array(0)
+        if x.dtype != np.float32:
+            raise SameError
+        output = subject.call.output_quantization()
+        shape = [-1 if axis == output.axis else 1 for axis in range(x.ndim)]
+        scale = output.scale.reshape(shape if output.scale.size > 1 else -1)
+        zero = output.zero_point.reshape(shape if output.scale.size > 1 else -1)
+        steps = x * (np.float32(1) / scale) if reciprocal else x / scale
+        codes = round_float(np.clip(steps, -(2.0**30), 2.0**30), rounding)
+        return [clamp(codes.astype(np.int64) + zero).reshape(x.shape)]
+
+    return compute
+
+
+_QUANTIZE = [
+    OperatorMistake(
+        "input_zero_point_ignored",
+        "The input's zero point is not subtracted.",
+        zero_point_ignored(0),
+    ),
+    OperatorMistake(
+        "zero_points_swapped",
+        "The zero points of input and output are swapped.",
+        zero_points_swapped(0, OUTPUT),
+    ),
+    *(
+        OperatorMistake(
+            f"float_{'reciprocal_' if reciprocal else ''}{rounding}",
+            f"float32 is {'multiplied by the reciprocal of' if reciprocal else 'divided by'} the "
+            f"scale and {text}.",
+            _float_quantized(rounding, reciprocal),
+        )
+        for reciprocal in (False, True)
+        for rounding, text in (
+            ("half_away", "rounded with ties away from zero"),
+            ("half_even", "rounded with ties to even"),
+            ("half_up", "rounded with ties up"),
+            ("toward_zero", "truncated"),
+            ("down", "floored"),
+        )
+        if reciprocal or rounding != "half_away"
+    ),
+]
+
+ELEMENTWISE = {
+    "ADD": _BINARY + _SUM,
+    "LOGISTIC": _SIGMOIDS,
+    "MAXIMUM": _EXTREMES,
+    "MINIMUM": _EXTREMES,
+    "MUL": [
+        *_BINARY,
+        OperatorMistake(
+            "double_multiplier",
+            "The multiplier is made of float64 scales, as TFLite Micro does; LiteRT's are float32.",
+            _double_multiplier,
+        ),
+    ],
+    "QUANTIZE": _QUANTIZE,
+    "SUB": [
+        *_BINARY,
+        *_SUM,
+        OperatorMistake("operands_swapped", "The operands are swapped: b - a.", _operands_swapped),
+    ],
+    "TANH": _SIGMOIDS,
+    **dict.fromkeys(_COMPARE, _COMPARISONS),
+}
+"""By operator."""

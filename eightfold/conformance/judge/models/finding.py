@@ -1,0 +1,284 @@
+"""The finding on models: outcomes, diagnosis, the smallest failing case, power."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eightfold.conformance.answers import ModelAnswer
+from eightfold.conformance.judge.models.explanation import (
+    Answered,
+    Explained,
+    explain,
+    operator_power,
+)
+from eightfold.conformance.judge.models.features import common, common_text
+from eightfold.conformance.judge.models.outcomes import Shown, differ, shown
+from eightfold.conformance.judge.models.subject import Subject
+from eightfold.conformance.profile import NETWORKS, Profile
+from eightfold.conformance.vectors.operators import OperatorCase
+from eightfold.conformance.verdict import LISTED, FailedCase, Finding, Outcome
+from eightfold.errors import InputError
+from eightfold.execute.explain import explain_element
+from eightfold.model import Graph, Operator, load_model
+
+SHOWN_REASONS = 5
+"""Messages of refusals, crashes and the like that are repeated."""
+
+_KNOWN = (Outcome.EXACT, Outcome.OFF_BY_ONE, Outcome.WRONG, Outcome.SHAPE)
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """A case with its graph, the answer, and what it has shown."""
+
+    name: str
+    case: OperatorCase
+    graph: Graph | None
+    answer: ModelAnswer
+    shown: Shown
+
+    @property
+    def size(self) -> int:
+        arrays = (*self.case.inputs.values(), *self.case.tensors.values())
+        return sum(array.size for array in arrays)
+
+
+def judge_models(
+    claim: str,
+    cases: Sequence[OperatorCase],
+    answers: Sequence[ModelAnswer],
+    profile: Profile,
+    names: Sequence[str] | None = None,
+) -> Finding:
+    """Return what answers to models say of whoever has given them.
+
+    Parameters
+    ----------
+    claim
+        An operator, or `eightfold.conformance.verdict.NETWORKS`.
+    cases
+        Its cases; those of `eightfold.conformance.vectors`.
+    answers
+        As many, in their order.
+    profile
+        What was claimed; its reference is golden's.
+    names
+        Of the cases; their numbers if None.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many answers as cases.
+    """
+    labels = [str(number) for number in range(len(cases))] if names is None else names
+    judged = []
+    for name, case, answer in zip(labels, cases, answers, strict=True):
+        graph = None if case.refusal else load_model(case.model)
+        judged.append(_Judged(name, case, graph, answer, shown(case, graph, answer)))
+    counts = Counter(each.shown.outcome for each in judged)
+    failed = [each for each in judged if each.shown.outcome != Outcome.EXACT]
+    runs = _runs(judged, profile)
+    networks = claim == NETWORKS
+    mistakes, diagnosis = _of_networks(judged, runs) if networks else _of_operator(claim, runs)
+    diagnosis += _endings(judged, profile, networks)
+    return Finding(
+        claim=claim,
+        counts={outcome: counts[outcome] for outcome in Outcome if counts[outcome]},
+        mistakes=mistakes,
+        diagnosis=tuple(diagnosis),
+        failed=tuple(
+            FailedCase(name=each.name, outcome=each.shown.outcome, message=each.shown.message)
+            for each in failed[:LISTED]
+        ),
+        smallest=tuple(_smallest(failed, profile)),
+        power=tuple(_power(claim, judged, profile)),
+    )
+
+
+def _runs(judged: Sequence[_Judged], profile: Profile) -> list[Answered]:
+    """Return the runs of operators whose operands are right and whose results are known."""
+    return [
+        run
+        for each in judged
+        if each.graph is not None and each.shown.outcome in _KNOWN
+        for operator in each.graph.operators
+        if (run := _run(each, operator, profile)) is not None
+    ]
+
+
+def _run(judged: _Judged, operator: Operator, profile: Profile) -> Answered | None:
+    assert judged.graph is not None
+    computed, theirs = judged.case.tensors, judged.answer.tensors
+    for index in operator.inputs:
+        if index in computed and (
+            index not in theirs
+            or theirs[index].shape != computed[index].shape
+            or differ(theirs[index], computed[index]).any()
+        ):
+            return None
+    results = tuple(theirs.get(index) for index in operator.outputs)
+    if all(each is None for each in results):
+        return None
+    return Answered(_subject(judged, operator, profile), results)
+
+
+def _subject(judged: _Judged, operator: Operator, profile: Profile) -> Subject:
+    assert judged.graph is not None
+    return Subject(
+        judged.graph,
+        operator,
+        {**judged.case.inputs, **judged.case.tensors},
+        tuple(judged.case.tensors[index] for index in operator.outputs),
+        profile.reference,
+    )
+
+
+def _of_operator(operator: str, runs: Sequence[Answered]) -> tuple[tuple[str, ...], list[str]]:
+    """Return the mistakes that explain all results, and the diagnosis in sentences."""
+    wrong = [not run.exact for run in runs]
+    if not any(wrong):
+        return (), []
+    explained = explain(operator, runs)
+    mistakes = tuple(each.name for each in explained.full)
+    return mistakes, _sentences(explained, runs)
+
+
+def _sentences(explained: Explained, runs: Sequence[Answered]) -> list[str]:
+    if explained.full:
+        first, *others = explained.full
+        text = f"{first.name}: {first.sentence} It explains all {len(runs)} known results."
+        if not others:
+            return [text]
+        names = ", ".join(other.name for other in others)
+        return [text, f"These explain them as well, in these cases: {names}."]
+    left = explained.left
+    if explained.closest is None:
+        text = "No mistake with a name explains the results."
+        what = "models whose results are not exact"
+    else:
+        text = (
+            f"No mistake with a name explains all results. The closest is "
+            f"{explained.closest.name}, with {explained.given} of {len(runs)}: "
+            f"{explained.closest.sentence}"
+        )
+        what = "models that it does not explain"
+    clauses = common([run.subject for run in runs], left)
+    return [text, common_text(sum(left), what, clauses)]
+
+
+def _of_networks(
+    judged: Sequence[_Judged], runs: Sequence[Answered]
+) -> tuple[tuple[str, ...], list[str]]:
+    """Return which operators deviate first, and why, as far as their results are known."""
+    wrong = [each for each in judged if each.shown.place is not None]
+    if not wrong:
+        return (), []
+    guilty = Counter(run.subject.operator.name for run in runs if not run.exact)
+    found, mistakes = [], []
+    if not guilty:
+        found.append(
+            "Which operator deviates first cannot be told from the networks' outputs alone; an "
+            "adapter may return the other tensors as well."
+        )
+    for name, count in sorted(guilty.items()):
+        mine = [run for run in runs if run.subject.operator.name == name]
+        found.append(f"{name} deviates on right operands, {count} of {len(mine)} times.")
+        names, sentences = _of_operator(name, mine)
+        mistakes += [f"{name} {each}" for each in names]
+        found += sentences
+    return tuple(mistakes), found
+
+
+def _endings(judged: Sequence[_Judged], profile: Profile, networks: bool) -> list[str]:
+    """Return what models have in common that gave no results, and what was said of them."""
+    legal = [each for each in judged if each.graph is not None]
+    found = []
+    for outcome in (Outcome.REFUSED, Outcome.CRASHED, Outcome.TIMEOUT, Outcome.MISSING):
+        meant = [each.shown.outcome == outcome for each in legal]
+        if not any(meant):
+            continue
+        what = f"models that ended as {outcome.text}"
+        if not networks and sum(meant) < len(legal):
+            subjects = [
+                _subject(each, each.graph.operators[0], profile)
+                for each in legal
+                if each.graph is not None
+            ]
+            found.append(common_text(sum(meant), what, common(subjects, meant)))
+        found += _said(
+            f"Said of {what}",
+            [e.shown.message for e, is_meant in zip(legal, meant, strict=True) if is_meant],
+        )
+    accepted = [each.shown.message for each in judged if each.shown.outcome == Outcome.ACCEPTED]
+    found += _said("Accepted though illegal", accepted)
+    illegal = [
+        each.shown.message
+        for each in judged
+        if each.graph is None and each.shown.outcome not in (Outcome.EXACT, Outcome.ACCEPTED)
+    ]
+    return found + _said("Illegal models that were not refused", illegal)
+
+
+def _said(title: str, messages: Sequence[str]) -> list[str]:
+    if not messages:
+        return []
+    counted = Counter(messages).most_common()
+    texts = [f"{text} ({count})" if count > 1 else text for text, count in counted[:SHOWN_REASONS]]
+    more = f"; {len(counted) - SHOWN_REASONS} others" if len(counted) > SHOWN_REASONS else ""
+    return [f"{title}: {'; '.join(texts)}{more}."]
+
+
+def _smallest(failed: Sequence[_Judged], profile: Profile) -> list[str]:
+    """Return the smallest failing case: one with results before others, the reference's steps."""
+    if not failed:
+        return []
+    each = min(failed, key=lambda one: (one.shown.place is None, one.graph is None, one.size))
+    title = f"case {each.name}: {each.shown.message or each.shown.outcome.text}"
+    if each.graph is None or each.shown.place is None:
+        return [title]
+    index, place = each.shown.place
+    operator, position = next(
+        (op, op.outputs.index(index)) for op in each.graph.operators if index in op.outputs
+    )
+    values = {**each.case.inputs, **each.case.tensors}
+    try:
+        lines = explain_element(each.graph, operator, values, position, place, profile.reference)
+    except InputError:  # an element that has no explanation is still wrong
+        lines = []
+    theirs, expected = each.answer.tensors[index][place], each.case.tensors[index][place]
+    end = f"theirs: {theirs}, expected {expected}"
+    if expected.dtype.kind in "iu":
+        end += f", difference {int(theirs) - int(expected):+d}"
+    return [title, *_parameters(each.graph, operator), *(f"  {line}" for line in lines), f"  {end}"]
+
+
+def _parameters(graph: Graph, operator: Operator) -> list[str]:
+    """Return the tensors and options that an operator has, in lines."""
+    lines = []
+    for role, indices in (("input", operator.inputs), ("output", operator.outputs)):
+        for position, index in enumerate(indices):
+            if index < 0:
+                continue
+            tensor = graph.tensors[index]
+            text = f"  {role} {position}: {tensor.dtype} {list(tensor.shape)}"
+            if tensor.quantization is not None:
+                scale, zero = tensor.quantization.scale, tensor.quantization.zero_point
+                several = f" and {scale.size - 1} more" if scale.size > 1 else ""
+                text += f", scale {scale[0]}{several}, zero point {zero[0]}"
+            lines.append(text)
+    options = ", ".join(f"{name} {value}" for name, value in operator.options.items())
+    return [*lines, f"  options: {options}"] if options else lines
+
+
+def _power(claim: str, judged: Sequence[_Judged], profile: Profile) -> list[str]:
+    legal = [each for each in judged if each.graph is not None]
+    if claim == NETWORKS:
+        kinds = Counter(op.name for each in legal if each.graph for op in each.graph.operators)
+        return [
+            f"{len(legal)} networks have {kinds.total()} operators of {len(kinds)} kinds. Which "
+            "mistakes can be told apart is judged operator by operator."
+        ]
+    subjects = [
+        _subject(each, each.graph.operators[0], profile) for each in legal if each.graph is not None
+    ]
+    return operator_power(claim, subjects).sentences()

@@ -1,0 +1,99 @@
+"""What an answer has shown of a case."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from eightfold.conformance.answers import ModelAnswer
+from eightfold.conformance.vectors.operators import OperatorCase
+from eightfold.conformance.verdict import Outcome
+from eightfold.model import Graph
+
+_ENDINGS = {
+    "refused": Outcome.REFUSED,
+    "crashed": Outcome.CRASHED,
+    "timeout": Outcome.TIMEOUT,
+    "missing": Outcome.MISSING,
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What an answer has shown of a case.
+
+    Attributes
+    ----------
+    outcome
+        In one word.
+    message
+        In one line, if it is not exact: what is wrong first, or what a runtime said.
+    place
+        The first wrong element, if all shapes are right: tensor index and place.
+    """
+
+    outcome: Outcome
+    message: str = ""
+    place: tuple[int, tuple[int, ...]] | None = None
+
+
+def shown(case: OperatorCase, graph: Graph | None, answer: ModelAnswer) -> Shown:
+    """Return what an answer has shown; the graph's outputs are demanded, other tensors compared.
+
+    ``graph`` is None of a model to refuse.
+    """
+    if case.refusal or graph is None:
+        return _illegal(case, answer)
+    if answer.ending != "computed":
+        return Shown(_ENDINGS[answer.ending], answer.message)
+    for index in graph.outputs:
+        if index in case.tensors and index not in answer.tensors:
+            return Shown(Outcome.MISSING, f"output tensor {index} is missing")
+    order = [index for op in graph.operators for index in op.outputs if index in answer.tensors]
+    for index in order:
+        theirs, expected = answer.tensors[index], case.tensors[index]
+        if theirs.shape != expected.shape or theirs.dtype != expected.dtype:
+            text = (
+                f"tensor {index} is {theirs.dtype} of shape {list(theirs.shape)}, not "
+                f"{expected.dtype} of {list(expected.shape)}"
+            )
+            return Shown(Outcome.SHAPE, text)
+    return _compared(case.tensors, answer.tensors, order)
+
+
+def _illegal(case: OperatorCase, answer: ModelAnswer) -> Shown:
+    if answer.ending == "refused":
+        return Shown(Outcome.EXACT)
+    if answer.ending == "computed":
+        return Shown(Outcome.ACCEPTED, f"to be refused: {case.refusal}")
+    message = f"{answer.message}; to be refused: {case.refusal}"
+    return Shown(_ENDINGS[answer.ending], message)
+
+
+def _compared(
+    expected: Mapping[int, np.ndarray], theirs: Mapping[int, np.ndarray], order: list[int]
+) -> Shown:
+    """Return what tensors of the right shapes have shown."""
+    outcome, first = Outcome.EXACT, Shown(Outcome.EXACT)
+    for index in order:
+        wrong = differ(theirs[index], expected[index])
+        if not wrong.any():
+            continue
+        codes = expected[index].dtype == np.int8
+        near = codes and np.abs(theirs[index].astype(int) - expected[index]).max() == 1
+        if outcome != Outcome.WRONG:
+            outcome = Outcome.OFF_BY_ONE if near else Outcome.WRONG
+        if first.outcome == Outcome.EXACT:
+            place = tuple(np.argwhere(wrong)[0].tolist())
+            text = (
+                f"tensor {index}, {int(wrong.sum())} of {wrong.size} elements, first at "
+                f"{list(place)}: {theirs[index][place]}, expected {expected[index][place]}"
+            )
+            first = Shown(outcome, text, (index, place))
+    return Shown(outcome, first.message, first.place)
+
+
+def differ(theirs: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Return where two tensors of one shape differ; NaN equals NaN."""
+    both_nan = (theirs != theirs) & (expected != expected)
+    return np.asarray((theirs != expected) & ~both_nan)

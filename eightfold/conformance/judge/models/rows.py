@@ -1,0 +1,277 @@
+"""Mistakes of operators along a row or over axes."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from eightfold.conformance.judge.models.elementwise import (
+    zero_point_ignored,
+    zero_points_swapped,
+)
+from eightfold.conformance.judge.models.scaling import reduced
+from eightfold.conformance.judge.models.subject import (
+    OUTPUT,
+    OperatorMistake,
+    Results,
+    SameError,
+    Subject,
+    run,
+    with_zero_point,
+)
+from eightfold.golden.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from eightfold.golden.quantization import clamp
+from eightfold.golden.reduction import one_axis, reduced_axes, reduced_shape
+from eightfold.golden.tpu_mlir.numbers import round_float
+
+Compute = Callable[[Subject], Results]
+Rows = Callable[[np.ndarray], np.ndarray]
+
+
+def _logits(subject: Subject) -> np.ndarray:
+    call = subject.call
+    scale = float(call.quantization(0).per_tensor()[0])
+    return scale * call.codes(0).astype(np.float64) * call.options.get("beta", 1.0)
+
+
+def _exponentials(x: np.ndarray, axis: int) -> np.ndarray:
+    return np.exp(x - x.max(axis=axis, keepdims=True))
+
+
+def _softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
+    exponentials = _exponentials(x, axis)
+    return exponentials / exponentials.sum(axis=axis, keepdims=True)
+
+
+def _log_softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
+    return (
+        x
+        - x.max(axis=axis, keepdims=True)
+        - np.log(_exponentials(x, axis).sum(axis=axis, keepdims=True))
+    )
+
+
+_OF_ROWS = {"SOFTMAX": _softmax, "LOG_SOFTMAX": _log_softmax}
+
+
+def _codes(subject: Subject, real: np.ndarray, rounding: str = "half_away") -> Results:
+    scale, zero_point = subject.call.output_quantization().per_tensor()
+    return [clamp(round_float(real / float(scale), rounding).astype(np.int64) + zero_point)]
+
+
+def _real(rounding: str, axis: int | None = -1) -> Compute:
+    def compute(subject: Subject) -> Results:
+        x = _logits(subject)
+        function = _OF_ROWS[subject.operator.name]
+        if axis is None:
+            return _codes(subject, function(x.reshape(-1)).reshape(x.shape), rounding)
+        return _codes(subject, function(x, axis), rounding)
+
+    return compute
+
+
+def _beta_ignored(subject: Subject) -> Results:
+    return run(subject.changed(options={"beta": 1.0}))
+
+
+def _base_2(subject: Subject) -> Results:
+    return _codes(subject, _softmax(_logits(subject) * np.log(2.0)))
+
+
+def _softmax_unshifted(subject: Subject) -> Results:
+    (codes,) = run(subject.call)
+    return [(codes.astype(np.int64) + 128).clip(0, 127).astype(np.int8)]
+
+
+def _l2(rounding: str, zero: bool = True, axis: int | None = -1) -> Compute:
+    def compute(subject: Subject) -> Results:
+        point = subject.call.quantization(0).per_tensor()[1] if zero else 0
+        x = subject.call.codes(0).astype(np.float64) - point
+        norm = np.sqrt((x * x).sum(axis=axis, keepdims=True))
+        return _codes(subject, x / np.maximum(norm, 1e-30), rounding)
+
+    return compute
+
+
+_ROUNDINGS = (
+    ("half_away", "rounded, ties away from zero"),
+    ("half_even", "rounded, ties to even"),
+    ("toward_zero", "truncated toward zero"),
+    ("down", "floored"),
+)
+
+
+def _in_float(make: Callable[[str], Compute]) -> list[OperatorMistake]:
+    return [
+        OperatorMistake(
+            f"computed_in_float_{mode}",
+            f"Computed with real numbers, and {text}; the kernels compute in fixed point.",
+            make(mode),
+        )
+        for mode, text in _ROUNDINGS
+    ]
+
+
+_WHOLE = (
+    "over_all_elements",
+    "All elements are taken for one row; the operator works along the last axis.",
+)
+_FIRST_AXIS = (
+    "over_first_axis",
+    "Computed along the first axis; the operator works along the last one.",
+)
+
+
+def _integer_mean(subject: Subject) -> Results:
+    """Return the mean as an integer code difference, then rescaled: two roundings."""
+    call = subject.call
+    scaling = reduced(call)
+    axes = reduced_axes(call.array(1), call.codes(0).ndim)
+    count = int(np.prod([call.codes(0).shape[axis] for axis in axes], dtype=np.int64))
+    mean = round_float(scaling.acc / count, "half_away").astype(np.int64)
+    inputs, output = call.quantization(0), call.output_quantization()
+    pair = quantize_multiplier(float(inputs.per_tensor()[0]) / float(output.per_tensor()[0]))
+    scaled = multiply_by_quantized_multiplier(mean, *pair)
+    return [clamp(scaled + output.per_tensor()[1])]
+
+
+def _rounded_multiplier(subject: Subject) -> Results:
+    """Return the mean with a multiplier of the quotient, normalized and rounded anew."""
+    scaling = reduced(subject.call)
+    scaled = multiply_by_quantized_multiplier(
+        scaling.acc, *quantize_multiplier(float(scaling.real))
+    )
+    return [clamp(scaled + scaling.zero_point)]
+
+
+def _first_axis_only(subject: Subject) -> Results:
+    axes = np.atleast_1d(subject.call.array(1))[:1]
+    if axes.size == subject.call.array(1).size:
+        raise SameError
+    call = subject.changed(arrays={1: axes})
+    return [
+        r.reshape(reduced_shape(call.codes(0).shape, axes, call.options["keep_dims"]))
+        for r in run(call)
+    ]
+
+
+def _as_uint8(subject: Subject) -> Results:
+    """Return SUM of codes whose bytes are read and written as uint8."""
+    call = subject.call
+    x = call.codes(0).view(np.uint8).astype(np.int64)
+    axes = reduced_axes(call.array(1), x.ndim)
+    zero, out = call.quantization(0).per_tensor()[1], call.output_quantization().per_tensor()[1]
+    count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
+    shape = reduced_shape(x.shape, call.array(1), call.options["keep_dims"])
+    acc = (x.sum(axis=axes) - zero * count).reshape(shape)
+    scaling = reduced(call)
+    scaled = multiply_by_quantized_multiplier(acc, scaling.multiplier, scaling.shift)
+    return [np.clip(scaled + out, 0, 255).astype(np.uint8).view(np.int8)]
+
+
+_REDUCTIONS = [
+    OperatorMistake(
+        "input_zero_point_ignored",
+        "The input's zero point is not subtracted.",
+        zero_point_ignored(0),
+    ),
+    OperatorMistake(
+        "zero_points_swapped",
+        "The zero points of input and output are swapped.",
+        zero_points_swapped(0, OUTPUT),
+    ),
+    OperatorMistake("first_axis_only", "Only the first axis is reduced.", _first_axis_only),
+]
+
+
+def _last_extreme(subject: Subject) -> Results:
+    call = subject.call
+    x = call.codes(0)
+    axis = one_axis(call.array(1), x.ndim)
+    found = x.shape[axis] - 1 - np.flip(x, axis).argmax(axis)
+    return [found.astype(call.output.dtype)]
+
+
+def _unsigned_extreme(subject: Subject) -> Results:
+    codes = (subject.call.codes(0) ^ np.int8(-128)).astype(np.int8)
+    return run(subject.changed(arrays={0: codes}))
+
+
+def _least(subject: Subject) -> Results:
+    call = subject.call
+    x = call.codes(0)
+    return [x.argmin(one_axis(call.array(1), x.ndim)).astype(call.output.dtype)]
+
+
+def _last_axis(subject: Subject) -> Results:
+    call = subject.call
+    return [call.codes(0).argmax(-1).astype(call.output.dtype)]
+
+
+def _no_output_zero_point(subject: Subject) -> Results:
+    (codes,) = run(subject.call)
+    return [clamp(codes.astype(np.int64) - subject.call.output_quantization().per_tensor()[1])]
+
+
+ROWS = {
+    "ARG_MAX": [
+        OperatorMistake("last_of_equals", "Of equal codes the last one counts.", _last_extreme),
+        OperatorMistake("unsigned", "The codes are compared as unsigned bytes.", _unsigned_extreme),
+        OperatorMistake("least", "The smallest code counts.", _least),
+        OperatorMistake("last_axis", "The axis is always the last one.", _last_axis),
+    ],
+    "L2_NORMALIZATION": [
+        *_in_float(_l2),
+        OperatorMistake(
+            "input_zero_point_ignored",
+            "The input's zero point is not subtracted.",
+            lambda subject: run(subject.changed({0: with_zero_point(subject.quantization(0), 0)})),
+        ),
+        OperatorMistake(*_WHOLE, _l2("half_away", axis=None)),
+        OperatorMistake(*_FIRST_AXIS, _l2("half_away", axis=0)),
+    ],
+    "LOG_SOFTMAX": [
+        *_in_float(_real),
+        OperatorMistake(*_WHOLE, _real("half_away", axis=None)),
+        OperatorMistake(*_FIRST_AXIS, _real("half_away", axis=0)),
+        OperatorMistake(
+            "output_zero_point_ignored",
+            "The output's zero point is missing.",
+            _no_output_zero_point,
+        ),
+    ],
+    "MEAN": [
+        *_REDUCTIONS,
+        OperatorMistake(
+            "mean_rounded_first",
+            "The sum is divided to an integer before it is rescaled: two roundings.",
+            _integer_mean,
+        ),
+        OperatorMistake(
+            "quotient_normalized",
+            "The quotient by the count is rounded into a multiplier of its own, where the kernel "
+            "divides the multiplier of the scales and truncates.",
+            _rounded_multiplier,
+        ),
+    ],
+    "SOFTMAX": [
+        *_in_float(_real),
+        OperatorMistake("beta_ignored", "beta counts as 1.", _beta_ignored),
+        OperatorMistake("base_2", "Powers of 2 stand for powers of e.", _base_2),
+        OperatorMistake(*_WHOLE, _real("half_away", axis=None)),
+        OperatorMistake(*_FIRST_AXIS, _real("half_away", axis=0)),
+        OperatorMistake(
+            "output_zero_point_ignored",
+            "The output's zero point, -128, is missing, and the codes saturate at 127.",
+            _softmax_unshifted,
+        ),
+    ],
+    "SUM": [
+        *_REDUCTIONS,
+        OperatorMistake(
+            "read_as_uint8",
+            "The codes are read and written as uint8: LiteRT's int8 reference kernel.",
+            _as_uint8,
+        ),
+    ],
+}
+"""By operator."""

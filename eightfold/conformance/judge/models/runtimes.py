@@ -1,0 +1,268 @@
+"""What other kernels compute: the forms of XNNPACK, and of LiteRT's optimized kernels."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from eightfold.conformance.judge.arithmetic import Arithmetic
+from eightfold.conformance.judge.models.scaling import (
+    SCALINGS,
+    product,
+    reduced,
+    sum_of_two,
+    weighted,
+)
+from eightfold.conformance.judge.models.subject import (
+    OperatorMistake,
+    Results,
+    SameError,
+    Subject,
+)
+from eightfold.execute.call import OperatorCall
+from eightfold.golden.binary import broadcast
+from eightfold.golden.quantization import RELU_LIMITS, clamp
+from eightfold.golden.rounding import round_half_away
+
+
+def _bounds(call: OperatorCall) -> tuple[int, int]:
+    """Return the bounds of XNNPACK: ties of a real bound go to the even code."""
+    scale, zero_point = call.output_quantization().per_tensor()
+    low, high = (
+        np.rint(np.clip(np.float32(real) / scale + np.float32(zero_point), -128, 127))
+        for real in RELU_LIMITS[call.activation()]
+    )
+    return int(low), int(high)
+
+
+def _float_scaled(call: OperatorCall, acc: np.ndarray, scale: ArrayLike) -> np.ndarray:
+    """Return ``acc * scale`` in float32, clamped around the zero point and rounded to even."""
+    zero_point = call.output_quantization().per_tensor()[1]
+    low, high = _bounds(call)
+    real = acc.astype(np.float32) * np.asarray(scale, np.float32)
+    return np.rint(np.clip(real, low - zero_point, high - zero_point)).astype(np.int64) + zero_point
+
+
+def _weighted(subject: Subject) -> Results:
+    scaling = weighted(subject.call)
+    acc = scaling.acc if scaling.bias is None else scaling.acc + scaling.bias
+    assert scaling.real_32 is not None
+    acc = acc.astype(np.int32)
+    return [clamp(_float_scaled(subject.call, acc, scaling.real_32))]
+
+
+def _product(subject: Subject) -> Results:
+    call = subject.call
+    scales = [call.quantization(p).per_tensor()[0] for p in (0, 1)]
+    scale = scales[0] * scales[1] / call.output_quantization().per_tensor()[0]
+    if not 2.0**-16 <= scale < 2.0**8:
+        return _without_delegate(subject)
+    return [clamp(_float_scaled(call, product(call).acc, scale))]
+
+
+def _sum(subject: Subject) -> Results:
+    """Return sums with multipliers of 21 bits and one rounding, ties up."""
+    call = subject.call
+    out, zero_point = call.output_quantization().per_tensor()
+    ratios = [np.float32(call.quantization(p).per_tensor()[0] / out) for p in (0, 1)]
+    exponent = int(np.floor(np.log2(float(max(ratios)))))
+    shift = 20 - exponent
+    if not 2.0**-10 <= min(ratios) <= max(ratios) < 2.0**8:
+        return _without_delegate(subject)
+    arrays = broadcast(call.codes(0), call.codes(1))
+    total = np.zeros(arrays[0].shape, np.int64)
+    for position, (codes, ratio) in enumerate(zip(arrays, ratios, strict=True)):
+        factor = int(np.rint(np.ldexp(float(ratio), shift)))
+        sign = -1 if position and call.operator.name == "SUB" else 1
+        zero = call.quantization(position).per_tensor()[1]
+        total = total + sign * factor * (codes.astype(np.int64) - zero)
+    codes = ((total + (1 << (shift - 1))) >> shift) + zero_point
+    return [clamp(codes, _bounds(call))]
+
+
+def _quantized_float(subject: Subject) -> Results:
+    quantization = subject.call.output_quantization()
+    if quantization.scale.size > 1:
+        return _without_delegate(subject)
+    scale, zero_point = quantization.per_tensor()
+    steps = np.rint(subject.call.array(0) * (np.float32(1) / scale)) + zero_point
+    return [clamp(np.clip(steps, -128, 127).astype(np.int64))]
+
+
+def _quantized(subject: Subject) -> Results:
+    """Return codes times a multiplier of 8 fraction bits."""
+    call = subject.call
+    if call.codes(0).dtype != np.int8:
+        return _quantized_float(subject)
+    (scale, zero), (out, out_zero) = (
+        call.quantization(0).per_tensor(),
+        call.output_quantization().per_tensor(),
+    )
+    ratio = np.float32(scale / out)
+    if not 2.0**-8 <= ratio <= 2.0**7:
+        return _without_delegate(subject)
+    factor = int(np.rint(np.float32(256) * ratio))
+    difference = call.codes(0).astype(np.int64) - zero
+    return [clamp(((difference * factor + 128) >> 8) + out_zero)]
+
+
+def _reduced(subject: Subject) -> Results:
+    """Return means and sums scaled in float32; the zero point is added before the rounding."""
+    call = subject.call
+    scaling = reduced(call)
+    if not call.is_constant(1):
+        return _without_delegate(subject)
+    real = scaling.acc.astype(np.float32) * np.float32(scaling.real)
+    codes = np.rint(np.clip(real + np.float32(scaling.zero_point), -128, 127))
+    return [clamp(codes.astype(np.int64))]
+
+
+def _without_delegate(subject: Subject) -> Results:
+    """Return what LiteRT's optimized kernel makes of what XNNPACK leaves to it."""
+    if subject.operator.name not in _OPTIMIZED:
+        raise SameError
+    return _OPTIMIZED[subject.operator.name][0](subject)
+
+
+def _optimized_reduction(subject: Subject) -> Results:
+    """Return SUM with one rounding, ties away from zero."""
+    return [reduced(subject.call).results(Arithmetic(scale="one", second="half_away"))]
+
+
+def _quantized_body(subject: Subject) -> Results:
+    """Return LiteRT's optimized QUANTIZE: eight elements at a time, and the rest otherwise."""
+    call = subject.call
+    x = call.array(0)
+    if x.dtype == np.int8:
+        scaling = SCALINGS["QUANTIZE"](call)
+        return [scaling.results(Arithmetic(second="half_up"))]
+    quantization = call.output_quantization()
+    if quantization.scale.size > 1:
+        raise SameError
+    scale, zero_point = quantization.per_tensor()
+    steps = (x * (np.float32(1) / scale)).reshape(-1)
+    body = steps.size // 8 * 8
+    codes = np.concatenate(
+        [
+            np.rint(steps[:body]) + zero_point,
+            round_half_away(steps[body:] + np.float32(zero_point)),
+        ]
+    )
+    return [clamp(np.clip(codes, -128, 127).astype(np.int64).reshape(x.shape))]
+
+
+def _optimized_sum(subject: Subject) -> Results:
+    """Return ADD of LiteRT's vectors: operands shifted without rounding, the sum in 16 bits."""
+    scaling = sum_of_two(subject.call)
+    inner = Arithmetic(second="down")
+    acc = np.zeros(1, np.int64)
+    for term, sign in scaling.terms:
+        acc = acc + sign * term.inner(inner)
+    vectors = replace(scaling, acc=acc, terms=()).results(Arithmetic(scaled="wraps_16"))
+    if subject.call.codes(0).shape != subject.call.codes(1).shape:
+        return [vectors]
+    body = vectors.size // 32 * 32  # the rest is computed one by one
+    flat = [vectors.reshape(-1)[:body], subject.expected[0].reshape(-1)[body:]]
+    return [np.concatenate(flat).reshape(vectors.shape)]
+
+
+def _optimized_product(subject: Subject) -> Results:
+    """Return MUL of LiteRT's vectors: 16 bits, where the sum with the zero point wraps."""
+    scaling = product(subject.call)
+    wide = replace(scaling, low=-(2**31), high=2**31 - 1, zero_point=0)
+    z = np.clip(wide.inner(Arithmetic()), -(2**15), 2**15 - 1)
+    codes = (z + scaling.zero_point).astype(np.uint16).view(np.int16)
+    return [clamp(np.clip(codes, scaling.low, scaling.high))]
+
+
+def _optimized_weighted(subject: Subject) -> Results:
+    """Return accumulators scaled with ties of the right shift up."""
+    return [weighted(subject.call).results(Arithmetic(second="half_up"))]
+
+
+def _interpolated(subject: Subject) -> Results:
+    """Return RESIZE_BILINEAR with weights of 11 bits and one rounding, ties up."""
+    call = subject.call
+    if not call.is_constant(1):
+        raise SameError
+    x = call.codes(0).astype(np.int64)
+    options = (call.options["align_corners"], call.options["half_pixel_centers"])
+    (y0, y1, fy), (x0, x1, fx) = (
+        _weights(x.shape[axis + 1], count, *options) for axis, count in enumerate(call.vector(1))
+    )
+    fy, fx = fy[:, None, None], fx[:, None]
+    upper = (x[:, y0][:, :, x0] << 11) + (x[:, y0][:, :, x1] - x[:, y0][:, :, x0]) * fx
+    lower = (x[:, y1][:, :, x0] << 11) + (x[:, y1][:, :, x1] - x[:, y1][:, :, x0]) * fx
+    total = (upper << 11) + (lower - upper) * fy
+    return [clamp((total + (1 << 21)) >> 22)]
+
+
+def _weights(size: int, count: int, corners: bool, half: bool):
+    """Return lower tap, upper tap and weight of the upper one, in 2048ths, of each output."""
+    ratio = (
+        np.float32(size - 1) / np.float32(count - 1)
+        if corners and count > 1
+        else (np.float32(size) / np.float32(count))
+    )
+    offset = np.float32(0.5) * ratio - np.float32(0.5) if half else np.float32(0)
+    place = np.arange(count, dtype=np.float32) * ratio + offset
+    place = np.clip(place, np.float32(0), np.float32(size - 1)).astype(np.float32)
+    lower = np.floor(place).astype(np.int64)
+    part = np.rint((place - lower.astype(np.float32)) * np.float32(2048)).astype(np.int64)
+    return lower, np.minimum(lower + 1, size - 1), part
+
+
+_FLOAT = "a float32 scale, clamped, and rounded with ties to even"
+_BITS_21 = "multipliers of 21 bits, and one rounding of the sum, ties up"
+
+_XNNPACK: dict[str, tuple[Callable[[Subject], Results], str]] = {
+    "ADD": (_sum, _BITS_21),
+    "CONV_2D": (_weighted, _FLOAT),
+    "DEPTHWISE_CONV_2D": (_weighted, _FLOAT),
+    "FULLY_CONNECTED": (_weighted, _FLOAT),
+    "MEAN": (_reduced, "a float32 scale, the zero point added, and rounded with ties to even"),
+    "MUL": (_product, _FLOAT),
+    "QUANTIZE": (
+        _quantized,
+        "a multiplier with 8 fraction bits between codes, ties up; from float32 a product with "
+        "the reciprocal scale, ties to even",
+    ),
+    "RESIZE_BILINEAR": (_interpolated, "weights of 11 bits, and one rounding, ties up"),
+    "SUB": (_sum, _BITS_21),
+    "SUM": (_reduced, "a float32 scale, the zero point added, and rounded with ties to even"),
+}
+
+_UP = "two roundings in integers, and ties of the right shift go up"
+
+_OPTIMIZED: dict[str, tuple[Callable[[Subject], Results], str]] = {
+    "ADD": (
+        _optimized_sum,
+        "operands are shifted to the right without rounding, and the scaled sum wraps to 16 bits",
+    ),
+    "DEPTHWISE_CONV_2D": (_optimized_weighted, _UP),
+    "FULLY_CONNECTED": (_optimized_weighted, _UP),
+    "MUL": (
+        _optimized_product,
+        "the scaled product saturates to 16 bits, and its sum with the zero point wraps there",
+    ),
+    "QUANTIZE": (
+        _quantized_body,
+        "ties of the right shift go up between codes; float32 is multiplied by the reciprocal "
+        "scale, ties to even in blocks of eight",
+    ),
+    "SUM": (_optimized_reduction, "one rounding, ties away from zero"),
+}
+
+RUNTIMES: dict[str, list[OperatorMistake]] = {
+    operator: [
+        OperatorMistake(name, f"Computed as {whose}: {table[operator][1]}.", table[operator][0])
+        for name, whose, table in (
+            ("xnnpack_form", "XNNPACK does", _XNNPACK),
+            ("litert_optimized_form", "LiteRT's optimized kernel does", _OPTIMIZED),
+        )
+        if operator in table
+    ]
+    for operator in sorted(_XNNPACK.keys() | _OPTIMIZED.keys())
+}
+"""By operator."""

@@ -1,0 +1,328 @@
+"""What operators requantize, taken apart: accumulators, multipliers, zero points, bounds.
+
+So every mistake of a requantizer can be made inside an operator, everywhere that it scales.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.conformance.judge.arithmetic import Arithmetic, finished, operand, scaled
+from eightfold.conformance.judge.forms import FORMS
+from eightfold.conformance.judge.models.subject import (
+    OperatorMistake,
+    Results,
+    SameError,
+    Subject,
+)
+from eightfold.conformance.judge.variants import BIASED, Mistake, mistakes_of
+from eightfold.execute.call import OperatorCall
+from eightfold.golden.binary import ADD_LEFT_SHIFT, broadcast, common_scales, multiplication_scale
+from eightfold.golden.convolution import (
+    channel_multipliers,
+    conv_2d_accumulators,
+    depthwise_conv_2d_accumulators,
+)
+from eightfold.golden.fixed_point import Integers, quantize_multiplier
+from eightfold.golden.fully_connected import (
+    fully_connected_accumulators,
+    fully_connected_shape,
+    integer_multipliers,
+)
+from eightfold.golden.quantization import effective_scales, fused_bounds
+from eightfold.golden.reduction import (
+    mean_multiplier,
+    reduced_axes,
+    reduced_shape,
+    sum_multiplier,
+)
+from eightfold.golden.rounding import round_half_away
+from eightfold.golden.tpu_mlir.numbers import round_float
+
+_FORM = FORMS["tflite"]
+_FAR = 2.0**30
+
+TWO_ROUNDINGS = Arithmetic()
+"""TFLite's: the high multiply, and the right shift."""
+
+DOUBLE = Arithmetic(scale="float64", second="half_away")
+"""LiteRT's FULLY_CONNECTED: the product in double, rounded."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What an operator requantizes. All arrays broadcast to ``shape``.
+
+    Attributes
+    ----------
+    acc, bias
+        int64: accumulators, and what is added to them, if the operator has a bias.
+    multiplier, shift
+        int64.
+    real
+        float64: what they stand for. ``real_32``: the same of scales multiplied in float32.
+    zero_point, low, high
+        int: of the output.
+    arithmetic
+        How the reference computes.
+    terms
+        What is scaled before, to make the accumulator: pairs of another scaling and its sign, of
+        ADD and SUB. ``acc`` is then not used.
+    """
+
+    shape: tuple[int, ...]
+    acc: Integers
+    multiplier: Integers
+    shift: Integers
+    real: NDArray[np.float64]
+    zero_point: int
+    low: int
+    high: int
+    bias: Integers | None = None
+    real_32: NDArray[np.float32] | None = None
+    arithmetic: Arithmetic = TWO_ROUNDINGS
+    terms: tuple[tuple["Scaling", int], ...] = ()
+
+    def results(self, arithmetic: Arithmetic) -> NDArray[np.int8]:
+        """Return the codes, scaled as ``arithmetic`` says everywhere."""
+        cases = self._cases(arithmetic)
+        z = self._scaled(arithmetic, cases)
+        codes = finished(arithmetic, z, cases).astype(np.int8)
+        if codes.size == math.prod(self.shape):
+            return codes.reshape(self.shape)  # a scalar has become a vector on the way
+        return np.broadcast_to(codes, self.shape)
+
+    def _cases(self, arithmetic: Arithmetic) -> dict[str, Integers]:
+        acc = self.acc
+        if self.terms:
+            acc = sum(sign * term.inner(arithmetic) for term, sign in self.terms)
+        given = {
+            "acc": acc,
+            "multiplier": self.multiplier,
+            "shift": self.shift,
+            "zero_point": self.zero_point,
+            "low": self.low,
+            "high": self.high,
+        }
+        if self.bias is not None:
+            given["bias"] = self.bias
+        return {name: np.asarray(value, dtype=np.int64) for name, value in given.items()}
+
+    def inner(self, arithmetic: Arithmetic) -> Integers:
+        """Return the scaled values, without zero point and clamp."""
+        # Only how values are scaled is shared; there is no zero point inside.
+        own = replace(arithmetic, zero_point="added", clamp="bounds", bias="before")
+        if own.scaled != "whole":
+            own = replace(own, scaled="wraps_32")
+        return self._scaled(own, self._cases(own))
+
+    def _scaled(self, arithmetic: Arithmetic, cases: dict[str, Integers]) -> Integers:
+        if arithmetic.scale not in ("float32", "float64"):
+            return scaled(arithmetic, _FORM, operand(arithmetic, cases), cases)
+        x = operand(arithmetic, cases)
+        if arithmetic.scale == "float32":
+            real = np.float32(self.real) if self.real_32 is None else self.real_32
+            z = (x.astype(np.float32) * real).astype(np.float64)
+        else:
+            z = x.astype(np.float64) * self.real
+        if arithmetic.second == "half_away":
+            return round_half_away(np.clip(z, -_FAR, _FAR)).astype(np.int64)
+        return round_float(np.clip(z, -_FAR, _FAR), arithmetic.second).astype(np.int64)
+
+
+def _int64(array: np.ndarray) -> Integers:
+    return array.astype(np.int64)
+
+
+def _end(call: OperatorCall, activation: str) -> tuple[int, int, int]:
+    """Return zero point and bounds of the output."""
+    output = call.output_quantization()
+    return (output.per_tensor()[1], *fused_bounds(activation, output))
+
+
+def accumulators(call: OperatorCall) -> Integers:
+    """Return golden's accumulators of an operator with weights, without the bias."""
+    name = call.operator.name
+    zero_point = call.quantization(0).per_tensor()[1]
+    x, weights = call.codes(0), call.codes(1)
+    if name == "FULLY_CONNECTED":
+        quantization = call.quantization(1)
+        single = quantization.scale.size == 1
+        return _int64(
+            fully_connected_accumulators(
+                x,
+                weights,
+                None,
+                input_zero_point=zero_point,
+                weight_zero_point=int(quantization.zero_point[0]) if single else 0,
+            )
+        )
+    sums = conv_2d_accumulators if name == "CONV_2D" else depthwise_conv_2d_accumulators
+    return _int64(sums(x, weights, None, input_zero_point=zero_point, window=call.filter_window()))
+
+
+def weighted(call: OperatorCall, acc: Integers | None = None) -> Scaling:
+    """Return what an operator with weights requantizes; ``acc`` in place of its accumulators."""
+    quantizations = (call.quantization(0), call.quantization(1), call.output_quantization())
+    bias = call.optional(2)
+    if acc is None:
+        acc = accumulators(call)
+    shape = acc.shape
+    arithmetic = TWO_ROUNDINGS
+    multiplier, shift = channel_multipliers(*quantizations)
+    if call.operator.name == "FULLY_CONNECTED":
+        shape = fully_connected_shape(
+            call.codes(0).shape, call.codes(1).shape, call.options["keep_num_dims"]
+        )
+        acc = acc.reshape(shape)
+        if call.reference == "litert":
+            arithmetic = DOUBLE
+        else:
+            multiplier, shift = integer_multipliers(*quantizations)
+    inputs, weights, output = quantizations
+    with np.errstate(all="ignore"):
+        real_32 = inputs.per_tensor()[0] * weights.scale / output.per_tensor()[0]
+    zero_point, low, high = _end(call, call.activation())
+    return Scaling(
+        shape=shape,
+        acc=acc,
+        multiplier=multiplier,
+        shift=shift,
+        real=effective_scales(*quantizations),
+        real_32=real_32,
+        bias=None if bias is None else _int64(bias.reshape(-1)),
+        arithmetic=arithmetic,
+        zero_point=zero_point,
+        low=low,
+        high=high,
+    )
+
+
+def _rescaled(call: OperatorCall, acc: Integers, real: float, activation: str) -> Scaling:
+    multiplier, shift = quantize_multiplier(real)
+    zero_point, low, high = _end(call, activation)
+    return Scaling(
+        shape=acc.shape,
+        acc=acc,
+        multiplier=multiplier,
+        shift=shift,
+        real=np.asarray(real),
+        zero_point=zero_point,
+        low=low,
+        high=high,
+    )
+
+
+def _differences(call: OperatorCall, position: int) -> Integers:
+    return _int64(call.codes(position)) - call.quantization(position).per_tensor()[1]
+
+
+def sum_of_two(call: OperatorCall) -> Scaling:
+    """Return what ADD and SUB requantize: both operands, and their sum."""
+    a, b = call.quantization(0), call.quantization(1)
+    reals = common_scales(a, b, call.output_quantization())
+    shape = np.broadcast_shapes(call.codes(0).shape, call.codes(1).shape)
+    signs = (1, -1 if call.operator.name == "SUB" else 1)
+    terms = tuple(
+        (
+            _rescaled(call, _differences(call, position) << ADD_LEFT_SHIFT, real, "NONE"),
+            signs[position],
+        )
+        for position, real in enumerate(reals[:2])
+    )
+    whole = _rescaled(call, np.zeros(1, np.int64), reals[2], call.activation())
+    return replace(whole, shape=shape, terms=terms)
+
+
+def product(call: OperatorCall) -> Scaling:
+    """Return what MUL requantizes."""
+    x, y = broadcast(_differences(call, 0), _differences(call, 1))
+    a, b = (call.quantization(position).per_tensor()[0] for position in (0, 1))
+    real = multiplication_scale(a, b, call.output_quantization().per_tensor()[0], call.reference)
+    return _rescaled(call, x * y, real, call.activation())
+
+
+def _rescaled_code(call: OperatorCall) -> Scaling:
+    if call.codes(0).dtype != np.int8:
+        raise SameError
+    scale, out = call.quantization(0).per_tensor()[0], call.output_quantization().per_tensor()[0]
+    return _rescaled(call, _differences(call, 0), float(scale) / float(out), "NONE")
+
+
+def reduced(call: OperatorCall) -> Scaling:
+    """Return what MEAN and SUM requantize."""
+    x = _differences(call, 0)
+    axes = reduced_axes(call.array(1), x.ndim)
+    shape = reduced_shape(x.shape, call.array(1), call.options["keep_dims"])
+    acc = x.sum(axis=axes).reshape(shape)
+    count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
+    inputs, output = call.quantization(0), call.output_quantization()
+    real = float(inputs.per_tensor()[0]) / float(output.per_tensor()[0])
+    if call.operator.name == "SUM":
+        multiplier, shift = sum_multiplier(inputs, output)
+    else:
+        multiplier, shift = mean_multiplier(count, inputs, output)
+        real /= count
+    plain = _rescaled(call, acc, real, "NONE")
+    return replace(plain, multiplier=np.asarray(multiplier), shift=np.asarray(shift))
+
+
+SCALINGS: dict[str, Callable[[OperatorCall], Scaling]] = {
+    "ADD": sum_of_two,
+    "CONV_2D": weighted,
+    "DEPTHWISE_CONV_2D": weighted,
+    "FULLY_CONNECTED": weighted,
+    "MEAN": reduced,
+    "MUL": product,
+    "QUANTIZE": _rescaled_code,
+    "SUB": sum_of_two,
+    "SUM": reduced,
+}
+"""What each operator requantizes."""
+
+WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
+
+_ENDS = {"bias", "scaled", "zero_point", "clamp"}
+"""Choices that are the same whatever scales."""
+
+
+def _arithmetic(mistake: Mistake, reference: Arithmetic) -> Arithmetic:
+    """Return the mistake in an operator that computes as ``reference`` says.
+
+    A mistake of integers is made by what scales in integers, also where the reference does not.
+    """
+    base = reference if mistake.changes.keys() <= _ENDS else Arithmetic()
+    return mistake.of(base)
+
+
+def _inside(mistake: Mistake) -> Callable[[Subject], Results]:
+    def compute(subject: Subject) -> Results:
+        scaling = SCALINGS[subject.operator.name](subject.call)
+        return [scaling.results(_arithmetic(mistake, scaling.arithmetic))]
+
+    return compute
+
+
+def _two_roundings(subject: Subject) -> Results:
+    return [weighted(subject.call).results(Arithmetic())]
+
+
+def mistakes_inside(operator: str) -> list[OperatorMistake]:
+    """Return the mistakes of requantizers, made inside an operator."""
+    if operator not in SCALINGS:
+        return []
+    named = [
+        OperatorMistake(mistake.name, mistake.sentence, _inside(mistake))
+        for mistake in mistakes_of("tflite", operator in WEIGHTED)
+        if mistake.name not in BIASED or operator in WEIGHTED
+    ]
+    if operator != "FULLY_CONNECTED":
+        return named
+    text = (
+        "The accumulator is scaled in integers with two roundings, as in CONV_2D, where LiteRT's "
+        "FULLY_CONNECTED multiplies in double."
+    )
+    return [OperatorMistake("two_roundings", text, _two_roundings), *named]
