@@ -166,7 +166,7 @@ def run_command(
         return
     asked = {"suite": list(suites), "operators": operators, "config": config, **options}
     folder = Folder(out)
-    ready = _farm(**farm)
+    ready = farm_of(**farm)
     begin(folder, asked, units)
     _go_on(folder, **ready)
 
@@ -183,7 +183,7 @@ def resume(folder: Path, **farm: Any) -> None:
     """Run what is left of a campaign; what was lost is tried again."""
     from eightfold.campaign.folder import Folder
 
-    _go_on(Folder(folder), **_farm(**farm))
+    _go_on(Folder(folder), **farm_of(**farm))
 
 
 @campaign.command()
@@ -266,7 +266,7 @@ def _list(units: list[Any]) -> None:
     Console().print(table)
 
 
-def _farm(
+def farm_of(
     workers: int | None,
     scheduler: str | None,
     cluster: str | None,
@@ -292,17 +292,25 @@ def _farm(
     }
 
 
-def _go_on(folder: Any, **options: Any) -> None:
+def run_units(folder: Any, kept: bool = True, **options: Any) -> str:
+    """Run what waits in a campaign, and return why it ended; ``kept``: it can be resumed."""
     from eightfold.campaign.campaign import builds_of, go_on
     from eightfold.campaign.progress import shown_progress
-    from eightfold.campaign.report import is_fine_so_far, summary
 
     with terminal_progress("building simulators") as on_build:
         builds = builds_of(folder, on_build)
     with shown_progress() as on_progress:
         why = go_on(folder, builds=builds, on_progress=on_progress, **options)
     if why != "complete":
-        click.echo(f"stopped: {why}; eightfold campaign resume {folder.path} goes on")
+        more = f"; eightfold campaign resume {folder.path} goes on" if kept else ""
+        click.echo(f"stopped: {why}{more}")
+    return why
+
+
+def _go_on(folder: Any, **options: Any) -> None:
+    from eightfold.campaign.report import is_fine_so_far, summary
+
+    why = run_units(folder, **options)
     if why == "budget" and is_fine_so_far(folder):
         click.echo(summary(folder))
         return

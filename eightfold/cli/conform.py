@@ -1,12 +1,23 @@
 """``eightfold conform``: hardware and programs of others, judged by the spec."""
 
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-EXAMPLE = """\b
+from eightfold.cli.campaign import farm_of, farm_options, run_units
+from eightfold.cli.vectors import case_options
+from eightfold.extras import needs_extra
+from eightfold.progress import terminal_progress
+
+if TYPE_CHECKING:  # golden loads only when needed
+    from eightfold.campaign.folder import Folder
+    from eightfold.conformance.units.unit import Level
+
+JUDGE_EXAMPLE = """\b
 Example, with a requantizer in Verilog of somebody's own:
   eightfold vectors requantizer -o vectors
   (cd vectors; iverilog -DDUT=mine bench.v ../mine.v -o bench; vvp -n bench)
@@ -35,7 +46,139 @@ REPORTS = {
 }
 
 
-@conform.command("judge", epilog=EXAMPLE)
+RUN_EXAMPLE = """\b
+Examples:
+  a requantizer, multiplier or table in Verilog, whose ports a class in mine.py names
+    eightfold conform run --adapter mine.py:Requant --profile mine.toml
+  the same behind registers of AXI4-Lite, APB or Wishbone, on Icarus
+    eightfold conform run --adapter mine.py:Registers --backend icarus
+  a runtime in Python, or any executable, that computes models
+    eightfold conform run --adapter mine.py:Runtime --claims CONV_2D,ADD
+  runtimes and hardware that come with the kit, every row of the spec
+    eightfold conform run --adapter xnnpack --level standard --html xnnpack.html
+    eightfold conform run --adapter eightfold --profile eightfold --out ours
+
+docs/conformance.md shows what such a class says.
+"""
+
+
+@conform.command("run", epilog=RUN_EXAMPLE)
+@click.option(
+    "--adapter",
+    required=True,
+    metavar="FILE.py:CLASS|NAME",
+    help="How it is asked: a class of yours, or litert, litert-optimized, xnnpack, tflm, golden, "
+    "eightfold, eightfold-icarus.",
+)
+@case_options
+@click.option(
+    "--claims",
+    metavar="NAMES",
+    help="Only these of the profile's: CONV_2D,ADD or networks, for example.",
+)
+@click.option(
+    "--backend",
+    type=click.Choice(["verilator", "icarus"]),
+    default="verilator",
+    show_default=True,
+    help="What simulates hardware.",
+)
+@farm_options
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Keep what was answered in a new folder, from which the run can be resumed and reported.",
+)
+@report_options
+@needs_extra("campaign", "conform run")
+def run(
+    adapter: str,
+    profile: str,
+    level: "Level",
+    seed: int,
+    claims: str | None,
+    backend: str,
+    out: Path | None,
+    html: Path | None,
+    junit: Path | None,
+    json: Path | None,
+    **farm: Any,
+) -> None:
+    """Ask an implementation all cases of a profile, and judge its answers.
+
+    Cases are shared among processes, here or on a farm, as those of eightfold campaign. With --out
+    a run that was interrupted goes on by eightfold campaign resume DIR, and eightfold conform
+    report DIR judges it. What is found is said in sentences, with the mistakes that these cases
+    could not have told apart, and the conformance statement comes last.
+
+    Exit status 1 if anything deviates, 2 for bad input.
+    """
+    from eightfold.campaign.campaign import begin
+    from eightfold.campaign.conformance import adapter_name, claims_of, planned
+    from eightfold.campaign.folder import Folder
+    from eightfold.campaign.suites.conformance import Task
+    from eightfold.conformance.profile import Profile
+    from eightfold.conformance.report import require_reports
+
+    require_reports(html)  # better before the work than after
+    claimed = Profile.load(profile)
+    ready = farm_of(**farm)
+    task = Task.of(adapter_name(adapter), claimed, level, seed)
+    chosen = claims_of(task.load(), claimed, claims.split(",") if claims else ())
+    units = planned(task, chosen, backend)
+    asked = {
+        "adapter": task.adapter,
+        "profile": claimed.as_dict(),
+        "level": level,
+        "seed": seed,
+        "claims": chosen,
+        "backend": units[0].backend,
+    }
+    with _folder(out) as path:
+        folder = Folder(path)
+        begin(folder, asked, units)
+        run_units(folder, kept=out is not None, **ready)
+        _report(folder, html=html, junit=junit, json=json)
+
+
+@contextmanager
+def _folder(out: Path | None) -> Iterator[Path]:
+    if out is not None:
+        yield out
+        return
+    with tempfile.TemporaryDirectory(prefix="eightfold-conform-") as name:
+        yield Path(name)
+
+
+@conform.command("report")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@report_options
+@needs_extra("campaign", "conform report")
+def report(folder: Path, html: Path | None, junit: Path | None, json: Path | None) -> None:
+    """Judge what eightfold conform run --out DIR has answered so far."""
+    from eightfold.campaign.folder import Folder
+    from eightfold.conformance.report import require_reports
+
+    require_reports(html)
+    _report(Folder(folder), html=html, junit=junit, json=json)
+
+
+def _report(folder: "Folder", html: Path | None, junit: Path | None, json: Path | None) -> None:
+    """Judge a run, write its reports, print the statement, and end with its status."""
+    from eightfold.campaign.conformance import judge_run, run_facts
+    from eightfold.conformance.report import print_statement, write_reports
+
+    with terminal_progress("judging") as on_progress:
+        judged = judge_run(folder, on_progress)
+    write_reports(
+        judged.statement, judged.names, html=html, junit=junit, json=json, facts=run_facts(folder)
+    )
+    print_statement(judged.statement)
+    raise SystemExit(0 if judged.statement.conforms else 1)
+
+
+@conform.command("judge", epilog=JUDGE_EXAMPLE)
 @click.argument("vectors", type=click.Path(path_type=Path), metavar="DIR")
 @click.option(
     "--results",
@@ -69,8 +212,6 @@ def judge(
 
 def _judge_models(*arguments: Any) -> Any:
     # What judges models loads only where there are some.
-    from eightfold.conformance.judge.models.finding import (  # pyright: ignore[reportMissingImports]
-        judge_models,
-    )
+    from eightfold.conformance.judge.models.finding import judge_models
 
     return judge_models(*arguments)

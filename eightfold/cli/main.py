@@ -20,10 +20,10 @@ from eightfold.cli.compiler import (
     reference_option,
 )
 from eightfold.cli.conform import conform
-from eightfold.cli.conformance import vectors
 from eightfold.cli.golden_c import golden_c
 from eightfold.cli.hardware import synth, verilog
 from eightfold.cli.ops import ops
+from eightfold.cli.vectors import vectors
 from eightfold.errors import InputError
 from eightfold.files import write_file
 from eightfold.program import STATUSES, config_option, one_line_errors, stop_on_signals

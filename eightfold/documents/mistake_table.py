@@ -1,4 +1,4 @@
-"""The mistakes that have a name, as the Markdown table of ``docs/check-your-rtl.md``.
+"""The mistakes that have a name, as the Markdown table of ``docs/mistakes.md``.
 
 ``python -m eightfold.documents.mistake_table`` prints it, ``--write`` puts it between the
 document's markers.
@@ -25,7 +25,7 @@ def mistake_table() -> str:
     return markdown(("mistake", "what the unit does", "form"), rows, text=3)
 
 
-TABLE = GeneratedTable("mistakes", Path("docs/check-your-rtl.md"), mistake_table)
+TABLE = GeneratedTable("mistakes", Path("docs/mistakes.md"), mistake_table)
 
 if __name__ == "__main__":
     TABLE.main()

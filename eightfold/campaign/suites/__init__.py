@@ -1,11 +1,17 @@
 """What campaigns run: each suite says which units a request becomes, and runs one of them."""
 
-from eightfold.campaign.suites import faults, networks, operators, requantizer
+from eightfold.campaign.suites import conformance, faults, networks, operators, requantizer
 from eightfold.campaign.suites.suite import Request, Suite
 
 SUITES: dict[str, Suite] = {
     suite.name: suite
-    for suite in (operators.SUITE, networks.SUITE, requantizer.SUITE, faults.SUITE)
+    for suite in (
+        operators.SUITE,
+        networks.SUITE,
+        requantizer.SUITE,
+        faults.SUITE,
+        conformance.SUITE,
+    )
 }
 """By name, in the order in which a campaign runs them."""
 

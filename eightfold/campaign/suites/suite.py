@@ -71,7 +71,7 @@ class Suite:
     backends
         Where it runs.
     plan
-        Units of a request.
+        Units of a request; none of a suite that is not asked for by its name.
     run
         Runs a unit; waves are written to a file if one is given.
     designs
@@ -81,8 +81,8 @@ class Suite:
     name: str
     text: str
     backends: tuple[str, ...]
-    plan: Callable[[Request], Iterable[Unit]]
     run: Callable[[Unit, Path | None], Result]
+    plan: Callable[[Request], Iterable[Unit]] = field(default=lambda request: ())
     designs: Callable[[Unit], Sequence[Design]] = field(default=lambda unit: ())
 
 

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,10 @@ class Adapter(Closing):
 
     def close(self) -> None:
         """End what was started, if anything."""
+
+    def designs(self) -> Sequence["Design"]:
+        """Return what is simulated, so that it can be built before."""
+        return ()
 
 
 class UnitAdapter(Adapter, ABC):
@@ -62,13 +66,17 @@ class UnitAdapter(Adapter, ABC):
             If the adapter, or what it names, is wrong: a file or a port that does not exist.
         """
 
-    def designs(self) -> Sequence["Design"]:
-        """Return what is simulated, so that it can be built before."""
-        return ()
-
 
 class ModelRunner(Adapter, ABC):
-    """Computes models."""
+    """Computes models.
+
+    Attributes
+    ----------
+    simulator
+        ``verilator`` or ``icarus``, of what is a simulation.
+    """
+
+    simulator: Literal["verilator", "icarus"] | None = None
 
     @abstractmethod
     def answer(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> ModelAnswer:

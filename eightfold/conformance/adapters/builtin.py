@@ -1,15 +1,19 @@
 """Adapters that come with the kit: LiteRT's kernels, TFLite Micro's, golden, our accelerator."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from eightfold.config import AcceleratorConfig
 from eightfold.conformance.adapters.adapter import ModelRunner
 from eightfold.conformance.adapters.model import ModelAdapter, Refused
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.errors import InputError
 from eightfold.extras import needs_extra, require_module
+
+if TYPE_CHECKING:  # loads a simulator's toolchain
+    from eightfold.sim.simulator.build import Design
 
 Inputs = Mapping[int, np.ndarray]
 
@@ -92,8 +96,13 @@ class OnVerilator(ModelRunner):
     A model that it does not compute entirely in hardware is refused.
     """
 
-    simulator: ClassVar[Literal["verilator", "icarus"]] = "verilator"
+    simulator: Literal["verilator", "icarus"] | None = "verilator"
     config: ClassVar[str] = "base"
+
+    def designs(self) -> Sequence["Design"]:
+        from eightfold.sim.simulator.system import system_design
+
+        return (system_design(AcceleratorConfig.load(self.config)),)
 
     def answer(self, model: bytes, inputs: Inputs) -> ModelAnswer:
         return self.answer_all([(model, inputs)])[0]
@@ -101,13 +110,15 @@ class OnVerilator(ModelRunner):
     def answer_all(self, cases: Sequence[tuple[bytes, Inputs]]) -> list[ModelAnswer]:
         with needs_extra("rtl", "the accelerator in RTL"):
             from eightfold.conformance.adapters import accelerator
+            from eightfold.sim.simulator.toolchain import checked_simulator
 
+            simulator = checked_simulator(str(self.simulator))
             chunks = range(0, len(cases), TOGETHER)
             return [
                 answer
                 for start in chunks
                 for answer in accelerator.answers(
-                    cases[start : start + TOGETHER], self.config, self.simulator
+                    cases[start : start + TOGETHER], self.config, simulator
                 )
             ]
 

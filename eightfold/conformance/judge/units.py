@@ -10,6 +10,7 @@ from eightfold.conformance.answers import UnitAnswers
 from eightfold.conformance.judge.diagnosis import Verdict, examine
 from eightfold.conformance.judge.dot import DOT
 from eightfold.conformance.judge.forms import cases_of
+from eightfold.conformance.judge.order import displacement_sentence
 from eightfold.conformance.judge.quantize_table import quantize_table
 from eightfold.conformance.judge.ranges import RANGES
 from eightfold.conformance.judge.requantizer import requantizer
@@ -59,6 +60,7 @@ def judge_unit(unit: str, profile: Profile, cases: UnitCases, answers: UnitAnswe
         mistakes=_mistakes(parts),
         diagnosis=(
             *_sentences(parts),
+            *_order(parts, cases, answers),
             *_by_kind(cases.kinds, ~agree(results, expected)),
             *_note(answers),
         ),
@@ -164,6 +166,12 @@ def _sentences(parts: list[_Judged]) -> Iterator[str]:
             yield from others
         elif part.label and any(not other.verdict.conforms for other in parts):
             yield f"{part.label}all {part.verdict.cases} are exact."
+
+
+def _order(parts: list[_Judged], cases: UnitCases, answers: UnitAnswers) -> Iterator[str]:
+    """Return what results say that no mistake explains, but are right for other cases."""
+    if not _mistakes(parts) and (sentence := displacement_sentence(cases.results, answers.results)):
+        yield sentence
 
 
 def _by_kind(kinds: NDArray[np.str_], wrong: NDArray[np.bool_]) -> Iterator[str]:

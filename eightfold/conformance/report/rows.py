@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from eightfold.conformance.profile import CLAIMS
-from eightfold.conformance.verdict import NETWORKS, Finding, Layer, Outcome, Statement
+from eightfold.conformance.verdict import Finding, Layer, Outcome, Statement
 
 Standing = Literal["conforms", "deviates", "not judged", "not claimed"]
 
@@ -35,7 +35,7 @@ class ClaimRow:
 
 
 def claim_rows(statement: Statement) -> list[ClaimRow]:
-    """Return all units and operators of the spec in its order, then networks if judged."""
+    """Return all units and operators of the spec in its order, then networks."""
     rows: list[ClaimRow] = []
     for claim, layer in _claims(statement):
         number = sum(row.layer == layer for row in rows) + 1
@@ -53,10 +53,7 @@ def claim_rows(statement: Statement) -> list[ClaimRow]:
 
 
 def _claims(statement: Statement) -> Iterator[tuple[str, Layer]]:
-    claims = dict.fromkeys(CLAIMS[statement.profile.spec])
-    if statement.of(NETWORKS):
-        claims[NETWORKS] = None
-    for claim in claims:
+    for claim in CLAIMS[statement.profile.spec]:
         yield claim, Finding(claim=claim, counts={}).layer
 
 

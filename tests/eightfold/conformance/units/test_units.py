@@ -35,7 +35,7 @@ def test_the_same_arguments_give_the_same_cases(unit: str) -> None:
 
 @pytest.mark.parametrize("level", LEVELS[:2])
 def test_the_document_says_how_many_cases_there_are(level: Level) -> None:
-    text = (IMPORT_ROOT / "docs" / "check-your-rtl.md").read_text(encoding="utf-8")
+    text = (IMPORT_ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
     for unit in UNITS:
         (row,) = (line for line in text.splitlines() if line.startswith(f"| `{unit}` |"))
         stated = row.split("|")[3 + LEVELS.index(level)]

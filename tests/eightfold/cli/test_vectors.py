@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from eightfold.cli.conformance import UNITS as COMMANDS
 from eightfold.cli.main import commands
+from eightfold.cli.vectors import UNITS as COMMANDS
 from eightfold.conformance.profile import UNITS
 from eightfold.errors import InputError
 

@@ -18,15 +18,16 @@ UNITS = {
 }
 
 
-def vector_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what all vectors are drawn by: profile, level, seed, folder."""
+def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what all cases are drawn by: profile, level, seed."""
     for option in (
         click.option(
             "--profile",
             default="tflite",
             show_default=True,
             metavar="NAME|FILE.toml",
-            help="What is claimed: tflite, tflite-single, tflm, tpu-mlir, tpu-mlir-8, or a file.",
+            help="What is claimed: tflite, tflite-single, tflm, eightfold, tpu-mlir, tpu-mlir-8, "
+            "or a file.",
         ),
         click.option(
             "--level",
@@ -36,30 +37,33 @@ def vector_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="How many cases: for seconds, minutes, hours of RTL simulation.",
         ),
         click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True),
-        click.option(
-            "-o",
-            "--output",
-            "folder",
-            type=click.Path(path_type=Path, file_okay=False),
-            required=True,
-            metavar="DIR",
-        ),
     ):
         command = option(command)
     return command
+
+
+folder_option = click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIR",
+)
 
 
 @click.group()
 def vectors() -> None:
     """Write cases with the results that the spec demands, for hardware and programs of yours.
 
-    docs/check-your-rtl.md says what the files are.
+    docs/conformance.md says what the files are.
     """
 
 
 def _unit_command(unit: str, text: str) -> click.Command:
     @click.command(unit, help=text)
-    @vector_options
+    @case_options
+    @folder_option
     @click.option(
         "--format",
         "form",
@@ -86,7 +90,8 @@ for _name, _text in UNITS.items():
 
 
 @vectors.command("operators")
-@vector_options
+@case_options
+@folder_option
 @click.option(
     "--operators",
     "names",
@@ -110,7 +115,8 @@ def operators_command(profile: str, level: "Level", seed: int, folder: Path, nam
 
 
 @vectors.command("networks")
-@vector_options
+@case_options
+@folder_option
 def networks_command(profile: str, level: "Level", seed: int, folder: Path) -> None:
     """Random networks of the operators that the profile claims, every tensor stated."""
     from eightfold.conformance.profile import Profile

@@ -1,0 +1,177 @@
+"""Somebody's implementation: asked all cases of its profile as a campaign, and judged after it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eightfold.campaign.folder import Folder
+from eightfold.campaign.records import Unit
+from eightfold.campaign.results import Planned
+from eightfold.campaign.suites.conformance import PROCESS, SHARE, Task
+from eightfold.conformance.adapters.adapter import Adapter, UnitAdapter
+from eightfold.conformance.adapters.load import BUILTIN
+from eightfold.conformance.answers import MISSING, ModelAnswer, UnitAnswers
+from eightfold.conformance.judge.models.finding import judge_models
+from eightfold.conformance.judge.units import judge_unit
+from eightfold.conformance.packing import Exact, join_units, unpack_models, unpack_unit
+from eightfold.conformance.profile import UNITS, Profile
+from eightfold.conformance.units.unit import UnitCases
+from eightfold.conformance.vectors.operators import OperatorCase
+from eightfold.conformance.verdict import Finding, Statement
+from eightfold.errors import InputError
+from eightfold.sim.simulator.progress import OnProgress, tell
+
+SUITE = "conformance"
+
+
+def adapter_name(text: str) -> str:
+    """Return an adapter's name as workers elsewhere find it: with the whole path of its file."""
+    if text in BUILTIN or ":" not in text:
+        return text
+    file, _, name = text.rpartition(":")
+    return f"{Path(file).resolve()}:{name}"
+
+
+def claims_of(adapter: Adapter, profile: Profile, asked: Sequence[str] = ()) -> list[str]:
+    """Return the claims of a profile that an adapter is asked for, in the profile's order.
+
+    Parameters
+    ----------
+    asked
+        Claims to keep to; all of the profile's that are the adapter's business, if none is given.
+
+    Raises
+    ------
+    InputError
+        If the profile makes no such claim, or none that the adapter can be asked for.
+    """
+    if isinstance(adapter, UnitAdapter):
+        possible = [claim for claim in profile.claims if claim == adapter.unit]
+        kind = adapter.unit
+    else:
+        possible = [claim for claim in profile.claims if claim not in UNITS]
+        kind = "operators, nor networks"
+    if not possible:
+        raise InputError(f"profile {profile.name}: does not claim {kind}; add to its claims")
+    for claim in asked:
+        if claim not in possible:
+            raise InputError(
+                f"--claims: profile {profile.name} does not claim {claim} of what this adapter "
+                f"computes; use {', '.join(possible)}"
+            )
+    return [claim for claim in possible if not asked or claim in asked]
+
+
+def planned(task: Task, claims: Iterable[str], simulator: str) -> list[Unit]:
+    """Return the units of a run; ``simulator`` is that of hardware, where its adapter has none."""
+    adapter = task.load()
+    if isinstance(adapter, UnitAdapter):
+        backend = simulator
+    else:
+        backend = getattr(adapter, "simulator", None) or PROCESS
+    name = task.adapter.rpartition(":")[2]
+    return [unit for claim in claims for unit in task.units(claim, backend, name)]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The statement on a run, and names of the cases of a claim, where they have names."""
+
+    statement: Statement
+    names: dict[str, Sequence[str]]
+
+
+def judge_run(folder: Folder, on_progress: OnProgress | None = None) -> Judged:
+    """Judge what was answered in a run: claims all of whose cases were asked.
+
+    Raises
+    ------
+    InputError
+        If the folder has no such run.
+    """
+    with folder.store() as results:
+        units = list(results.units(SUITE))
+    if not units:
+        raise InputError(f"{folder.path}: is no run of eightfold conform")
+    task = Task.from_unit(units[0].unit)
+    claims = list(dict.fromkeys(each.unit.operator for each in units))
+    findings: list[Finding] = []
+    names: dict[str, Sequence[str]] = {}
+    for done, claim in enumerate(claims):
+        tell(on_progress, f"judging {claim}", done, len(claims))
+        own = [each for each in units if each.unit.operator == claim]
+        if any(each.state == "waiting" for each in own):
+            continue
+        if claim in UNITS:
+            cases = task.unit_cases(claim)
+            findings.append(
+                judge_unit(claim, task.claimed, cases, _unit_answers(folder, own, cases))
+            )
+        else:
+            models = task.models(claim)
+            answers = _model_answers(folder, own, models)
+            findings.append(judge_models(claim, models, answers, task.claimed))
+            names[claim] = [str(number) for number in range(len(models))]
+    statement = Statement(
+        subject=units[0].unit.config,
+        profile=task.claimed,
+        level=task.level,
+        seed=task.seed,
+        findings=tuple(findings),
+    )
+    return Judged(statement, names)
+
+
+def run_facts(folder: Folder) -> list[tuple[str, str]]:
+    """Return how a run was made: pairs of a name and a value."""
+    facts = folder.facts()
+    asked, versions = facts["asked"], facts["versions"]
+    shown = {name: versions[name] for name in ("eightfold", "python", "numpy") if name in versions}
+    tool = asked["backend"]
+    return [
+        ("Adapter", Path(asked["adapter"]).name),
+        ("Ran in", f"{tool} {versions.get(tool, '')}".strip()),
+        ("Begun", facts["created"]),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in shown.items())),
+        *([("Commit of Eightfold", facts["commit"])] if facts["commit"] else []),
+    ]
+
+
+_LOST = "the process that asked it ended three times"
+
+
+def _unit_answers(folder: Folder, units: Sequence[Planned], cases: UnitCases) -> UnitAnswers:
+    parts = []
+    for each in units:
+        content = folder.answers(each.unit)
+        if each.state == "done" and content is not None:
+            parts.append(unpack_unit(content))
+            continue
+        share = slice(each.unit.first * SHARE, (each.unit.first + each.unit.count) * SHARE)
+        none = {name: values[share].astype("i8") for name, values in cases.results.items()}
+        for values in none.values():
+            values[:] = MISSING
+        parts.append(UnitAnswers(results=none, note=_LOST, crashed=True))
+    return join_units(parts)
+
+
+def _model_answers(
+    folder: Folder, units: Sequence[Planned], models: Sequence[OperatorCase]
+) -> list[ModelAnswer]:
+    answers: list[ModelAnswer] = []
+    for each in units:
+        share = models[each.unit.first : each.unit.first + each.unit.count]
+        content = folder.answers(each.unit)
+        if each.state == "done" and content is not None:
+            answers += map(_exactly, unpack_models(content), share)
+        else:
+            answers += [ModelAnswer(ending="crashed", message=_LOST) for _ in share]
+    return answers
+
+
+def _exactly(answer: ModelAnswer | Exact, case: OperatorCase) -> ModelAnswer:
+    if not isinstance(answer, Exact):
+        return answer
+    if case.refusal:
+        return ModelAnswer(ending="refused")
+    return ModelAnswer(ending="computed", tensors=case.tensors)

@@ -1,0 +1,257 @@
+"""Cases of the conformance kit for somebody's implementation, asked through its adapter.
+
+A unit asks some cases of one claim. What was answered is kept whole, for a verdict on all of them
+(`eightfold.campaign.conformance`); a campaign's own verdicts say only how many were exact.
+"""
+
+import atexit
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.campaign.records import Case, Evidence, Unit
+from eightfold.campaign.suites.suite import Result, Suite
+from eightfold.conformance.adapters.adapter import Adapter, ModelRunner, UnitAdapter
+from eightfold.conformance.adapters.load import BUILTIN, load_adapter
+from eightfold.conformance.answers import MISSING, ModelAnswer, UnitAnswers
+from eightfold.conformance.judge.models.outcomes import shown
+from eightfold.conformance.packing import Exact, pack_models, pack_unit
+from eightfold.conformance.profile import NETWORKS, UNITS, Profile
+from eightfold.conformance.units.registry import unit_cases
+from eightfold.conformance.units.unit import Level, UnitCases
+from eightfold.conformance.vectors.networks import COUNTS, network_cases
+from eightfold.conformance.vectors.operators import MODELS, REFUSED, OperatorCase, operator_cases
+from eightfold.conformance.verdict import Outcome
+from eightfold.errors import InputError
+from eightfold.model import load_model
+from eightfold.sim.simulator.build import Design
+
+SHARE = 20_000
+"""Cases of a unit of hardware that are asked in one simulation."""
+
+TOGETHER = 100
+"""Models that are asked one after the other."""
+
+PROCESS = "process"
+"""Backend of what is no simulation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What an implementation is asked, and through which adapter.
+
+    Attributes
+    ----------
+    adapter
+        As `eightfold.conformance.adapters.load.load_adapter` takes it.
+    source
+        SHA-256 of the adapter's file; empty for those that come with the kit.
+    profile, level, seed
+        What the cases are drawn by; the profile as `Profile.as_dict` gives it.
+    """
+
+    adapter: str
+    source: str
+    profile: dict[str, Any]
+    level: Level
+    seed: int
+
+    @classmethod
+    def of(cls, adapter: str, profile: Profile, level: Level, seed: int) -> "Task":
+        """Return the task of an adapter as its file is now."""
+        return cls(
+            adapter=adapter,
+            source=_source(adapter),
+            profile=profile.as_dict(),
+            level=level,
+            seed=seed,
+        )
+
+    @classmethod
+    def from_unit(cls, unit: Unit) -> "Task":
+        """Return the task that a unit is part of."""
+        return cls(**json.loads(unit.settings))
+
+    @property
+    def claimed(self) -> Profile:
+        """The profile."""
+        return Profile.from_dict(self.profile)
+
+    def load(self) -> Adapter:
+        """Return the adapter.
+
+        Raises
+        ------
+        InputError
+            If its file is not the same any more, or cannot be loaded.
+        """
+        if _source(self.adapter) != self.source:
+            raise InputError(f"{self.adapter}: has changed since this run began; begin another one")
+        return _loaded(self.adapter)
+
+    def units(self, claim: str, backend: str, name: str) -> Iterator[Unit]:
+        """Yield the units of a claim; ``name`` is the adapter's, for reports."""
+        together = 1 if claim in UNITS else TOGETHER
+        for first in range(0, (count := self._count(claim)), together):
+            yield Unit(
+                suite="conformance",
+                operator=claim,
+                first=first,
+                count=min(together, count - first),
+                backend=backend,
+                config=name,
+                settings=json.dumps(asdict(self), sort_keys=True),
+                reference=self.claimed.reference,
+            )
+
+    def _count(self, claim: str) -> int:
+        if claim in UNITS:  # a share of its cases counts as one
+            return -(-len(self.unit_cases(claim)) // SHARE)
+        if claim == NETWORKS:
+            return COUNTS[self.level]
+        refused = REFUSED[self.level] if self.claimed.reference == "litert" else 0
+        return MODELS[self.level] + refused
+
+    def unit_cases(self, claim: str) -> UnitCases:
+        """Return the cases of a unit of hardware."""
+        return _unit_cases(claim, json.dumps(self.profile), self.level, self.seed)
+
+    def models(self, claim: str, first: int = 0, count: int | None = None) -> list[OperatorCase]:
+        """Return models of an operator, or networks: all, or a share of them."""
+        make = network_cases if claim == NETWORKS else partial(operator_cases, claim)
+        return list(make(self.claimed, self.level, self.seed, first=first, count=count))
+
+
+def _source(adapter: str) -> str:
+    if adapter in BUILTIN:
+        return ""
+    path = Path(adapter.rpartition(":")[0])
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise InputError(f"adapter {adapter}: {error.strerror}; name a class in a file") from None
+
+
+@cache
+def _loaded(adapter: str) -> Adapter:
+    loaded = load_adapter(adapter)
+    atexit.register(loaded.close)
+    return loaded
+
+
+@lru_cache(maxsize=1)
+def _unit_cases(claim: str, profile: str, level: Level, seed: int) -> UnitCases:
+    return unit_cases(claim, Profile.from_dict(json.loads(profile)), level, seed)
+
+
+def run(unit: Unit, trace: Path | None = None) -> Result:
+    """Ask the cases of a unit."""
+    task = Task.from_unit(unit)
+    adapter = task.load()
+    if isinstance(adapter, UnitAdapter):
+        return _ask_hardware(unit, task, adapter, trace)
+    assert isinstance(adapter, ModelRunner)
+    return _ask_models(unit, task, adapter)
+
+
+def _ask_hardware(unit: Unit, task: Task, adapter: UnitAdapter, trace: Path | None) -> Result:
+    every = task.unit_cases(unit.operator)
+    share = slice(unit.first * SHARE, (unit.first + unit.count) * SHARE)
+    inputs = {name: values[share] for name, values in every.inputs.items()}
+    expected = {name: values[share] for name, values in every.results.items()}
+    answers = _safely(adapter, inputs, expected, unit, trace)
+    different = _different(expected, answers)
+    count = len(different)
+    faults = (
+        [f"{wrong} of {count} answers are not exact"] if (wrong := int(different.sum())) else []
+    )
+    faults += [f"{answers.extra} answers came unasked"] if answers.extra else []
+    faults += [answers.note] if answers.note else []
+    case = Case(
+        seed=unit.first,
+        operator=unit.operator,
+        verdict="failed" if wrong or answers.extra or answers.crashed else "passed",
+        message="; ".join(faults),
+    )
+    return Result([case], {}, pack_unit(answers))
+
+
+def _safely(
+    adapter: UnitAdapter,
+    inputs: Mapping[str, NDArray[Any]],
+    expected: Mapping[str, NDArray[Any]],
+    unit: Unit,
+    trace: Path | None,
+) -> UnitAnswers:
+    """Return the answers; none, with the reason, if the adapter raises what it should not."""
+    try:
+        return adapter.answer(inputs, simulator=unit.backend, seed=unit.first, trace=trace)
+    except InputError:
+        raise
+    except Exception as error:
+        missing = {name: np.full(values.shape, MISSING) for name, values in expected.items()}
+        note = " ".join(f"the adapter raised {type(error).__name__}: {error}".split())
+        return UnitAnswers(results=missing, note=note, crashed=True)
+
+
+def _different(expected: Mapping[str, NDArray[Any]], answers: UnitAnswers) -> NDArray[np.bool_]:
+    """Return for each case whether any of its results is not the expected one."""
+    columns = []
+    for name, values in expected.items():
+        same = answers.results[name] == values
+        columns.append(same.reshape(len(same), -1).all(axis=1))
+    return ~np.logical_and.reduce(columns)
+
+
+def _ask_models(unit: Unit, task: Task, adapter: ModelRunner) -> Result:
+    asked = task.models(unit.operator, unit.first, unit.count)
+    answers = adapter.answer_all([(case.model, case.inputs) for case in asked])
+    kept: list[ModelAnswer | Exact] = []
+    cases = []
+    for seed, case, answer in zip(unit.seeds, asked, answers, strict=False):
+        graph = None if case.refusal else load_model(case.model)
+        found = shown(case, graph, answer)
+        exact = found.outcome == Outcome.EXACT
+        kept.append(Exact() if exact else answer)
+        evidence = Evidence(
+            model=case.model,
+            inputs=case.inputs,
+            expected=case.tensors,
+            got=answer.tensors,
+            log=found.message,
+        )
+        cases.append(
+            Case(
+                seed=seed,
+                operator=unit.operator,
+                verdict="passed" if exact else "failed",
+                message="" if exact else f"{found.outcome.text}: {found.message}",
+                evidence=None if exact else evidence,
+            )
+        )
+    # An operator may have fewer models to refuse than a level asks for at most.
+    cases += [
+        Case(seed=seed, operator=unit.operator, verdict="refused", message="there is no such model")
+        for seed in unit.seeds[len(asked) :]
+    ]
+    return Result(cases, {}, pack_models(kept))
+
+
+def _designs(unit: Unit) -> Sequence[Design]:
+    return Task.from_unit(unit).load().designs()
+
+
+SUITE = Suite(
+    name="conformance",
+    text="somebody's implementation through its adapter; eightfold conform run begins it",
+    backends=("verilator", "icarus", PROCESS),
+    run=run,
+    designs=_designs,
+)
