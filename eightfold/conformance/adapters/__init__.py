@@ -12,13 +12,16 @@ if TYPE_CHECKING:
     from eightfold.conformance.adapters.adapter import ModelRunner, UnitAdapter
     from eightfold.conformance.adapters.memory import Array, Memory
     from eightfold.conformance.adapters.memory_mapped import MemoryMappedAdapter
+    from eightfold.conformance.adapters.model import ModelAdapter, Refused
     from eightfold.conformance.adapters.stream import StreamAdapter
 
 __all__ = [
     "Array",
     "Memory",
     "MemoryMappedAdapter",
+    "ModelAdapter",
     "ModelRunner",
+    "Refused",
     "StreamAdapter",
     "UnitAdapter",
 ]
@@ -27,7 +30,9 @@ _MODULES = {
     "Array": "memory",
     "Memory": "memory",
     "MemoryMappedAdapter": "memory_mapped",
+    "ModelAdapter": "model",
     "ModelRunner": "adapter",
+    "Refused": "model",
     "StreamAdapter": "stream",
     "UnitAdapter": "adapter",
 }
