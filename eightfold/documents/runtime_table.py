@@ -47,7 +47,7 @@ def findings(
         for operator in operators:
             cases = list(operator_cases(operator, profile, level))
             answers = runner.answer_all([(case.model, case.inputs) for case in cases])
-            found[operator] = judge_models(operator, cases, answers, profile)
+            found[operator] = judge_models(operator, cases, answers, profile, power=False)
     return found
 
 

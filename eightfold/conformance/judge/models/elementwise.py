@@ -260,6 +260,10 @@ _COMPARISONS = [
         "for LESS_EQUAL.",
         _confused,
     ),
+]
+
+_ORDERED = [
+    *_COMPARISONS,
     OperatorMistake("operands_swapped", "The operands are swapped.", _exchanged),
 ]
 
@@ -429,6 +433,7 @@ ELEMENTWISE = {
         OperatorMistake("operands_swapped", "The operands are swapped: b - a.", _operands_swapped),
     ],
     "TANH": _SIGMOIDS,
-    **dict.fromkeys(_COMPARE, _COMPARISONS),
+    **dict.fromkeys(("EQUAL", "NOT_EQUAL"), _COMPARISONS),
+    **dict.fromkeys(("GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL"), _ORDERED),
 }
 """By operator."""

@@ -49,6 +49,8 @@ def judge_models(
     answers: Sequence[ModelAnswer],
     profile: Profile,
     names: Sequence[str] | None = None,
+    *,
+    power: bool = True,
 ) -> Finding:
     """Return what answers to models say of whoever has given them.
 
@@ -64,6 +66,9 @@ def judge_models(
         What was claimed; its reference is golden's.
     names
         Of the cases; their numbers if None.
+    power
+        Whether to find out what the cases could not have told apart, which takes as long as all
+        else.
 
     Raises
     ------
@@ -91,7 +96,7 @@ def judge_models(
             for each in failed[:LISTED]
         ),
         smallest=tuple(_smallest(failed, profile)),
-        power=tuple(_power(claim, judged, profile)),
+        power=tuple(_power(claim, judged, profile)) if power else (),
     )
 
 

@@ -308,7 +308,6 @@ MOVEMENT: dict[str, list[OperatorMistake]] = {
     ],
     "RESHAPE": [
         OperatorMistake("column_major", "The elements are read column by column.", _column_major),
-        RESCALED,
     ],
     "RESIZE_BILINEAR": [
         OperatorMistake(
@@ -377,10 +376,7 @@ MOVEMENT: dict[str, list[OperatorMistake]] = {
         ),
         RESCALED,
     ],
-    "SQUEEZE": [
-        OperatorMistake("column_major", "The elements are read column by column.", _column_major),
-        RESCALED,
-    ],
+    "SQUEEZE": [RESCALED],
     "TRANSPOSE": [
         OperatorMistake("inverse", "The inverse permutation is applied.", _transposed(_inverse)),
         OperatorMistake(

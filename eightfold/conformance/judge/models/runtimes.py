@@ -22,7 +22,9 @@ from eightfold.conformance.judge.models.subject import (
 )
 from eightfold.execute.call import OperatorCall
 from eightfold.golden.binary import broadcast
+from eightfold.golden.fixed_point import wrap32
 from eightfold.golden.quantization import RELU_LIMITS, clamp
+from eightfold.golden.reduction import reduced_axes
 from eightfold.golden.rounding import round_half_away
 
 
@@ -52,11 +54,16 @@ def _weighted(subject: Subject) -> Results:
     return [clamp(_float_scaled(subject.call, acc, scaling.real_32))]
 
 
+def _wide(call: OperatorCall) -> bool:
+    """Return whether tensors have more dimensions than XNNPACK takes."""
+    return max(call.codes(position).ndim for position in (0, 1)) > 6
+
+
 def _product(subject: Subject) -> Results:
     call = subject.call
     scales = [call.quantization(p).per_tensor()[0] for p in (0, 1)]
     scale = scales[0] * scales[1] / call.output_quantization().per_tensor()[0]
-    if not 2.0**-16 <= scale < 2.0**8:
+    if _wide(call) or not 2.0**-16 <= scale < 2.0**8:
         return _without_delegate(subject)
     return [clamp(_float_scaled(call, product(call).acc, scale))]
 
@@ -68,7 +75,7 @@ def _sum(subject: Subject) -> Results:
     ratios = [np.float32(call.quantization(p).per_tensor()[0] / out) for p in (0, 1)]
     exponent = int(np.floor(np.log2(float(max(ratios)))))
     shift = 20 - exponent
-    if not 2.0**-10 <= min(ratios) <= max(ratios) < 2.0**8:
+    if _wide(call) or not 2.0**-10 <= min(ratios) <= max(ratios) < 2.0**8:
         return _without_delegate(subject)
     arrays = broadcast(call.codes(0), call.codes(1))
     total = np.zeros(arrays[0].shape, np.int64)
@@ -126,8 +133,21 @@ def _without_delegate(subject: Subject) -> Results:
 
 
 def _optimized_reduction(subject: Subject) -> Results:
-    """Return SUM with one rounding, ties away from zero."""
-    return [reduced(subject.call).results(Arithmetic(scale="one", second="half_away"))]
+    """Return SUM in float32: the sum of codes scaled, and the zero points' part added."""
+    call = subject.call
+    (scale, zero), (out, out_zero) = (
+        call.quantization(0).per_tensor(),
+        call.output_quantization().per_tensor(),
+    )
+    x = call.codes(0).astype(np.int64)
+    axes = reduced_axes(call.array(1), x.ndim)
+    total = x.sum(axis=axes).reshape(subject.expected[0].shape)
+    ratio = np.float32(scale / out)
+    bias = np.float32(-zero) * ratio * np.float32(x.size // max(total.size, 1))
+    steps = round_half_away(total.astype(np.float32) * ratio + bias).astype(np.float64)
+    # What int32 does not hold becomes its least value on x86.
+    steps = np.where((steps >= -(2.0**31)) & (steps < 2.0**31), steps, -(2.0**31))
+    return [clamp(wrap32(steps.astype(np.int64) + out_zero))]
 
 
 def _quantized_body(subject: Subject) -> Results:
@@ -136,20 +156,21 @@ def _quantized_body(subject: Subject) -> Results:
     x = call.array(0)
     if x.dtype == np.int8:
         scaling = SCALINGS["QUANTIZE"](call)
-        return [scaling.results(Arithmetic(second="half_up"))]
+        return _in_vectors(subject, scaling.results(Arithmetic(second="half_up")), 16, x.size)
     quantization = call.output_quantization()
     if quantization.scale.size > 1:
         raise SameError
     scale, zero_point = quantization.per_tensor()
-    steps = (x * (np.float32(1) / scale)).reshape(-1)
-    body = steps.size // 8 * 8
-    codes = np.concatenate(
+    flat = x.reshape(-1)
+    body = flat.size // 8 * 8
+    steps = np.concatenate(
         [
-            np.rint(steps[:body]) + zero_point,
-            round_half_away(steps[body:] + np.float32(zero_point)),
+            np.rint(flat[:body] * (np.float32(1) / scale)),
+            round_half_away(flat[body:].astype(np.float64) / float(scale)),
         ]
     )
-    return [clamp(np.clip(codes, -128, 127).astype(np.int64).reshape(x.shape))]
+    codes = np.clip(steps + zero_point, -128, 127).astype(np.int64)
+    return [clamp(codes.reshape(x.shape))]
 
 
 def _optimized_sum(subject: Subject) -> Results:
@@ -160,11 +181,24 @@ def _optimized_sum(subject: Subject) -> Results:
     for term, sign in scaling.terms:
         acc = acc + sign * term.inner(inner)
     vectors = replace(scaling, acc=acc, terms=()).results(Arithmetic(scaled="wraps_16"))
-    if subject.call.codes(0).shape != subject.call.codes(1).shape:
-        return [vectors]
-    body = vectors.size // 32 * 32  # the rest is computed one by one
-    flat = [vectors.reshape(-1)[:body], subject.expected[0].reshape(-1)[body:]]
-    return [np.concatenate(flat).reshape(vectors.shape)]
+    return _in_vectors(subject, vectors, 32, _run(subject))
+
+
+def _run(subject: Subject) -> int:
+    """Return the elements that LiteRT computes in a row: all, or one row of what broadcasts."""
+    same = subject.call.codes(0).shape == subject.call.codes(1).shape
+    return subject.expected[0].size if same else subject.expected[0].shape[-1]
+
+
+def _in_vectors(subject: Subject, vectors: np.ndarray, lanes: int, length: int) -> Results:
+    """Return ``vectors`` where elements come ``lanes`` at a time.
+
+    The rest of each run of ``length`` elements is golden's.
+    """
+    results = subject.expected[0].reshape(-1, length).copy()
+    body = length // lanes * lanes
+    results[:, :body] = vectors.reshape(-1, length)[:, :body]
+    return [results.reshape(vectors.shape)]
 
 
 def _optimized_product(subject: Subject) -> Results:
@@ -173,12 +207,16 @@ def _optimized_product(subject: Subject) -> Results:
     wide = replace(scaling, low=-(2**31), high=2**31 - 1, zero_point=0)
     z = np.clip(wide.inner(Arithmetic()), -(2**15), 2**15 - 1)
     codes = (z + scaling.zero_point).astype(np.uint16).view(np.int16)
-    return [clamp(np.clip(codes, scaling.low, scaling.high))]
+    bounded = clamp(np.clip(codes, scaling.low, scaling.high))
+    return _in_vectors(subject, bounded, 16, _run(subject))
 
 
 def _optimized_weighted(subject: Subject) -> Results:
     """Return accumulators scaled with ties of the right shift up."""
-    return [weighted(subject.call).results(Arithmetic(second="half_up"))]
+    vectors = weighted(subject.call).results(Arithmetic(second="half_up"))
+    if subject.operator.name == "FULLY_CONNECTED":
+        return [vectors]
+    return _in_vectors(subject, vectors, 8, vectors.shape[-1])
 
 
 def _interpolated(subject: Subject) -> Results:
@@ -248,10 +286,10 @@ _OPTIMIZED: dict[str, tuple[Callable[[Subject], Results], str]] = {
     ),
     "QUANTIZE": (
         _quantized_body,
-        "ties of the right shift go up between codes; float32 is multiplied by the reciprocal "
-        "scale, ties to even in blocks of eight",
+        "ties of the right shift go up between codes; eight float32 at a time are multiplied by "
+        "the reciprocal scale, ties to even, and what is left is divided in double",
     ),
-    "SUM": (_optimized_reduction, "one rounding, ties away from zero"),
+    "SUM": (_optimized_reduction, "a float32 scale, and ties away from zero"),
 }
 
 RUNTIMES: dict[str, list[OperatorMistake]] = {

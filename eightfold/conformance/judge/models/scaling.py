@@ -18,7 +18,7 @@ from eightfold.conformance.judge.models.subject import (
     SameError,
     Subject,
 )
-from eightfold.conformance.judge.variants import BIASED, Mistake, mistakes_of
+from eightfold.conformance.judge.variants import Mistake, mistakes_of
 from eightfold.execute.call import OperatorCall
 from eightfold.golden.binary import ADD_LEFT_SHIFT, broadcast, common_scales, multiplication_scale
 from eightfold.golden.convolution import (
@@ -283,6 +283,10 @@ SCALINGS: dict[str, Callable[[OperatorCall], Scaling]] = {
 }
 """What each operator requantizes."""
 
+_UNCLAMPED = ("MEAN", "QUANTIZE", "SUM")
+_OF_BOUNDS = ("clamp_int8", "relu_at_0")
+"""Mistakes that are none where no activation is fused."""
+
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 
 _ENDS = {"bias", "scaled", "zero_point", "clamp"}
@@ -317,7 +321,7 @@ def mistakes_inside(operator: str) -> list[OperatorMistake]:
     named = [
         OperatorMistake(mistake.name, mistake.sentence, _inside(mistake))
         for mistake in mistakes_of("tflite", operator in WEIGHTED)
-        if mistake.name not in BIASED or operator in WEIGHTED
+        if operator not in _UNCLAMPED or mistake.name not in _OF_BOUNDS
     ]
     if operator != "FULLY_CONNECTED":
         return named

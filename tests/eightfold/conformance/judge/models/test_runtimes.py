@@ -1,0 +1,88 @@
+"""What LiteRT's optimized kernels and XNNPACK compute is what their named forms compute."""
+
+from pathlib import Path
+
+import pytest
+
+from eightfold.conformance.adapters.adapter import ModelRunner
+from eightfold.conformance.adapters.load import load_adapter
+from eightfold.conformance.judge.models.finding import judge_models
+from eightfold.conformance.profile import PROFILES
+from eightfold.conformance.vectors.operators import operator_cases
+from eightfold.conformance.verdict import Finding
+from eightfold.documents.runtime_table import COLUMNS, entry, findings
+
+_CPU = Path("/proc/cpuinfo")
+
+pytestmark = pytest.mark.skipif(
+    not _CPU.is_file() or "avx2" not in _CPU.read_text(),
+    reason="optimized kernels differ between machines: the forms are those of AVX2",
+)
+
+
+def found(name: str, operator: str, seed: int, count: int = 100) -> Finding:
+    profile = PROFILES["tflite"]
+    cases = list(operator_cases(operator, profile, "standard", seed, count=count))
+    adapter = load_adapter(name)
+    assert isinstance(adapter, ModelRunner)
+    with adapter:
+        answers = adapter.answer_all([(case.model, case.inputs) for case in cases])
+    return judge_models(operator, cases, answers, profile, power=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "operator", "mistake"),
+    [
+        ("litert", "SUM", "read_as_uint8"),
+        ("litert-optimized", "DEPTHWISE_CONV_2D", "litert_optimized_form"),
+        ("litert-optimized", "FULLY_CONNECTED", "litert_optimized_form"),
+        ("litert-optimized", "SUM", "litert_optimized_form"),
+        ("litert-optimized", "QUANTIZE", "litert_optimized_form"),
+        ("litert-optimized", "LOG_SOFTMAX", "computed_in_float_half_away"),
+        ("xnnpack", "CONV_2D", "xnnpack_form"),
+        ("xnnpack", "DEPTHWISE_CONV_2D", "xnnpack_form"),
+        ("xnnpack", "MEAN", "xnnpack_form"),
+        ("xnnpack", "SUM", "xnnpack_form"),
+        ("xnnpack", "QUANTIZE", "xnnpack_form"),
+        ("xnnpack", "RESIZE_BILINEAR", "xnnpack_form"),
+    ],
+)
+def test_what_a_runtime_computes_has_a_name(name: str, operator: str, mistake: str) -> None:
+    finding = found(name, operator, seed=0)
+    assert finding.mistakes[0] == mistake, finding.lines()
+    assert "It explains all" in finding.diagnosis[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "operator", "mistake"),
+    [
+        ("litert-optimized", "ADD", "litert_optimized_form"),
+        ("litert-optimized", "MUL", "litert_optimized_form"),
+        ("xnnpack", "ADD", "xnnpack_form"),
+        ("xnnpack", "MUL", "xnnpack_form"),
+        ("xnnpack", "SUB", "xnnpack_form"),
+    ],
+)
+def test_what_a_runtime_makes_of_two_operands_has_a_name(
+    name: str, operator: str, mistake: str
+) -> None:
+    assert found(name, operator, seed=0).mistakes == (mistake,)
+
+
+def test_models_that_crash_have_it_in_common_that_there_is_no_bias() -> None:
+    finding = found("litert-optimized", "DEPTHWISE_CONV_2D", seed=0)
+    text = " ".join(finding.diagnosis)
+    assert "models that ended as crashed, all (and no others) have no third input." in text
+
+
+@pytest.mark.tflm
+def test_the_table_says_what_was_found() -> None:
+    reference, micro = COLUMNS[0], COLUMNS[-1]
+    entries = findings(reference, "smoke", ["SUM", "TANH"])
+    assert [entry(each) for each in entries.values()] == [
+        "`read_as_uint8`: 4 wrong of 6",
+        "conforms",
+    ]
+    (tanh,) = findings(micro, "smoke", ["TANH"]).values()
+    assert entry(tanh).startswith("`tflm_form`: ")
