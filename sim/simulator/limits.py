@@ -8,7 +8,7 @@ clock. Neither looks at a clock on the wall, so a machine that is busy ends noth
 import os
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eightfold.errors import InputError
 
@@ -33,8 +33,8 @@ VARIABLES = {"cycles": "EIGHTFOLD_LIMIT_CYCLES", "seconds": "EIGHTFOLD_LIMIT_SEC
 """Environment variables that set other limits."""
 
 
-def limits() -> Limits:
-    """Return the limits, those of `VARIABLES` where they are set.
+def limits(seconds: int | None = None) -> Limits:
+    """Return the limits, those of `VARIABLES` where they are set; CPU time at most ``seconds``.
 
     Raises
     ------
@@ -47,7 +47,8 @@ def limits() -> Limits:
             if not (text.isascii() and text.isdigit() and int(text)):
                 raise InputError(f"{variable}={text}: set it to a whole number of {name} from 1 on")
             chosen[name] = int(text)
-    return Limits(**chosen)
+    found = Limits(**chosen)
+    return found if seconds is None else replace(found, seconds=min(found.seconds, seconds))
 
 
 def limited(command: Sequence[str], seconds: int) -> list[str]:

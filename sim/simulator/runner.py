@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from threading import Event, Timer
 from typing import Any
 
 from eightfold.errors import InputError
@@ -40,7 +39,7 @@ def run_bench(
     name: str | None = None,
     python_path: Sequence[Path] = (),
     files: Mapping[str, Path] | None = None,
-    time_limit: float | None = None,
+    cpu_seconds: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> BenchResult:
     """Build a component if needed, and run a bench against it.
@@ -69,8 +68,8 @@ def run_bench(
     files
         Files that are in the simulator's working directory, by their names there: links, so that
         what is written to one is written there.
-    time_limit
-        Seconds after which the simulation is ended.
+    cpu_seconds
+        CPU time after which the simulation is ended, if it is less than the limit of all.
     on_progress
         Called in this thread with what is being built, then with the bench's latest progress, at
         most ten times a second.
@@ -99,7 +98,7 @@ def run_bench(
         testcase=testcase,
         python_path=python_path,
         files=files,
-        time_limit=time_limit,
+        cpu_seconds=cpu_seconds,
         on_progress=on_progress,
     )
 
@@ -118,29 +117,14 @@ def run_model(
     model: Model,
     bench: str,
     *,
-    time_limit: float | None = None,
     on_progress: OnProgress | None = None,
     **options: Any,
 ) -> BenchResult:
     """Run a bench against a compiled model; ``options`` as in `run_bench`."""
     simulation = start_simulation(model, bench, **options)
-    late = Event()
-
-    def end() -> None:
-        late.set()
-        simulation.stop()
-
-    timer = Timer(time_limit or 0, end)
-    if time_limit is not None:
-        timer.start()
     try:
         return simulation.wait(on_progress)
-    except BenchFailed:
-        if late.is_set():
-            raise BenchFailed(f"the simulation did not end within {time_limit:g} s") from None
-        raise
     finally:
-        timer.cancel()
         simulation.stop()
 
 
@@ -154,6 +138,7 @@ def start_simulation(
     testcase: str | Sequence[str] | None = None,
     python_path: Sequence[Path] = (),
     files: Mapping[str, Path] | None = None,
+    cpu_seconds: int | None = None,
 ) -> Simulation:
     """Start a bench in the background; parameters as in `run_bench`."""
     if trace is not None and trace.suffix != f".{model.waves}":
@@ -167,4 +152,5 @@ def start_simulation(
         testcase,
         tuple(python_path),
         dict(files or {}),
+        cpu_seconds,
     )

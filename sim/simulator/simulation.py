@@ -70,6 +70,7 @@ class Simulation:
     testcase: str | Sequence[str] | None
     python_path: tuple[Path, ...]
     files: Mapping[str, Path]
+    cpu_seconds: int | None = None
     scratch: Path = field(init=False)
     _started: float = field(init=False)
     _seconds: float = field(default=0.0, init=False)
@@ -81,7 +82,7 @@ class Simulation:
         self.scratch = Path(tempfile.mkdtemp(prefix=f"{self.bench.rpartition('.')[2]}-", dir=runs))
         for name, path in self.files.items():
             (self.scratch / name).symlink_to(path.absolute())
-        self._limits = limits()
+        self._limits = limits(self.cpu_seconds)
         job = {
             "parameters": self.parameters,
             "seed": self.seed,

@@ -228,7 +228,7 @@ class MemoryMappedAdapter(RtlAdapter):
                     seed=seed,
                     trace=trace,
                     files=self.data_files() | links,
-                    time_limit=self.time_limit,
+                    cpu_seconds=self.cpu_seconds,
                 ).report
                 failed = ""
             except BenchFailed as error:

@@ -57,8 +57,8 @@ class RtlAdapter(UnitAdapter):
         long that lasts.
     patience
         Cycles without an answer after which no more is waited for.
-    time_limit
-        Seconds after which a simulation is ended, whatever it does.
+    cpu_seconds
+        CPU time after which a simulation is ended, whatever it does.
     """
 
     sources: Sequence[str | Path] = ()
@@ -74,7 +74,7 @@ class RtlAdapter(UnitAdapter):
     reset_active: int = 1
     reset_cycles: int = 10
     patience: int = 10_000
-    time_limit: float = 3600
+    cpu_seconds: int = 3600
     _file: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:

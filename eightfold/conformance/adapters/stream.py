@@ -161,7 +161,7 @@ class StreamAdapter(RtlAdapter):
         """Return the module's answers; see `UnitAdapter.answer`.
 
         A simulator that ends early, because the module calls ``$finish`` for example, or does not
-        end within ``time_limit``, leaves the rest of the answers missing.
+        end within ``cpu_seconds``, leaves the rest of the answers missing.
         """
         from eightfold.sim.simulator.runner import BenchFailed, run_bench
         from eightfold.sim.simulator.toolchain import checked_simulator
@@ -187,7 +187,7 @@ class StreamAdapter(RtlAdapter):
                     seed=seed,
                     trace=trace,
                     files={**self.data_files(), words.name: words, results.name: results},
-                    time_limit=self.time_limit,
+                    cpu_seconds=self.cpu_seconds,
                 ).report
                 failed = ""
             except BenchFailed as error:

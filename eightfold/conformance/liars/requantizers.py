@@ -224,11 +224,12 @@ def name_liars(
             yield Named(form, names, simulator, judge(form, cases, results))
 
 
-def matrix_rows(
-    simulators: Sequence[str] = ("verilator", "icarus"), level: Level = "standard"
-) -> Iterator[tuple[str, str, str, str]]:
-    """Return rows for a table: form, mistake, simulator, and what it was named as."""
-    for form in FORMS:
-        for simulator in simulators:
-            for each in name_liars(form, simulator, level):
-                yield form, " and ".join(each.mistakes) or "none", simulator, each.said
+def every_liar(form: str, simulator: str, level: Level = "standard") -> Iterator[Named]:
+    """Simulate each mistake of a form alone, after a right unit, and say how each is named.
+
+    Those that concern a bias are judged by cases that have one.
+    """
+    yield from name_liars(form, simulator, level)
+    without = mistakes_of(form, False)
+    biased = [(each,) for each in mistakes_of(form, True) if each not in without]
+    yield from name_liars(form, simulator, level, biased=True, liars=biased)
