@@ -1,22 +1,24 @@
 """What was found of runtimes, as a Markdown table: a row per operator of the spec.
 
-``python -m eightfold.documents.runtime_table [LEVEL]`` judges LiteRT's kernels, XNNPACK and TFLite
-Micro at a level and prints it; at ``standard`` that takes minutes.
+``python -m eightfold.documents.runtime_table`` judges LiteRT's kernels, XNNPACK and TFLite Micro at
+level standard, which takes minutes, and prints it; ``--write`` puts it between the markers of
+``docs/check-your-rtl.md``.
 """
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 from eightfold.conformance.adapters.adapter import ModelRunner
 from eightfold.conformance.adapters.load import load_adapter
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.profile import OPERATORS, PROFILES
-from eightfold.conformance.units.unit import LEVELS, Level
+from eightfold.conformance.units.unit import Level
 from eightfold.conformance.vectors.operators import operator_cases
 from eightfold.conformance.verdict import Finding, Outcome
 from eightfold.documents.cycle_tables import markdown
+from eightfold.documents.generated_table import GeneratedTable
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,7 @@ def runtime_table(level: Level = "standard") -> str:
     return markdown(titles, rows, text=len(titles))
 
 
+TABLE = GeneratedTable("runtimes", Path("docs/check-your-rtl.md"), runtime_table)
+
 if __name__ == "__main__":
-    chosen = sys.argv[1] if len(sys.argv) > 1 else "standard"
-    if chosen not in LEVELS:
-        sys.exit(f"no level {chosen!r}; use {', '.join(LEVELS)}")
-    print(runtime_table(chosen))
+    TABLE.main()
