@@ -17,9 +17,9 @@ from eightfold.sim.simulator.foreign import Foreign
 from eightfold.sim.simulator.progress import OnProgress, tell
 from eightfold.sim.simulator.simulators import make_runner
 from eightfold.sim.simulator.toolchain import (
-    OPTIMISATION,
     Simulator,
     check_simulator,
+    optimisation,
     simulator_version,
 )
 from eightfold.sim.simulator.waves import WaveFormat
@@ -163,7 +163,7 @@ def build_model(
         design.parameters,
         simulator_version(simulator),
         BUILD_ARGS[simulator],
-        OPTIMISATION,
+        optimisation(),
         _WAVES_IN_KEY[waves],
         *_foreign_key(design),
     )

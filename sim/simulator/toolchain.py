@@ -16,12 +16,29 @@ from eightfold.sim.simulator.places import one_word
 Simulator = Literal["verilator", "icarus"]
 SIMULATORS: tuple[Simulator, ...] = get_args(Simulator)
 
-OPTIMISATION = "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O2"
-"""C++ compiler: of code that runs every cycle, of initialisation, of Verilator's own library.
+OPTIMISATION_VARIABLE = "EIGHTFOLD_OPTIMISATION"
+"""Environment variable: the C++ compiler's level for what runs every cycle, instead of 1.
 
-For the largest presets -O2 takes 2.5 times as long to compile as -O1, and the simulation is not
-faster by as much: Python drives it.
+0 is for a model that few cycles are simulated of: it compiles in less time, and is slower.
 """
+
+
+def optimisation() -> str:
+    """Return options of Verilator's makefile for the C++ compiler.
+
+    They are those of code that runs every cycle, of initialisation, and of Verilator's own library.
+    For the largest presets -O2 takes 2.5 times as long to compile as -O1, and the simulation is not
+    faster by as much: Python drives it.
+
+    Raises
+    ------
+    InputError
+        If `OPTIMISATION_VARIABLE` is set to something else than 0, 1, 2 or 3.
+    """
+    level = os.environ.get(OPTIMISATION_VARIABLE) or "1"
+    if level not in ("0", "1", "2", "3"):
+        raise InputError(f"{OPTIMISATION_VARIABLE}={level}: set it to 0, 1, 2 or 3")
+    return f"OPT_FAST=-O{level} OPT_SLOW=-O0 OPT_GLOBAL=-O2"
 
 
 def icarus_available() -> bool:
@@ -92,7 +109,7 @@ def tool_environment() -> dict[str, str]:
     python = Path(sys.executable)
     settings = (
         "CFG_CXXFLAGS_PCH_I=-include CFG_GCH_IF_CLANG= CFG_LDLIBS_THREADS=-pthread "
-        f"PYTHON3={one_word(python.parent) / python.name} {OPTIMISATION}"
+        f"PYTHON3={one_word(python.parent) / python.name} {optimisation()}"
     )
     return {
         "PATH": os.pathsep.join(
