@@ -1,0 +1,203 @@
+"""A copy of a checkout in which one file is mutated, and children that work in it."""
+
+import fcntl
+import hashlib
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+
+from eightfold.closing import Closing
+from eightfold.errors import InputError
+from eightfold.mutants.mutator import Mutant
+from eightfold.sim.simulator.cache import writable_cache
+from eightfold.sim.simulator.limits import VARIABLES, limited, ran_out
+from eightfold.sim.simulator.toolchain import OPTIMISATION_VARIABLE
+
+COPIED = ("eightfold", "hw", "sim", "golden", "constraints", "tests", "pyproject.toml")
+"""What of a checkout hardware and tests are made of."""
+
+WALL = 20
+"""Times its CPU seconds that a child may take on the clock: it waits for something then."""
+
+_SHARED = "verilator-runtime"
+"""In the cache of builds: what is the same for every design, and takes longest to compile."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a child ended.
+
+    Attributes
+    ----------
+    status
+        As `subprocess` has it.
+    output
+        What it has written to its streams.
+    seconds
+        CPU time of it and all its children.
+    """
+
+    status: int
+    output: str
+    seconds: float
+
+    @property
+    def hung(self) -> bool:
+        """Whether its CPU time was over."""
+        return ran_out(self.status)
+
+
+class Scratch(Closing):
+    """A copy of a checkout, with a cache of builds of its own.
+
+    Nothing else on the machine uses its folder as long as it is open; a folder that a process left
+    behind is used again.
+
+    Parameters
+    ----------
+    root
+        The checkout.
+    place
+        Where the folders are, one for each process; by default in the cache of builds.
+    """
+
+    def __init__(self, root: Path, place: Path | None = None) -> None:
+        place = place or writable_cache() / "mutants"
+        place.mkdir(parents=True, exist_ok=True)
+        self._lock, folder = _free(place)
+        shutil.rmtree(folder, ignore_errors=True)
+        self.tree, self._cache = folder / "tree", folder / "cache"
+        self._cache.mkdir(parents=True)
+        shared = writable_cache() / _SHARED
+        shared.mkdir(parents=True, exist_ok=True)
+        (self._cache / _SHARED).symlink_to(shared)
+        ignored = shutil.ignore_patterns("__pycache__", ".*_cache", "node_modules")
+        for name in COPIED:
+            if (source := root / name).is_dir():
+                shutil.copytree(source, self.tree / name, symlinks=True, ignore=ignored)
+            elif source.exists():
+                shutil.copy(source, self.tree / name)
+
+    def close(self) -> None:
+        """Remove the copy."""
+        shutil.rmtree(self.tree.parent, ignore_errors=True)
+        os.close(self._lock)
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of all that is copied: of the hardware as it is, and its tests."""
+        digest = hashlib.sha256()
+        for path in sorted(self.tree.rglob("*")):
+            if path.is_file() and path.suffix in (".py", ".v", ".toml"):
+                digest.update(f"{path.relative_to(self.tree)}\0".encode() + path.read_bytes())
+        return digest.hexdigest()
+
+    @contextmanager
+    def mutated(self, mutant: Mutant) -> Iterator[None]:
+        """Within it the copy has the mutant in place of its file."""
+        path = self.tree / mutant.path
+        path.write_text(mutant.after, "utf-8")
+        try:
+            yield
+        finally:
+            path.write_text(mutant.before, "utf-8")
+
+    @contextmanager
+    def builds_dropped(self) -> Iterator[None]:
+        """Remove in the end what has been built within it: no other mutant has the same."""
+        before = set(self._builds())
+        try:
+            yield
+        finally:
+            for path in set(self._builds()) - before:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _builds(self) -> Iterator[Path]:
+        kinds = (kind for kind in self._cache.iterdir() if not kind.is_symlink())
+        return (build for kind in kinds for build in kind.iterdir() if build.is_dir())
+
+    def python(self, arguments: Sequence[str], seconds: int) -> Ended:
+        """Run Python in the copy; each of its processes may take so much CPU time.
+
+        Raises
+        ------
+        TimeoutError
+            If it has not ended after `WALL` times as long on the clock.
+        """
+        before = _children_seconds()
+        with tempfile.TemporaryFile() as file:
+            process = subprocess.Popen(
+                limited([sys.executable, *arguments], seconds),
+                cwd=self.tree,
+                env=self._environment(seconds),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # what it starts is ended with it
+            )
+            try:
+                status = process.wait(WALL * seconds)
+            except subprocess.TimeoutExpired:
+                raise TimeoutError(f"{arguments[-1]}: no end after {WALL * seconds} s") from None
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            file.seek(0)
+            output = file.read().decode("utf-8", "replace")
+        return Ended(status, output, _children_seconds() - before)
+
+    def _environment(self, seconds: int) -> dict[str, str]:
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+        return {
+            **inherited,
+            "PYTHONPATH": str(self.tree),
+            # Bytecode is matched by time and size, both of which a mutant may share with its
+            # original.
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "EIGHTFOLD_CACHE": str(self._cache),
+            OPTIMISATION_VARIABLE: "0",
+            VARIABLES["seconds"]: str(seconds),
+        }
+
+
+def _free(place: Path) -> tuple[int, Path]:
+    """Return an open lock and the folder that it stands for: the first that no process has."""
+    for number in count():
+        lock = os.open(place / f"{number}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock, place / str(number)
+        except BlockingIOError:
+            os.close(lock)
+    raise AssertionError
+
+
+def _children_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def checked_checkout(root: Path) -> Path:
+    """Return a checkout's folder.
+
+    Raises
+    ------
+    InputError
+        If there are no tests of the hardware beside the package.
+    """
+    if not (root / "tests" / "hw").is_dir() or not (root / "hw").is_dir():
+        raise InputError(
+            f"{root}: has no tests of the hardware; --suite mutants runs in a checkout of Eightfold"
+        )
+    return root
