@@ -26,7 +26,7 @@ class Computing:
     Attributes
     ----------
     backend
-        ``golden``, ``verilator`` or ``icarus``.
+        ``golden``, ``verilator`` or ``icarus``; ``tests`` where tests choose it.
     config
         Name of the accelerator's configuration; empty on golden.
     settings
@@ -90,6 +90,8 @@ class Unit(Computing):
     def command(self, seed: int) -> str:
         """Return the command of a campaign of one case alone."""
         words = [f"eightfold campaign run --suite {self.suite}"]
+        if self.suite == "mutants":
+            return " ".join([*words, f"--files {self.operator}:{seed}"])
         words += [f"--operators {self.operator}"] if self.operator else []
         words += [f"{_COUNTED.get(self.suite, '--runs')} 1 --seed {seed}"]
         words += [f"--backend {self.backend}"] if self.backend != "golden" else []

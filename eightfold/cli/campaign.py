@@ -16,7 +16,7 @@ from eightfold.program import config_option, output_folder_option
 from eightfold.progress import terminal_progress
 
 CLUSTERS = ("slurm", "lsf", "pbs", "sge", "htcondor")
-SUITES = ("operators", "networks", "requantizer", "faults")
+SUITES = ("operators", "networks", "requantizer", "faults", "mutants")
 
 folder_argument = click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 
@@ -109,6 +109,20 @@ def campaign() -> None:
     help="Of the suites requantizer and faults.",
 )
 @click.option(
+    "--files",
+    multiple=True,
+    metavar="PATH",
+    help="Of the suite mutants: a file or folder of hw/, all of it by default; FILE:N is mutant "
+    "number N of a file. May be given several times.",
+)
+@click.option(
+    "--count",
+    type=click.IntRange(min=1),
+    default=400,
+    show_default=True,
+    help="Of the suite mutants.",
+)
+@click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the first case."
 )
 @click.option(
@@ -164,6 +178,7 @@ def run_command(
     if only_list:
         _list(units)
         return
+    options["files"] = list(options["files"])
     asked = {"suite": list(suites), "operators": operators, "config": config, **options}
     folder = Folder(out)
     ready = farm_of(**farm)

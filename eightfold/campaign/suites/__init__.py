@@ -1,6 +1,13 @@
 """What campaigns run: each suite says which units a request becomes, and runs one of them."""
 
-from eightfold.campaign.suites import conformance, faults, networks, operators, requantizer
+from eightfold.campaign.suites import (
+    conformance,
+    faults,
+    mutants,
+    networks,
+    operators,
+    requantizer,
+)
 from eightfold.campaign.suites.suite import Request, Suite
 
 SUITES: dict[str, Suite] = {
@@ -10,6 +17,7 @@ SUITES: dict[str, Suite] = {
         networks.SUITE,
         requantizer.SUITE,
         faults.SUITE,
+        mutants.SUITE,
         conformance.SUITE,
     )
 }

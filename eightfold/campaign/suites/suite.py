@@ -30,6 +30,8 @@ class Request(Computing):
     networks: int
     runs: int
     seed: int
+    files: Sequence[str] = ()
+    count: int = 400
 
     def units(self, suite: str, operator: str, cases: int, together: int) -> Iterator[Unit]:
         """Yield the units of some cases, ``together`` at a time."""
@@ -69,7 +71,7 @@ class Suite:
     name, text
         What it is called, and what it shows in a sentence.
     backends
-        Where it runs.
+        Where it runs; empty where that is not asked.
     plan
         Units of a request; none of a suite that is not asked for by its name.
     run
