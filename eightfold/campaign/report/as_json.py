@@ -9,6 +9,7 @@ from eightfold.campaign.folder import Folder, repeat_command
 from eightfold.campaign.records import GOOD
 from eightfold.campaign.report.asked import asked_commands
 from eightfold.campaign.report.facts import WORST_FIRST
+from eightfold.campaign.report.mutation import Mutation
 from eightfold.campaign.report.verdict import Standing
 from eightfold.campaign.results import Planned, Results
 from eightfold.coverage.report import Report
@@ -47,6 +48,7 @@ def write_json(
             for started, ended, workers, why in results.sessions()
         ],
         "coverage": _coverage(standing.coverage),
+        "mutants": _mutants(standing.mutation),
     }
     for name, value in head.items():
         opening = "{\n" if name == "schema_version" else ""
@@ -102,6 +104,16 @@ def _cases(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
                 "unit": planned.number,
                 "repeat": None if good else repeat_command(folder, name),
             }
+
+
+def _mutants(found: Mutation | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        **found.total.as_dict(),
+        "kinds": [{"kind": name, **tally.as_dict()} for name, tally in found.kinds.items()],
+        "files": [{"file": name, **tally.as_dict()} for name, tally in found.files.items()],
+    }
 
 
 def _coverage(report: Report | None) -> dict[str, Any] | None:

@@ -257,6 +257,7 @@ def _sections(standing: Standing, others: Mapping[str, Sequence[Kind]]) -> list[
         "grid": "Operators and columns",
         "failures": "Failures" if bad else "",
         "lost": "Lost" if others["lost"] else "",
+        "mutants": "Mutants" if standing.mutation else "",
         "coverage": "Functional coverage" if standing.coverage else "",
         "time": "Time",
         "refused": "Refused" if others["refused"] else "",

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from eightfold.campaign.report.mutation import Mutation, mutation
 from eightfold.campaign.results import Results
 from eightfold.coverage.bins import POINTS, Bin, every_bin
 from eightfold.coverage.exclusions import EXCLUDED
@@ -20,15 +21,18 @@ class Standing:
     counts
         Cases by verdict; those of units that have not ended are ``waiting``.
     operators, columns
-        How many different ones there are.
+        How many different ones there are; files of mutants are no operators.
     coverage
         None if none was asked for.
+    mutation
+        What became of mutants; None if there are none.
     """
 
     counts: Mapping[str, int]
     operators: int
     columns: int
     coverage: Report | None
+    mutation: Mutation | None = None
 
     @property
     def total(self) -> int:
@@ -61,6 +65,7 @@ class Standing:
         else:
             state = "passed" if self.complete else "incomplete"
         parts = [self._cases(), *self._coverage()]
+        parts += [self.mutation.sentence] if self.mutation else []
         return Verdict(state=state, sentence="; ".join(parts) + ".")
 
     def _cases(self) -> str:
@@ -114,9 +119,10 @@ def standing(results: Results) -> Standing:
         counts[verdict] += count
     return Standing(
         counts=counts,
-        operators=len({operator for _, operator, _, _ in by_place if operator}),
+        operators=len({name for suite, name, _, _ in by_place if name and suite != "mutants"}),
         columns=len({column for _, _, column, _ in by_place}),
         coverage=coverage(results),
+        mutation=mutation(results),
     )
 
 
