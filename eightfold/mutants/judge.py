@@ -7,6 +7,7 @@ from pathlib import Path
 
 from eightfold.closing import Closing
 from eightfold.errors import InputError
+from eightfold.mutants import equivalence
 from eightfold.mutants.accepted import Accepted, reason
 from eightfold.mutants.benches import SHARES, Bench, benches_for, every_bench
 from eightfold.mutants.imports import Imports
@@ -93,6 +94,8 @@ class Judge(Closing):
                 if (by := self._caught(mutant, bench)) is not None:
                     return judged("caught", by)
                 log.append(f"not caught by {bench}")
+                if len(log) == 2 and self._proved(mutant):  # most are caught, and need no proof
+                    return judged("equivalent", "Yosys proves that it computes the same")
         return judged("survived", _survived(len(log) - 1), "\n".join(log))
 
     def _as_hardware(self, mutant: Mutant) -> tuple[How, str] | None:
@@ -113,6 +116,32 @@ class Judge(Closing):
                     return None
         listed, configs = ", ".join(units), ", ".join(self._configs)
         return "equivalent", f"the netlist is the same in {listed} of {configs}"
+
+    def _proved(self, mutant: Mutant) -> bool:
+        """Return whether a mutant is proved to compute the same in the widest unit that has it."""
+        unit = self._imports.units_with(mutant.path)[-1]
+        done: set[tuple[str, ...]] = set()
+        for config in self._configs:
+            gold = self._original(unit, config)
+            with self._scratch.mutated(mutant):
+                ended, gate = self._elaborate(unit, config)
+            pairs = None if ended.status else equivalence.different(gold, gate)
+            if pairs is None:
+                return False
+            (self._scratch.tree / "gold.il").write_text(gold, "utf-8")
+            (self._scratch.tree / "gate.il").write_text(gate, "utf-8")
+            for pair in pairs:
+                key = pair.key if pair.key[1] else (config, *pair.key)
+                if key not in done and not self._proved_module(pair.name):
+                    return False
+                done.add(key)
+        return True
+
+    def _proved_module(self, name: str) -> bool:
+        script = self._scratch.tree / "proof.ys"
+        script.write_text(equivalence.SCRIPT.format(module=name), "utf-8")
+        arguments = ["-c", equivalence.PROGRAM, "-q", "-s", script.name]
+        return self._scratch.python(arguments, equivalence.SECONDS).status == 0
 
     def _original(self, unit: str, config: str) -> str:
         def make(folder: Path) -> None:

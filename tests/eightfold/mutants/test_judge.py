@@ -115,6 +115,11 @@ def mutant(old: str, new: str, kind: str = "constant") -> Mutant:
             "constant in line 14: survived: no test fails in 1 runs of tests that import the file",
         ),
         (
+            "~self.a[3]",
+            "~(self.a[3] & self.a[3])",
+            "constant in line 14: equivalent: Yosys proves that it computes the same",
+        ),
+        (
             "Signal()",
             "Signal(init=1)",
             "constant in line 12: equivalent: the netlist is the same in tiny of nano",
