@@ -175,8 +175,8 @@ class Engine:
         elif isinstance(error, KilledWorker):
             state = "lost"
             text = (
-                f"{TRIES} workers ended while they ran its unit: it took more than "
-                f"{self.limit:.0f} s, or killed them"
+                f"{TRIES} workers ended while they ran its unit: it took more time "
+                "than --unit-limit gives it, or killed them"
             )
             outcome = _of_all(unit, "lost", text)
         elif error is not None:

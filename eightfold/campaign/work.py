@@ -27,15 +27,17 @@ def run_unit(record: str, limit: float | None = None) -> tuple[str, Outcome]:
     record
         The unit, as `eightfold.campaign.records.Unit.as_record` wrote it.
     limit
-        Seconds after which this process ends itself: only so a kernel or a simulator that hangs is
-        got rid of. Where it hung is in a file of the folder for temporary files.
+        Seconds after which this process ends itself, times the suite's `patience`: only so a kernel
+        or a simulator that hangs is got rid of. Where it hung is in a file of the folder for
+        temporary files.
     """
     if limit is not None:
         PREPARED.wait(_PREPARING_SECONDS)
     unit = Unit.from_record(record)
     started = time.monotonic()
-    with _limited(unit, limit):
-        result = SUITES[unit.suite].run(unit, None)
+    suite = SUITES[unit.suite]
+    with _limited(unit, None if limit is None else limit * suite.patience):
+        result = suite.run(unit, None)
     seconds = time.monotonic() - started
     outcome = Outcome(
         cases=tuple(result.cases), hits=result.hits, answers=result.answers, seconds=seconds

@@ -53,7 +53,8 @@ def changed(mutant: Mutant) -> tuple[str, str]:
 @cache
 def every_accepted() -> tuple[Accepted, ...]:
     """Return what `FILE` has."""
-    return tuple(Accepted(**each) for each in tomllib.loads(FILE.read_text("utf-8"))["mutant"])
+    table = tomllib.loads(FILE.read_text("utf-8"))
+    return tuple(Accepted(**each) for each in table.get("mutant", ()))
 
 
 def reason(mutant: Mutant, accepted: Sequence[Accepted]) -> str | None:

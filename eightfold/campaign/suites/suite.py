@@ -78,6 +78,8 @@ class Suite:
         Runs a unit; waves are written to a file if one is given.
     designs
         What a unit simulates, to be built before it runs.
+    patience
+        How many times ``--unit-limit`` its units may take.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Suite:
     run: Callable[[Unit, Path | None], Result]
     plan: Callable[[Request], Iterable[Unit]] = field(default=lambda request: ())
     designs: Callable[[Unit], Sequence[Design]] = field(default=lambda unit: ())
+    patience: int = 1
 
 
 def accelerator_designs(unit: Unit) -> Sequence[Design]:
