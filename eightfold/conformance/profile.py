@@ -250,7 +250,11 @@ PROFILES: dict[str, Profile] = {
         Profile(name="tflite"),
         Profile(name="tflite-single", limits=Limits(rounding="single")),
         Profile(name="tflm", reference="tflm"),
-        Profile(name="eightfold", limits=Limits(operands="constant", types="int8")),
+        Profile(
+            name="eightfold",
+            claims=(*OPERATORS, NETWORKS),
+            limits=Limits(operands="constant", types="int8"),
+        ),
         Profile(name="tpu-mlir", spec="tpu-mlir"),
         Profile(name="tpu-mlir-8", spec="tpu-mlir", limits=Limits(multiplier_bits=8)),
     )

@@ -121,6 +121,8 @@ def test_the_digits_run_among_strangers(complete: Installation, backend: str) ->
         (["ops"], "CONV_2D"),
         (["header"], "#define"),
         (["golden-c", "-o", "golden-c"], "eightfold_requantize.c"),
+        (["vectors", "requantizer", "-o", "vectors"], "2642 cases of requantizer"),
+        (["conform", "judge", "--help"], "eightfold conform judge vectors --results results"),
         (["run", str(DIGITS)], "operators in golden"),
     ],
     ids=lambda each: " ".join(each[:1]) if isinstance(each, list) else "",
@@ -144,6 +146,10 @@ def test_the_base_needs_no_extra(base: Installation, command: list[str], said: s
         (
             ["run", str(DIGITS), "--html", "run.html"],
             "an HTML page needs jinja2, *'eightfold[report]'",
+        ),
+        (
+            ["conform", "run", "--adapter", "golden"],
+            "conform run needs distributed, *'eightfold[campaign]'",
         ),
         (["run", str(DIGITS), "--compare"], "compare needs ai-edge-litert, *'eightfold[compare]'"),
     ],

@@ -65,7 +65,8 @@ class Task:
 
     @classmethod
     def of(cls, adapter: str, profile: Profile, level: Level, seed: int) -> "Task":
-        """Return the task of an adapter as its file is now."""
+        """Return the task of an adapter as its file is now; raises as `load_adapter`."""
+        _loaded(adapter)
         return cls(
             adapter=adapter,
             source=_source(adapter),
