@@ -80,7 +80,7 @@ class Counted:
     def __init__(self, depth, latency=0):
         self.queue = CreditQueue(WORD, depth)
         self.left = depth
-        self.pushes = [None] * latency
+        self.pushes: list[int | None] = [None] * latency
         self.words = 0
         self.received = []
 

@@ -239,7 +239,7 @@ def test_the_first_fault_in_the_list_is_told_after_the_latency(count):
     draws = random.Random(count)
 
     async def testbench(ctx):
-        told = [None] * FaultCollector.LATENCY
+        told: list[int | None] = [None] * FaultCollector.LATENCY
         for _ in range(60):
             valid = [draws.random() < 0.4 for _ in range(count)]
             values = [draws.getrandbits(16) for _ in range(count)]
