@@ -41,7 +41,7 @@ def _cell(named: Sequence[Named]) -> str:
 
 
 def _said(named: Named) -> str:
-    return "named" if named.named == named.mistakes else named.said
+    return "named" if named.mistakes and named.named == named.mistakes else named.said
 
 
 TABLE = GeneratedTable("liars", Path("docs/mistakes.md"), liar_table)
