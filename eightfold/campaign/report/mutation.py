@@ -61,9 +61,10 @@ class Mutation:
         if not total.valid:
             return f"of {total.drawn:,} mutants none is valid"
         caught, valid = total.counts["caught"], total.valid
+        are = "is" if valid == 1 else "are"
         return (
-            f"of {total.drawn:,} mutants {valid:,} are valid, and tests caught {caught:,} of those "
-            f"({total.percent})"
+            f"of {total.drawn:,} mutants {valid:,} {are} valid, and tests caught {caught:,} of "
+            f"those ({total.percent})"
         )
 
 
