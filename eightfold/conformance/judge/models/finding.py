@@ -203,7 +203,7 @@ def _endings(judged: Sequence[_Judged], profile: Profile, networks: bool) -> lis
         if not any(meant):
             continue
         what = f"models that ended as {outcome.text}"
-        if not networks and sum(meant) < len(legal):
+        if not networks and 1 < sum(meant) < len(legal):
             subjects = [
                 _subject(each, each.graph.operators[0], profile)
                 for each in legal
@@ -225,12 +225,12 @@ def _endings(judged: Sequence[_Judged], profile: Profile, networks: bool) -> lis
 
 
 def _said(title: str, messages: Sequence[str]) -> list[str]:
-    if not messages:
+    counted = Counter(filter(None, messages)).most_common()
+    if not counted:
         return []
-    counted = Counter(messages).most_common()
     texts = [f"{text} ({count})" if count > 1 else text for text, count in counted[:SHOWN_REASONS]]
     more = f"; {len(counted) - SHOWN_REASONS} others" if len(counted) > SHOWN_REASONS else ""
-    return [f"{title}: {'; '.join(texts)}{more}."]
+    return [f"{title}: {'; '.join(text.rstrip('.') for text in texts)}{more}."]
 
 
 def _smallest(failed: Sequence[_Judged], profile: Profile) -> list[str]:
