@@ -50,14 +50,13 @@ def golden_case(unit: Unit, seed: int) -> Case:
     try:
         model, inputs = random_network(network_rng(seed))
         graph = load_model(model)
-        values = run_graph(graph, inputs, cast(Reference, unit.reference))
-        got = {index: values[index] for operator in graph.operators for index in operator.outputs}
+        values = {**inputs, **run_graph(graph, inputs, cast(Reference, unit.reference))}
         if unit.reference == "litert":
-            expected = litert_tensors(oracle("litert"), model, graph, inputs, got)
+            expected = litert_tensors(oracle("litert"), model, graph, inputs, values)
         else:
             expected = oracle(unit.reference).run(model, inputs)
         names = ("golden", RUNTIMES[unit.reference].title)
-        found = compare(graph, graph.operators, values, got, expected, names)
+        found = compare(graph, graph.operators, values, values, expected, names)
         return compared_case(seed, "", model, inputs, found)
     except Exception as error:
         return error_case(seed, "", error, model)
