@@ -7,10 +7,10 @@ from pathlib import Path
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Unit
 from eightfold.campaign.results import Planned
-from eightfold.campaign.suites.conformance import PROCESS, SHARE, Task
-from eightfold.conformance.adapters.adapter import Adapter, UnitAdapter
+from eightfold.campaign.suites.conformance import PROCESS, SUITE, Task, no_answers, share_of
+from eightfold.conformance.adapters.adapter import Adapter, ModelRunner, UnitAdapter
 from eightfold.conformance.adapters.load import BUILTIN
-from eightfold.conformance.answers import MISSING, ModelAnswer, UnitAnswers
+from eightfold.conformance.answers import ModelAnswer, UnitAnswers
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.judge.units import judge_unit
 from eightfold.conformance.packing import Exact, join_units, unpack_models, unpack_unit
@@ -20,8 +20,6 @@ from eightfold.conformance.vectors.operators import OperatorCase
 from eightfold.conformance.verdict import Finding, Statement
 from eightfold.errors import InputError
 from eightfold.sim.simulator.progress import OnProgress, tell
-
-SUITE = "conformance"
 
 
 def adapter_name(text: str) -> str:
@@ -65,12 +63,14 @@ def claims_of(adapter: Adapter, profile: Profile, asked: Sequence[str] = ()) -> 
 def planned(task: Task, claims: Iterable[str], simulator: str) -> list[Unit]:
     """Return the units of a run; ``simulator`` is that of hardware, where its adapter has none."""
     adapter = task.load()
-    if isinstance(adapter, UnitAdapter):
-        backend = simulator
-    else:
-        backend = getattr(adapter, "simulator", None) or PROCESS
+    backend = simulator if isinstance(adapter, UnitAdapter) else _runs_in(adapter)
     name = task.adapter.rpartition(":")[2]
     return [unit for claim in claims for unit in task.units(claim, backend, name)]
+
+
+def _runs_in(adapter: Adapter) -> str:
+    assert isinstance(adapter, ModelRunner)
+    return adapter.simulator or PROCESS
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def judge_run(folder: Folder, on_progress: OnProgress | None = None) -> Judged:
         If the folder has no such run.
     """
     with folder.store() as results:
-        units = list(results.units(SUITE))
+        units = list(results.units(SUITE.name))
     if not units:
         raise InputError(f"{folder.path}: is no run of eightfold conform")
     task = Task.from_unit(units[0].unit)
@@ -146,12 +146,8 @@ def _unit_answers(folder: Folder, units: Sequence[Planned], cases: UnitCases) ->
         content = folder.answers(each.unit)
         if each.state == "done" and content is not None:
             parts.append(unpack_unit(content))
-            continue
-        share = slice(each.unit.first * SHARE, (each.unit.first + each.unit.count) * SHARE)
-        none = {name: values[share].astype("i8") for name, values in cases.results.items()}
-        for values in none.values():
-            values[:] = MISSING
-        parts.append(UnitAnswers(results=none, note=_LOST, crashed=True))
+        else:
+            parts.append(no_answers(share_of(each.unit, cases.results), _LOST))
     return join_units(parts)
 
 

@@ -164,9 +164,7 @@ def run(unit: Unit, trace: Path | None = None) -> Result:
 
 def _ask_hardware(unit: Unit, task: Task, adapter: UnitAdapter, trace: Path | None) -> Result:
     every = task.unit_cases(unit.operator)
-    share = slice(unit.first * SHARE, (unit.first + unit.count) * SHARE)
-    inputs = {name: values[share] for name, values in every.inputs.items()}
-    expected = {name: values[share] for name, values in every.results.items()}
+    inputs, expected = share_of(unit, every.inputs), share_of(unit, every.results)
     answers = _safely(adapter, inputs, expected, unit, trace)
     different = _different(expected, answers)
     count = len(different)
@@ -197,9 +195,20 @@ def _safely(
     except InputError:
         raise
     except Exception as error:
-        missing = {name: np.full(values.shape, MISSING) for name, values in expected.items()}
         note = " ".join(f"the adapter raised {type(error).__name__}: {error}".split())
-        return UnitAnswers(results=missing, note=note, crashed=True)
+        return no_answers(expected, note)
+
+
+def share_of(unit: Unit, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the cases of a unit of work, of columns of all cases."""
+    share = slice(unit.first * SHARE, (unit.first + unit.count) * SHARE)
+    return {name: values[share] for name, values in columns.items()}
+
+
+def no_answers(expected: Mapping[str, NDArray[Any]], note: str) -> UnitAnswers:
+    """Return the answers of what has ended without any; ``note`` says why."""
+    missing = {name: np.full(values.shape, MISSING) for name, values in expected.items()}
+    return UnitAnswers(results=missing, note=note, crashed=True)
 
 
 def _different(expected: Mapping[str, NDArray[Any]], answers: UnitAnswers) -> NDArray[np.bool_]:

@@ -6,7 +6,9 @@ simulator, `model` anything that computes whole models; `builtin` are those that
 what adapters of RTL share.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from eightfold.first_use import on_first_use
 
 if TYPE_CHECKING:
     from eightfold.conformance.adapters.adapter import ModelRunner, UnitAdapter
@@ -26,26 +28,17 @@ __all__ = [
     "UnitAdapter",
 ]
 
-_MODULES = {
-    "Array": "memory",
-    "Memory": "memory",
-    "MemoryMappedAdapter": "memory_mapped",
-    "ModelAdapter": "model",
-    "ModelRunner": "adapter",
-    "Refused": "model",
-    "StreamAdapter": "stream",
-    "UnitAdapter": "adapter",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used: a file with one adapter needs no other."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+# A file with one adapter needs no other.
+__getattr__, __dir__ = on_first_use(
+    __name__,
+    {
+        "Array": "memory",
+        "Memory": "memory",
+        "MemoryMappedAdapter": "memory_mapped",
+        "ModelAdapter": "model",
+        "ModelRunner": "adapter",
+        "Refused": "model",
+        "StreamAdapter": "stream",
+        "UnitAdapter": "adapter",
+    },
+)

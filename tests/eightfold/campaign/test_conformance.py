@@ -107,7 +107,6 @@ def keep(folder: Folder, number: int, unit: Unit, outcome: Outcome, state: str =
 def share(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Cases of a share: one for all, and so few that there are several."""
     monkeypatch.setattr(conformance, "SHARE", request.param)
-    monkeypatch.setattr("eightfold.campaign.conformance.SHARE", request.param)
     return request.param
 
 
