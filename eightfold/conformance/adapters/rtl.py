@@ -13,12 +13,10 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.conformance.adapters.adapter import UnitAdapter
 from eightfold.conformance.adapters.bits import Element, Place
-from eightfold.conformance.answers import MISSING, UnitAnswers
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import UnitKind
 from eightfold.errors import InputError
@@ -305,11 +303,6 @@ class RtlAdapter(UnitAdapter):
         if missing := [each.name for each in self.kind.inputs if each.name not in cases]:
             raise InputError(f"{self.name}: the cases lack {', '.join(missing)}")
         return len(next(iter(cases.values())))
-
-    def nothing(self, count: int, note: str) -> UnitAnswers:
-        """Return the answers of who has crashed before any came."""
-        results = {name: np.full(shape, MISSING) for name, shape in self.shapes(count).items()}
-        return UnitAnswers(results=results, note=note, crashed=True)
 
     def data_files(self) -> dict[str, Path]:
         """Return `files` by their names in the simulator's directory."""

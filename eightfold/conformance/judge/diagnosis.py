@@ -15,7 +15,7 @@ from eightfold.conformance.judge.explain import Explanation, explain
 from eightfold.conformance.judge.forms import Cases, form_of
 from eightfold.conformance.judge.power import Power, power
 from eightfold.conformance.judge.requantizer import check_cases, requantizer
-from eightfold.conformance.judge.rules import Clause, Mask, clauses_of
+from eightfold.conformance.judge.rules import Clause, Mask, clauses_of, common_text
 from eightfold.conformance.judge.subject import Steps, Subject, agree, parts, rows, width
 from eightfold.conformance.verdict import LISTED, FailedCase, Outcome
 from eightfold.golden.fixed_point import Integers
@@ -115,7 +115,7 @@ class Verdict:
         """Return what is wrong, in sentences; none if all is exact."""
         found = self._mistakes()
         if silent := self.cases - self.known:
-            found.append(_common(silent, "cases without a known result", self.silent))
+            found.append(common_text(silent, "cases without a known result", self.silent))
         return found
 
     def _mistakes(self) -> list[str]:
@@ -140,17 +140,8 @@ class Verdict:
                 f"{self.closest.sentence}"
             ]
             left = "results that it does not explain"
-        common = _common(self.unexplained, left, self.remainder)
+        common = common_text(self.unexplained, left, self.remainder)
         return [*found, f"{common} {self.differences}".rstrip()]
-
-
-def _common(count: int, what: str, clauses: tuple[Clause, ...]) -> str:
-    if not clauses:
-        return f"The {count} {what} have nothing simple in common."
-    found = [each.sentence(count) for each in clauses]
-    if rest := count - sum(each.meant for each in clauses):
-        found.append(f"{rest} follow no simple rule")
-    return f"Of the {count} {what}, {'; '.join(found)}."
 
 
 def outcomes(expected: Integers, results: Integers) -> Integers:

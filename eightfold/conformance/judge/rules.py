@@ -116,3 +116,13 @@ def wide(name: str, values: NDArray[np.int64]) -> Features:
             break
         table[f"{name} of more than {bits} bits"] = beyond
     return table
+
+
+def common_text(count: int, what: str, clauses: tuple[Clause, ...]) -> str:
+    """Return the rules in a sentence, of ``count`` cases; ``what`` says which these are."""
+    if not clauses:
+        return f"The {count} {what} have nothing simple in common."
+    found = [each.sentence(count) for each in clauses]
+    if rest := count - sum(each.meant for each in clauses):
+        found.append(f"{rest} follow no simple rule")
+    return f"Of the {count} {what}, {'; '.join(found)}."

@@ -28,16 +28,6 @@ def common(subjects: Sequence[Subject], meant: Sequence[bool]) -> tuple[Clause, 
     return clauses_of(table, wanted)
 
 
-def common_text(count: int, what: str, clauses: tuple[Clause, ...]) -> str:
-    """Return the rules in a sentence, of ``count`` runs; ``what`` says which these are."""
-    if not clauses:
-        return f"The {count} {what} have nothing simple in common."
-    found = [each.sentence(count) for each in clauses]
-    if rest := count - sum(each.meant for each in clauses):
-        found.append(f"{rest} follow no simple rule")
-    return f"Of the {count} {what}, {'; '.join(found)}."
-
-
 def _facts(subject: Subject) -> _Facts:
     call = subject.call
     facts: _Facts = {}

@@ -11,9 +11,10 @@ from eightfold.conformance.judge.models.explanation import (
     explain,
     operator_power,
 )
-from eightfold.conformance.judge.models.features import common, common_text
+from eightfold.conformance.judge.models.features import common
 from eightfold.conformance.judge.models.outcomes import Shown, differ, shown
 from eightfold.conformance.judge.models.subject import Subject
+from eightfold.conformance.judge.rules import common_text
 from eightfold.conformance.profile import NETWORKS, Profile
 from eightfold.conformance.vectors.operators import OperatorCase
 from eightfold.conformance.verdict import LISTED, FailedCase, Finding, Outcome
