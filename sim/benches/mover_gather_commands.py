@@ -197,15 +197,22 @@ def _add_indices(
 def _choose(
     generator: np.random.Generator, gather: Move, reach: int, scratchpad: NDArray[np.uint8]
 ) -> bool:
-    """Choose step, limit and indices, if they lead to offsets up to ``reach``."""
+    """Choose step, limit and indices, if they lead to offsets up to ``reach``.
+
+    These may be offsets from a begin of the source below its space, modulo 2^32.
+    """
     most = _LIMITS[gather["index_size"]]
     last = len(addresses(gather)) - 1
+    below = 0
     if most >= 1 << 31 and generator.random() < 0.5:
-        # Any odd step has an inverse modulo 2^32: all bits of the product count.
+        # Any odd step has an inverse modulo 2^32, and products are of any size: all bits count.
         step = int(generator.integers(1 << 31)) * 2 + 1
-        chosen = generator.integers(reach + 1, size=last + 1).tolist()
-        values = [offset * pow(step, -1, _WORD) % _WORD for offset in chosen]
-        values = [n if n < most else 0 for n in values]
+        below = int(generator.choice([0, generator.integers(_WORD)]))
+        chosen = generator.integers(reach + 1, size=2 * last + 20).tolist()
+        values = [(below + offset) * pow(step, -1, _WORD) % _WORD for offset in chosen]
+        values = [n for n in values if n < most][: last + 1]
+        if len(values) <= last:
+            return False
     else:
         step = int(generator.choice([0, 1, gather["run"], int(generator.integers(1, 60))]))
         highest = min(reach // step if step else most - 1, most - 1)
@@ -216,8 +223,9 @@ def _choose(
     found = indices(gather, scratchpad)  # others, if they overlap
     # Just above the highest one, or far above all.
     limit = int(generator.choice([max(found) + 1, _WORD - 1]))
-    gather |= {"step": step, "limit": limit}
-    return limit < _WORD and all(0 <= n < limit and n * step % _WORD <= reach for n in found)
+    gather |= {"step": step, "limit": limit, "source": (gather["source"] - below) % _WORD}
+    inside = all((n * step - below) % _WORD <= reach for n in found)
+    return inside and limit < _WORD and all(0 <= n < limit for n in found)
 
 
 def spoil(
