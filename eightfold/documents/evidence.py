@@ -1,0 +1,167 @@
+"""``docs/evidence.md``: what campaigns have shown, counted.
+
+``python -m eightfold.documents.evidence DIR...`` adds the campaigns of folders to
+``docs/evidence.json``, each in place of an earlier one of the same suite in the same column, and
+writes the tables of the page; without folders it writes the tables again.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from eightfold.documents.cycle_tables import markdown, number
+from eightfold.evidence.collect import entries
+from eightfold.evidence.entry import Entry
+from eightfold.evidence.record import read_record, record_text
+from eightfold.files import IMPORT_ROOT, write_files
+from eightfold.markers import replace_between
+
+PAGE, RECORD = Path("docs/evidence.md"), Path("docs/evidence.json")
+
+RIGHT = ("passed", "caught")
+NOTHING = ("refused", "accepted", "equivalent", "invalid")
+WRONG = ("failed", "error", "lost", "survived")
+"""How cases end, and mutants: as they should, with nothing to compare, otherwise."""
+
+
+def campaigns_table(found: Sequence[Entry]) -> str:
+    """Return a row for each suite in each column."""
+    rows = [
+        (
+            f"`{entry.suite}`",
+            entry.column,
+            number(entry.counts.total()),
+            *(_sum(entry.counts, names) for names in (RIGHT, NOTHING, WRONG, ("waiting",))),
+            entry.date,
+        )
+        for entry in found
+    ]
+    titles = ("suite", "on", "cases", "right", "nothing to compare", "wrong", "not run", "date")
+    return markdown(titles, rows, text=2)
+
+
+def commands_table(found: Sequence[Entry]) -> str:
+    """Return what asks for each campaign again, and the commit that ran it."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for entry in found:
+        places.setdefault((entry.command, entry.commit), []).append(entry.suite)
+    rows = [
+        (", ".join(f"`{suite}`" for suite in dict.fromkeys(suites)), f"`{command}`", f"`{commit}`")
+        for (command, commit), suites in places.items()
+    ]
+    return markdown(("suites", "command", "commit"), rows, text=3)
+
+
+def operators_table(found: Sequence[Entry]) -> str:
+    """Return for each operator how many models were compared in each column, and its bins."""
+    columns = [entry for entry in found if entry.suite == "operators"]
+    names = sorted({name for entry in columns for name in entry.cases})
+    rows = []
+    for name in names:
+        counted = [_compared(Counter(entry.cases.get(name, {}))) for entry in columns]
+        bins = [entry.bins[name] for entry in columns if name in entry.bins]
+        hit = max((hit for hit, _ in bins), default=0)
+        asked = max((asked for _, asked in bins), default=0)
+        rows.append((name, *counted, f"{number(hit)} of {number(asked)}" if asked else "–"))
+    return markdown(("operator", *(entry.column for entry in columns), "bins"), rows, text=1)
+
+
+def hardware_table(found: Sequence[Entry]) -> str:
+    """Return for each file of the hardware its mutants."""
+    counts: dict[str, Counter[str]] = {}
+    for entry in found:
+        if entry.suite == "mutants":
+            for name, ended in entry.cases.items():
+                counts.setdefault(name, Counter()).update(ended)
+    total: Counter[str] = Counter()
+    for ended in counts.values():
+        total.update(ended)
+    rows = [(f"`{name}`", *_mutants(ended)) for name, ended in sorted(counts.items())]
+    titles = ("file", "valid", "caught", "accepted", "survived", "equivalent", "invalid")
+    return markdown(titles, [*rows, ("all", *_mutants(total))], text=1)
+
+
+def _mutants(ended: Mapping[str, int]) -> tuple[str, ...]:
+    hows = ("caught", "accepted", "survived", "equivalent", "invalid")
+    valid = sum(ended.get(how, 0) for how in hows[:3])
+    return number(valid), *(number(ended.get(how, 0)) for how in hows)
+
+
+def kinds_table(found: Sequence[Entry]) -> str:
+    """Return how cases of suites that tell more than that a case is right have ended."""
+    rows = [
+        (f"`{entry.suite}`", entry.column, kind, number(count))
+        for entry in found
+        if entry.suite not in ("operators", "networks")
+        for kind, count in sorted(entry.kinds.items(), key=lambda item: -item[1])
+    ]
+    return markdown(("suite", "on", "ended", "cases"), rows, text=3)
+
+
+TABLES: Mapping[str, Callable[[Sequence[Entry]], str]] = {
+    "evidence campaigns": campaigns_table,
+    "evidence operators": operators_table,
+    "evidence hardware": hardware_table,
+    "evidence kinds": kinds_table,
+    "evidence commands": commands_table,
+}
+"""The generated parts of the page, see `eightfold.markers`."""
+
+
+def page_text(text: str, found: Sequence[Entry]) -> str:
+    """Return the page's text with all tables between their markers.
+
+    Raises
+    ------
+    ValueError
+        If markers are missing.
+    """
+    for name, table in TABLES.items():
+        text = replace_between(text, name, table(found))
+    return text
+
+
+def _compared(ended: Counter[str]) -> str:
+    right, wrong = _count(ended, RIGHT), _count(ended, WRONG)
+    if not ended.total():
+        return "–"
+    return f"{number(right)}, {number(wrong)} wrong" if wrong else number(right)
+
+
+def _sum(ended: Mapping[str, int], names: Iterable[str]) -> str:
+    return number(_count(ended, names))
+
+
+def _count(ended: Mapping[str, int], names: Iterable[str]) -> int:
+    return sum(ended.get(name, 0) for name in names)
+
+
+def write(folders: Iterable[Path], root: Path = IMPORT_ROOT) -> None:
+    """Add campaigns to the record below a root, and write the page.
+
+    Raises
+    ------
+    InputError
+        If a folder has no campaign of its own, or the record is not one.
+    """
+    kept = read_record(root / RECORD)
+    new = [entry for folder in folders for entry in entries(folder)]
+    write_files({root / RECORD: record_text([*kept, *new])})
+    found = read_record(root / RECORD)
+    text = page_text((root / PAGE).read_text(encoding="utf-8"), found)
+    write_files({root / PAGE: text})
+
+
+@click.command(help=(__doc__ or "").partition("\n\n")[0])
+@click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="DIR...")
+def main(folders: tuple[Path, ...]) -> None:
+    """Run from the command line."""
+    write(folders)
+
+
+if __name__ == "__main__":
+    from eightfold.program import one_line_errors
+
+    one_line_errors(main)
