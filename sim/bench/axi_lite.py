@@ -32,6 +32,9 @@ class RegisterBus(Protocol):
 class AxiLite:
     """Master of the slave port ``prefix`` of the top module.
 
+    As soon as an address or data is taken, the opposite of its bits takes its place: what a slave
+    has not kept it cannot find again.
+
     Parameters
     ----------
     dut
@@ -68,6 +71,11 @@ class AxiLite:
     def _signal(self, name: str) -> Any:
         return getattr(self._dut, self._prefix + name)
 
+    def _withdraw(self, channel: str) -> None:
+        for name in INPUTS[channel]:
+            signal = self._signal(channel + name)
+            signal.value = 0 if name == "valid" else ~int(signal.value) % (1 << len(signal))
+
     async def _exchange(self, requests: tuple[str, ...], answer: str, what: str) -> int:
         """Offer the requests until each is taken, and return the answer's data, if any."""
         waiting = set(requests)
@@ -79,7 +87,7 @@ class AxiLite:
             answered = self._signal(f"{answer}valid").value == 1
             for channel in sorted(waiting):
                 if self._signal(f"{channel}ready").value == 1:
-                    self._signal(f"{channel}valid").value = 0
+                    self._withdraw(channel)
                     waiting.remove(channel)
             if answered:
                 assert not waiting, f"{what}: answered before it was taken"
