@@ -24,6 +24,9 @@ class Accepted:
         The lines that it changes, without the spaces around them.
     reason
         Why no test has to catch it.
+    equivalent
+        Whether nothing that anyone can see differs, though no proof says so: such a mutant counts
+        as equivalent, any other as valid and not caught.
     """
 
     file: str
@@ -31,6 +34,7 @@ class Accepted:
     before: str
     after: str
     reason: str
+    equivalent: bool = False
 
     def is_of(self, mutant: Mutant) -> bool:
         """Return whether this is about a mutant."""
@@ -57,6 +61,6 @@ def every_accepted() -> tuple[Accepted, ...]:
     return tuple(Accepted(**each) for each in table.get("mutant", ()))
 
 
-def reason(mutant: Mutant, accepted: Sequence[Accepted]) -> str | None:
-    """Return why a mutant may survive; None if it may not."""
-    return next((each.reason for each in accepted if each.is_of(mutant)), None)
+def acceptance(mutant: Mutant, accepted: Sequence[Accepted]) -> Accepted | None:
+    """Return what says why a mutant may survive; None if it may not."""
+    return next((each for each in accepted if each.is_of(mutant)), None)

@@ -8,7 +8,7 @@ from pathlib import Path
 from eightfold.closing import Closing
 from eightfold.errors import InputError
 from eightfold.mutants import equivalence
-from eightfold.mutants.accepted import Accepted, reason
+from eightfold.mutants.accepted import Accepted, acceptance
 from eightfold.mutants.benches import SHARES, Bench, benches_for, every_bench
 from eightfold.mutants.imports import Imports
 from eightfold.mutants.judgement import How, Judgement
@@ -83,8 +83,8 @@ class Judge(Closing):
         def judged(how: How, text: str, log: str = "") -> Judgement:
             return Judgement(mutant.kind, mutant.line, how, text, log)
 
-        if why := reason(mutant, self._accepted):
-            return judged("accepted", why)
+        if known := acceptance(mutant, self._accepted):
+            return judged("equivalent" if known.equivalent else "accepted", known.reason)
         with self._scratch.builds_dropped():
             found = self._as_hardware(mutant)
             if found is not None:

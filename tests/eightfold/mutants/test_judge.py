@@ -149,6 +149,8 @@ def test_a_survivor_that_is_accepted_has_its_reason(checkout, tmp_path, monkeypa
     known = Accepted("hw/tiny.py", "inversion", lines[0], lines[1], "z leads nowhere")
     found = judge(checkout, tmp_path, it, known)
     assert found.message == "inversion in line 14: accepted: z leads nowhere"
+    found = judge(checkout, tmp_path, it, replace(known, equivalent=True))
+    assert found.message == "inversion in line 14: equivalent: z leads nowhere"
     assert changed(it) == lines
     for other in (
         replace(known, kind="constant"),
