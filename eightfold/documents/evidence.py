@@ -1,8 +1,8 @@
 """``docs/evidence.md``: what campaigns have shown, counted.
 
 ``python -m eightfold.documents.evidence DIR...`` adds the campaigns of folders to
-``docs/evidence.json``, each in place of an earlier one of the same suite in the same column, and
-writes the tables of the page; without folders it writes the tables again.
+``docs/evidence.json``, each in place of an earlier one of the same command, and writes the tables
+of the page; without folders it writes the tables again.
 """
 
 from collections import Counter
@@ -56,16 +56,19 @@ def commands_table(found: Sequence[Entry]) -> str:
 
 def operators_table(found: Sequence[Entry]) -> str:
     """Return for each operator how many models were compared in each column, and its bins."""
-    columns = [entry for entry in found if entry.suite == "operators"]
-    names = sorted({name for entry in columns for name in entry.cases})
+    shown = [entry for entry in found if entry.suite == "operators"]
+    columns: dict[str, dict[str, Counter[str]]] = {}
+    for entry in shown:
+        _add(columns.setdefault(entry.column, {}), entry.cases)
     rows = []
-    for name in names:
-        counted = [_compared(Counter(entry.cases.get(name, {}))) for entry in columns]
-        bins = [entry.bins[name] for entry in columns if name in entry.bins]
-        hit = max((hit for hit, _ in bins), default=0)
-        asked = max((asked for _, asked in bins), default=0)
+    for name in sorted({name for entry in shown for name in entry.cases}):
+        counted = [_compared(cases.get(name, Counter())) for cases in columns.values()]
+        # Of one campaign: bins that two of them have hit cannot be told from bins of one.
+        hit, asked = max(
+            (entry.bins[name] for entry in shown if name in entry.bins), default=(0, 0)
+        )
         rows.append((name, *counted, f"{number(hit)} of {number(asked)}" if asked else "–"))
-    return markdown(("operator", *(entry.column for entry in columns), "bins"), rows, text=1)
+    return markdown(("operator", *columns, "bins"), rows, text=1)
 
 
 def hardware_table(found: Sequence[Entry]) -> str:
@@ -73,14 +76,18 @@ def hardware_table(found: Sequence[Entry]) -> str:
     counts: dict[str, Counter[str]] = {}
     for entry in found:
         if entry.suite == "mutants":
-            for name, ended in entry.cases.items():
-                counts.setdefault(name, Counter()).update(ended)
+            _add(counts, entry.cases)
     total: Counter[str] = Counter()
     for ended in counts.values():
         total.update(ended)
     rows = [(f"`{name}`", *_mutants(ended)) for name, ended in sorted(counts.items())]
     titles = ("file", "valid", "caught", "accepted", "survived", "equivalent", "invalid")
     return markdown(titles, [*rows, ("all", *_mutants(total))], text=1)
+
+
+def _add(total: dict[str, Counter[str]], cases: Mapping[str, Mapping[str, int]]) -> None:
+    for name, ended in cases.items():
+        total.setdefault(name, Counter()).update(ended)
 
 
 def _mutants(ended: Mapping[str, int]) -> tuple[str, ...]:

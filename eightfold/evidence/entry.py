@@ -45,9 +45,9 @@ class Entry:
     seconds: float = 0.0
 
     @property
-    def key(self) -> tuple[str, str]:
-        """The place of the entry: a later one of the same place replaces it."""
-        return self.suite, self.column
+    def key(self) -> tuple[str, str, str]:
+        """What the entry is of: a later one of the same replaces it, others are counted beside."""
+        return self.suite, self.column, self.command
 
     @property
     def counts(self) -> Counter[str]:

@@ -38,6 +38,8 @@ def test_cases_are_summed() -> None:
         ["`operators`", "verilator small", "5", "5", "0", "0", "0", "2026-01-02"],
         ["`mutants`", "tests", "12", "9", "2", "1", "0", "2026-01-02"],
     ]
+    more = entry("operators", "golden", {"ADD": {"passed": 5}}, command="another seed")
+    assert rows(evidence.operators_table([*FOUND, more]))[2][:2] == ["ADD", "2,005"]
     assert rows(evidence.operators_table(FOUND)) == [
         ["operator", "golden", "verilator small", "bins"],
         ["---", "--:", "--:", "--:"],

@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_cases_are_counted_by_suite_and_column(folder: Path) -> None:
-    found = {entry.key: entry for entry in entries(folder)}
+    found = {(entry.suite, entry.column): entry for entry in entries(folder)}
     assert list(found) == [
         ("operators", "golden"),
         ("operators", "golden tflm"),
@@ -63,14 +63,15 @@ def test_cases_are_counted_by_suite_and_column(folder: Path) -> None:
     assert found["mutants", "tests"].cases == {"hw/blocks/skid.py": {"caught": 1}}
 
 
-def test_a_record_gives_back_what_was_written_and_keeps_the_last_of_a_place(
+def test_a_record_gives_back_what_was_written_and_keeps_the_last_of_a_command(
     folder: Path, tmp_path: Path
 ) -> None:
     found = entries(folder)
     later = Entry.from_dict({**found[0].as_dict(), "date": "2999-01-01", "bins": {"ADD": [1, 2]}})
     file = tmp_path / "record.json"
-    file.write_text(record_text([*found, later]), encoding="utf-8")
-    assert read_record(file) == [later, *found[1:]]
+    other = Entry.from_dict({**found[0].as_dict(), "command": "eightfold campaign run --seed 9"})
+    file.write_text(record_text([*found, other, later]), encoding="utf-8")
+    assert read_record(file) == [other, later, *found[1:]]
     assert json.loads(file.read_text(encoding="utf-8"))["schema_version"] == 1
 
 
