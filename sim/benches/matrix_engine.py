@@ -4,6 +4,7 @@ Parameters: ``config``, the fields of an `AcceleratorConfig`; ``rounds``, of two
 each, in the random runs.
 """
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -167,6 +168,10 @@ class EngineBench:
                 name = STATUSES[status.bit_length() - 1]
                 assert status & (status - 1) == 0, f"status {status:#b}"
                 self.statuses[name] += 1
+                if name == "drain":
+                    # What has been read is computed with, but for what the array has just taken.
+                    asked = bisect_left(self.reads, now - Scratchpad.READ_LATENCY)
+                    assert self.statuses["issue"] >= asked - 1, "drain before the last vector"
 
     def _note_done(self, now: int) -> None:
         reads, writes, faults = self.expected[len(self.done)]
