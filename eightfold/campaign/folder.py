@@ -134,6 +134,8 @@ class Folder:
         evidence = case.evidence or Evidence()
         if evidence.model is not None:
             write_file(folder / "model.tflite", evidence.model)
+        for file, content in evidence.files.items():
+            write_file(folder / file, content)
         for kind in ("inputs", "expected", "got"):
             if tensors := getattr(evidence, kind):
                 _write_tensors(folder / f"{kind}.npz", tensors)

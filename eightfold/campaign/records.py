@@ -118,7 +118,7 @@ class Unit(Computing):
         return cls(**json.loads(text))
 
 
-_COUNTED = {"operators": "--models", "networks": "--networks"}
+_COUNTED = {"operators": "--models", "networks": "--networks", "hostile": "--count"}
 """The option that counts a suite's cases."""
 
 
@@ -138,6 +138,8 @@ class Evidence:
         Tensors by index; ``expected`` and ``got`` are those that differ.
     log
         What else helps: a traceback, a bench's words, the reference's arithmetic step by step.
+    files
+        Contents of other files by name, such as what the case was before it was shrunk.
     """
 
     model: bytes | None = None
@@ -145,6 +147,7 @@ class Evidence:
     expected: Mapping[int, np.ndarray] = field(default_factory=dict)
     got: Mapping[int, np.ndarray] = field(default_factory=dict)
     log: str = ""
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from eightfold.program import config_option, output_folder_option
 from eightfold.progress import terminal_progress
 
 CLUSTERS = ("slurm", "lsf", "pbs", "sge", "htcondor")
-SUITES = ("operators", "networks", "requantizer", "faults", "mutants")
+SUITES = ("operators", "networks", "requantizer", "faults", "hostile", "mutants")
 
 folder_argument = click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 
@@ -120,7 +120,7 @@ def campaign() -> None:
     type=click.IntRange(min=1),
     default=400,
     show_default=True,
-    help="Of the suite mutants.",
+    help="Of the suites mutants, hostile and streams.",
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the first case."

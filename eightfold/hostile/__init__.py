@@ -2,10 +2,11 @@
 
 `worker` is a process with limits of time and memory, `subject` what it does with a file, `litert`
 what LiteRT says to the same file, `trial` the verdict on both. `reasons` are the rules by which
-LiteRT refuses what is accepted here on purpose. Mutations of models are made by
-`eightfold.model.mutate`.
+LiteRT refuses what is accepted here on purpose. `mutant` makes a file of a number, by the mutations
+of `eightfold.model.mutate`.
 
-Imports compiler, estimate, reference, session; never hw. Tests import it.
+Imports compiler, conformance, estimate, reference, session; never hw. Campaigns and tests import
+it.
 """
 
 from eightfold.hostile.trial import Trial, Verdict

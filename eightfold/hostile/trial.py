@@ -1,5 +1,6 @@
 """The verdict on a file: what the tool did with it, and what LiteRT says."""
 
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -33,6 +34,16 @@ class Verdict:
 
     message: str
     """In one line."""
+
+    def __str__(self) -> str:
+        """The verdict in one line, which `from_line` reads."""
+        return f"{self.kind}, {self.step}" + (f": {self.message}" if self.message else "")
+
+    @classmethod
+    def from_line(cls, line: str) -> "Verdict | None":
+        """Return the verdict of a line; None if it is another line."""
+        found = re.fullmatch(r"(\w+), ([\w+]+)(?:: (.*))?", line, re.DOTALL)
+        return cls(found[1], found[2], found[3] or "") if found else None
 
 
 class Trial(Closing):
@@ -77,13 +88,13 @@ class Trial(Closing):
         if not accepted:
             return Verdict("refused", last.name, last.message)
         opinion = self._opinion(content, given, last.tensors)
-        if opinion.outcome != "equal":
+        if opinion.outcome != "equal" and not _is_tolerated(opinion):
             # LiteRT's own memory may have been damaged by a file before this one.
             self._litert.close()
             opinion = self._opinion(content, given, last.tensors)
         names = "+".join(accepted)
         if opinion.outcome in ("rejected", "aborted"):
-            kind = "tolerated" if reason_for(opinion.message) else "accepted"
+            kind = "tolerated" if _is_tolerated(opinion) else "accepted"
             return Verdict(kind, names, opinion.message)
         if opinion.outcome == "failed":
             kind = "accepted" if "golden" in accepted else "refused"
@@ -99,6 +110,10 @@ class Trial(Closing):
     ) -> Opinion:
         opinions, end = self._litert.call(content, dict(given), computed)
         return opinions[0] if opinions else Opinion("aborted", end)
+
+
+def _is_tolerated(opinion: Opinion) -> bool:
+    return opinion.outcome in ("rejected", "aborted") and reason_for(opinion.message) is not None
 
 
 def _is_fine(done: Mapping[str, Step], name: str) -> bool:

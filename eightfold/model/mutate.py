@@ -46,6 +46,9 @@ class Mutation:
     choice: int
     """At least 0; its digits, of a base each, are the choices. 0 takes the first everywhere."""
 
+    def __str__(self) -> str:
+        return f"{self.kind} {self.choice}"
+
 
 def random_mutations(rng: np.random.Generator) -> list[Mutation]:
     """Return one to four mutations, most often one."""

@@ -3,6 +3,7 @@
 from eightfold.campaign.suites import (
     conformance,
     faults,
+    hostile,
     mutants,
     networks,
     operators,
@@ -17,6 +18,7 @@ SUITES: dict[str, Suite] = {
         networks.SUITE,
         requantizer.SUITE,
         faults.SUITE,
+        hostile.SUITE,
         mutants.SUITE,
         conformance.SUITE,
     )

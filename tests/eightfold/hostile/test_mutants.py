@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from eightfold.conformance.models.operators import OPERATORS
+from eightfold.hostile.mutant import BASES, make_mutant
 from eightfold.hostile.trial import GOOD, Trial
 from eightfold.model.mutate import DRAWN, Mutation
-from tests.support.models.mutants import BASES, make_mutant
 
 CHOICES = st.binary(min_size=8, max_size=8).map(lambda digits: int.from_bytes(digits, "little"))
 MUTATIONS = st.lists(st.builds(Mutation, st.sampled_from(DRAWN), CHOICES), min_size=1, max_size=2)

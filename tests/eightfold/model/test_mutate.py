@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from eightfold.errors import InputError
+from eightfold.hostile.mutant import BASES, base_case, random_mutant
 from eightfold.model import load_model
 from eightfold.model.mutate import KINDS, Mutation, mutate, random_mutations
-from tests.support.models.mutants import BASES, base_case, random_mutant
 
 
 def test_a_seed_gives_the_same_file() -> None:

@@ -1,30 +1,40 @@
-"""Mutated models of every operator and of networks, and a campaign of them.
+"""Mutated models of every operator and of networks, each from one number."""
 
-``python -m tests.support.models.mutants COUNT [FIRST] > FILE`` judges files and prints a line of
-JSON for each.
-"""
-
-import json
-import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from eightfold.conformance.models.operators import OPERATORS, case_rng, random_case
 from eightfold.conformance.models.tensors import Case
 from eightfold.conformance.networks.random import network_rng, random_network
-from eightfold.hostile import Trial
 from eightfold.model.mutate import Mutation, mutate, random_mutations
 
 NETWORKS = "network"
 """Stands for a random network where a base is named."""
 
 BASES = (*OPERATORS, NETWORKS)
+"""What mutants are made of."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A file, how it is made, and arrays for the inputs of the model that it is made from."""
+    """A file, how it is made, and arrays for the inputs of the model that it is made from.
+
+    Attributes
+    ----------
+    base
+        Of `BASES`.
+    donor
+        The operator of the model from which operators and tensors are spliced in.
+    seed
+        Of the base and of the donor.
+    mutations
+        In their order.
+    content
+        The mutated file.
+    given
+        Arrays by tensor index.
+    """
 
     base: str
     donor: str
@@ -34,7 +44,7 @@ class Mutant:
     given: dict[int, np.ndarray]
 
     def __str__(self) -> str:
-        changes = ", ".join(f"{m.kind} {m.choice}" for m in self.mutations)
+        changes = ", ".join(map(str, self.mutations))
         return f"{self.base} {self.seed}, donor {self.donor}: {changes}"
 
 
@@ -46,26 +56,15 @@ def base_case(base: str, seed: int) -> Case:
 
 
 def make_mutant(base: str, donor: str, seed: int, mutations: tuple[Mutation, ...]) -> Mutant:
+    """Return the mutant that is made so; the same for the same arguments."""
     content, given = base_case(base, seed)
     changed = mutate(content, mutations, base_case(donor, seed)[0])
     return Mutant(base, donor, seed, mutations, changed, given)
 
 
 def random_mutant(seed: int) -> Mutant:
-    """Return mutant ``seed``: every base in turn."""
+    """Return mutant ``seed``: every base in turn, one to four mutations."""
     rng = np.random.default_rng([0x3A7E, seed])
     base = BASES[seed % len(BASES)]
     donor = str(rng.choice(OPERATORS))
     return make_mutant(base, donor, seed, tuple(random_mutations(rng)))
-
-
-def main(count: int, first: int = 0) -> None:
-    with Trial() as trial:
-        for seed in range(first, first + count):
-            mutant = random_mutant(seed)
-            verdict = trial.judge(mutant.content, mutant.given)
-            print(json.dumps({"seed": seed, "mutant": str(mutant), **asdict(verdict)}), flush=True)
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
