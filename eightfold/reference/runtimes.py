@@ -41,6 +41,9 @@ class Runtime:
     prints: bool = False
     """Whether it prints the reason of a refusal, rather than raising it."""
 
+    lacks: frozenset[str] = frozenset()
+    """Operators that golden has and the runtime has not."""
+
     released: bool = True
     """Whether its versions are releases. Arithmetic may change from one development version to the
     next, so that a result is nothing without the version."""
@@ -148,6 +151,7 @@ RUNTIMES = {
         module="tflite_micro",
         prepare=TFLiteMicro,
         prints=True,
+        lacks=frozenset({"RELU_0_TO_1", "RELU_N1_TO_1"}),
         released=False,
     ),
 }

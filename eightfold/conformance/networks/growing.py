@@ -80,6 +80,10 @@ class GrowingNetwork(SingleOperator):
             suitable = suitable[-2:]
         return suitable[self.rng.integers(len(suitable))]
 
+    def kernel(self, shape: Sequence[int], most: int) -> list[int]:
+        """Return height and width of a window for an input of a shape, usually ``most`` at most."""
+        return self.rng.integers(1, most, 2, endpoint=True).tolist()
+
     def window(
         self, shape: Sequence[int], kernel: Sequence[int], channels: int, *, dilated: bool
     ) -> tuple[dict[str, Any], list[int]]:

@@ -24,7 +24,7 @@ def _rank_4(value: Value) -> bool:
 
 def _conv_2d(net: GrowingNetwork) -> None:
     x = net.pick(_rank_4)
-    kernel = net.rng.integers(1, 4, 2, endpoint=True).tolist()
+    kernel = net.kernel(x.shape, 4)
     groups = choose(net.rng, *(g for g in (1, 1, 1, 2, 3) if x.shape[3] % g == 0))
     depth = x.shape[3] // groups
     outputs = groups * choose(net.rng, 1, 2, 3, 5, 8, 17)
@@ -33,7 +33,7 @@ def _conv_2d(net: GrowingNetwork) -> None:
 
 def _depthwise_conv_2d(net: GrowingNetwork) -> None:
     x = net.pick(_rank_4)
-    kernel = net.rng.integers(1, 4, 2, endpoint=True).tolist()
+    kernel = net.kernel(x.shape, 4)
     outputs = x.shape[3] * choose(net.rng, 1, 1, 1, 2, 3)
     _weighted(net, "DEPTHWISE_CONV_2D", x, kernel, [1, *kernel, outputs], 3)
 
@@ -188,7 +188,7 @@ def _prelu(net: GrowingNetwork) -> None:
 def _pool(name: str) -> Extension:
     def grow(net: GrowingNetwork) -> None:
         x = net.pick(_rank_4)
-        kernel = net.rng.integers(1, 5, 2, endpoint=True).tolist()
+        kernel = net.kernel(x.shape, 5)
         options, shape = net.window(x.shape, kernel, x.shape[3], dilated=False)
         options |= {"filter_height": kernel[0], "filter_width": kernel[1]}
         options |= random_activation(net.rng)
