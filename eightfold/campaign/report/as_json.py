@@ -49,6 +49,7 @@ def write_json(
         ],
         "coverage": _coverage(standing.coverage),
         "mutants": _mutants(standing.mutation),
+        "hostile": standing.hostility.as_dict() if standing.hostility else None,
     }
     for name, value in head.items():
         opening = "{\n" if name == "schema_version" else ""

@@ -22,9 +22,11 @@ from eightfold.campaign.report.facts import (
     shown_in_full,
 )
 from eightfold.campaign.report.failures import Failure, read_failure
+from eightfold.campaign.report.hostility import MEANINGS
 from eightfold.campaign.report.verdict import Standing, bins_by_operator
 from eightfold.campaign.results import Results, Row
 from eightfold.coverage.report import AT_LEAST, Report
+from eightfold.hostile.trial import GOOD
 from eightfold.report.charts import SERIES
 from eightfold.report.page import render
 
@@ -129,6 +131,8 @@ def campaign_page(
         listed=listed,
         bin_name=bin_name,
         standing=standing,
+        meanings=MEANINGS,
+        good_ends=GOOD,
         bad=bad,
         shown=shown,
         links={_place(each.row): each.id for each in shown},
@@ -258,6 +262,7 @@ def _sections(standing: Standing, others: Mapping[str, Sequence[Kind]]) -> list[
         "failures": "Failures" if bad else "",
         "lost": "Lost" if others["lost"] else "",
         "mutants": "Mutants" if standing.mutation else "",
+        "hostile": "Mutated models" if standing.hostility else "",
         "coverage": "Functional coverage" if standing.coverage else "",
         "time": "Time",
         "refused": "Refused" if others["refused"] else "",

@@ -4,12 +4,15 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from eightfold.campaign.report.hostility import Hostility, hostility
 from eightfold.campaign.report.mutation import Mutation, mutation
 from eightfold.campaign.results import Results
 from eightfold.coverage.bins import POINTS, Bin, every_bin
 from eightfold.coverage.exclusions import EXCLUDED
 from eightfold.coverage.report import Report
 from eightfold.report.page import Verdict
+
+_NO_OPERATORS = ("mutants", "hostile")  # suites whose cases name something else
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,11 +24,14 @@ class Standing:
     counts
         Cases by verdict; those of units that have not ended are ``waiting``.
     operators, columns
-        How many different ones there are; files of mutants are no operators.
+        How many different ones there are; files of mutants, and what mutated models are made of,
+        are not counted.
     coverage
         None if none was asked for.
     mutation
         What became of mutants; None if there are none.
+    hostility
+        What became of mutated models; None if there are none.
     """
 
     counts: Mapping[str, int]
@@ -33,6 +39,7 @@ class Standing:
     columns: int
     coverage: Report | None
     mutation: Mutation | None = None
+    hostility: Hostility | None = None
 
     @property
     def total(self) -> int:
@@ -65,7 +72,7 @@ class Standing:
         else:
             state = "passed" if self.complete else "incomplete"
         parts = [self._cases(), *self._coverage()]
-        parts += [self.mutation.sentence] if self.mutation else []
+        parts += [each.sentence for each in (self.mutation, self.hostility) if each]
         return Verdict(state=state, sentence="; ".join(parts) + ".")
 
     def _cases(self) -> str:
@@ -119,10 +126,11 @@ def standing(results: Results) -> Standing:
         counts[verdict] += count
     return Standing(
         counts=counts,
-        operators=len({name for suite, name, _, _ in by_place if name and suite != "mutants"}),
+        operators=len({n for suite, n, _, _ in by_place if n and suite not in _NO_OPERATORS}),
         columns=len({column for _, _, column, _ in by_place}),
         coverage=coverage(results),
         mutation=mutation(results),
+        hostility=hostility(results),
     )
 
 
