@@ -95,7 +95,8 @@ class Unit(Computing):
         words += [f"--operators {self.operator}"] if self.operator else []
         words += [f"{_COUNTED.get(self.suite, '--runs')} 1 --seed {seed}"]
         words += [f"--backend {self.backend}"] if self.backend != "golden" else []
-        words += [f"--config {self.config}"] if self.config else []
+        config = ODD if self.config.startswith(f"{ODD}:") else self.config
+        words += [f"--config {config}"] if config else []
         words += [f"--reference {self.reference}"] if self.reference != "litert" else []
         words += [f"--stall {self.stall}"] if self.stall is not None else []
         return " ".join(words)
@@ -117,6 +118,9 @@ class Unit(Computing):
         """Return the unit of a record."""
         return cls(**json.loads(text))
 
+
+ODD = "odd"
+"""The configuration that stands for odd ones by turns; theirs are called ``odd:3x5``."""
 
 _COUNTED = {"operators": "--models", "networks": "--networks", "hostile": "--count"}
 """The option that counts a suite's cases."""

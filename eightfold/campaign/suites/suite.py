@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eightfold.campaign.records import Case, Computing, Evidence, Unit
+from eightfold.campaign.records import ODD, Case, Computing, Evidence, Unit
+from eightfold.campaign.suites.odd_configs import ODD_CONFIGS
 from eightfold.config import AcceleratorConfig
 from eightfold.execute.explain import explain_element
 from eightfold.model import Graph
@@ -35,18 +36,19 @@ class Request(Computing):
 
     def units(self, suite: str, operator: str, cases: int, together: int) -> Iterator[Unit]:
         """Yield the units of some cases, ``together`` at a time."""
-        stop = self.seed + cases
+        first, stop = self.seed, self.seed + cases
         computing = {each.name: getattr(self, each.name) for each in fields(Computing)}
         if self.backend == "golden":
             computing |= {"config": "", "settings": "", "stall": None, "coverage": False}
-        for first in range(self.seed, stop, together):
-            yield Unit(
-                suite=suite,
-                operator=operator,
-                first=first,
-                count=min(together, stop - first),
-                **computing,
-            )
+        odd = computing["config"] == ODD
+        while first < stop:
+            # Of an odd configuration a seed is enough to know which.
+            count = min(together - first % together if odd else together, stop - first)
+            if odd:
+                name = list(ODD_CONFIGS)[first // together % len(ODD_CONFIGS)]
+                computing |= {"config": name, "settings": settings_of(ODD_CONFIGS[name])}
+            yield Unit(suite=suite, operator=operator, first=first, count=count, **computing)
+            first += count
 
 
 def settings_of(config: AcceleratorConfig) -> str:

@@ -8,7 +8,7 @@ import pytest
 from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.shrink import Budget
 from eightfold.campaign.suites import SUITES, networks, odd_machine
-from eightfold.campaign.suites.odd_machine import random_config
+from eightfold.campaign.suites.odd_configs import ODD_CONFIGS, random_config
 from eightfold.compiler import HARDWARE
 from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.execute import run_graph
@@ -156,6 +156,19 @@ def test_odd_configurations_are_legal_and_of_all_kinds() -> None:
     assert any(config.port < min(config.lanes, config.width) for config in drawn)
     assert any(config.port > max(config.lanes, config.width) for config in drawn)
     assert {config.vector_lanes for config in drawn} >= {1, 2, 4, 8, 16, 32, 64}
+
+
+def test_odd_configurations_come_by_turns_and_a_seed_tells_which() -> None:
+    asked = replace(request("verilator", networks=45), config="odd", settings="", seed=17)
+    units = list(SUITES["networks"].plan(asked))
+    assert [seed for unit in units for seed in unit.seeds] == list(range(17, 62))
+    assert {unit.config for unit in units} == set(ODD_CONFIGS)
+    for each in units:
+        assert each.configuration() == ODD_CONFIGS[each.config]
+        for seed in each.seeds:
+            (alone,) = SUITES["networks"].plan(replace(asked, seed=seed, networks=1))
+            assert alone.config == each.config
+            assert each.command(seed).endswith(f"--seed {seed} --backend verilator --config odd")
 
 
 @pytest.mark.parametrize("first", [0, 100])
