@@ -16,6 +16,9 @@ from eightfold.model.prepare import difference, shapes_are_open, unsupported
 
 Signature = list[tuple[tuple[int, ...], np.dtype]]
 
+FROM_OPERANDS = "from operands"
+"""The end of a refusal of one inference, whose operands state another shape than the graph."""
+
 
 class PreparedGraph:
     """Runs a graph, operator by operator; what comes again, faster.
@@ -116,7 +119,7 @@ class _Step:
             tensor = graph.tensors[index]
             if array.shape != tensor.shape:
                 raise InputError(
-                    f"{self._operator}: {tensor}: {difference(tensor, array.shape)} from operands"
+                    f"{self._operator}: {tensor}: {difference(tensor, array.shape)} {FROM_OPERANDS}"
                 )
 
     def _prepare(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eightfold.closing import Closing
+from eightfold.execute.prepared import FROM_OPERANDS
 from eightfold.hostile.litert import Opinion, ask_litert, difference
 from eightfold.hostile.reasons import reason_for
 from eightfold.hostile.subject import STEPS, Step, examine
@@ -27,7 +28,8 @@ class Verdict:
     process. ``accepted``: LiteRT refuses it; ``tolerated``: for one of
     `eightfold.hostile.reasons`. ``different``: LiteRT, or golden, computes something else.
     ``unsaid``: it is refused for what ``check`` does not report. ``disagreement``: golden refuses
-    what compiles and LiteRT runs."""
+    what compiles and LiteRT runs, but for an inference whose operands state another shape than
+    the file, which commands cannot see."""
 
     step: str
     """The last step of `eightfold.hostile.subject.STEPS` that counted."""
@@ -102,7 +104,8 @@ class Trial(Closing):
         if opinion.outcome == "different":
             return Verdict("different", names, opinion.message)
         if "golden" not in accepted:
-            return Verdict("disagreement", "golden", last.message)
+            kind = "refused" if last.message.endswith(FROM_OPERANDS) else "disagreement"
+            return Verdict(kind, "golden", last.message)
         return _compared(done) or Verdict("equal", names, "")
 
     def _opinion(

@@ -103,6 +103,20 @@ def test_a_sound_model_is_equal_and_another_refused(trial: Trial) -> None:
     assert (verdict.kind, verdict.step) == ("refused", "load")
 
 
+def test_an_inference_whose_operands_contradict_the_file_is_refused(trial: Trial) -> None:
+    """Commands cannot see it: they copy the same bytes whatever the axis."""
+    b = ModelBuilder()
+    x, axis = b.input((2, 3), scale=0.5), b.input((1,), dtype=np.int32)
+    y = b.tensor((2, 1, 3), scale=0.5)
+    b.operator("EXPAND_DIMS", [x, axis], [y])
+    b.output(y)
+    for value, kind in ((1, "equal"), (2, "refused"), (0, "refused")):
+        verdict = trial.judge(b.build(), {axis: np.array([value], np.int32)})
+        assert verdict.kind == kind, verdict
+    assert verdict.step == "golden"
+    assert verdict.message.endswith("computed [1, 2, 3] from operands")
+
+
 @pytest.mark.parametrize(
     ("tool", "operands", "kind", "step"),
     [
