@@ -66,6 +66,18 @@ def test_computes_what_the_whole_does(seed: int) -> None:
             np.testing.assert_array_equal(found[index], values[index])
 
 
+def test_an_input_that_is_an_output_stays_without_its_reader() -> None:
+    b = ModelBuilder()
+    x, y = (b.input([4], scale=0.5) for _ in range(2))
+    first, second = (b.tensor([4], scale=0.5) for _ in range(2))
+    b.operator("RELU", [x], [first])
+    b.operator("TANH", [y], [second])
+    for output in (x, first, second):
+        b.output(output)
+    part = load_model(part_of(b.build(), [1]))
+    assert (list(part.inputs), list(part.outputs)) == ([x, y], [x, second])
+
+
 def test_the_same_part_again_is_the_same_file() -> None:
     part = part_of(diamond(), [1, 2, 3])
     assert part_of(part, [0, 1, 2]) == part

@@ -9,6 +9,7 @@ from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.shrink import Budget
 from eightfold.campaign.suites import SUITES, networks, odd_machine
 from eightfold.campaign.suites.odd_configs import ODD_CONFIGS, random_config
+from eightfold.campaign.suites.smaller import smaller_network
 from eightfold.compiler import HARDWARE
 from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.execute import run_graph
@@ -44,7 +45,8 @@ def wrong_at(graph, *arguments) -> dict[int, np.ndarray]:
     return values
 
 
-def check_small(case: Case, whole: bytes) -> None:
+def check_small(case: Case, drawn: tuple[bytes, dict[int, np.ndarray]]) -> None:
+    whole, given = drawn
     assert case.verdict == "failed"
     evidence = case.evidence
     assert evidence is not None
@@ -53,6 +55,9 @@ def check_small(case: Case, whole: bytes) -> None:
     assert [operator.name for operator in small.operators] == [WRONG]
     assert evidence.files == {"whole.tflite": whole}
     assert set(evidence.inputs) == set(small.inputs)
+    values = given | run_graph(graph, given)
+    for index, array in evidence.inputs.items():
+        np.testing.assert_array_equal(array, values[index])
     assert list(evidence.got) == list(small.operators[0].outputs)
     first, _, message = evidence.log.splitlines()[:3]
     assert first.startswith(f"shrunk to 1 of {len(graph.operators)} operators, which fail in the ")
@@ -67,7 +72,7 @@ def test_a_network_that_is_wrong_in_golden_is_shrunk(monkeypatch: pytest.MonkeyP
     seed = seed_with(WRONG)
     only = unit("golden", seed)
     first, second = (SUITES["networks"].run(only, None).cases[0] for _ in range(2))
-    check_small(first, random_network(network_rng(seed))[0])
+    check_small(first, random_network(network_rng(seed)))
     assert first.evidence is not None
     assert second.evidence is not None
     assert (first.message, first.evidence.log) == (second.message, second.evidence.log)
@@ -82,7 +87,7 @@ def test_a_network_that_is_wrong_on_rtl_is_shrunk(monkeypatch: pytest.MonkeyPatc
     options = {"operators": HARDWARE, "lengths": (3, 12)}
     seed = seed_with(WRONG, **options)
     (case,) = SUITES["networks"].run(unit("verilator", seed), None).cases
-    check_small(case, random_network(network_rng(seed), **options)[0])
+    check_small(case, random_network(network_rng(seed), **options))
 
 
 def test_what_two_operators_need_is_shrunk_to_both(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,6 +112,27 @@ def test_what_two_operators_need_is_shrunk_to_both(monkeypatch: pytest.MonkeyPat
     small = load_model(case.evidence.model)
     assert len(small.operators) == 2
     assert {operator.name for operator in small.operators} == needed
+
+
+def test_another_failure_of_fewer_operators_is_not_the_finding() -> None:
+    model, inputs = random_network(network_rng(0))
+    message = "operator 3 ADD, tensor 7: 1 of 4 differ"
+    whole = Case(seed=0, verdict="failed", message=message)
+    for other in (
+        Case(seed=0, verdict="failed", message="operator 3 SUB, tensor 7: 1 of 4 differ"),
+        Case(seed=0, verdict="error", message=message),
+        Case(seed=0, verdict="refused", message=message),
+    ):
+
+        def judge(part: bytes, given, other: Case = other) -> Case:
+            return other
+
+        assert smaller_network(whole, model, inputs, judge, Budget()) is whole
+    fewer = replace(whole, message="operator 0 ADD, tensor 7: 2 of 9 differ")
+    found = smaller_network(whole, model, inputs, lambda part, given: fewer, Budget())
+    assert found.message == message
+    assert found.evidence is not None
+    assert fewer.message in found.evidence.log
 
 
 def test_without_a_budget_the_network_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
