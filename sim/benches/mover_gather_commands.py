@@ -207,7 +207,7 @@ def _choose(
     if most >= 1 << 31 and generator.random() < 0.5:
         # Any odd step has an inverse modulo 2^32, and products are of any size: all bits count.
         step = int(generator.integers(1 << 31)) * 2 + 1
-        below = int(generator.choice([0, generator.integers(_WORD)]))
+        below = int(generator.integers(_WORD)) * int(generator.integers(2))
         chosen = generator.integers(reach + 1, size=2 * last + 20).tolist()
         values = [(below + offset) * pow(step, -1, _WORD) % _WORD for offset in chosen]
         values = [n for n in values if n < most][: last + 1]
