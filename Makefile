@@ -13,14 +13,17 @@ JOBS ?= 2
 CASES ?= 3000
 NETWORKS ?= 300
 RTL_MODELS ?= 500
+HOSTILE ?= 100000
+MUTANTS ?= 400
 SEED ?= 0
 LONG ?= build/long
+EVIDENCE ?= build/evidence
 MODELS ?=
 
 CAMPAIGN = $(BIN)/eightfold campaign run --workers $(JOBS) --seed $(SEED)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-fast test-long lint check verilog synth figures docs clean
+.PHONY: help setup run test test-fast test-long evidence lint check verilog synth figures docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | \
@@ -49,17 +52,36 @@ run: $(SETUP) ## the handwritten digits through the hardware, every tensor again
 test: $(SETUP) ## the tests on Verilator and, if installed, Icarus; all but those that repeat at larger sizes
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long"
 
-# A campaign that fails ends with status 1, and the report of all tells it again.
+# The campaigns of test-long, and those that evidence adds: a name, and what is asked for.
+LONG_CAMPAIGNS = golden tflm verilator little-fits $(if $(shell command -v iverilog),icarus)
+MORE_CAMPAIGNS = odd hostile mutants
+golden = --suite operators --suite networks --models $(CASES) --networks $(NETWORKS)
+tflm = --reference tflm --models $(CASES)
+verilator = --suite operators --suite networks --suite requantizer --suite faults --backend verilator --config small --coverage --models $(RTL_MODELS) --networks $(NETWORKS) --runs 20
+little-fits = --suite networks --backend verilator --config tests/configs/little-fits.toml --networks $(NETWORKS)
+icarus = --suite operators --suite networks --suite faults --backend icarus --config nano --models 8 --networks 6 --runs 2
+odd = --suite networks --backend verilator --config odd --networks $(NETWORKS)
+hostile = --suite hostile --count $(HOSTILE)
+mutants = --suite mutants --count $(MUTANTS)
+
+# A campaign that fails ends with status 1, and the report of all tells it again. One that was
+# stopped goes on.
+define campaign
+	@if [ -e $(2)/$(1) ]; then $(BIN)/eightfold campaign resume $(2)/$(1) --workers $(JOBS); \
+		else $(CAMPAIGN) $($(1)) --out $(2)/$(1); fi || [ $$? -eq 1 ]
+
+endef
+
 test-long: $(SETUP) ## a campaign: CASES=3000 models per operator in golden, RTL_MODELS=500 and NETWORKS=300 in RTL, from SEED=0, with coverage, into LONG=build/long; then larger sizes (over an hour)
 	@rm -rf $(LONG)
-	@$(CAMPAIGN) --suite operators --suite networks --models $(CASES) --networks $(NETWORKS) --out $(LONG)/golden || [ $$? -eq 1 ]
-	@$(CAMPAIGN) --reference tflm --models $(CASES) --out $(LONG)/tflm || [ $$? -eq 1 ]
-	@$(CAMPAIGN) --suite operators --suite networks --suite requantizer --suite faults --backend verilator --config small --coverage --models $(RTL_MODELS) --networks $(NETWORKS) --runs 20 --out $(LONG)/verilator || [ $$? -eq 1 ]
-	@$(CAMPAIGN) --suite networks --backend verilator --config tests/configs/little-fits.toml --networks $(NETWORKS) --out $(LONG)/little-fits || [ $$? -eq 1 ]
-	@! command -v iverilog >/dev/null || $(CAMPAIGN) --suite operators --suite networks --suite faults --backend icarus --config nano --models 8 --networks 6 --runs 2 --out $(LONG)/icarus || [ $$? -eq 1 ]
+	$(foreach name,$(LONG_CAMPAIGNS),$(call campaign,$(name),$(LONG)))
 	@$(BIN)/eightfold campaign merge $(LONG)/* -o $(LONG)/all || [ $$? -eq 1 ]
 	@$(BIN)/eightfold campaign report $(LONG)/all --html $(LONG)/report.html --junit $(LONG)/report.xml
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m long
+
+evidence: $(SETUP) ## test-long's campaigns, HOSTILE=100000 mutated models, MUTANTS=400 of the hardware into EVIDENCE=build/evidence, and docs/evidence.md from them; goes on where it was stopped (many hours)
+	$(foreach name,$(LONG_CAMPAIGNS) $(MORE_CAMPAIGNS),$(call campaign,$(name),$(EVIDENCE)))
+	@$(BIN)/python -m eightfold.documents.evidence $(EVIDENCE)/*
 
 lint: $(SETUP) ## format, lint and types
 	@$(BIN)/ruff format --check --quiet . || { echo "make lint: run .venv/bin/ruff format" >&2; exit 1; }
