@@ -15,6 +15,8 @@ from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
 from eightfold.estimate import estimate_network
 from eightfold.hostile.stream import run_compiled
+from eightfold.isa import ErrorCode
+from eightfold.isa.decode import CommandError
 from eightfold.model import Graph, Limits, load_model, read_model
 from eightfold.session import Session
 from eightfold.spec import (
@@ -93,7 +95,13 @@ def examine(content: bytes, given: Mapping[int, np.ndarray], folder: str) -> Ite
 
     def stream() -> dict[int, np.ndarray]:
         (only,) = compiled
-        return run_compiled(only, graph, inputs)
+        try:
+            return run_compiled(only, graph, inputs)
+        except CommandError as error:
+            if error.code != ErrorCode.INDEX:
+                raise
+            # The one error that a right stream can end with: what a GATHER looks up is no index.
+            raise InputError(str(error)) from None
 
     def golden() -> dict[int, np.ndarray]:
         with Session(max_memory=LIMITS.max_memory) as session:

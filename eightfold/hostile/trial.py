@@ -29,7 +29,7 @@ class Verdict:
     `eightfold.hostile.reasons`. ``different``: LiteRT, or golden, computes something else.
     ``unsaid``: it is refused for what ``check`` does not report. ``disagreement``: golden refuses
     what compiles and LiteRT runs, but for an inference whose operands state another shape than
-    the file, which commands cannot see."""
+    the file, which commands cannot see; or the stream ends with an error, and golden runs."""
 
     step: str
     """The last step of `eightfold.hostile.subject.STEPS` that counted."""
@@ -139,8 +139,10 @@ def _fault(done: Mapping[str, Step], end: str) -> Verdict | None:
 
 
 def _compared(done: Mapping[str, Step]) -> Verdict | None:
-    """Return a verdict if the compiled stream computes something else than golden."""
+    """Return a verdict if the compiled stream computes something else than golden, or refuses."""
     if "stream" in done:
+        if done["stream"].outcome == "refused":
+            return Verdict("disagreement", "stream", done["stream"].message)
         for index, array in done["stream"].tensors.items():
             if said := difference(array, done["golden"].tensors[index]):
                 return Verdict("different", "stream", f"tensor {index}: {said} (golden)")

@@ -131,6 +131,8 @@ class _Reader:
             raise InputError(
                 f"schema version {self._model.Version()} instead of {_SCHEMA_VERSION}; {CONVERT}"
             )
+        if self._model.BuffersLength() == 0:
+            raise InputError(f"no buffer in it, not even the empty one; {CONVERT}")
         if self._model.SubgraphsLength() == 0:
             raise InputError(f"no subgraph in it; {CONVERT}")
         self._subgraph = self._source.child(self._model.Subgraphs(0))

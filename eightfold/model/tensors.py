@@ -87,14 +87,14 @@ class TensorReader:
     def _content(self, packed: Any, label: Tensor) -> np.ndarray | None:
         """Return the bytes of a constant as a view, or None."""
         index = packed.Buffer()
-        if index >= self._buffer_count and index != 0:
+        if index >= self._buffer_count:
             raise InputError(f"{label} refers to buffer {index} of {self._buffer_count}; {CONVERT}")
-        buffer = self._source.child(self._model.Buffers(index)) if self._buffer_count else None
+        buffer = self._source.child(self._model.Buffers(index))
         external = self._source.number(packed, _EXTERNAL_BUFFER)
-        if external or (buffer is not None and buffer.Offset()):
+        if external or buffer.Offset():
             raise InputError(f"{label} has its data outside the flatbuffer; store it inside")
-        content = None if buffer is None else self._source.vector(buffer, "Data")
-        return content if content is not None and content.size else None
+        content = self._source.vector(buffer, "Data")
+        return content if content.size else None
 
     def _quantization(
         self, packed: Any, label: Tensor, shape: tuple[int, ...], dtype: np.dtype

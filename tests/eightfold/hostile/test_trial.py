@@ -50,6 +50,11 @@ def golden_refuses(content: bytes, given: Given, folder: str) -> Iterator[Step]:
         yield Step("golden", "refused", "no") if step.name == "golden" else step
 
 
+def stream_refuses(content: bytes, given: Given, folder: str) -> Iterator[Step]:
+    for step in examine(content, given, folder):
+        yield Step("stream", "refused", "no") if step.name == "stream" else step
+
+
 def silent_check(content: bytes, given: Given, folder: str) -> Iterator[Step]:
     for step in examine(content, given, folder):
         yield Step("load", "unsaid", "no") if step.name == "load" else step
@@ -72,6 +77,7 @@ TOOLS = {
         off_by_one,
         wrong_stream,
         golden_refuses,
+        stream_refuses,
         silent_check,
         endless,
         dying,
@@ -117,12 +123,24 @@ def test_an_inference_whose_operands_contradict_the_file_is_refused(trial: Trial
     assert verdict.message.endswith("computed [1, 2, 3] from operands")
 
 
+def test_an_index_outside_is_refused_by_the_stream_and_by_golden(trial: Trial) -> None:
+    b = ModelBuilder()
+    x, places = b.input((4,), scale=0.5), b.input((2,), dtype=np.int32)
+    y = b.tensor((2,), scale=0.5)
+    b.operator("GATHER", [x, places], [y], {"axis": 0})
+    b.output(y)
+    for value, kind in ((3, "equal"), (4, "refused"), (-1, "refused")):
+        verdict = trial.judge(b.build(), {places: np.array([0, value], np.int32)})
+        assert verdict.kind == kind, verdict
+
+
 @pytest.mark.parametrize(
     ("tool", "operands", "kind", "step"),
     [
         ("off_by_one", 1, "different", "stream+golden"),
         ("wrong_stream", 1, "different", "stream"),
         ("golden_refuses", 1, "disagreement", "golden"),
+        ("stream_refuses", 1, "disagreement", "stream"),
         ("no_gate", 2, "accepted", "golden"),
         ("silent_check", 2, "unsaid", "load"),
         ("endless", 1, "time", "compile"),

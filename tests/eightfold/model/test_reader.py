@@ -170,6 +170,7 @@ _UNSOUND = [
     ("wrong options", _wrong_options, "operator 0 CONV_2D: its options are Pool2DOptions instead"),
     ("padding", _unknown_padding, "operator 0 CONV_2D: padding has the unknown code 9"),
     ("no subgraph", lambda model: vars(model).update(subgraphs=[]), "no subgraph"),
+    ("no buffer", lambda model: vars(model).update(buffers=[]), "no buffer in it"),
     ("version", lambda model: vars(model).update(version=2), "schema version 2 instead of 3"),
 ]
 
