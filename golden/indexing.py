@@ -69,6 +69,8 @@ class _Entries:
         bit = 1 << entry
         if stride == 0:
             raise RejectedError("a stride must not be 0")
+        if stride == -(1 << 31):  # which has no opposite
+            raise RejectedError(f"a stride must not be {stride}")
         lowest, highest = (0, size) if stride > 0 else (-1, size - 1)
 
         def position(index: int) -> int:
@@ -110,7 +112,7 @@ def strided_slice(
     Raises
     ------
     RejectedError
-        If the numbers of entries differ, or a stride is 0.
+        If the numbers of entries differ, or a stride is 0 or -2^31.
     UndefinedError
         If a shrunk dimension has no element at begin or a negative stride, where LiteRT reads
         nothing or out of bounds; or, with ``offset``, an end is missing, masked or outside, where

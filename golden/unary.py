@@ -86,7 +86,8 @@ def float_table(
         If an entry leaves int32 before the clamp.
     """
     (scale, zero_point), (out_scale, out_zero) = inputs.per_tensor(), output.per_tensor()
-    with np.errstate(over="ignore"):
+    # The reciprocal of a very small scale is infinite, and 0 times that is no number.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         real = function(scale * (CODES - zero_point).astype(np.float32))
         steps = round_half_away(real * (np.float32(1) / out_scale)) + np.float32(out_zero)
     if not np.all((steps >= INT32_MIN) & (steps < 2.0**31)):

@@ -177,6 +177,7 @@ UNDEFINED: dict[str, tuple[Callable[[], bytes], str]] = {
     "QUANTIZE left shift of 32": (partial(unary, "QUANTIZE", (2.0**16, 2.0**-16)), "shift"),
     "RELU6 bound outside int32": (partial(unary, "RELU6", (1e-12, 1e-12)), "leaves int32"),
     "TANH entry outside int32": (partial(unary, "TANH", (0.5, 1e-12)), "leaves int32"),
+    "TANH entry no number": (partial(unary, "TANH", (0.5, 1e-45)), "leaves int32"),
     "FULLY_CONNECTED sum outside int32": (
         partial(
             dense,

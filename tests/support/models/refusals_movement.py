@@ -140,6 +140,9 @@ REFUSALS: dict[str, Refusal] = {
     "SLICE beyond the end": rejected("do not fit", moved, "SLICE", (4,), (3,), [2], [3]),
     "SLICE numbers missing": rejected("needs 2", moved, "SLICE", (2, 4), (1, 4), [1], [1]),
     "STRIDED_SLICE stride 0": rejected("must not be 0", strided, [0, 0], [1, 1], [1, 0]),
+    "STRIDED_SLICE stride -2^31": rejected(
+        "must not be -2147483648", strided, [3, 0], [0, 1], [-(1 << 31), 1]
+    ),
     "STRIDED_SLICE numbers differ": rejected("as many", strided, [0, 0], [1], [1, 1]),
     "GATHER negative index": rejected("0..1", gathered, [-1]),
     "GATHER index beyond the end": rejected("0..1", gathered, [2]),
