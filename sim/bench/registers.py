@@ -78,13 +78,18 @@ class Registers:
 
     async def interrupt(self, limit: int) -> None:
         """Wait for the interrupt; raise AssertionError if it does not come in ``limit`` cycles."""
-        if not int(self._dut.interrupt.value):
-            timeout = Timer(limit * CLOCK_NS, unit="ns")
-            ended = await First(RisingEdge(self._dut.interrupt), timeout)
-            await RisingEdge(self._dut.clk)
-            if ended is timeout:
-                outcome = await self.outcome()
-                raise AssertionError(f"no interrupt in {limit} cycles: {outcome}")
+        if not await self.interrupted(limit):
+            outcome = await self.outcome()
+            raise AssertionError(f"no interrupt in {limit} cycles: {outcome}")
+
+    async def interrupted(self, limit: int) -> bool:
+        """Wait for the interrupt; return whether it comes in ``limit`` cycles."""
+        if int(self._dut.interrupt.value):
+            return True
+        timeout = Timer(limit * CLOCK_NS, unit="ns")
+        ended = await First(RisingEdge(self._dut.interrupt), timeout)
+        await RisingEdge(self._dut.clk)
+        return ended is not timeout
 
     async def outcome(self) -> Outcome:
         """Return status, error and counters."""

@@ -40,8 +40,18 @@ class Memory(Protocol):
         """Return the first ``size`` bytes."""
         ...
 
-    def guard(self, arena: Region, read_error: Region, write_error: Region) -> None:
-        """Say where bytes may be written, and which accesses are answered with an error."""
+    def behave(self, stall: Mapping[str, float], latency: int, seed: int) -> None:
+        """Say how the next run's channels pause, from its `load` on, and when answers come."""
+        ...
+
+    def guard(self, regions: Mapping[str, Region], read_error: Region, write_error: Region) -> None:
+        """Say what may be read (commands, model, arena), and written (the arena), and which
+        accesses are answered with an error."""
+        ...
+
+    def watched(self) -> dict[str, int]:
+        """Return ``reads_outside`` and ``bus_errors`` since the begin, and ``unanswered``, as
+        `eightfold.sim.simulator.system.RunResult` has them of a run."""
         ...
 
     def check(self) -> None:
@@ -85,7 +95,14 @@ class SystemJob:
     def longest(self) -> int:
         """Cycles that all runs together take at most, or one of them fails."""
         runs = self.job["runs"]
-        return sum(self.job["limit"] + (run["reset_after"] or 0) + BETWEEN for run in runs)
+        return sum(
+            self.job["limit"]
+            + (run["reset_after"] or 0)
+            + (run["patience"] or 0)
+            + sum(wait for wait, _, _ in run["writes"])
+            + BETWEEN
+            for run in runs
+        )
 
     async def execute(self, dut: Any, registers: Registers, memory: Memory) -> None:
         """Execute all runs; write ``result_<i>.npz`` with the arena, and report the outcomes."""
@@ -106,25 +123,25 @@ class SystemJob:
         self, dut: Any, registers: Registers, memory: Memory, index: int, run: dict[str, Any]
     ) -> dict[str, Any]:
         values = self._prepare(index, run)
-        arena = self.image.regions["arena"]
         memory.guard(
-            Region(arena.start, arena.start + values["ARENA_SIZE"]),
-            self._error(run["read_error"]),
-            self._error(run["write_error"]),
+            self._regions(values), self._error(run["read_error"]), self._error(run["write_error"])
+        )
+        seed = self.job["seed"] + index if run["seed"] is None else run["seed"]
+        memory.behave(
+            run["stall"] or self.job["stall"], run["latency"] or self.job["latency"], seed
         )
         await memory.load(self._parts(index))
+        before = memory.watched()
         await registers.start(values)
-        if run["reset_after"] is None:
-            await registers.interrupt(self.job["limit"])
-            outcome = await registers.outcome()
+        await self._write(dut, registers, run["writes"])
+        ended = await self._wait(dut, registers, run)
+        watched = memory.watched()
+        outcome = await registers.outcome()
+        if ended:
             await registers.acknowledge()
-        else:
-            if run["reset_after"]:
-                await Timer(run["reset_after"] * CLOCK_NS, unit="ns")
-            await RisingEdge(dut.clk)
-            outcome = await registers.outcome()
-        if outcome.status["error"] or run["reset_after"] is not None:
+        if outcome.status["error"] or not ended:
             await registers.soft_reset()
+            watched = memory.watched()
         await clock_cycles(dut, SETTLE)
         found = await memory.dump(len(self.image.contents))
         self._check_elsewhere(index, found)
@@ -134,8 +151,48 @@ class SystemJob:
             totals = dict(zip(outcome.counters, events[-1, 2:].tolist(), strict=True))
             assert totals == outcome.counters, f"traced {totals}, counted {outcome.counters}"
         result = self.folder / f"result_{index}.npz"
-        np.savez(result, allow_pickle=False, arena=found[arena.part], events=events)
-        return outcome.as_dict()
+        np.savez(
+            result, allow_pickle=False, arena=found[self.image.regions["arena"].part], events=events
+        )
+        return {
+            **outcome.as_dict(),
+            "ended": ended,
+            "unanswered": watched["unanswered"],
+            **{name: watched[name] - before[name] for name in ("reads_outside", "bus_errors")},
+        }
+
+    async def _write(self, dut: Any, registers: Registers, writes: list[Any]) -> None:
+        """Write registers while the accelerator runs."""
+        for wait, name, value in writes:
+            if wait:
+                await clock_cycles(dut, wait)
+            await registers.write(name, value)
+
+    async def _wait(self, dut: Any, registers: Registers, run: dict[str, Any]) -> bool:
+        """Wait until a run has ended, or is to be reset; return whether it has ended."""
+        if run["reset_after"] is not None:
+            if run["reset_after"]:
+                await Timer(run["reset_after"] * CLOCK_NS, unit="ns")
+            await RisingEdge(dut.clk)
+            return False
+        if run["patience"] is not None:
+            return await registers.interrupted(run["patience"])
+        await registers.interrupt(self.job["limit"])
+        return True
+
+    def _regions(self, values: Mapping[str, int]) -> dict[str, Region]:
+        """Return the regions that a run's registers say, from the memory's begin."""
+        bounds = {
+            "commands": ("COMMAND_ADDRESS", "COMMAND_LENGTH"),
+            "model": ("MODEL_BASE", "MODEL_SIZE"),
+            "arena": ("ARENA_BASE", "ARENA_SIZE"),
+        }
+        return {
+            name: Region(
+                values[first] - self.image.base, values[first] - self.image.base + values[size]
+            )
+            for name, (first, size) in bounds.items()
+        }
 
     def _load(self, index: int) -> dict[str, NDArray]:
         with np.load(self.folder / f"run_{index}.npz", allow_pickle=False) as archive:

@@ -1,6 +1,6 @@
 """Runs jobs on the accelerator with the memory and the monitor in Verilog: no Python per cycle."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +24,15 @@ class VerilogMemory:
         self._dut, self._base = dut, base
         self._job = parameters()
         self._events = 0
-        stall = [self._job["stall"][channel] for channel in CHANNELS]
-        self._set(
-            base=base,
-            latency=self._job["latency"],
-            stall=int.from_bytes([round(256 * part) for part in stall], "little"),
-            seed=seed() & 0xFFFFFFFF,
-            load=0,
-            dump=0,
-            dump_words=0,
-        )
-        self.guard(Region(0, 0), Region(0, 0), Region(0, 0))
+        self._set(base=base, load=0, dump=0, dump_words=0)
+        self.behave(self._job["stall"], self._job["latency"], seed())
+        nowhere = Region(0, 0)
+        self.guard(dict.fromkeys(("commands", "model", "arena"), nowhere), nowhere, nowhere)
+
+    def behave(self, stall: Mapping[str, float], latency: int, seed: int) -> None:
+        """Say how channels pause, from the next `load` on, and when answers come."""
+        parts = [round(256 * stall[channel]) for channel in CHANNELS]
+        self._set(latency=latency, stall=int.from_bytes(parts, "little"), seed=seed & 0xFFFFFFFF)
 
     async def load(self, parts: Mapping[int, bytes]) -> None:
         """Set bytes by offset, whole beats."""
@@ -47,17 +45,34 @@ class VerilogMemory:
         await self._strobe("dump")
         return read_hex(Path("dump.hex"), self._job["port"])
 
-    def guard(self, arena: Region, read_error: Region, write_error: Region) -> None:
-        """Say where bytes may be written, and which accesses are answered with an error."""
+    def guard(self, regions: Mapping[str, Region], read_error: Region, write_error: Region) -> None:
+        """Say what may be read and written, and which accesses are answered with an error."""
         for name, region in (
-            ("arena", arena),
+            ("arena", regions["arena"]),
             ("read_error", read_error),
             ("write_error", write_error),
         ):
-            empty = region.start == region.stop
-            bounds = {"low": region.start, "high": region.stop}
-            for end, offset in bounds.items():
-                self._set(**{f"{name}_{end}": 0 if empty else self._base + offset})
+            low, high = self._bounds(region)
+            self._set(**{f"{name}_low": low, f"{name}_high": high})
+        port = self._job["port"]
+        beats = (Region(r.start, -(-r.stop // port) * port) for r in regions.values())
+        lows, highs = zip(*map(self._bounds, beats), strict=True)
+        self._set(region_low=_packed(lows), region_high=_packed(highs))
+
+    def _bounds(self, region: Region) -> tuple[int, int]:
+        """Return a region's addresses, its end at most the last of all; 0 and 0 if it is empty."""
+        if region.start == region.stop:
+            return 0, 0
+        return self._base + region.start, min(self._base + region.stop, 0xFFFFFFFF)
+
+    def watched(self) -> dict[str, int]:
+        """Return what axi_watch.v has counted."""
+        names = {
+            "reads_outside": "reads_outside",
+            "unanswered": "unanswered",
+            "bus_errors": "errors",
+        }
+        return {name: int(getattr(self._dut, port).value) for name, port in names.items()}
 
     def check(self) -> None:
         """Raise AssertionError if the accelerator broke a rule of its port."""
@@ -84,6 +99,10 @@ class VerilogMemory:
         await clock_cycles(self._dut, 2)
         self._set(**{name: 0})
         await clock_cycles(self._dut, 2)
+
+
+def _packed(words: Iterable[int]) -> int:
+    return sum(word << 32 * place for place, word in enumerate(words))
 
 
 @cocotb.test()

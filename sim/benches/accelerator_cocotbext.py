@@ -38,9 +38,17 @@ class PythonMemory:
         contents: Any = self._ram.read(0, size)
         return np.frombuffer(bytes(contents), np.uint8)
 
-    def guard(self, arena: Region, read_error: Region, write_error: Region) -> None:
+    def behave(self, stall: Mapping[str, float], latency: int, seed: int) -> None:
+        """Pauses are those of the whole job."""
+        assert stall == parameters()["stall"], "a run has no stalls of its own here"
+
+    def guard(self, regions: Mapping[str, Region], read_error: Region, write_error: Region) -> None:
         """Only the contents show what was written; there are no errors."""
         assert read_error.start == read_error.stop and write_error.start == write_error.stop
+
+    def watched(self) -> dict[str, int]:
+        """Return that nothing was seen."""
+        return dict.fromkeys(("reads_outside", "unanswered", "bus_errors"), 0)
 
     def check(self) -> None:
         """The models raise what they find at once."""

@@ -19,6 +19,9 @@ from eightfold.sim.simulator.toolchain import Simulator
 
 FOLDER = Path(__file__).parents[1] / "verilog"
 
+SOURCES = ("eightfold_system", "axi_memory", "axi_attributes", "axi_watch", "trace_monitor")
+"""Files of `FOLDER` without ``.v``, the top module first."""
+
 CHANNELS = ("ar", "r", "aw", "w", "b")
 """AXI's channels, the keys of ``stall``, in the order of sim/verilog/axi_memory.v."""
 
@@ -55,6 +58,14 @@ class Run:
         Where accesses are answered with SLVERR.
     reset_after
         Cycles after the doorbell at which a soft reset ends the run; None waits for its end.
+    patience
+        Cycles after which a soft reset ends a run that has not ended; None lets it fail at the
+        system's limit.
+    writes
+        Writes of registers while it runs: cycles after the doorbell or the write before, register,
+        value.
+    stall, latency, seed
+        In place of the system's; the seed is the stalls' alone.
     """
 
     inputs: Mapping[int, NDArray | bytes] = field(default_factory=dict)
@@ -64,6 +75,11 @@ class Run:
     read_error: Place | None = None
     write_error: Place | None = None
     reset_after: int | None = None
+    patience: int | None = None
+    writes: Sequence[tuple[int, str, int]] = ()
+    stall: float | None = None
+    latency: int | None = None
+    seed: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +104,15 @@ class RunResult:
         and the engine's number, where one begins to work (`eightfold.isa.WORK`) after a cycle in
         which it did not; or `SAMPLE` and 0, every so often; the last one has `END` and 0. Empty if
         there is no monitor.
+    ended
+        Whether it ended without a soft reset.
+    reads_outside
+        Bursts of reads that leave the beats of commands, model and arena, as its registers have
+        them.
+    unanswered
+        Bursts without an answer when STATUS said that it was done, or not busy after a soft reset.
+    bus_errors
+        Beats and responses that memory answered with an error, whatever the run made of them.
     """
 
     arena: NDArray[np.uint8]
@@ -97,6 +122,10 @@ class RunResult:
     index: int
     counters: Mapping[str, int]
     events: NDArray[np.int64]
+    ended: bool
+    reads_outside: int
+    unanswered: int
+    bus_errors: int
 
     @property
     def cycles(self) -> int:
@@ -135,7 +164,6 @@ class SystemResult:
 
 def system_design(config: AcceleratorConfig) -> Verilog:
     """Return the accelerator with its memory and monitor."""
-    sources = ("eightfold_system", "axi_memory", "axi_attributes", "trace_monitor")
     names = [name for name, _ in isa.COUNTERS]
     parameters = {
         "PORT": config.port,
@@ -148,8 +176,8 @@ def system_design(config: AcceleratorConfig) -> Verilog:
         },
     }
     return Verilog(
-        top=sources[0],
-        sources=tuple(FOLDER / f"{name}.v" for name in sources),
+        top=SOURCES[0],
+        sources=tuple(FOLDER / f"{name}.v" for name in SOURCES),
         parameters=tuple(parameters.items()),
         units=(Unit("accelerator", config),),
     )
@@ -238,6 +266,7 @@ def run_system(
             "arena_bytes": arena_bytes,
             "latency": latency,
             "stall": dict.fromkeys(CHANNELS, 0.0) | stalls,
+            "seed": seed,
             "timeout": timeout,
             "limit": limit,
             "runs": [_write_run(folder, index, run) for index, run in enumerate(runs)],
@@ -272,6 +301,11 @@ def _write_run(folder: Path, index: int, run: Run) -> dict[str, Any]:
         "read_error": run.read_error,
         "write_error": run.write_error,
         "reset_after": run.reset_after,
+        "patience": run.patience,
+        "writes": [list(each) for each in run.writes],
+        "stall": None if run.stall is None else dict.fromkeys(CHANNELS, run.stall),
+        "latency": run.latency,
+        "seed": run.seed,
     }
 
 
@@ -286,4 +320,6 @@ def _read_run(folder: Path, index: int, outcome: dict[str, Any]) -> RunResult:
             engine=error["engine"],
             index=error["index"],
             counters=outcome["counters"],
+            **{name: outcome[name] for name in ("ended", "reads_outside", "unanswered")},
+            bus_errors=outcome["bus_errors"],
         )

@@ -9,6 +9,7 @@
 // The memory is at [base, base + BYTES); accesses elsewhere are answered DECERR, and accesses to a
 // beat in an error range SLVERR. Neither is written. `stall` has a probability in 1/256 for each
 // channel and cycle, AR lowest, then R, AW, W, B: AR, AW and W are not ready, R and B not valid.
+// Which cycles these are follows from `seed`, from the reset and from each `load` on.
 //
 // `load` and `dump`, when they rise, read load.hex or write dump.hex ($readmemh, words of a beat) in
 // the simulator's working directory; dump.hex gets the first `dump_words` words.
@@ -110,6 +111,10 @@ module axi_memory #(
       xorshift = x ^ (x << 5);
     end
   endfunction
+
+  task seed_stalls;
+    for (i = 0; i < 5; i = i + 1) random[i] = {seed[28:0], 3'd1} + i * 32'h9e3779b8;
+  endtask
 
   task violation(input [8*24-1:0] what);
     begin
@@ -256,7 +261,10 @@ module axi_memory #(
     s_axi_arready <= !stalled[0] && ar_tail - ar_head < READS;
     s_axi_awready <= !stalled[2] && aw_tail - aw_head < WRITES;
     s_axi_wready <= !stalled[3] && w_tail - w_head < BEATS;
-    if (load && !loaded) $readmemh("load.hex", memory);
+    if (load && !loaded) begin
+      $readmemh("load.hex", memory);
+      seed_stalls;
+    end
     if (dump && !dumped) $writememh("dump.hex", memory, 0, dump_words - 1);
     loaded = load;
     dumped = dump;
@@ -266,7 +274,7 @@ module axi_memory #(
       {read_beat, write_beat, write_response} = 0;
       {s_axi_arready, s_axi_awready, s_axi_wready, s_axi_rvalid, s_axi_bvalid} <= 0;
       {outside, violations} <= 0;
-      for (i = 0; i < 5; i = i + 1) random[i] = {seed[28:0], 3'd1} + i * 32'h9e3779b8;
+      seed_stalls;
     end
   end
 endmodule

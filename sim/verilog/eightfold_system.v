@@ -1,7 +1,8 @@
 // The accelerator with a memory and a monitor around it, for simulation.
 //
-// Benches see the register port and the interrupt, and set up the memory: see axi_memory.v and
-// trace_monitor.v; `violations` are the memory's and those of axi_attributes.v. Parameters come from the configuration and from hw/ports.py.
+// Benches see the register port and the interrupt, and set up the memory: see axi_memory.v,
+// axi_watch.v and trace_monitor.v; `violations` are the memory's and those of axi_attributes.v.
+// Parameters come from the configuration and from hw/ports.py.
 module eightfold_system #(
   parameter PORT = 16,
   parameter BYTES = 1 << 24,
@@ -24,11 +25,16 @@ module eightfold_system #(
   input wire [31:0] write_error_high,
   input wire [31:0] arena_low,
   input wire [31:0] arena_high,
+  input wire [95:0] region_low,
+  input wire [95:0] region_high,
   input wire load,
   input wire dump,
   input wire [31:0] dump_words,
   output wire [31:0] outside,
   output wire [31:0] violations,
+  output wire [31:0] reads_outside,
+  output wire [31:0] unanswered,
+  output wire [31:0] errors,
   output wire interrupt,
   input wire [7:0] s_axi_awaddr,
   input wire [2:0] s_axi_awprot,
@@ -122,6 +128,14 @@ module eightfold_system #(
     .clk(clk), .rst(rst), .valid(m_axi_awvalid), .ready(m_axi_awready), .id(m_axi_awid),
     .lock(m_axi_awlock), .cache(m_axi_awcache), .prot(m_axi_awprot), .qos(m_axi_awqos),
     .violations(wrong_writes));
+
+  axi_watch #(.PORT(PORT)) watch (
+    .clk(clk), .rst(rst), .region_low(region_low), .region_high(region_high),
+    .araddr(m_axi_araddr), .arlen(m_axi_arlen), .arvalid(m_axi_arvalid), .arready(m_axi_arready),
+    .rresp(m_axi_rresp), .rlast(m_axi_rlast), .rvalid(m_axi_rvalid), .rready(m_axi_rready),
+    .awvalid(m_axi_awvalid), .awready(m_axi_awready), .bresp(m_axi_bresp), .bvalid(m_axi_bvalid),
+    .bready(m_axi_bready), .reads_outside(reads_outside), .unanswered(unanswered),
+    .errors(errors));
 
   axi_memory #(.PORT(PORT), .BYTES(BYTES), .ID_BITS(ID_BITS)) memory (
     .clk(clk), .rst(rst), .base(base), .latency(latency), .stall(stall), .seed(seed),

@@ -22,7 +22,7 @@ def test_memory(simulator, port, seed):
     assert len(result.tests) == 10
 
 
-@pytest.mark.parametrize("name", ["axi_memory", "axi_attributes", "trace_monitor"])
+@pytest.mark.parametrize("name", ["axi_memory", "axi_attributes", "axi_watch", "trace_monitor"])
 def test_passes_lint(name):
     # State that only one process uses is assigned with `=`.
     found = lint(FOLDER / f"{name}.v")
@@ -30,7 +30,7 @@ def test_passes_lint(name):
 
 
 @pytest.mark.icarus
-@pytest.mark.parametrize("name", ["axi_memory", "axi_attributes", "trace_monitor"])
+@pytest.mark.parametrize("name", ["axi_memory", "axi_attributes", "axi_watch", "trace_monitor"])
 def test_reads_in_icarus_as_verilog_2005(name):
     command = ["iverilog", "-g2005", "-Wall", "-t", "null", str(FOLDER / f"{name}.v")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

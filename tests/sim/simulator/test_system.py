@@ -12,7 +12,15 @@ from eightfold.isa import COUNTERS, Engine, ErrorCode
 from eightfold.rtl.verilog import generate
 from eightfold.sim.simulator.memory_image import SIZE
 from eightfold.sim.simulator.runner import BenchFailed, Verilog
-from eightfold.sim.simulator.system import CHANNELS, END, FOLDER, SAMPLE, Run, run_system
+from eightfold.sim.simulator.system import (
+    CHANNELS,
+    END,
+    FOLDER,
+    SAMPLE,
+    SOURCES,
+    Run,
+    run_system,
+)
 from tests.support.hardware.inverting_accelerator import (
     INDEX,
     WRONG_ATTRIBUTES,
@@ -34,8 +42,7 @@ def invert(simulator, monkeypatch, tmp_path):
     """Run the accelerator that inverts a beat."""
     source = tmp_path / "accelerator.v"
     source.write_text(accelerator())
-    names = ("eightfold_system", "axi_memory", "axi_attributes", "trace_monitor")
-    sources = (*(FOLDER / f"{name}.v" for name in names), source)
+    sources = (*(FOLDER / f"{name}.v" for name in SOURCES), source)
     design = Verilog("eightfold_system", sources, (("PORT", PORT), ("BYTES", SIZE)))
     monkeypatch.setattr(eightfold.sim.simulator.system, "system_design", lambda config: design)
     settings = {"words": np.zeros(0), "model": b"model", "arena_bytes": 99, "limit": 500}
@@ -100,6 +107,45 @@ def test_reports_a_fault(invert, fault, message):
     run = Run(registers={"COMMAND_LENGTH": fault.value}, read_error=error)
     with pytest.raises(BenchFailed, match=message):
         invert([run] * 5, stall={"aw": 0.9})  # so that one of five addresses has to wait
+
+
+@pytest.mark.parametrize(
+    ("fault", "found"),
+    [
+        (Fault.NONE, (0, 0, 0)),
+        (Fault.READS_BEFORE, (1, 0, 0)),
+        (Fault.LEAVES_READ, (0, 1, 0)),
+        (Fault.HIDES_ERROR, (0, 0, 1)),
+    ],
+)
+def test_tells_what_memory_answered_without_a_word(invert, fault, found):
+    error = ("arena", 0, 1) if fault is Fault.HIDES_ERROR else None
+    run = Run(registers={"COMMAND_LENGTH": fault.value}, read_error=error, latency=100)
+    (result,) = invert([run]).runs
+    assert result.done
+    assert (result.reads_outside, result.unanswered, result.bus_errors) == found
+
+
+def test_resets_a_run_whose_patience_is_over(invert):
+    hangs = Run(registers={"COMMAND_LENGTH": Fault.HANGS.value}, patience=200)
+    first, second = invert([hangs, Run(patience=200)]).runs
+    assert (first.ended, first.done, second.ended, second.done) == (False, False, True, True)
+
+
+def test_a_run_has_stalls_of_its_own(invert):
+    """They depend on nothing but the run, so that it can be repeated alone."""
+    stalled = {"stall": 0.7, "latency": 30}
+    runs = [Run(**stalled, seed=1), Run(**stalled, seed=2), Run(), Run(**stalled, seed=1), Run()]
+    cycles = [result.cycles for result in invert(runs).runs]
+    (alone,) = invert([Run(**stalled, seed=1)], seed=5).runs
+    assert cycles == [alone.cycles, cycles[1], 45, alone.cycles, 45]
+    assert len(set(cycles)) == 3
+
+
+def test_writes_registers_while_it_runs(invert):
+    """The accelerator of this test takes them at once."""
+    (changed, _) = invert([Run(writes=[(0, "COMMAND_LENGTH", 1)], patience=200), Run()]).runs
+    assert not changed.ended
 
 
 @pytest.mark.slow

@@ -34,6 +34,9 @@ class Fault(Enum):
     MISCOUNTS = 4  # no READ_BEATS
     KEEPS_INTERRUPT = 5  # after its clear
     KEEPS_ERROR = 6  # after a soft reset
+    READS_BEFORE = 7  # the arena, not at its first beat
+    HIDES_ERROR = 8  # of memory
+    LEAVES_READ = 9  # asks for the beat again, and does not wait for it
 
 
 WRONG_ATTRIBUTES = {
@@ -83,7 +86,8 @@ class InvertingAccelerator(wiring.Component):
         with m.FSM(name="state"):
             with m.State("IDLE"), m.If(self.registers.acts.CONTROL.start):
                 m.d.sync += [status.busy.eq(1), status.done.eq(0)]
-                m.d.sync += [self.bus.araddr.eq(base), self.bus.arvalid.eq(1)]
+                start = Mux(self._is(Fault.READS_BEFORE), base - self.config.port, base)
+                m.d.sync += [self.bus.araddr.eq(start), self.bus.arvalid.eq(1)]
                 m.next = "READ"
             with m.State("READ"):
                 m.d.comb += self.bus.rready.eq(1)
@@ -110,7 +114,10 @@ class InvertingAccelerator(wiring.Component):
                 with m.If(self.bus.bvalid):
                     m.d.comb += [self.monitor.done[0].eq(1), self.monitor.index[0].eq(INDEX)]
                     self._proceed(m, self.bus.bresp, ErrorCode.AXI_WRITE, "FINISH")
-            with m.State("FINISH"), m.If(~self._is(Fault.HANGS)):
+                    m.d.sync += self.bus.arvalid.eq(self._is(Fault.LEAVES_READ))
+            with m.State("FINISH"), m.If(~self._is(Fault.HANGS) | self._resets()):
+                with m.If(self.bus.arready):
+                    m.d.sync += self.bus.arvalid.eq(0)
                 m.d.sync += [status.busy.eq(0), status.done.eq(1), status.interrupt.eq(1)]
                 m.next = "IDLE"
             with m.State("ERROR"):
@@ -121,7 +128,7 @@ class InvertingAccelerator(wiring.Component):
     def _proceed(self, m: Module, response: Value, code: ErrorCode, following: str) -> None:
         """Go on, or stop with an error."""
         error = self.registers.values.ERROR
-        with m.If(response == 0):
+        with m.If((response == 0) | self._is(Fault.HIDES_ERROR)):
             m.next = following
         with m.Else():
             m.d.sync += [error.code.eq(code), error.engine.eq(Engine.MOVER)]
@@ -134,7 +141,7 @@ class InvertingAccelerator(wiring.Component):
         m.d.comb += self.interrupt.eq(status.interrupt)
         with m.If(Value.cast(acts.INTERRUPT_CLEAR)[0] & ~self._is(Fault.KEEPS_INTERRUPT)):
             m.d.sync += status.interrupt.eq(0)
-        with m.If(acts.CONTROL.soft_reset):
+        with m.If(self._resets()):
             m.d.sync += [status.error.eq(0), status.done.eq(0), status.interrupt.eq(0)]
             with m.If(~self._is(Fault.KEEPS_ERROR)):
                 m.d.sync += Value.cast(self.registers.values.ERROR).eq(0)
@@ -153,6 +160,9 @@ class InvertingAccelerator(wiring.Component):
             with m.Elif(self.monitor.count[number]):
                 wrong = self._is(Fault.MISCOUNTS) & (name == "READ_BEATS")
                 m.d.sync += value.eq(value + (~wrong)[0])
+
+    def _resets(self) -> Value:
+        return Value.cast(self.registers.acts.CONTROL.soft_reset)
 
     def _is(self, fault: Fault) -> Value:
         return Value.cast(self.registers.settings.COMMAND_LENGTH) == fault.value
