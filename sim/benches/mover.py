@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from eightfold.isa import ErrorCode, Space
 from eightfold.sim.bench.support import parameters, report, rng
-from eightfold.sim.benches.mover_commands import FAULTS, LEGAL, Move, execute, random_move, runs
 from eightfold.sim.benches.mover_harness import MoverBench, area, copies
+from eightfold.sim.stimuli.move import FAULTS, LEGAL, Move, execute, random_move, runs
 
 
 @cocotb.test()

@@ -10,9 +10,8 @@ import numpy as np
 
 from eightfold.isa import ErrorCode, Space
 from eightfold.sim.bench.support import parameters, report, rng
-from eightfold.sim.benches import mover_commands
-from eightfold.sim.benches.mover_commands import Move, random_move
-from eightfold.sim.benches.mover_gather_commands import (
+from eightfold.sim.benches.mover_harness import MoverBench, area, copies
+from eightfold.sim.stimuli.gather import (
     FAULTS,
     LEGAL,
     addresses,
@@ -21,7 +20,8 @@ from eightfold.sim.benches.mover_gather_commands import (
     random_gather,
     spoil,
 )
-from eightfold.sim.benches.mover_harness import MoverBench, area, copies
+from eightfold.sim.stimuli.move import LEGAL as MOVES
+from eightfold.sim.stimuli.move import Move, random_move
 
 MODEL, ARENA, SCRATCHPAD = Space.MODEL, Space.ARENA, Space.SCRATCHPAD
 
@@ -80,7 +80,7 @@ async def commands_that_overlap(dut: Any, latency: int, stall: float, busy: floa
             places = areas(bench, pair, 0)
             commands.append(random_gather(generator, pair, places, content, taken))
             if generator.random() < 0.5:
-                pair = mover_commands.LEGAL[generator.integers(len(mover_commands.LEGAL))]
+                pair = MOVES[generator.integers(len(MOVES))]
                 inside = (area(bench, pair[0], 0), area(bench, pair[1], 1))
                 commands.append(random_move(generator, pair, inside, 40))
 

@@ -17,9 +17,9 @@ from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.isa import GATHER, MOVE, ErrorCode, Space
 from eightfold.sim.bench.explain import assert_equal_bytes
 from eightfold.sim.bench.support import parameters, stall_rng, start_clock_and_reset
-from eightfold.sim.benches.mover_commands import Move, encode
-from eightfold.sim.benches.mover_gather_commands import explain_copy
 from eightfold.sim.benches.mover_memory import MemoryStub
+from eightfold.sim.stimuli.gather import explain_copy
+from eightfold.sim.stimuli.move import Move, encode
 
 BASES = {Space.MODEL: 0x0001_2340, Space.ARENA: 0xFFFF_E000}
 SIZES = {Space.MODEL: 4801, Space.ARENA: 6003}

@@ -18,9 +18,9 @@ from eightfold.hw.mover.runs import Runs
 from eightfold.hw.mover.units import Units
 from eightfold.hw.mover.writer import Writer
 from eightfold.hw.ports import scratchpad_read, scratchpad_write
-from eightfold.sim.benches import mover_gather_commands
-from eightfold.sim.benches.mover_commands import FAULTS
 from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
+from eightfold.sim.stimuli import gather
+from eightfold.sim.stimuli.move import FAULTS
 
 pytestmark = pytest.mark.slow
 
@@ -194,7 +194,7 @@ class NoHighDigit(Indices):
 
 def fault(kind):
     """Return the test of a fault of a GATHER."""
-    number = list(mover_gather_commands.FAULTS).index(kind)
+    number = list(gather.FAULTS).index(kind)
     return f"a_fault_stops_the_writing/kind={number}/stall=0.0"
 
 

@@ -1,4 +1,4 @@
-"""MOVE commands for the mover's bench: what they do, in numpy, and random ones."""
+"""MOVE commands: what they do, in numpy, and random ones."""
 
 from collections.abc import Iterator
 from itertools import product

@@ -1,4 +1,4 @@
-"""GATHER commands for the mover's bench: what they do, in numpy, and random ones."""
+"""GATHER commands: what they do, in numpy, and random ones."""
 
 from itertools import product
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.isa import SPACES, ErrorCode, Opcode, Space
-from eightfold.sim.benches.mover_commands import Move, Spaces, add_offsets, execute, runs
+from eightfold.sim.stimuli.move import Move, Spaces, add_offsets, execute, runs
 
 LEGAL = SPACES[Opcode.GATHER]
 
