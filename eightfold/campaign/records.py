@@ -122,7 +122,12 @@ class Unit(Computing):
 ODD = "odd"
 """The configuration that stands for odd ones by turns; theirs are called ``odd:3x5``."""
 
-_COUNTED = {"operators": "--models", "networks": "--networks", "hostile": "--count"}
+_COUNTED = {
+    "operators": "--models",
+    "networks": "--networks",
+    "hostile": "--count",
+    "streams": "--count",
+}
 """The option that counts a suite's cases."""
 
 

@@ -16,7 +16,7 @@ from eightfold.program import CONFIG_HELP, output_folder_option
 from eightfold.progress import terminal_progress
 
 CLUSTERS = ("slurm", "lsf", "pbs", "sge", "htcondor")
-SUITES = ("operators", "networks", "requantizer", "faults", "hostile", "mutants")
+SUITES = ("operators", "networks", "requantizer", "faults", "streams", "hostile", "mutants")
 
 folder_argument = click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 

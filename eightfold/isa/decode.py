@@ -101,7 +101,7 @@ def decode(words: NDArray[np.uint32]) -> Iterator[Decoded]:
         part = stream[place : place + 4 * command.words]
         if len(part) < 4 * command.words:
             raise CommandError(isa.ErrorCode.ILLEGAL_COMMAND, number, "the stream ends in it")
-        yield _decoded(number, command.opcode, part)
+        yield read_command(number, command.opcode, part)
         place = place + 4 * command.words
         number = number + 1
         if command.opcode == isa.Opcode.END:
@@ -134,7 +134,8 @@ def read_stream(config: AcceleratorConfig, words: NDArray[np.uint32]) -> list[De
 _OPCODES = {opcode.value for opcode in isa.COMMANDS}
 
 
-def _decoded(number: int, opcode: isa.Opcode, words: bytes) -> Decoded:
+def read_command(number: int, opcode: isa.Opcode, words: bytes) -> Decoded:
+    """Return a command of its words; raises `CommandError` as `decode`."""
     bits = int.from_bytes(words, "little")
     fields = {}
     rest = bits

@@ -107,10 +107,11 @@ class Machine:
         commands = read_stream(self.config, words)
         for command in commands:
             check_legal(self.config, command)
-            self._run(command)
+            self.execute(command)
         self._check_empty(commands[-1])
 
-    def _run(self, command: Decoded) -> None:
+    def execute(self, command: Decoded) -> None:
+        """Do one command that is legal; raises as `run`."""
         sizes = {space: len(contents) for space, contents in self.spaces.items()}
         check_addresses(self.config, command, sizes)
         model = self.spaces[isa.Space.MODEL]

@@ -1,6 +1,8 @@
 """The queues of sequencer and engines without time: which commands can start, and which hang."""
 
+import sys
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from eightfold import isa
@@ -24,10 +26,37 @@ class _Unit:
 
 
 class Queues:
-    """All queues of the machine, without time: whatever can happen does."""
+    """All queues of the machine, without time: whatever can happen does.
 
-    def __init__(self, config: AcceleratorConfig, commands: list[Decoded]) -> None:
+    Parameters
+    ----------
+    config
+        Sizes of the accelerator.
+    commands
+        From BEGIN on; those behind END are not there.
+    stops
+        Numbers of commands that begin and are never complete.
+    roomy
+        Whether every queue has room for all; by default it has what is promised.
+
+    Attributes
+    ----------
+    started
+        The engines' commands in an order in which they can start.
+    stopped
+        Numbers of those of ``stops`` that have done all that they can.
+    """
+
+    def __init__(
+        self,
+        config: AcceleratorConfig,
+        commands: list[Decoded],
+        stops: Collection[int] = (),
+        roomy: bool = False,
+    ) -> None:
         self.config, self.commands = config, commands
+        self.stops, self.roomy = frozenset(stops), roomy
+        self.stopped: set[int] = set()
         self.units = {_executor(opcode): _Unit() for opcode in isa.COMMANDS}
         self.tokens: dict[tuple[isa.Engine, isa.Engine], int] = {}
         buffer = config.lanes * config.weight_word
@@ -36,12 +65,31 @@ class Queues:
             isa.Opcode.WEIGHTS: max(1, config.weight_buffer // buffer),
             isa.Opcode.PARAMETERS: config.parameter_banks - 1,
         }
+        if roomy:
+            self.room = dict.fromkeys(self.room, sys.maxsize)
         self.stored = dict.fromkeys(self.room, 0)
         self.need = dict.fromkeys(self.room, 0)
         self.started: list[Decoded] = []
 
     def run(self) -> list[Decoded]:
-        """Return the engines' commands in an order in which they can start."""
+        """Return the engines' commands in an order in which they can start.
+
+        Raises
+        ------
+        OrderError
+            If a command waits for ever, or something is left at END.
+        """
+        following = self.settle()
+        if following < len(self.commands):
+            raise OrderError(self._stuck(self.commands[following]))
+        self._check_empty()
+        return self.started
+
+    def settle(self) -> int:
+        """Let happen what can; return the number of the first command that cannot leave the stream.
+
+        It is that of all commands if there is none.
+        """
         following = 1
         moved = True
         while moved:
@@ -52,17 +100,19 @@ class Queues:
             for unit in self.units.values():
                 while unit.queue and self._step(unit):
                     moved = True
-        if following < len(self.commands):
-            raise OrderError(self._stuck(self.commands[following]))
-        self._check_empty()
-        return self.started
+        return following
 
     def _dispatch(self, command: Decoded) -> bool:
         if command.opcode == isa.Opcode.END:
-            return not any(unit.queue for unit in self.units.values())
+            # The fetchers' commands are not waited for by the hardware.
+            return not any(
+                unit.queue
+                for name, unit in self.units.items()
+                if isinstance(name, isa.Engine) or not self.roomy
+            )
         unit = self.units[_executor(command.opcode)]
         words = isa.COMMANDS[command.opcode].words
-        if unit.words + words > self.config.command_queue:
+        if unit.words + words > self.config.command_queue and not self.roomy:
             return False
         unit.queue.append(command)
         unit.words += words
@@ -72,7 +122,12 @@ class Queues:
         """Let a unit's first command do what it can; return whether it did anything."""
         command = unit.queue[0]
         opcode = command.opcode
+        if command.number in self.stopped:
+            return False
         if opcode in self.room:
+            if command.number in self.stops:
+                self.stopped.add(command.number)
+                return False
             return self._fetch(opcode, unit, command)
         engine = isa.ENGINES[opcode]
         if unit.left < 0:
@@ -87,6 +142,9 @@ class Queues:
                 self.need = taken(command)
         took = opcode == isa.Opcode.MATRIX and self._take()
         if opcode == isa.Opcode.MATRIX and any(self.need.values()):
+            return took
+        if command.number in self.stops:
+            self.stopped.add(command.number)
             return took
         for other in command.signal:
             self.tokens[engine, other] = self.tokens.get((engine, other), 0) + 1

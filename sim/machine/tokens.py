@@ -40,7 +40,25 @@ def check_tokens(config: AcceleratorConfig, words: NDArray[np.uint32]) -> None:
         waits for ever, or tokens, weight buffers or parameter banks are left at END.
     """
     commands = read_stream(config, words)
-    _Conflicts(config, commands).check(completed(Queues(config, commands).run()))
+    check_order(config, commands, Queues(config, commands).run())
+
+
+def check_order(config: AcceleratorConfig, commands: list[Decoded], started: list[Decoded]) -> None:
+    """Check that tokens order all accesses that conflict, as `check_tokens`.
+
+    Parameters
+    ----------
+    commands
+        From BEGIN on.
+    started
+        The engines' commands in an order in which all of them can start.
+
+    Raises
+    ------
+    OrderError
+        If two commands are not ordered, or a command overwrites what it still has to read.
+    """
+    _Conflicts(config, commands).check(completed(started))
 
 
 def completed(started: list[Decoded]) -> dict[int, NDArray[np.int64]]:

@@ -63,10 +63,10 @@ class _Trail(Machine):
     before: int | None = None
     found: _Write | None = None
 
-    def _run(self, command: Decoded) -> None:
+    def execute(self, command: Decoded) -> None:
         if self.before is None or command.number < self.before:
             self.found = self._write(command) or self.found
-        super()._run(command)
+        super().execute(command)
 
     def _write(self, command: Decoded) -> _Write | None:
         space, offset = self.byte

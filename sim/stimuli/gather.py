@@ -128,6 +128,7 @@ def random_gather(
     scratchpad: NDArray[np.uint8],
     taken: NDArray[np.bool_],
     sizes: tuple[int, ...] = (0, 1, 2, 3),
+    far: bool = True,
 ) -> Move:
     """Return a command that reads and writes areas of its spaces, ``[begin, end)``.
 
@@ -141,6 +142,8 @@ def random_gather(
         Where it must not; bool, one for each byte of the scratchpad, which gets them too.
     sizes
         Of the indices, one of them.
+    far
+        Whether there are steps of any size, which lead back into the source modulo 2^32.
     """
     while True:
         before = scratchpad.copy()
@@ -158,7 +161,7 @@ def random_gather(
             add_offsets(generator, gather, "source", counts, inner)
             and add_offsets(generator, gather, "target", counts, areas[1])
             and _add_indices(generator, gather, counts, areas[2], taken)
-            and _choose(generator, gather, reach, scratchpad)
+            and _choose(generator, gather, reach, scratchpad, far)
         )
         if placed:
             for address in addresses(gather):
@@ -195,7 +198,11 @@ def _add_indices(
 
 
 def _choose(
-    generator: np.random.Generator, gather: Move, reach: int, scratchpad: NDArray[np.uint8]
+    generator: np.random.Generator,
+    gather: Move,
+    reach: int,
+    scratchpad: NDArray[np.uint8],
+    far: bool,
 ) -> bool:
     """Choose step, limit and indices, if they lead to offsets up to ``reach``.
 
@@ -204,7 +211,7 @@ def _choose(
     most = _LIMITS[gather["index_size"]]
     last = len(addresses(gather)) - 1
     below = 0
-    if most >= 1 << 31 and generator.random() < 0.5:
+    if far and most >= 1 << 31 and generator.random() < 0.5:
         # Any odd step has an inverse modulo 2^32, and products are of any size: all bits count.
         step = int(generator.integers(1 << 31)) * 2 + 1
         below = int(generator.integers(_WORD)) * int(generator.integers(2))

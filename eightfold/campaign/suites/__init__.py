@@ -8,6 +8,7 @@ from eightfold.campaign.suites import (
     networks,
     operators,
     requantizer,
+    streams,
 )
 from eightfold.campaign.suites.suite import Request, Suite
 
@@ -18,6 +19,7 @@ SUITES: dict[str, Suite] = {
         networks.SUITE,
         requantizer.SUITE,
         faults.SUITE,
+        streams.SUITE,
         hostile.SUITE,
         mutants.SUITE,
         conformance.SUITE,
