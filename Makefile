@@ -5,6 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.setup-done
 SYNTH := .venv/.setup-synth-done
+PROVE := .venv/.setup-prove-done
 DOCS := .venv/.setup-docs-done
 CONFIG ?= base
 SEEDS ?= 3
@@ -18,12 +19,13 @@ MUTANTS ?= 400
 SEED ?= 0
 LONG ?= build/long
 EVIDENCE ?= build/evidence
+PROOFS ?= build/proofs
 MODELS ?=
 
 CAMPAIGN = $(BIN)/eightfold campaign run --workers $(JOBS) --seed $(SEED)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-fast test-long evidence lint check verilog synth figures docs clean
+.PHONY: help setup run test test-fast test-long evidence lint check verilog synth figures docs clean prove
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | \
@@ -42,6 +44,10 @@ $(SYNTH): $(SETUP)
 
 $(DOCS): $(SETUP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
+	@touch $@
+
+$(PROVE): $(SETUP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,prove]'
 	@touch $@
 
 setup: $(SETUP) ## make .venv with everything that run, test and check need
@@ -82,6 +88,10 @@ test-long: $(SETUP) ## a campaign: CASES=3000 models per operator in golden, RTL
 evidence: $(SETUP) ## test-long's campaigns, HOSTILE=100000 mutated models, MUTANTS=400 of the hardware into EVIDENCE=build/evidence, and docs/evidence.md from them; goes on where it was stopped (many hours)
 	$(foreach name,$(LONG_CAMPAIGNS) $(MORE_CAMPAIGNS),$(call campaign,$(name),$(EVIDENCE)))
 	@$(BIN)/python -m eightfold.documents.evidence $(EVIDENCE)/*
+
+prove: $(PROVE) ## the proofs about the hardware into PROOFS=build/proofs; those that need ABC only where berkeley-abc is installed
+	@rm -rf $(PROOFS)
+	@$(BIN)/eightfold campaign run --workers $(JOBS) --suite proofs --out $(PROOFS)
 
 lint: $(SETUP) ## format, lint and types
 	@$(BIN)/ruff format --check --quiet . || { echo "make lint: run .venv/bin/ruff format" >&2; exit 1; }

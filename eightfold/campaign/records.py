@@ -26,7 +26,8 @@ class Computing:
     Attributes
     ----------
     backend
-        ``golden``, ``verilator`` or ``icarus``; ``tests`` where tests choose it.
+        ``golden``, ``verilator`` or ``icarus``; ``tests`` where tests choose it, ``solver`` where
+        something is proved.
     config
         Name of the accelerator's configuration; empty on golden.
     settings
@@ -90,7 +91,7 @@ class Unit(Computing):
     def command(self, seed: int) -> str:
         """Return the command of a campaign of one case alone."""
         words = [f"eightfold campaign run --suite {self.suite}"]
-        if self.suite == "mutants":
+        if self.suite in ("mutants", "proofs"):
             return " ".join([*words, f"--files {self.operator}:{seed}"])
         words += [f"--operators {self.operator}"] if self.operator else []
         words += [f"{_COUNTED.get(self.suite, '--runs')} 1 --seed {seed}"]

@@ -16,7 +16,16 @@ from eightfold.program import CONFIG_HELP, output_folder_option
 from eightfold.progress import terminal_progress
 
 CLUSTERS = ("slurm", "lsf", "pbs", "sge", "htcondor")
-SUITES = ("operators", "networks", "requantizer", "faults", "streams", "hostile", "mutants")
+SUITES = (
+    "operators",
+    "networks",
+    "requantizer",
+    "faults",
+    "streams",
+    "hostile",
+    "mutants",
+    "proofs",
+)
 
 folder_argument = click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 
@@ -112,8 +121,8 @@ def campaign() -> None:
     "--files",
     multiple=True,
     metavar="PATH",
-    help="Of the suite mutants: a file or folder of hw/, all of it by default; FILE:N is mutant "
-    "number N of a file. May be given several times.",
+    help="Of the suites mutants and proofs: a file or folder of hw/, all of it by default; FILE:N "
+    "is mutant or proof number N of a file. May be given several times.",
 )
 @click.option(
     "--count",

@@ -12,7 +12,7 @@ from eightfold.coverage.exclusions import EXCLUDED
 from eightfold.coverage.report import Report
 from eightfold.report.page import Verdict
 
-_NO_OPERATORS = ("mutants", "hostile")  # suites whose cases name something else
+_NO_OPERATORS = ("mutants", "proofs", "hostile")  # suites whose cases name something else
 
 
 @dataclass(frozen=True, kw_only=True)

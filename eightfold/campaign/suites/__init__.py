@@ -7,6 +7,7 @@ from eightfold.campaign.suites import (
     mutants,
     networks,
     operators,
+    proofs,
     requantizer,
     streams,
 )
@@ -22,6 +23,7 @@ SUITES: dict[str, Suite] = {
         streams.SUITE,
         hostile.SUITE,
         mutants.SUITE,
+        proofs.SUITE,
         conformance.SUITE,
     )
 }

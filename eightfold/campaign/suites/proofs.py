@@ -1,0 +1,85 @@
+"""Proofs about the hardware: what holds for all inputs. A unit is one proof.
+
+Its operator is the file of the hardware, its seed the proof's number among those of the file.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from eightfold.campaign.records import Case, Evidence, Unit, Verdict
+from eightfold.campaign.suites.suite import Request, Result, Suite, error_case
+from eightfold.errors import InputError
+from eightfold.extras import needs_extra, require_module
+from eightfold.formal.proof import How, Proof
+from eightfold.formal.proofs import PROOFS
+
+VERDICTS: dict[How, Verdict] = {
+    "proved": "passed",
+    "refuted": "failed",
+    "unknown": "failed",
+    "skipped": "refused",
+}
+
+
+def plan(request: Request) -> Iterator[Unit]:
+    """Yield a unit for each proof of the files that are asked for, or of all.
+
+    Raises
+    ------
+    InputError
+        If there is no proof of a file, or the solver is not installed.
+    """
+    with needs_extra("prove", "--suite proofs"):
+        require_module("z3")
+    for name in request.files or PROOFS:
+        path, _, number = name.partition(":")
+        found = [file for file in PROOFS if f"{file}/".startswith(f"{path.rstrip('/')}/")]
+        seeds = {file: range(len(PROOFS[file])) for file in found}
+        if number and found == [path] and number.isdecimal() and int(number) in seeds[path]:
+            seeds[path] = range(int(number), int(number) + 1)
+        elif number or not found:
+            raise InputError(
+                f"--files {name}: there is no such proof; name one of {', '.join(PROOFS)}, "
+                "a folder of them, or FILE:N for number N of a file, counted from 0"
+            )
+        for file in found:
+            for seed in seeds[file]:
+                yield Unit(suite="proofs", operator=file, first=seed, count=1, backend="solver")
+
+
+def run(unit: Unit, trace: Path | None = None) -> Result:
+    """Prove what a unit says.
+
+    Raises
+    ------
+    InputError
+        If waves are asked for.
+    """
+    if trace is not None:
+        raise InputError("proofs have no waves; repeat the case without --trace")
+    return Result([_case(seed, PROOFS[unit.operator][seed]) for seed in unit.seeds], {})
+
+
+def _case(seed: int, proof: Proof) -> Case:
+    try:
+        found = proof.prove()
+    except Exception as error:
+        return error_case(seed, proof.file, error)
+    log = f"{proof.name}: {proof.text}\n{found.message}\n{found.log}"
+    return Case(
+        seed=seed,
+        operator=proof.file,
+        verdict=VERDICTS[found.how],
+        message=f"{found.how}: {found.message}: {proof.name}",
+        evidence=None if found.how == "proved" else Evidence(log=log),
+    )
+
+
+SUITE = Suite(
+    name="proofs",
+    text="what holds of the hardware for all inputs, by solvers",
+    backends=(),
+    plan=plan,
+    run=run,
+    patience=6,  # a proof has its own limit, in CPU time
+)

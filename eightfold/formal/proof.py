@@ -1,0 +1,92 @@
+"""What a proof is: what it is about, how it ended, and what it must refute."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+from eightfold.errors import InputError
+
+How = Literal["proved", "refuted", "unknown", "skipped"]
+"""How a proof ended: it holds; there is an example where it does not; the time was over; what
+proves it is not installed."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How a proof ended, in a word, in a line, and with the counterexample if there is one."""
+
+    how: How
+    message: str
+    log: str = ""
+
+
+@dataclass(frozen=True)
+class Break:
+    """A fault in the source of the hardware, which a proof has to refute.
+
+    Attributes
+    ----------
+    before, after
+        A text that the file has once, and what takes its place.
+    file
+        Where, if not in the file that the proof is about.
+    """
+
+    before: str
+    after: str
+    file: str = ""
+
+    def applied(self, text: str) -> str:
+        """Return a file's text with the fault.
+
+        Raises
+        ------
+        InputError
+            If the text to be replaced is not there exactly once.
+        """
+        if (count := text.count(self.before)) != 1:
+            raise InputError(f"{self.before!r} is there {count} times; a break replaces one text")
+        return text.replace(self.before, self.after)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof(ABC):
+    """Something that holds of the hardware.
+
+    Attributes
+    ----------
+    name
+        Of this proof alone, such as ``skid``.
+    family
+        What proofs of the same claim at several sizes have in common; they are a row of a table.
+    file
+        What of the hardware it is about, such as ``hw/blocks/skid.py``.
+    text
+        What holds, as a sentence without its full stop.
+    assumed
+        Of what is around the unit, as such a sentence; empty if nothing is.
+    limit
+        CPU seconds that it may take.
+    long
+        Whether it takes more than some seconds.
+    breaks
+        Faults that it refutes.
+    """
+
+    name: str
+    family: str = ""
+    file: str
+    text: str
+    assumed: str = ""
+    limit: int = 60
+    long: bool = False
+    breaks: tuple[Break, ...] = ()
+
+    @property
+    @abstractmethod
+    def method(self) -> str:
+        """By what it is proved, and up to where: ``unbounded, by pdr``."""
+
+    @abstractmethod
+    def prove(self) -> Finding:
+        """Return how the proof ends on the hardware as it is."""
