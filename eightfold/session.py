@@ -49,6 +49,9 @@ class Session(Closing):
     stall
         Probability, 0 to below 1, that a channel of the simulated memory pauses in a cycle; figures
         of cycles are without.
+    netlist
+        The netlist of the accelerator that is simulated in place of its RTL, such as ``ecp5``:
+        docs/gates.md has all. Empty: the RTL.
     trace
         File for the simulation's waves, ``.vcd`` or ``.fst``.
     progress
@@ -74,6 +77,7 @@ class Session(Closing):
         *,
         fallback: str | None = None,
         stall: float = 0.0,
+        netlist: str = "",
         trace: Path | None = None,
         progress: "OnProgress | None" = None,
         max_memory: int | None = None,
@@ -88,7 +92,8 @@ class Session(Closing):
         if not 0 <= stall < 1:
             raise InputError(f"stall must be at least 0 and below 1, not {stall}")
         if backend == "golden":
-            for name, needed in (("stall", stall > 0), ("trace", trace is not None)):
+            simulated = {"stall": stall > 0, "netlist": netlist, "trace": trace is not None}
+            for name, needed in simulated.items():
                 if needed:
                     raise InputError(
                         f"{name} needs a simulation, not golden; use backend verilator or icarus"
@@ -96,6 +101,7 @@ class Session(Closing):
         self.backend = cast(Backend, backend)
         self.fallback = fallback
         self.stall = stall
+        self.netlist = netlist
         self.config = AcceleratorConfig.load(config)
         self.config_name = str(config) if not isinstance(config, AcceleratorConfig) else "custom"
         self.reference = reference
@@ -219,6 +225,7 @@ class Session(Closing):
             configuration=self.config.as_dict(),
             fallback=self.fallback,
             stall=self.stall,
+            netlist=self.netlist,
             seed=seed,
             compare=compare,
             all_tensors=all_tensors,
@@ -255,6 +262,7 @@ class Session(Closing):
                 simulator=cast(Literal["verilator", "icarus"], self.backend),
                 reference=self.reference,
                 stall=self.stall,
+                netlist=self.netlist,
                 trace=self.trace,
                 on_progress=self.progress,
                 record=record,

@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 
 from eightfold import isa
 from eightfold.compiler import Compiled, CompiledNetwork
+from eightfold.config import AcceleratorConfig
 from eightfold.errors import HardwareError
 from eightfold.execute import run_graph
+from eightfold.gates import gates
 from eightfold.model import Graph
 from eightfold.report.record import StreamRecord
 from eightfold.sim.simulator.progress import OnProgress
+from eightfold.sim.simulator.sources import Source, Unit
 from eightfold.sim.simulator.system import WORK, Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
 
@@ -49,6 +52,7 @@ def simulate_network(
     reference: str = "litert",
     stall: float = 0.0,
     seed: int = 0,
+    netlist: str = "",
     trace: Path | None = None,
     on_progress: OnProgress | None = None,
     record: bool = False,
@@ -63,6 +67,8 @@ def simulate_network(
         Input tensors by index, for each inference.
     reference
         ``litert`` or ``tflm``: whose kernels operators in golden equal; as the network's.
+    netlist
+        The netlist that is simulated in place of the RTL, see `accelerator_source`.
     trace
         File for the simulation's waves.
     on_progress
@@ -101,6 +107,7 @@ def simulate_network(
             runs=jobs,
             stall=stall,
             seed=seed,
+            accelerator=accelerator_source(compiled.config, netlist),
             trace=trace,
             on_progress=on_progress,
         ).runs
@@ -109,6 +116,20 @@ def simulate_network(
             if record:
                 run.streams.append(_stream_record(compiled, result))
     return runs
+
+
+def accelerator_source(config: AcceleratorConfig, netlist: str = "") -> Source:
+    """Return the accelerator's RTL, or a netlist of it such as ``ecp5``.
+
+    `eightfold.gates.netlists.Netlist.of` has the names.
+
+    Raises
+    ------
+    InputError
+        If there is no such netlist.
+    """
+    unit = Unit("accelerator", config)
+    return gates(unit, netlist) if netlist else unit
 
 
 def _take(graph: Graph, compiled: Compiled, run: NetworkRun, result: RunResult) -> None:

@@ -82,7 +82,7 @@ def build(units: Iterable[Unit], on_progress: OnProgress | None = None) -> Build
     InputError
         If a simulator, or what it needs, is missing here.
     """
-    chosen = {(u.suite, u.backend, u.config, u.settings): u for u in units}
+    chosen = {(u.suite, u.backend, u.config, u.settings, u.netlist): u for u in units}
     found = Builds(source_key(), {}, {})
     for unit in chosen.values():
         simulator = cast(Simulator, unit.backend)  # where there are designs

@@ -34,6 +34,10 @@ def planned(suites: Sequence[str], request: Request) -> list[Unit]:
                 f"--suite {name} does not run on {request.backend}; "
                 f"use --backend {' or '.join(suite.backends)}"
             )
+        if request.netlist and not suite.netlists:
+            raise InputError(f"--suite {name} runs no netlists; leave out --netlist")
+        if request.netlist and request.backend == "golden":
+            raise InputError("--netlist is simulated; use --backend verilator")
         units += suite.plan(request)
     if not units:
         raise InputError("no cases: ask for other operators, or for more of them")

@@ -32,6 +32,8 @@ class Computing:
         Name of the accelerator's configuration; empty on golden.
     settings
         The configuration's fields, as JSON.
+    netlist
+        The netlist that is simulated in place of the RTL, such as ``ecp5:0``; empty for the RTL.
     reference
         ``litert`` or ``tflm``: whose kernels golden is to equal.
     stall
@@ -43,6 +45,7 @@ class Computing:
     backend: str
     config: str = ""
     settings: str = ""
+    netlist: str = ""
     reference: str = "litert"
     stall: float | None = None
     coverage: bool = False
@@ -74,19 +77,22 @@ class Unit(Computing):
 
     @property
     def column(self) -> str:
-        """What computes: the backend, and its configuration."""
-        return f"{self.backend} {self.config}".strip()
+        """What computes: the backend, its configuration, and the netlist if there is one."""
+        return " ".join(self._place).rstrip()
+
+    @property
+    def _place(self) -> tuple[str, ...]:
+        return (self.backend, self.config, self.netlist)
 
     @property
     def name(self) -> str:
         """A text that tells the unit from all others of a campaign, and can be a file's name."""
         last = self.first + self.count - 1
-        parts = (self.suite, self.operator, f"{self.first}..{last}", self.backend, self.config)
-        return _file_name(parts)
+        return _file_name((self.suite, self.operator, f"{self.first}..{last}", *self._place))
 
     def case_name(self, seed: int) -> str:
         """Return the name of a case: of its folder among the failures, and for ``repeat``."""
-        return _file_name((self.suite, self.operator, str(seed), self.backend, self.config))
+        return _file_name((self.suite, self.operator, str(seed), *self._place))
 
     def command(self, seed: int) -> str:
         """Return the command of a campaign of one case alone."""
@@ -98,6 +104,7 @@ class Unit(Computing):
         words += [f"--backend {self.backend}"] if self.backend != "golden" else []
         config = ODD if self.config.startswith(f"{ODD}:") else self.config
         words += [f"--config {config}"] if config else []
+        words += [f"--netlist {self.netlist}"] if self.netlist else []
         words += [f"--reference {self.reference}"] if self.reference != "litert" else []
         words += [f"--stall {self.stall}"] if self.stall is not None else []
         return " ".join(words)

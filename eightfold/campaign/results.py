@@ -10,7 +10,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from eightfold.campaign.records import Case, Unit
@@ -25,6 +25,7 @@ CREATE TABLE units (
     operator TEXT NOT NULL,
     backend TEXT NOT NULL,
     config TEXT NOT NULL,
+    netlist TEXT NOT NULL,
     first INTEGER NOT NULL,      -- seed of the first case
     count INTEGER NOT NULL,      -- cases
     state TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'done', 'lost')),
@@ -49,10 +50,11 @@ CREATE TABLE sessions (
     workers INTEGER NOT NULL,
     why TEXT                     -- it ended: complete, interrupted, budget, failures
 );
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 """
 
-VERSION = 1
+VERSION = 2
+_COLUMN = "TRIM(backend || ' ' || config || ' ' || netlist)"
 _LARGEST = 2**63 - 1  # integer of SQLite
 
 
@@ -66,13 +68,14 @@ class Row:
     seed: int
     backend: str
     config: str
+    netlist: str
     verdict: str
     message: str
 
     @property
     def column(self) -> str:
-        """What computed: the backend, and its configuration."""
-        return f"{self.backend} {self.config}".strip()
+        """What computed, as `eightfold.campaign.records.Unit.column` has it."""
+        return f"{self.backend} {self.config} {self.netlist}".rstrip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,13 +186,13 @@ class Results(Closing):
         are ``waiting``.
         """
         ended = self._rows(
-            "SELECT suite, counted.operator, TRIM(backend || ' ' || config), verdict, SUM(number)"
+            f"SELECT suite, counted.operator, {_COLUMN}, verdict, SUM(number)"
             " FROM (SELECT unit, operator, verdict, COUNT(*) AS number"
             "       FROM cases GROUP BY unit, operator, verdict) AS counted"  # in the table's order
             " JOIN units ON unit = id GROUP BY 1, 2, 3, 4"
         )
         waiting = self._rows(
-            "SELECT suite, operator, TRIM(backend || ' ' || config), 'waiting', SUM(count)"
+            f"SELECT suite, operator, {_COLUMN}, 'waiting', SUM(count)"
             " FROM units WHERE state = 'waiting' GROUP BY 1, 2, 3"
         )
         return {tuple(key): count for *key, count in (*ended, *waiting)}
@@ -205,11 +208,11 @@ class Results(Closing):
             chosen += " AND verdict != 'passed'"  # by which SQLite knows that the index serves
         with self._told(), closing(self._connection.cursor()) as cursor:
             cursor.execute(
-                "SELECT unit, suite, cases.operator, seed, backend, config, verdict, message"
-                f" FROM cases JOIN units ON unit = id {chosen} ORDER BY unit, seed",
+                "SELECT unit, suite, cases.operator, seed, backend, config, netlist, verdict,"
+                f" message FROM cases JOIN units ON unit = id {chosen} ORDER BY unit, seed",
                 verdicts,
             )
-            names = ("unit", "suite", "operator", "seed", "backend", "config", "verdict", "message")
+            names = [of.name for of in fields(Row)]
             for row in cursor:
                 yield Row(**dict(zip(names, row, strict=True)))
 
@@ -219,7 +222,7 @@ class Results(Closing):
             cursor.execute(
                 "SELECT id, record, state, seconds, ended, worker FROM units"
                 " WHERE suite = COALESCE(?, suite)"
-                " AND TRIM(backend || ' ' || config) = COALESCE(?, TRIM(backend || ' ' || config))"
+                f" AND {_COLUMN} = COALESCE(?, {_COLUMN})"
                 " ORDER BY id",
                 (suite, column),
             )

@@ -14,13 +14,13 @@ class Store(Results):
     def plan(self, units: Iterable[Unit]) -> None:
         """Add units that wait; those that are there already stay as they are."""
         rows = (
-            (u.as_record(), u.suite, u.operator, u.backend, u.config, u.first, u.count)
+            (u.as_record(), u.suite, u.operator, u.backend, u.config, u.netlist, u.first, u.count)
             for u in units
         )
         with self._told(), self._connection:
             self._connection.executemany(
-                "INSERT OR IGNORE INTO units (record, suite, operator, backend, config, first,"
-                " count) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR IGNORE INTO units (record, suite, operator, backend, config,"
+                " netlist, first, count) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 rows,
             )
 

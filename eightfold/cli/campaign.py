@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from eightfold.cli.compiler import reference_option
+from eightfold.cli.compiler import netlist_option, reference_option
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
 from eightfold.extras import needs_extra
@@ -147,6 +147,7 @@ def campaign() -> None:
     show_default=True,
     help=f"{CONFIG_HELP}; odd: a few that nobody would choose, by turns.",
 )
+@netlist_option
 @reference_option
 @click.option(
     "--stall",

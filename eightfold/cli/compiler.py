@@ -31,6 +31,13 @@ reference_option = click.option(
     help="Whose kernels to equal, and to compare with, where LiteRT and TFLite Micro differ.",
 )
 
+netlist_option = click.option(
+    "--netlist",
+    default="",
+    metavar="NAME",
+    help="Simulate a netlist in place of the RTL, such as ecp5; docs/gates.md has their names.",
+)
+
 
 class _Bytes(click.ParamType):
     """A number of bytes, which may end in K, M, G or T: powers of 1024."""

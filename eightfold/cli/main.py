@@ -17,6 +17,7 @@ from eightfold.cli.compiler import (
     fallback_option,
     header,
     limit_options,
+    netlist_option,
     reference_option,
 )
 from eightfold.cli.conform import conform
@@ -74,6 +75,7 @@ def commands(context: click.Context) -> None:
     default=0.0,
     help="Probability that a channel of the simulated memory pauses in a cycle.",
 )
+@netlist_option
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="OUT.npz", help="Write the output tensors."
 )
@@ -113,6 +115,7 @@ def run(
     max_memory: int | None,
     max_elements: int | None,
     stall: float,
+    netlist: str,
     output: Path | None,
     all_tensors: bool,
     json_file: Path | None,
@@ -133,6 +136,7 @@ def run(
             reference,
             fallback=fallback,
             stall=stall,
+            netlist=netlist,
             trace=trace,
             progress=progress,
             max_memory=max_memory,

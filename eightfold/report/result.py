@@ -50,6 +50,7 @@ class Provenance:
     configuration: dict[str, Any]
     fallback: str | None
     stall: float
+    netlist: str
     seed: int | None
     input_file: str | None = None
     compare: bool

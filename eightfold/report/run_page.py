@@ -205,6 +205,8 @@ def _facts(result: RunResult) -> Iterator[tuple[str, str]]:
             yield "Input", provenance.input_file or "given from Python"
         if result.backend != "golden":
             yield "Stall probability of the memory", str(provenance.stall)
+        if provenance.netlist:
+            yield "Simulated", f"netlist {provenance.netlist}"
     yield "Reference", result.reference
     yield "Configuration", result.config
     if provenance is not None:
@@ -231,6 +233,8 @@ def _command(result: RunResult) -> str:
         words += ["--fallback", provenance.fallback]
     if provenance.stall:
         words += ["--stall", str(provenance.stall)]
+    if provenance.netlist:
+        words += ["--netlist", provenance.netlist]
     for name in ("compare", "all_tensors"):
         words += [f"--{name.replace('_', '-')}"] if getattr(provenance, name) else []
     return shlex.join(words)

@@ -11,20 +11,17 @@ from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
 from eightfold.rtl.header import without_header
 from eightfold.rtl.verilog import unit_verilog
-from eightfold.synth.absorb import absorb_registers
 from eightfold.synth.area import Area, area_of, cells_of
-from eightfold.synth.carry import drop_unread_carries, free_carry_chains
 from eightfold.synth.device import Device
-from eightfold.synth.fold import fold_luts
 from eightfold.synth.kept import digest_of, kept
-from eightfold.synth.negation import split_negations
 from eightfold.synth.parts import parts_of
 from eightfold.synth.place_and_route import PlaceAndRoute, place_and_route
 from eightfold.synth.ports import register_ports
 from eightfold.synth.report import SynthesisResult, Timing
+from eightfold.synth.rewrite import rewrite
 from eightfold.synth.tools import Stage, run_tool, tool_version
 
-_STEPS = ("absorb", "carry", "fold", "lut", "negation", "netlist", "parts", "ports")
+_STEPS = ("absorb", "carry", "fold", "lut", "negation", "netlist", "parts", "ports", "rewrite")
 """Modules that netlist and figures depend on between the tools."""
 
 
@@ -162,11 +159,7 @@ def _synthesize(verilog: str, device: Device, folder: Path, stage: Stage) -> dic
     seconds = time.monotonic() - begin
     netlist = json.loads((folder / "synthesized.json").read_text(encoding="utf-8"))
     if device.nextpnr:
-        absorb_registers(netlist, device.clock)
-        split_negations(netlist)
-        fold_luts(netlist)
-        free_carry_chains(netlist)
-        drop_unread_carries(netlist)
+        rewrite(netlist, device.clock)
         (folder / "netlist.json").write_text(json.dumps(netlist), encoding="utf-8")
     cells = cells_of(netlist)
     shares = {name: asdict(area) for name, area in parts_of(netlist, device.family).items()}

@@ -16,7 +16,7 @@ from eightfold.progress import terminal_progress
 from eightfold.report import RunResult, print_table
 from eightfold.rtl.header import PREFIX, header
 from eightfold.session import Session
-from eightfold.sim.simulator.build import Unit, unit_source
+from eightfold.sim.simulator.sources import Unit
 from eightfold.sim.simulator.toolchain import Simulator
 from examples.digits.images import load
 
@@ -38,7 +38,7 @@ def run(config: str, backend: Simulator, count: int, verilog: Path) -> None:
         Session(backend, config, progress=progress) as session,
     ):
         unit = Unit("accelerator", session.config)
-        text = unit_source(unit, on_progress=progress).read_text("utf-8")
+        text = unit.file(on_progress=progress).read_text("utf-8")
         head = header(unit.name, unit.config, PREFIX, Path(config).name)
         write_file(source, head + text)
         batch = [{0: image[None]} for image in images[:count]]

@@ -1,21 +1,18 @@
 """Simulation models: a component's Verilog, compiled by one of the simulators, built once."""
 
 import re
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from amaranth.lib import wiring
 
-from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
-from eightfold.hw.units import UNITS
-from eightfold.rtl import verilog
 from eightfold.sim.simulator.cache import cached, check_room, content_key
 from eightfold.sim.simulator.foreign import Foreign
 from eightfold.sim.simulator.progress import OnProgress, tell
 from eightfold.sim.simulator.simulators import make_runner
+from eightfold.sim.simulator.sources import Source, source_of
 from eightfold.sim.simulator.toolchain import (
     Simulator,
     check_simulator,
@@ -62,29 +59,15 @@ class Model:
         ``verilator`` or ``icarus``.
     waves
         The format of the waves that it can record; None: it records none.
+    plusargs
+        Arguments of each of its simulations, such as ``+unknown=1``.
     """
 
     directory: Path
     top: str
     simulator: Simulator
     waves: WaveFormat | None
-
-
-@dataclass(frozen=True)
-class Unit:
-    """A unit of `eightfold.hw.units` at a configuration: a component whose build is found
-    unelaborated.
-
-    Elaborating a large unit takes longer than simulating it. The key of this one's Verilog is a
-    hash of the sources in ``hw`` instead of the netlist's.
-    """
-
-    name: str
-    config: AcceleratorConfig
-
-    def __call__(self) -> wiring.Component:
-        """Return the component."""
-        return UNITS[self.name](self.config)
+    plusargs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,7 +83,7 @@ class Verilog:
     parameters
         Names and values of the top module's parameters; others keep their defaults.
     units
-        Units that are instantiated, each as ``eightfold_`` and its name.
+        Modules that are instantiated and made when they are asked for, such as each `Unit`.
     foreign
         Modules of somebody else that are instantiated.
     """
@@ -108,12 +91,12 @@ class Verilog:
     top: str
     sources: tuple[Path, ...]
     parameters: tuple[tuple[str, int], ...] = ()
-    units: tuple[Unit, ...] = ()
+    units: tuple[Source, ...] = ()
     foreign: Foreign | None = None
 
 
-Design = wiring.Component | Callable[[], wiring.Component] | Verilog
-"""What can be simulated: a component, a function that makes one, such as a `Unit`, or Verilog."""
+Design = wiring.Component | Callable[[], wiring.Component] | Source | Verilog
+"""What can be simulated: a component, a function that makes one, a `Unit`, or Verilog."""
 
 
 def build_model(
@@ -153,8 +136,9 @@ def build_model(
     if isinstance(component, Verilog):
         design = component
     else:
-        design = _generated(component, name, on_progress)
-    units = [unit_source(unit, on_progress=on_progress) for unit in design.units]
+        source = source_of(component, name)
+        design = Verilog(source.top, (), units=(source,))
+    units = [unit.file(on_progress=on_progress) for unit in design.units]
     sources = (*units, *design.sources)
     texts = {source.name: source.read_text("utf-8") for source in sources}
     key = content_key(
@@ -174,7 +158,9 @@ def build_model(
         tell(on_progress, f"compiling {design.top} with {simulator.capitalize()}")
         _compile(folder, texts, design, simulator, waves)
 
-    return Model(cached(simulator, f"{design.top}-{key}", make), design.top, simulator, waves)
+    directory = cached(simulator, f"{design.top}-{key}", make)
+    plusargs = tuple(word for unit in design.units for word in unit.plusargs)
+    return Model(directory, design.top, simulator, waves, plusargs)
 
 
 _GIVEN: dict[str, Model] = {}
@@ -191,7 +177,7 @@ def give_model(key: str, model: Model) -> None:
 def design_key(component: Design, simulator: Simulator, name: str | None = None) -> str:
     """Return a hash of a design and its simulator's name, whatever is installed here."""
     if isinstance(component, Verilog):
-        recipes = [verilog.unit_recipe(unit.name, unit.config) for unit in component.units]
+        recipes = [[unit.recipe(), *unit.plusargs] for unit in component.units]
         texts = [source.read_text("utf-8") for source in component.sources]
         return content_key(
             simulator,
@@ -201,68 +187,12 @@ def design_key(component: Design, simulator: Simulator, name: str | None = None)
             texts,
             *_foreign_key(component),
         )
-    if isinstance(component, Unit):
-        recipe = verilog.unit_recipe(component.name, component.config)
-        return content_key(simulator, name or _unit_top(component), recipe)
-    if not isinstance(component, wiring.Component):
-        component = component()
-    top = name or _snake_case(type(component).__name__)
-    return content_key(simulator, verilog.to_rtlil(component, top))
+    source = source_of(component, name)
+    return content_key(simulator, source.top, source.recipe(), source.plusargs)
 
 
 def _foreign_key(design: Verilog) -> tuple[object, ...]:
     return () if design.foreign is None else (design.foreign.recipe(),)
-
-
-def _generated(
-    component: wiring.Component | Callable[[], wiring.Component],
-    name: str | None,
-    on_progress: OnProgress | None,
-) -> Verilog:
-    if isinstance(component, Unit):
-        top = name or _unit_top(component)
-        return Verilog(top, (unit_source(component, top, on_progress=on_progress),))
-    if not isinstance(component, wiring.Component):
-        component = component()
-    top = name or _snake_case(type(component).__name__)
-    return Verilog(top, (_component_source(component, top),))
-
-
-def _unit_top(unit: Unit) -> str:
-    return f"eightfold_{unit.name}"
-
-
-def _snake_case(name: str) -> str:
-    return "eightfold_" + re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-
-
-def unit_source(
-    unit: Unit, top: str | None = None, *, on_progress: OnProgress | None = None
-) -> Path:
-    """Return the file with a unit's Verilog; nothing is elaborated if the sources are known.
-
-    ``top`` is the module's name, by default ``eightfold_`` and the unit's; ``on_progress`` is
-    called when the unit is elaborated.
-    """
-    top = top or _unit_top(unit)
-    key = content_key(verilog.unit_recipe(unit.name, unit.config))
-
-    def make(folder: Path) -> None:
-        tell(on_progress, f"generating Verilog of {top}")
-        shutil.copy(_component_source(unit(), top), folder)
-
-    return cached("unit", f"{top}-{key}", make) / f"{top}.v"
-
-
-def _component_source(component: wiring.Component, top: str) -> Path:
-    """Return the file with a component's Verilog; Yosys runs only if the netlist is new."""
-    netlist = verilog.to_rtlil(component, top)
-    key = content_key(netlist, verilog.recipe())
-
-    def make(folder: Path) -> None:
-        (folder / f"{top}.v").write_text(verilog.from_rtlil(netlist), encoding="utf-8")
-
-    return cached("verilog", f"{top}-{key}", make) / f"{top}.v"
 
 
 def _compile(

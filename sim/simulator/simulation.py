@@ -156,7 +156,7 @@ class Simulation:
                 seed=self.seed,
                 testcase=self.testcase,
                 test_args=self._trace_arguments() if self.model.simulator == "verilator" else [],
-                plusargs=self._trace_arguments() if self.model.simulator == "icarus" else [],
+                plusargs=self._plusargs(),
                 build_dir=self.model.directory,
                 test_dir=self.scratch,
                 results_xml=str(self.scratch / "results.xml"),
@@ -167,6 +167,10 @@ class Simulation:
             pass
         finally:
             self._seconds = time.monotonic() - self._started
+
+    def _plusargs(self) -> list[str]:
+        own = [f"+seed={self.seed}", *self.model.plusargs]
+        return own + (self._trace_arguments() if self.model.simulator == "icarus" else [])
 
     def _trace_arguments(self) -> list[str]:
         if self.trace is None:

@@ -15,6 +15,7 @@ from eightfold.config import AcceleratorConfig
 from eightfold.sim.simulator.memory_image import SIZE
 from eightfold.sim.simulator.progress import OnProgress
 from eightfold.sim.simulator.runner import Unit, Verilog, run_bench
+from eightfold.sim.simulator.sources import Source
 from eightfold.sim.simulator.toolchain import Simulator
 
 FOLDER = Path(__file__).parents[1] / "verilog"
@@ -162,8 +163,11 @@ class SystemResult:
         return self.cycles / self.seconds
 
 
-def system_design(config: AcceleratorConfig) -> Verilog:
-    """Return the accelerator with its memory and monitor."""
+def system_design(config: AcceleratorConfig, accelerator: Source | None = None) -> Verilog:
+    """Return the accelerator with its memory and monitor.
+
+    ``accelerator`` is a module in place of the unit's, such as its netlist.
+    """
     names = [name for name, _ in isa.COUNTERS]
     parameters = {
         "PORT": config.port,
@@ -179,7 +183,7 @@ def system_design(config: AcceleratorConfig) -> Verilog:
         top=SOURCES[0],
         sources=tuple(FOLDER / f"{name}.v" for name in SOURCES),
         parameters=tuple(parameters.items()),
-        units=(Unit("accelerator", config),),
+        units=(accelerator or Unit("accelerator", config),),
     )
 
 
@@ -197,6 +201,7 @@ def run_system(
     timeout: int = 100_000,
     limit: int = 10_000_000,
     memory: Literal["verilog", "cocotbext"] = "verilog",
+    accelerator: Source | None = None,
     trace: Path | None = None,
     on_progress: OnProgress | None = None,
 ) -> SystemResult:
@@ -234,6 +239,8 @@ def run_system(
         ``verilog`` runs without Python in each cycle, and has the monitor; ``cocotbext`` is the
         independent model of the package cocotbext-axi, slow, with a latency of its own, and without
         error ranges.
+    accelerator
+        A module in place of the unit's, as `system_design` takes it.
     trace
         Where to write waves, a ``.vcd`` or ``.fst`` file.
     on_progress
@@ -271,7 +278,8 @@ def run_system(
             "limit": limit,
             "runs": [_write_run(folder, index, run) for index, run in enumerate(runs)],
         }
-        design = system_design(config) if memory == "verilog" else Unit("accelerator", config)
+        unit = accelerator or Unit("accelerator", config)
+        design = system_design(config, unit) if memory == "verilog" else unit
         result = run_bench(
             design,
             DESIGNS[memory],

@@ -28,6 +28,7 @@ from eightfold.golden.quantization import Reference
 from eightfold.isa import ErrorCode
 from eightfold.sim.simulator.system import Place, Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
+from eightfold.simulate import accelerator_source
 
 FAULTS = 12
 """Disturbed runs of a network."""
@@ -74,6 +75,7 @@ def _disturbed(unit: Unit, made: Network, trace: Path | None) -> Case:
         limit=200_000,
         stall=unit.stalls(made.seed),
         seed=made.seed,
+        accelerator=accelerator_source(compiled.config, unit.netlist),
         trace=trace,
     ).runs
     golden = run_graph(made.job.graph, given, cast(Reference, unit.reference))
@@ -166,4 +168,5 @@ SUITE = Suite(
     plan=plan,
     run=run,
     designs=accelerator_designs,
+    netlists=True,
 )

@@ -221,6 +221,7 @@ def _simulated(unit: Unit, made: Sequence[Network], trace: Path | None) -> list[
         cast(Simulator, unit.backend),
         stall=unit.stalls(turn),
         seed=unit.first,
+        netlist=unit.netlist,
         trace=trace,
     )
     return [_compared(unit, each, runs) for each, runs in zip(made, found, strict=True)]
@@ -243,4 +244,5 @@ SUITE = Suite(
     plan=plan,
     run=run,
     designs=accelerator_designs,
+    netlists=True,
 )

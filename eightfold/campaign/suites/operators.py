@@ -176,6 +176,7 @@ def simulate_parts(
         reference=unit.reference,
         stall=unit.stalls(turn),
         seed=turn,
+        netlist=unit.netlist,
         trace=trace,
     )
     golden = run_graph(graph, inputs, reference)
@@ -208,4 +209,5 @@ SUITE = Suite(
     plan=plan,
     run=run,
     designs=accelerator_designs,
+    netlists=True,
 )

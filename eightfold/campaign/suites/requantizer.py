@@ -6,6 +6,7 @@ from typing import cast
 
 from eightfold.campaign.records import Case, Evidence, Unit
 from eightfold.campaign.suites.suite import Request, Result, Suite, error_case
+from eightfold.gates import gates
 from eightfold.sim.benches.requantizer_bank import RequantizerBank
 from eightfold.sim.simulator.build import Design
 from eightfold.sim.simulator.runner import BenchFailed, run_bench
@@ -54,7 +55,10 @@ def _case(unit: Unit, seed: int, trace: Path | None) -> Case:
 
 
 def _design(unit: Unit) -> Design:
-    return lambda: RequantizerBank(LANES[unit.backend])
+    def bank() -> RequantizerBank:
+        return RequantizerBank(LANES[unit.backend])
+
+    return gates(bank, unit.netlist) if unit.netlist else bank
 
 
 SUITE = Suite(
@@ -64,4 +68,5 @@ SUITE = Suite(
     plan=plan,
     run=run,
     designs=lambda unit: [_design(unit)],
+    netlists=True,
 )

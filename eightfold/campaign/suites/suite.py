@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,10 +13,12 @@ from eightfold.campaign.records import ODD, Case, Computing, Evidence, Unit
 from eightfold.campaign.suites.odd_configs import ODD_CONFIGS
 from eightfold.config import AcceleratorConfig
 from eightfold.execute.explain import explain_element
+from eightfold.gates import levels_of
 from eightfold.model import Graph
 from eightfold.model.graph import Operator
 from eightfold.sim.simulator.build import Design
 from eightfold.sim.simulator.system import system_design
+from eightfold.simulate import accelerator_source
 
 Tensors = Mapping[int, np.ndarray]
 Hits = Mapping[tuple[str, str, str], int]
@@ -36,10 +38,18 @@ class Request(Computing):
 
     def units(self, suite: str, operator: str, cases: int, together: int) -> Iterator[Unit]:
         """Yield the units of some cases, ``together`` at a time."""
-        first, stop = self.seed, self.seed + cases
         computing = {each.name: getattr(self, each.name) for each in fields(Computing)}
         if self.backend == "golden":
             computing |= {"config": "", "settings": "", "stall": None, "coverage": False}
+        for netlist in levels_of(self.netlist):
+            yield from self._units(
+                suite, operator, cases, together, computing | {"netlist": netlist}
+            )
+
+    def _units(
+        self, suite: str, operator: str, cases: int, together: int, computing: dict[str, Any]
+    ) -> Iterator[Unit]:
+        first, stop = self.seed, self.seed + cases
         odd = computing["config"] == ODD
         while first < stop:
             # Of an odd configuration a seed is enough to know which.
@@ -80,6 +90,8 @@ class Suite:
         Runs a unit; waves are written to a file if one is given.
     designs
         What a unit simulates, to be built before it runs.
+    netlists
+        Whether it also runs on netlists.
     patience
         How many times ``--unit-limit`` its units may take.
     """
@@ -90,12 +102,16 @@ class Suite:
     run: Callable[[Unit, Path | None], Result]
     plan: Callable[[Request], Iterable[Unit]] = field(default=lambda request: ())
     designs: Callable[[Unit], Sequence[Design]] = field(default=lambda unit: ())
+    netlists: bool = False
     patience: int = 1
 
 
 def accelerator_designs(unit: Unit) -> Sequence[Design]:
     """Return what is simulated of a unit that is the accelerator's, unless golden computes it."""
-    return () if unit.backend == "golden" else (system_design(unit.configuration()),)
+    if unit.backend == "golden":
+        return ()
+    config = unit.configuration()
+    return (system_design(config, accelerator_source(config, unit.netlist)),)
 
 
 def compared_case(

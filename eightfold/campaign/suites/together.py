@@ -10,6 +10,7 @@ from eightfold.compiler import CompiledNetwork
 from eightfold.model import Graph
 from eightfold.sim.simulator.system import Run, run_system
 from eightfold.sim.simulator.toolchain import Simulator
+from eightfold.simulate import accelerator_source
 
 Tensors = Mapping[int, np.ndarray]
 
@@ -29,6 +30,7 @@ def simulate_together(
     *,
     stall: float,
     seed: int,
+    netlist: str = "",
     trace: Path | None = None,
 ) -> list[list[dict[int, np.ndarray]]]:
     """Return for each job, and each of its inputs, the tensors that the accelerator has kept."""
@@ -57,6 +59,7 @@ def simulate_together(
             runs=runs,
             stall=stall,
             seed=seed,
+            accelerator=accelerator_source(streams[0].config, netlist),
             trace=trace,
         ).runs
     )

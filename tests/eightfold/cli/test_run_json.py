@@ -32,7 +32,7 @@ def repeated(report: dict[str, Any], folder: Path) -> list[object]:
     seeded = report["seed"] is not None
     arguments = [report["model"], "--config", config]
     arguments += ["--seed", report["seed"]] if seeded else ["--input", report["input_file"]]
-    for name in ("backend", "reference", "fallback", "stall"):
+    for name in ("backend", "reference", "fallback", "stall", "netlist"):
         arguments += [f"--{name}", report[name]] if report[name] else []
     for name in ("compare", "all_tensors"):
         arguments += [f"--{name.replace('_', '-')}"] if report[name] else []

