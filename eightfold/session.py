@@ -19,6 +19,7 @@ from eightfold.execute.macs import count_macs
 from eightfold.extras import needs_extra
 from eightfold.golden.quantization import Reference
 from eightfold.inputs import Inputs, random_inputs, resolve_inputs
+from eightfold.memory import IDEAL, MemoryTiming
 from eightfold.model import Graph, Limits, load_model, normalize_dimensions
 from eightfold.reference.deviations import litert_tensors
 from eightfold.reference.oracle import Oracle, OracleError
@@ -46,6 +47,8 @@ class Session(Closing):
     fallback
         ``golden``: operators that the accelerator does not compute run in numpy, and the report
         says so; None: a model with such operators is refused.
+    memory
+        How long the simulated memory takes: what `eightfold.memory.MemoryTiming.load` reads.
     stall
         Probability, 0 to below 1, that a channel of the simulated memory pauses in a cycle; figures
         of cycles are without.
@@ -76,6 +79,7 @@ class Session(Closing):
         reference: str = "litert",
         *,
         fallback: str | None = None,
+        memory: str | MemoryTiming = "ideal",
         stall: float = 0.0,
         netlist: str = "",
         trace: Path | None = None,
@@ -91,8 +95,14 @@ class Session(Closing):
             raise InputError(f"fallback must be golden, not {fallback!r}")
         if not 0 <= stall < 1:
             raise InputError(f"stall must be at least 0 and below 1, not {stall}")
+        timing = MemoryTiming.load(memory)
         if backend == "golden":
-            simulated = {"stall": stall > 0, "netlist": netlist, "trace": trace is not None}
+            simulated = {
+                "memory": timing != IDEAL,
+                "stall": stall > 0,
+                "netlist": netlist,
+                "trace": trace is not None,
+            }
             for name, needed in simulated.items():
                 if needed:
                     raise InputError(
@@ -102,6 +112,7 @@ class Session(Closing):
         self.fallback = fallback
         self.stall = stall
         self.netlist = netlist
+        self.memory = timing
         self.config = AcceleratorConfig.load(config)
         self.config_name = str(config) if not isinstance(config, AcceleratorConfig) else "custom"
         self.reference = reference
@@ -226,6 +237,7 @@ class Session(Closing):
             fallback=self.fallback,
             stall=self.stall,
             netlist=self.netlist,
+            memory=str(self.memory),
             seed=seed,
             compare=compare,
             all_tensors=all_tensors,
@@ -263,6 +275,7 @@ class Session(Closing):
                 reference=self.reference,
                 stall=self.stall,
                 netlist=self.netlist,
+                memory=self.memory,
                 trace=self.trace,
                 on_progress=self.progress,
                 record=record,

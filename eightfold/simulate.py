@@ -17,6 +17,7 @@ from eightfold.config import AcceleratorConfig
 from eightfold.errors import HardwareError
 from eightfold.execute import run_graph
 from eightfold.gates import gates
+from eightfold.memory import IDEAL, MemoryTiming
 from eightfold.model import Graph
 from eightfold.report.record import StreamRecord
 from eightfold.sim.simulator.progress import OnProgress
@@ -51,6 +52,7 @@ def simulate_network(
     simulator: Simulator,
     reference: str = "litert",
     stall: float = 0.0,
+    memory: MemoryTiming = IDEAL,
     seed: int = 0,
     netlist: str = "",
     trace: Path | None = None,
@@ -75,6 +77,8 @@ def simulate_network(
         Called while a simulation is built and runs.
     record
         Keep when the commands of each stream ran.
+    memory
+        How long the simulated memory takes.
     stall, seed
         As `eightfold.sim.simulator.system.run_system` takes them.
 
@@ -106,6 +110,7 @@ def simulate_network(
             arena_bytes=compiled.arena,
             runs=jobs,
             stall=stall,
+            timing=memory,
             seed=seed,
             accelerator=accelerator_source(compiled.config, netlist),
             trace=trace,

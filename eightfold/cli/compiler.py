@@ -11,7 +11,8 @@ from rich.console import Console
 
 from eightfold.config import AcceleratorConfig
 from eightfold.files import write_file
-from eightfold.program import config_option, output_folder_option
+from eightfold.memory import MemoryTiming
+from eightfold.program import config_option, memory_option, output_folder_option
 from eightfold.report import print_rows
 
 if TYPE_CHECKING:  # golden loads only when needed
@@ -124,6 +125,7 @@ def compile_command(
 @config_option
 @reference_option
 @fallback_option
+@memory_option
 @limit_options
 @click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
 def estimate(
@@ -131,6 +133,7 @@ def estimate(
     config: str,
     reference: "Reference",
     fallback: str | None,
+    memory: str,
     max_memory: int | None,
     max_elements: int | None,
     as_json: bool,
@@ -143,8 +146,9 @@ def estimate(
 
     graph = load_model(model, Limits(max_memory, max_elements))
     sizes = AcceleratorConfig.load(config)
+    timing = MemoryTiming.load(memory)
     network = compile_network(graph, sizes, reference, fallback=fallback == "golden")
-    cycles = estimate_network(network)
+    cycles = estimate_network(network, timing)
     total = sum(cycles.values())
     if as_json:
         operators = [
@@ -157,7 +161,13 @@ def estimate(
             }
             for op in graph.operators
         ]
-        report = {"model": str(model), "config": config, "cycles": total, "operators": operators}
+        report = {
+            "model": str(model),
+            "config": config,
+            "memory": str(timing),
+            "cycles": total,
+            "operators": operators,
+        }
         click.echo(json.dumps(report, indent=1))
         return
     names = ("#", "operator", "MACs", "cycles", "utilisation")
@@ -170,7 +180,7 @@ def estimate(
         rows.append((str(op.index), op.name, f"{macs:,}" if macs else "-", shown, used))
     rows.append(("", "total", "", f"{total:,}", ""))
     print_rows(
-        f"{model}, config {config}, estimated",
+        f"{model}, config {config}, memory {timing}, estimated",
         [dict(zip(names, row, strict=True)) for row in rows],
         Console(width=None if sys.stdout.isatty() else 100),
     )

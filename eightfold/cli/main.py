@@ -27,7 +27,13 @@ from eightfold.cli.ops import ops
 from eightfold.cli.vectors import vectors
 from eightfold.errors import InputError
 from eightfold.files import write_file
-from eightfold.program import STATUSES, config_option, one_line_errors, stop_on_signals
+from eightfold.program import (
+    STATUSES,
+    config_option,
+    memory_option,
+    one_line_errors,
+    stop_on_signals,
+)
 from eightfold.progress import terminal_progress
 from eightfold.report import print_table, verdict
 from eightfold.report.page import require_page
@@ -69,6 +75,7 @@ def commands(context: click.Context) -> None:
 )
 @fallback_option
 @limit_options
+@memory_option
 @click.option(
     "--stall",
     type=click.FloatRange(0, 1, max_open=True),
@@ -114,6 +121,7 @@ def run(
     fallback: str | None,
     max_memory: int | None,
     max_elements: int | None,
+    memory: str,
     stall: float,
     netlist: str,
     output: Path | None,
@@ -135,6 +143,7 @@ def run(
             config,
             reference,
             fallback=fallback,
+            memory=memory,
             stall=stall,
             netlist=netlist,
             trace=trace,

@@ -6,7 +6,7 @@ from eightfold.compiler.emit.emitter import Issued
 from eightfold.config import AcceleratorConfig
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
-from eightfold.estimate.memory import Fetch, ReadPort
+from eightfold.estimate.memory import MODEL, Fetch, ReadPort
 
 
 class WeightBuffers:
@@ -17,7 +17,14 @@ class WeightBuffers:
         self.clock, self.config = clock, config
         unit = min(config.weight_word, config.port)
         self._parts = config.weight_word // unit
-        self.fetch = Fetch(clock, port, config.weight_buffer // config.port, config.port // unit)
+        self.fetch = Fetch(
+            clock,
+            port,
+            MODEL,
+            config.weight_buffer // config.port,
+            config.port // unit,
+            config.port,
+        )
         self._runs: deque[list[int]] = deque()  # buffers, words of each
         self._more = Change(clock)
         self._free = self._cycle = 0
@@ -63,7 +70,7 @@ class ParameterBanks:
         self.clock, self.config = clock, config
         self._unit = min(timing.RECORD, config.port)
         units = config.port // self._unit
-        self._fetch = Fetch(clock, port, timing.PARAMETER_BEATS, units)
+        self._fetch = Fetch(clock, port, MODEL, timing.PARAMETER_BEATS, units, config.port)
         self._commands: deque[Issued] = deque()
         self._ready: deque[int] = deque()
         self._retired: deque[int] = deque([0] * (config.parameter_banks - 1))

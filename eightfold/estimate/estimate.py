@@ -5,6 +5,7 @@ the hardware is a process (`eightfold.estimate.clock`) that takes the commands i
 order when their tokens are there, and says when each is done:
 
 - `estimate_sequencer`: the command stream, the queues in front of the engines, the tokens;
+- `eightfold.memory.data_bus`: when the memory has which burst on its bus;
 - `estimate_memory`: bursts on the port that commands, weights, parameters and mover share;
 - `estimate_constants`: weight buffers and parameter banks, fetched ahead of their use;
 - `estimate_matrix`: passes, of ``max(vectors, words of the next buffer)`` cycles at least;
@@ -25,26 +26,26 @@ from eightfold.estimate.moves import Mover
 from eightfold.estimate.sequencer import Sequencer
 from eightfold.estimate.vector import Vector
 from eightfold.isa import Opcode
+from eightfold.memory import IDEAL, MemoryTiming
 
 
-def estimate_network(network: CompiledNetwork) -> dict[int, int]:
+def estimate_network(network: CompiledNetwork, memory: MemoryTiming = IDEAL) -> dict[int, int]:
     """Return the estimated cycles of every operator that the accelerator computes, by index.
 
     An operator's cycles are those from the end of the operator before to the end of its own last
     command; the last one of a stream ends with the run. Operators without commands have 0. The sum
-    is the time from doorbell to done, over all streams. Memory delivers a beat per cycle, 20 cycles
-    after it was asked, and does not stall.
+    is the time from doorbell to done, over all streams. The memory takes what ``memory`` says.
     """
     cycles: dict[int, int] = {}
     for segment in network.segments:
         if segment.compiled is not None:
-            cycles |= estimate_operators(segment.compiled)
+            cycles |= estimate_operators(segment.compiled, memory)
     return cycles
 
 
-def estimate_operators(compiled: Compiled) -> dict[int, int]:
+def estimate_operators(compiled: Compiled, memory: MemoryTiming = IDEAL) -> dict[int, int]:
     """Return the estimated cycles of a stream's operators, by index."""
-    done, end = estimate_commands(compiled)
+    done, end = estimate_commands(compiled, memory)
     ends = dict.fromkeys(compiled.operators, 0)
     for index, cycle in done.items():
         operator = compiled.issued[index].operator
@@ -59,14 +60,16 @@ def estimate_operators(compiled: Compiled) -> dict[int, int]:
     return cycles
 
 
-def estimate_commands(compiled: Compiled) -> tuple[dict[int, int], int]:
+def estimate_commands(
+    compiled: Compiled, memory_timing: MemoryTiming = IDEAL
+) -> tuple[dict[int, int], int]:
     """Return when each command of an engine is done, by index, and when the run ends.
 
     In cycles from the doorbell on.
     """
     clock = Clock()
-    memory = Memory()
     config = compiled.config
+    memory = Memory(memory_timing, config.port)
     sequencer = Sequencer(clock, config, compiled.issued)
     weights = WeightBuffers(clock, config, memory.read)
     parameters = ParameterBanks(clock, config, memory.read)

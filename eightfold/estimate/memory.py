@@ -5,32 +5,39 @@ from dataclasses import dataclass, field
 
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
+from eightfold.memory import MemoryTiming
+from eightfold.memory.data_bus import DataBus, Transfer, Way
+
+REGION = 1 << 32
+"""Bytes from one region to the next: where they will lie is not known, but no row has two."""
+
+COMMANDS, MODEL, ARENA = (number * REGION for number in range(3))
+"""Addresses of commands, model and arena."""
 
 
 class ReadPort:
-    """eightfold.hw.memory.reader, and memory: bursts in the order of their requests, a beat per
-    cycle."""
+    """eightfold.hw.memory.reader, and memory: bursts in the order of their requests."""
 
-    def __init__(self) -> None:
-        self._granted = self._free = 0
+    def __init__(self, latency: int, bus: DataBus) -> None:
+        self._latency, self._bus = latency, bus
+        self._granted = 0
         self._ends: deque[int] = deque([0] * timing.READS, timing.READS)
 
-    def request(self, cycle: int, beats: int) -> tuple[int, int]:
-        """Return when a burst that is asked for in ``cycle`` is granted, and its first beat's."""
+    def request(self, cycle: int, address: int, beats: int) -> tuple[int, Transfer]:
+        """Return when a burst that is asked for in ``cycle`` is granted, and its beats."""
         granted = max(cycle, self._granted + 1, self._ends[0])
-        first = max(granted + timing.READ, self._free)
+        transfer = self._bus.serve(Way.READ, granted + timing.READ + self._latency, address, beats)
         self._granted = granted
-        self._free = first + beats
-        self._ends.append(self._free)
-        return granted, first
+        self._ends.append(transfer.beat(beats - 1) + 1)
+        return granted, transfer
 
 
 class WritePort:
     """eightfold.hw.memory.writer, and memory: bursts in order, each when all of its beats are
     there."""
 
-    def __init__(self) -> None:
-        self._stored = 0
+    def __init__(self, latency: int, bus: DataBus) -> None:
+        self._latency, self._bus = latency, bus
         self._answers: deque[int] = deque([0] * timing.WRITES, timing.WRITES)
         self._waiting: deque[tuple[int, int]] = deque()  # beats, cycle in which they have left
         self._beats = self._sent = 0
@@ -43,24 +50,24 @@ class WritePort:
             self._beats -= left
         return cycle
 
-    def write(self, cycle: int, beats: int) -> int:
+    def write(self, cycle: int, address: int, beats: int) -> int:
         """Return when a burst is answered whose last beat comes in ``cycle``."""
         begun = max(cycle + timing.WRITE_BEGIN, self._answers[0])
         self._sent = max(begun, self._sent) + beats
         self._waiting.append((beats, self._sent))
         self._beats += beats
-        self._stored = max(begun + timing.MEMORY, self._stored) + beats
-        self._answers.append(self._stored - 1 + timing.WRITE_ANSWER)
+        stored = self._bus.serve(Way.WRITE, begun + self._latency, address, beats)
+        self._answers.append(stored.beat(beats - 1) + timing.WRITE_ANSWER)
         return self._answers[-1]
 
 
 @dataclass
 class Burst:
-    """Units of a burst that was asked for, by number, and when its first beat comes."""
+    """Units of a burst that was asked for, by number, and when its beats come."""
 
     start: int
     stop: int
-    first: int
+    beats: Transfer
 
 
 class Fetch:
@@ -73,8 +80,11 @@ class Fetch:
         No run is left to ask for; ``changed`` tells.
     """
 
-    def __init__(self, clock: Clock, port: ReadPort, depth: int, units: int) -> None:
+    def __init__(
+        self, clock: Clock, port: ReadPort, region: int, depth: int, units: int, size: int
+    ) -> None:
         self.clock, self.port, self.units = clock, port, units
+        self._region, self._size = region, size
         self.idle = True
         self.changed = Change(clock)
         self._room = depth
@@ -94,9 +104,10 @@ class Fetch:
             beats = min(-(-units // self.units), timing.BURST - beat % timing.BURST)
             while self._room < beats:
                 yield self._freed
-            cycle, first = self.port.request(self.clock.now, beats)
+            address = self._region + beat * self._size
+            cycle, transfer = self.port.request(self.clock.now, address, beats)
             taken = min(units, beats * self.units)
-            self._bursts.append(Burst(self._asked, self._asked + taken, first))
+            self._bursts.append(Burst(self._asked, self._asked + taken, transfer))
             self._asked += taken
             self._room -= beats
             beat = beat + beats
@@ -123,8 +134,8 @@ class Fetch:
             place = self._taken - burst.start
             cycle = max(
                 cycle + part,
-                burst.first + place // self.units + part - 1,
-                burst.first + (place + part - 1) // self.units,
+                burst.beats.beat(place // self.units) + part - 1,
+                burst.beats.beat((place + part - 1) // self.units),
             )
             self._taken += part
             count -= part
@@ -183,10 +194,11 @@ class Traffic:
         return self.mover_writes.until(cycle) + self.vector_writes.until(cycle)
 
 
-@dataclass
 class Memory:
-    """What the engines share."""
+    """What the engines share: ports of a memory, with beats of ``port`` bytes, and scratchpad."""
 
-    read: ReadPort = field(default_factory=ReadPort)
-    write: WritePort = field(default_factory=WritePort)
-    scratchpad: Traffic = field(default_factory=Traffic)
+    def __init__(self, memory: MemoryTiming, port: int) -> None:
+        bus = DataBus(memory, port)
+        self.read = ReadPort(memory.latency, bus)
+        self.write = WritePort(memory.latency, bus if memory.shared else DataBus(memory, port))
+        self.scratchpad = Traffic()

@@ -4,16 +4,20 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 from eightfold import isa
 from eightfold.compiler.emit.emitter import Issued
 from eightfold.config import AcceleratorConfig
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
-from eightfold.estimate.memory import Memory
+from eightfold.estimate.memory import ARENA, MODEL, Memory
 from eightfold.isa import Space
+from eightfold.memory.data_bus import Transfer
 
 MEMORY = (Space.MODEL.value, Space.ARENA.value)
+
+REGIONS = {Space.MODEL: MODEL, Space.ARENA: ARENA}
 
 
 @dataclass(frozen=True)
@@ -21,16 +25,25 @@ class Piece:
     """Units that are handled together: of a run, at most a burst.
 
     ``arrives``: cycle in which the first unit's bytes are there, for memory only if that is known;
-    ``last``: of its command.
+    ``address``: in memory, of what is written there; ``last``: of its command.
     """
 
     index: int
     target: Space
+    address: int
     units: int
     writes: int  # cycles
     arrives: int
     from_memory: bool
     last: bool
+
+
+class Cut(NamedTuple):
+    """A part of a run that crosses no burst: units, the bytes in them, and where it is."""
+
+    units: int
+    size: int
+    address: int
 
 
 class Move:
@@ -49,6 +62,7 @@ class Move:
         self.unit = config.port if memory else config.vector
         side = "target" if self.to_memory else "source"
         self._start = f.get(side, 0) if memory else 0
+        self._region = REGIONS.get(self.target if self.to_memory else self.source, 0)
         self._run = f["run"]
         self._counts = [f.get(f"count{i}", 1) for i in reversed(range(4))]
         self._strides = [f.get(f"{side}_stride{i}", 0) if memory else 0 for i in reversed(range(4))]
@@ -60,8 +74,8 @@ class Move:
         self._fields = f
         self._vector = config.vector
 
-    def runs(self) -> Iterator[list[tuple[int, int]]]:
-        """Yield each run's pieces: units, and the bytes in them."""
+    def runs(self) -> Iterator[list[Cut]]:
+        """Yield each run's pieces."""
         for number, place in enumerate(product(*map(range, self._counts))):
             strides = zip(place, self._strides, strict=True)
             start = self._start + sum(i * stride for i, stride in strides)
@@ -84,11 +98,12 @@ class Move:
             yield window // self._vector if start != before else 0
             before = start
 
-    def _pieces(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    def _pieces(self, start: int, stop: int) -> Iterator[Cut]:
         burst = timing.BURST * self.unit
         while start < stop:
             end = min(stop, (start // burst + 1) * burst)
-            yield -(-end // self.unit) - start // self.unit, end - start
+            first = start // self.unit
+            yield Cut(-(-end // self.unit) - first, end - start, self._region + first * self.unit)
             start = end
 
 
@@ -110,10 +125,10 @@ class Mover:
         self._changed, self._written = Change(clock), Change(clock)
         self._cut, self._granted = Change(clock), Change(clock)
         self._beats = self._units = 0  # on their way
-        self._requests: deque[tuple[int, int]] = deque()
-        self._arrivals: deque[int] = deque()  # of bursts
+        self._requests: deque[tuple[int, int, int]] = deque()
+        self._arrivals: deque[Transfer] = deque()  # of bursts
         self._writes = self._done = 0
-        self._runs: deque[tuple[Move, int, list[tuple[int, int]], int, bool]] = deque()
+        self._runs: deque[tuple[Move, int, list[Cut], int, bool]] = deque()
         self._sent = Change(clock)
         self._loaded = Change(clock)
         self._left = 0
@@ -168,23 +183,23 @@ class Mover:
             if reads:
                 self.memory.scratchpad.index_reads.add(self.clock.now, reads, reads)
                 cycle += reads if move.from_scratchpad else 0
-            for place, (units, size) in enumerate(pieces):
+            for place, cut in enumerate(pieces):
                 yield cycle + 1
-                yield from self._wait(move, units)
-                self._send(move, units, size, final and place == len(pieces) - 1)
-                cycle = self.clock.now + units - 1
+                yield from self._wait(move, cut.units)
+                self._send(move, cut, final and place == len(pieces) - 1)
+                cycle = self.clock.now + cut.units - 1
 
     def _request(self) -> Process[None]:
         """Ask memory for one burst after the other."""
         while True:
             while not self._requests:
                 yield self._cut
-            cycle, beats = self._requests[0]
+            cycle, address, beats = self._requests[0]
             yield cycle
-            granted, first = self.memory.read.request(self.clock.now, beats)
+            granted, transfer = self.memory.read.request(self.clock.now, address, beats)
             yield granted
             self._requests.popleft()
-            self._arrivals.append(first + timing.MOVE_BEAT)
+            self._arrivals.append(transfer)
             self._granted.tell()
 
     def _wait(self, move: Move, units: int) -> Process[None]:
@@ -199,11 +214,12 @@ class Mover:
         while len(self._requests) >= timing.MOVE_REQUESTS:
             yield self._granted
 
-    def _send(self, move: Move, units: int, size: int, last: bool) -> None:
+    def _send(self, move: Move, cut: Cut, last: bool) -> None:
+        units, size, address = cut
         now = self.clock.now
         arrives = self.clock.now + timing.QUEUE
         if move.from_memory:
-            self._requests.append((now + timing.MOVE_REQUEST, units))
+            self._requests.append((now + timing.MOVE_REQUEST, address, units))
             self._beats += units
         elif move.from_scratchpad:
             arrives = now + timing.MOVE_VECTOR
@@ -211,7 +227,7 @@ class Mover:
         self._units += units
         entries = size // timing.TABLE_ENTRY if move.target == Space.TABLES else units
         self._pieces.append(
-            Piece(move.index, move.target, units, entries, arrives, move.from_memory, last)
+            Piece(move.index, move.target, address, units, entries, arrives, move.from_memory, last)
         )
         self._cut.tell()
 
@@ -224,18 +240,21 @@ class Mover:
             units = piece.units
             # The last unit waits in its register until the command before is done.
             after = self._done if piece.last else 0
-            arrives = piece.arrives
+            arrives, all_there, transfer = piece.arrives, 0, None
             if piece.from_memory:
                 while not self._arrivals:
                     yield self._granted
-                arrives = self._arrivals.popleft()
+                transfer = self._arrivals.popleft()
+                arrives = transfer.beat(0) + timing.MOVE_BEAT
+                # The last unit's bytes, and its writing.
+                all_there = transfer.beat(units - 1) + timing.MOVE_BEAT + piece.writes // units
             cycle = max(self._writes + 1, arrives)
-            if piece.from_memory:
-                self.clock.start(self._leave(piece), cycle)
+            if transfer is not None:
+                self.clock.start(self._leave(piece, transfer), cycle)
             room = 0
             if piece.target == Space.ARENA:
                 room = self.memory.write.room(units)
-            cycle = max(cycle + piece.writes, room, after)
+            cycle = max(cycle + piece.writes, all_there, room, after)
             if piece.target == Space.SCRATCHPAD:
                 self.memory.scratchpad.mover_writes.add(cycle - units, units, units)
             # From its bytes to the register, and to the other side.
@@ -245,17 +264,18 @@ class Mover:
             self._written.tell()
             written = cycle
             if piece.target == Space.ARENA:
-                written = self.memory.write.write(cycle, units)
+                written = self.memory.write.write(cycle, piece.address, units)
             if piece.last:
                 self._done = written + 1
                 self.clock.start(self._complete(piece.index, self._done))
 
-    def _leave(self, piece: Piece) -> Process[None]:
-        """Free the places of a burst's beats as they are written, one by one."""
-        for _ in range(piece.units):
+    def _leave(self, piece: Piece, transfer: Transfer) -> Process[None]:
+        """Free the places of a burst's beats as they come and are written, one by one."""
+        for number in range(1, piece.units + 1):
             self._beats -= 1
             self._written.tell()
-            yield self.clock.now + piece.writes // piece.units
+            comes = transfer.beat(number) + timing.MOVE_BEAT
+            yield max(comes, self.clock.now + piece.writes // piece.units)
 
     def _complete(self, index: int, cycle: int) -> Process[None]:
         yield cycle

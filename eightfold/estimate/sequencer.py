@@ -10,7 +10,7 @@ from eightfold.compiler.emit.tokens import assign_tokens
 from eightfold.config import AcceleratorConfig
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
-from eightfold.estimate.memory import Fetch, ReadPort
+from eightfold.estimate.memory import COMMANDS, Fetch, ReadPort
 from eightfold.isa import Engine, Opcode
 
 WORD = 4
@@ -110,7 +110,14 @@ class Sequencer:
         for opcodes, unit in units.items():
             queue = Queue(self.clock, self.config.command_queue, unit, self._may_start)
             queues |= dict.fromkeys(opcodes, queue)
-        fetch = Fetch(self.clock, port, timing.COMMAND_BEATS, self.config.port // WORD)
+        fetch = Fetch(
+            self.clock,
+            port,
+            COMMANDS,
+            timing.COMMAND_BEATS,
+            self.config.port // WORD,
+            self.config.port,
+        )
         fetch.begin(timing.BEGIN, 0, sum(command.command.words for command in self.issued))
         self.clock.start(self._dispatch(fetch, queues))
 

@@ -8,9 +8,6 @@ tests/sim/system/test_estimate_against_rtl.py.
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import Row
 
-MEMORY = 20
-"""Of the memory model: from an address's transfer to the first beat's, or to the first write."""
-
 QUEUE = 2
 """eightfold.hw.blocks.credit.CreditQueue.LATENCY: from a push to the output."""
 
@@ -21,7 +18,7 @@ BURST = 16
 """eightfold.hw.ports.BURST: beats; no request crosses a multiple."""
 
 # Memory ports.
-READ = MEMORY + 2
+READ = 2
 """eightfold.hw.memory.reader: a register before the address's transfer, one behind the beat's."""
 
 READS = 64

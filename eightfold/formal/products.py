@@ -1,12 +1,9 @@
 """The array's multipliers: the terms of a product sum to it."""
 
-from functools import partial
 
 from amaranth.hdl import Module, Signal, Value, signed
 
 from eightfold.config import MultiplierStyle
-from eightfold.formal.checker import Checked
-from eightfold.formal.proof import Break, Proof
 from eightfold.formal.property import Property
 from eightfold.hw.array.multiplier import LATENCY, Multiplier, WeightEncoder
 from eightfold.hw.blocks.delay import delay

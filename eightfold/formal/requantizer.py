@@ -277,9 +277,7 @@ STEPS = (
 )
 
 BREAKS = {
-    (False, 0): (
-        Break("minus = negative ^ (edge & (v[8] ^ v[9]))", "minus = negative"),
-    ),
+    (False, 0): (Break("minus = negative ^ (edge & (v[8] ^ v[9]))", "minus = negative"),),
     (False, 9): (Break("Rounding.HALF_AWAY: ~negative", "Rounding.HALF_AWAY: negative"),),
     (True, 40): (
         Break("sticky | (taken & word[:step].any())", "sticky"),

@@ -7,7 +7,12 @@ from eightfold.program.ending import (
     one_line_errors,
     stop_on_signals,
 )
-from eightfold.program.options import CONFIG_HELP, config_option, output_folder_option
+from eightfold.program.options import (
+    CONFIG_HELP,
+    config_option,
+    memory_option,
+    output_folder_option,
+)
 
 __all__ = [
     "CONFIG_HELP",
@@ -15,6 +20,7 @@ __all__ = [
     "Stopped",
     "add_debug_option",
     "config_option",
+    "memory_option",
     "one_line_errors",
     "output_folder_option",
     "stop_on_signals",

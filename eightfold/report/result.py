@@ -51,6 +51,7 @@ class Provenance:
     fallback: str | None
     stall: float
     netlist: str
+    memory: str
     seed: int | None
     input_file: str | None = None
     compare: bool

@@ -204,6 +204,7 @@ def _facts(result: RunResult) -> Iterator[tuple[str, str]]:
         else:
             yield "Input", provenance.input_file or "given from Python"
         if result.backend != "golden":
+            yield "Memory", provenance.memory
             yield "Stall probability of the memory", str(provenance.stall)
         if provenance.netlist:
             yield "Simulated", f"netlist {provenance.netlist}"
@@ -231,6 +232,8 @@ def _command(result: RunResult) -> str:
         words += ["--input", provenance.input_file]
     if provenance.fallback:
         words += ["--fallback", provenance.fallback]
+    if provenance.memory != "ideal":
+        words += ["--memory", provenance.memory]
     if provenance.stall:
         words += ["--stall", str(provenance.stall)]
     if provenance.netlist:

@@ -3,7 +3,8 @@ writes the job.
 
 Parameters: ``folder`` with ``program.npz`` (words, model) and ``run_<i>.npz`` (arena contents by
 offset, and words and model if they differ); ``arena_bytes``; ``port``; ``limit`` in cycles;
-``timeout``; ``latency``; ``stall`` by channel; ``runs``, what `eightfold.sim.simulator.system.Run`
+``timeout``; ``timing``, inputs of the memory by name;
+``stall`` by channel; ``runs``, what `eightfold.sim.simulator.system.Run`
 says besides its arrays.
 """
 
@@ -40,8 +41,8 @@ class Memory(Protocol):
         """Return the first ``size`` bytes."""
         ...
 
-    def behave(self, stall: Mapping[str, float], latency: int, seed: int) -> None:
-        """Say how the next run's channels pause, from its `load` on, and when answers come."""
+    def behave(self, stall: Mapping[str, float], timing: Mapping[str, int], seed: int) -> None:
+        """Say how the next run's channels pause, from its `load` on, and how long memory takes."""
         ...
 
     def guard(self, regions: Mapping[str, Region], read_error: Region, write_error: Region) -> None:
@@ -127,9 +128,7 @@ class SystemJob:
             self._regions(values), self._error(run["read_error"]), self._error(run["write_error"])
         )
         seed = self.job["seed"] + index if run["seed"] is None else run["seed"]
-        memory.behave(
-            run["stall"] or self.job["stall"], run["latency"] or self.job["latency"], seed
-        )
+        memory.behave(run["stall"] or self.job["stall"], run["timing"] or self.job["timing"], seed)
         await memory.load(self._parts(index))
         before = memory.watched()
         await registers.start(values)

@@ -25,14 +25,15 @@ class VerilogMemory:
         self._job = parameters()
         self._events = 0
         self._set(base=base, load=0, dump=0, dump_words=0)
-        self.behave(self._job["stall"], self._job["latency"], seed())
+        self.behave(self._job["stall"], self._job["timing"], seed())
         nowhere = Region(0, 0)
         self.guard(dict.fromkeys(("commands", "model", "arena"), nowhere), nowhere, nowhere)
 
-    def behave(self, stall: Mapping[str, float], latency: int, seed: int) -> None:
-        """Say how channels pause, from the next `load` on, and when answers come."""
+    def behave(self, stall: Mapping[str, float], timing: Mapping[str, int], seed: int) -> None:
+        """Say how channels pause, from the next `load` on, and how long the memory takes."""
         parts = [round(256 * stall[channel]) for channel in CHANNELS]
-        self._set(latency=latency, stall=int.from_bytes(parts, "little"), seed=seed & 0xFFFFFFFF)
+        stalls = int.from_bytes(parts, "little")
+        self._set(**timing, stall=stalls, seed=seed & 0xFFFFFFFF)
 
     async def load(self, parts: Mapping[int, bytes]) -> None:
         """Set bytes by offset, whole beats."""

@@ -38,7 +38,7 @@ class PythonMemory:
         contents: Any = self._ram.read(0, size)
         return np.frombuffer(bytes(contents), np.uint8)
 
-    def behave(self, stall: Mapping[str, float], latency: int, seed: int) -> None:
+    def behave(self, stall: Mapping[str, float], timing: Mapping[str, int], seed: int) -> None:
         """Pauses are those of the whole job."""
         assert stall == parameters()["stall"], "a run has no stalls of its own here"
 

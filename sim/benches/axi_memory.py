@@ -12,9 +12,12 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiBus, AxiMaster, AxiResp
 
+from eightfold.memory import IDEAL, PROFILES, MemoryTiming
+from eightfold.memory.data_bus import DataBus, Way
 from eightfold.sim.bench.explain import assert_equal_bytes
 from eightfold.sim.bench.support import clock_cycles, parameters, rng, start_clock_and_reset
 from eightfold.sim.simulator.memory_image import read_hex, write_hex
+from eightfold.sim.simulator.system import timing_signals
 
 BASE = 0x7F000000
 BYTES = 1 << 16
@@ -36,7 +39,7 @@ class MemoryBench:
         The bytes from ``BASE`` on.
     """
 
-    def __init__(self, dut: Any, stall: int = 0, latency: int = 20) -> None:
+    def __init__(self, dut: Any, stall: int = 0, timing: MemoryTiming = IDEAL) -> None:
         self.dut = dut
         self.port: int = parameters()["port"]
         self.contents = rng(1).integers(0, 256, BYTES, dtype=np.uint8)
@@ -44,7 +47,7 @@ class MemoryBench:
             **dict.fromkeys(("read_error_low", "read_error_high", "load", "dump"), 0),
             **dict.fromkeys(("write_error_low", "write_error_high"), 0),
             "base": BASE,
-            "latency": latency,
+            **timing_signals(timing, self.port),
             "stall": int.from_bytes([stall] * 5, "little"),
             "seed": 5,
             "arena_low": BASE,
@@ -163,7 +166,7 @@ async def answers_errors(dut: Any) -> None:
 @cocotb.parametrize(latency=[1, 20])
 async def reads_have_the_stated_latency_and_rate(dut: Any, latency: int) -> None:
     """The first beat comes ``latency`` cycles after its address, then one every cycle."""
-    bench = MemoryBench(dut, latency=latency)
+    bench = MemoryBench(dut, timing=MemoryTiming(latency=latency))
     bench.hand_driven()
     await bench.start()
     dut.s_axi_rready.value = 1
@@ -180,6 +183,81 @@ async def reads_have_the_stated_latency_and_rate(dut: Any, latency: int) -> None
     await sent
 
 
+TIMINGS = [
+    MemoryTiming(latency=3, shared=True, bytes_per_cycle=256),
+    MemoryTiming(latency=17, shared=True, bytes_per_cycle=256, turnaround=5),
+    MemoryTiming(latency=1, shared=True, bytes_per_cycle=256, row=64, banks=2, row_miss=9),
+    MemoryTiming(latency=9, shared=True, bytes_per_cycle=256, refresh=11, refresh_every=70),
+    MemoryTiming(latency=9, shared=True, bytes_per_cycle=1.5, burst=32),
+    *PROFILES.values(),
+]
+"""Each field alone, and all of them."""
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+@cocotb.parametrize(number=range(len(TIMINGS)))
+async def every_burst_comes_when_it_is_said_to(dut: Any, number: int) -> None:
+    """Bursts of both ways, at any time: every beat and answer in the cycle of `DataBus`."""
+    timing = TIMINGS[number]
+    bench = MemoryBench(dut, timing=timing)
+    bench.hand_driven()
+    seen = {name: [] for name in ("ar", "aw", "r", "b")}
+    cocotb.start_soon(_watch(dut, seen))
+    await bench.start()
+    dut.s_axi_rready.value = dut.s_axi_bready.value = 1
+    generator = rng(7 + number)
+    kinds = [str(kind) for kind in generator.choice(["ar", "aw"], 60)]
+    sizes = generator.choice([1, 2, 3, 8], 60).tolist()
+    addresses = [
+        BASE + int(generator.integers(BYTES // 128)) * 128 + int(generator.integers(4)) * bench.port
+        for _ in kinds
+    ]
+    for kind, size in zip(kinds, sizes, strict=True):
+        for beat in range(size if kind == "aw" else 0):
+            await bench.offer("w", data=0, strb=0, last=beat == size - 1)
+    asked = [cocotb.start_soon(_ask(bench, kind, kinds, sizes, addresses)) for kind in ("ar", "aw")]
+    for each in asked:
+        await each
+    await clock_cycles(dut, 60 * (8 * timing.pace(bench.port) // 16 + 20) + timing.latency)
+    expected: dict[str, list[int]] = {"r": [], "b": []}
+    shared = DataBus(timing, bench.port)
+    buses = {"ar": shared, "aw": shared if timing.shared else DataBus(timing, bench.port)}
+    left = {kind: [i for i, k in enumerate(kinds) if k == kind] for kind in ("ar", "aw")}
+    # What came first, reads before writes of the same cycle.
+    for cycle, kind in sorted((cycle, name) for name in left for cycle in seen[name]):
+        index = left[kind].pop(0)
+        way = Way.READ if kind == "ar" else Way.WRITE
+        burst = buses[kind].serve(way, cycle + timing.latency, addresses[index], sizes[index])
+        if kind == "ar":
+            expected["r"] += [burst.beat(beat) for beat in range(sizes[index])]
+        else:
+            expected["b"].append(burst.beat(sizes[index] - 1) + 1)
+    assert {name: seen[name] for name in expected} == expected
+
+
+async def _watch(dut: Any, seen: dict[str, list[int]]) -> None:
+    """Note the cycles, counted from reset on, in which channels transfer."""
+    cycle = 0
+    while True:
+        await RisingEdge(dut.clk)
+        cycle = 0 if int(dut.rst.value) else cycle + 1
+        for name, cycles in seen.items():
+            signals = (getattr(dut, f"s_axi_{name}{end}").value for end in ("valid", "ready"))
+            if cycle and all(int(signal) for signal in signals):
+                cycles.append(cycle)
+
+
+async def _ask(
+    bench: MemoryBench, channel: str, kinds: list[str], sizes: list[int], addresses: list[int]
+) -> None:
+    generator = rng(100 + len(channel) + len(kinds))
+    for kind, size, address in zip(kinds, sizes, addresses, strict=True):
+        if kind == channel:
+            await bench.offer(channel, addr=address, len=size - 1)
+            if generator.random() < 0.5:
+                await clock_cycles(bench.dut, int(generator.choice([1, 5, 60])))
+
+
 async def _requests(bench: MemoryBench, bursts: int, beats: int) -> None:
     bench.dut.s_axi_arlen.value = beats - 1
     for burst in range(bursts):
@@ -189,7 +267,7 @@ async def _requests(bench: MemoryBench, bursts: int, beats: int) -> None:
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def writes_are_there_when_they_are_answered(dut: Any) -> None:
     """Data may come before its address; until shortly before the answer the old bytes are read."""
-    bench = MemoryBench(dut, latency=30)
+    bench = MemoryBench(dut, timing=MemoryTiming(latency=30))
     bench.hand_driven()
     await bench.start()
     dut.s_axi_rready.value = dut.s_axi_bready.value = 1
@@ -213,7 +291,7 @@ async def writes_are_there_when_they_are_answered(dut: Any) -> None:
 @cocotb.parametrize((("channel", "room"), [("ar", 64), ("aw", 32), ("w", 512)]))
 async def takes_no_more_than_it_has_room_for(dut: Any, channel: str, room: int) -> None:
     """A channel is not ready when its queue is full, as long as nothing leaves it."""
-    bench = MemoryBench(dut, latency=2000)
+    bench = MemoryBench(dut, timing=MemoryTiming(latency=2000))
     bench.hand_driven()
     await bench.start()
     ready = getattr(dut, f"s_axi_{channel}ready")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from eightfold import isa
 from eightfold.config import AcceleratorConfig
+from eightfold.memory import IDEAL, MemoryTiming
 from eightfold.sim.simulator.memory_image import SIZE
 from eightfold.sim.simulator.progress import OnProgress
 from eightfold.sim.simulator.runner import Unit, Verilog, run_bench
@@ -65,7 +66,7 @@ class Run:
     writes
         Writes of registers while it runs: cycles after the doorbell or the write before, register,
         value.
-    stall, latency, seed
+    stall, timing, seed
         In place of the system's; the seed is the stalls' alone.
     """
 
@@ -79,7 +80,7 @@ class Run:
     patience: int | None = None
     writes: Sequence[tuple[int, str, int]] = ()
     stall: float | None = None
-    latency: int | None = None
+    timing: MemoryTiming | None = None
     seed: int | None = None
 
 
@@ -163,6 +164,22 @@ class SystemResult:
         return self.cycles / self.seconds
 
 
+def timing_signals(timing: MemoryTiming, port: int) -> dict[str, int]:
+    """Return the values of the inputs of sim/verilog/axi_memory.v that say how long it takes."""
+    return {
+        "latency": timing.latency,
+        "shared": int(timing.shared),
+        "pace": timing.pace(port),
+        "turnaround": timing.turnaround,
+        "row_miss": timing.row_miss,
+        "row_bits": timing.row.bit_length() - 1,
+        "bank_bits": timing.banks.bit_length() - 1,
+        "unit_bits": timing.burst.bit_length() - 1,
+        "refresh": timing.refresh,
+        "refresh_every": timing.refresh_every,
+    }
+
+
 def system_design(config: AcceleratorConfig, accelerator: Source | None = None) -> Verilog:
     """Return the accelerator with its memory and monitor.
 
@@ -196,7 +213,7 @@ def run_system(
     arena_bytes: int,
     runs: Sequence[Run],
     seed: int = 0,
-    latency: int = 20,
+    timing: MemoryTiming = IDEAL,
     stall: float | Mapping[str, float] = 0.0,
     timeout: int = 100_000,
     limit: int = 10_000_000,
@@ -226,8 +243,8 @@ def run_system(
         What is different from run to run.
     seed
         Of addresses, of bytes that nobody has set, and of stalls.
-    latency
-        Cycles from a memory address's transfer to the first beat's, at least 1.
+    timing
+        How long the memory takes, of ``verilog``.
     stall
         Probability, 0 to below 1, that a channel of the memory pauses in a cycle; for all channels
         or for some of `CHANNELS`.
@@ -271,12 +288,12 @@ def run_system(
             "folder": name,
             "port": config.port,
             "arena_bytes": arena_bytes,
-            "latency": latency,
+            "timing": timing_signals(timing, config.port),
             "stall": dict.fromkeys(CHANNELS, 0.0) | stalls,
             "seed": seed,
             "timeout": timeout,
             "limit": limit,
-            "runs": [_write_run(folder, index, run) for index, run in enumerate(runs)],
+            "runs": [_write_run(folder, index, run, config.port) for index, run in enumerate(runs)],
         }
         unit = accelerator or Unit("accelerator", config)
         design = system_design(config, unit) if memory == "verilog" else unit
@@ -293,7 +310,7 @@ def run_system(
     return SystemResult(runs=results, cycles=result["cycles"], seconds=result["seconds"])
 
 
-def _write_run(folder: Path, index: int, run: Run) -> dict[str, Any]:
+def _write_run(folder: Path, index: int, run: Run, port: int) -> dict[str, Any]:
     """Write a run's arrays; return the rest."""
     arrays: dict[str, NDArray[Any]] = {}
     if run.words is not None:
@@ -312,7 +329,7 @@ def _write_run(folder: Path, index: int, run: Run) -> dict[str, Any]:
         "patience": run.patience,
         "writes": [list(each) for each in run.writes],
         "stall": None if run.stall is None else dict.fromkeys(CHANNELS, run.stall),
-        "latency": run.latency,
+        "timing": run.timing and timing_signals(run.timing, port),
         "seed": run.seed,
     }
 

@@ -6,6 +6,12 @@
 // from `latency` cycles after its address on; the response follows the last beat. So who reads
 // before a write is answered may find what was there before.
 //
+// That is with `shared` 0. With 1, bursts of reads and writes take turns on one data bus, in the order
+// in which their addresses came, as eightfold/memory/timing.py says: a beat takes `pace` sixteenths
+// of a cycle, and a burst begins later by `turnaround`, `row_miss` and what is left of a refresh.
+// `row_bits`, `bank_bits` and `unit_bits` are logarithms of a row's bytes, of the banks, and of the
+// bytes that are transferred at least.
+//
 // The memory is at [base, base + BYTES); accesses elsewhere are answered DECERR, and accesses to a
 // beat in an error range SLVERR. Neither is written. `stall` has a probability in 1/256 for each
 // channel and cycle, AR lowest, then R, AW, W, B: AR, AW and W are not ready, R and B not valid.
@@ -28,6 +34,15 @@ module axi_memory #(
   input wire rst,
   input wire [31:0] base,
   input wire [15:0] latency,
+  input wire shared,
+  input wire [15:0] pace,
+  input wire [7:0] turnaround,
+  input wire [7:0] row_miss,
+  input wire [4:0] row_bits,
+  input wire [4:0] bank_bits,
+  input wire [4:0] unit_bits,
+  input wire [15:0] refresh,
+  input wire [15:0] refresh_every,
   input wire [39:0] stall,
   input wire [31:0] seed,
   input wire [31:0] read_error_low,
@@ -98,6 +113,15 @@ module axi_memory #(
   reg [31:0] item;
   reg loaded, dumped;
   integer i;
+
+  // The shared data bus: times in sixteenths of a cycle.
+  localparam NONE = 2'd0, READ = 2'd1, WRITE = 2'd2;
+  reg [1:0] serving, direction;
+  reg [63:0] beat_at, bus_free, refresh_at, begin_at, refreshed;
+  reg [63:0] rounding;  // of the burst, behind its last beat
+  reg [31:0] open_row [0:15];
+  reg [15:0] is_open;
+  reg [31:0] row, bytes;
 
   // One xorshift generator per channel, so that all simulators stall in the same cycles.
   reg [31:0] random [0:4];
@@ -185,6 +209,64 @@ module axi_memory #(
     end
   endtask
 
+  // Where the data bus is free: the older of the oldest requests, and when its first beat comes.
+  task choose_burst;
+    begin
+      if (serving == NONE && (ar_head != ar_tail || aw_head != aw_tail)) begin
+        if (aw_head == aw_tail || (ar_head != ar_tail
+            && aw_due[aw_head % WRITES] - ar_due[ar_head % READS] < 32'h80000000)) begin
+          item = ar_head % READS;
+          begin_burst(READ, ar_due[item], ar_address[item], ar_length[item]);
+        end else begin
+          item = aw_head % WRITES;
+          begin_burst(WRITE, aw_due[item], aw_address[item], aw_length[item]);
+        end
+      end
+    end
+  endtask
+
+  task begin_burst(
+    input [1:0] way, input [31:0] due, input [31:0] first, input [7:0] length
+  );
+    begin
+      begin_at = {28'd0, due, 4'd0};
+      if (begin_at < bus_free) begin_at = bus_free;
+      if (refresh != 0 && begin_at >= refresh_at) begin
+        refresh_at = refresh_at
+          + (begin_at - refresh_at) / (16 * refresh_every) * (16 * refresh_every);
+        refreshed = (bus_free > refresh_at ? bus_free : refresh_at) + 16 * refresh;
+        if (begin_at < refreshed) begin_at = refreshed;
+        refresh_at = refresh_at + 16 * refresh_every;
+        is_open = 0;
+      end
+      if (direction != NONE && direction != way) begin_at = begin_at + 16 * turnaround;
+      row = first >> row_bits;
+      item = row & ((32'd1 << bank_bits) - 1);
+      if (!is_open[item] || open_row[item] != row) begin_at = begin_at + 16 * row_miss;
+      is_open[item] = 1;
+      open_row[item] = row;
+      bytes = (first & ((32'd1 << unit_bits) - 1)) + (length + 1) * PORT;
+      rounding = (((bytes + (32'd1 << unit_bits) - 1) >> unit_bits << unit_bits)
+        - (length + 1) * PORT) * pace / PORT;
+      beat_at = begin_at;
+      serving = way;
+      direction = way;
+    end
+  endtask
+
+  // After a beat that transfers in a cycle: when the next one may.
+  task next_beat(input [31:0] cycle, input last);
+    begin
+      // Only a beat that was held up delays those behind it.
+      if (beat_at + 15 < {28'd0, cycle, 4'd0}) beat_at = {28'd0, cycle, 4'd0};
+      beat_at = beat_at + pace;
+      if (last) begin
+        bus_free = beat_at + rounding;
+        serving = NONE;
+      end
+    end
+  endtask
+
   task take_requests;
     begin
       if (s_axi_arvalid && s_axi_arready) begin
@@ -216,9 +298,15 @@ module axi_memory #(
 
   task answer;
     begin
-      if (aw_head != aw_tail && w_head != w_tail && now - aw_due[aw_head % WRITES] < 32'h80000000
-          && b_tail - b_head < WRITES)
+      if (shared) choose_burst;
+      if (aw_head != aw_tail && w_head != w_tail && b_tail - b_head < WRITES
+          && (shared ? serving == WRITE && {28'd0, now, 4'd0} >= beat_at
+            : now - aw_due[aw_head % WRITES] < 32'h80000000)) begin
+        if (shared) next_beat(now, write_beat == aw_length[aw_head % WRITES]);
         write_one_beat;
+      end
+      // A beat that is read next is sent in this cycle.
+      if (shared) choose_burst;
       if (s_axi_bready || !s_axi_bvalid) begin
         s_axi_bvalid <= 0;
         if (b_head != b_tail && !stalled[4]) begin
@@ -232,8 +320,11 @@ module axi_memory #(
         s_axi_rvalid <= 0;
         // A beat that is sent now transfers in the next cycle.
         if (ar_head != ar_tail && !stalled[1]
-            && now + 1 - ar_due[ar_head % READS] < 32'h80000000)
+            && (shared ? serving == READ && {28'd0, now + 32'd1, 4'd0} >= beat_at
+              : now + 1 - ar_due[ar_head % READS] < 32'h80000000)) begin
+          if (shared) next_beat(now + 1, read_beat == ar_length[ar_head % READS]);
           read_one_beat;
+        end
       end
     end
   endtask
@@ -272,6 +363,8 @@ module axi_memory #(
       now = 0;
       {ar_head, ar_tail, aw_head, aw_tail, w_head, w_tail, b_head, b_tail} = 0;
       {read_beat, write_beat, write_response} = 0;
+      {serving, direction, bus_free, beat_at, rounding, is_open} = 0;
+      refresh_at = 16 * refresh_every;
       {s_axi_arready, s_axi_awready, s_axi_wready, s_axi_rvalid, s_axi_bvalid} <= 0;
       {outside, violations} <= 0;
       seed_stalls;

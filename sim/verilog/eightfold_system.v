@@ -17,6 +17,15 @@ module eightfold_system #(
   input wire rst,
   input wire [31:0] base,
   input wire [15:0] latency,
+  input wire shared,
+  input wire [15:0] pace,
+  input wire [7:0] turnaround,
+  input wire [7:0] row_miss,
+  input wire [4:0] row_bits,
+  input wire [4:0] bank_bits,
+  input wire [4:0] unit_bits,
+  input wire [15:0] refresh,
+  input wire [15:0] refresh_every,
   input wire [39:0] stall,
   input wire [31:0] seed,
   input wire [31:0] read_error_low,
@@ -138,7 +147,10 @@ module eightfold_system #(
     .errors(errors));
 
   axi_memory #(.PORT(PORT), .BYTES(BYTES), .ID_BITS(ID_BITS)) memory (
-    .clk(clk), .rst(rst), .base(base), .latency(latency), .stall(stall), .seed(seed),
+    .clk(clk), .rst(rst), .base(base), .latency(latency), .shared(shared), .pace(pace),
+    .turnaround(turnaround), .row_miss(row_miss), .row_bits(row_bits), .bank_bits(bank_bits),
+    .unit_bits(unit_bits), .refresh(refresh), .refresh_every(refresh_every), .stall(stall),
+    .seed(seed),
     .read_error_low(read_error_low), .read_error_high(read_error_high),
     .write_error_low(write_error_low), .write_error_high(write_error_high), .arena_low(arena_low),
     .arena_high(arena_high), .load(load), .dump(dump), .dump_words(dump_words), .outside(outside),

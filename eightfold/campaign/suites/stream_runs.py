@@ -13,6 +13,7 @@ from eightfold.config import AcceleratorConfig
 from eightfold.isa import Opcode, Space
 from eightfold.isa.decode import CommandError
 from eightfold.isa.listing import listing
+from eightfold.memory import MemoryTiming
 from eightfold.sim.machine.endings import Ending, ending
 from eightfold.sim.machine.refusals import Refusal
 from eightfold.sim.simulator.system import Place, Run, RunResult
@@ -177,7 +178,7 @@ def random_case(config: AcceleratorConfig, seed: int) -> StreamCase:
 def _stalls(rng: np.random.Generator) -> Disturbance:
     stall, latency = float(rng.choice([0.0, 0.1, 0.4, 0.7])), int(rng.choice([1, 20, 100]))
     text = f"{STALLS} {stall}, latency {latency}"
-    return Disturbance(text, (("stall", stall), ("latency", latency)))
+    return Disturbance(text, (("stall", stall), ("timing", MemoryTiming(latency=latency))))
 
 
 def _disturbance(rng: np.random.Generator, case: StreamCase) -> Disturbance:

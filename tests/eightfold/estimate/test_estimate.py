@@ -16,6 +16,7 @@ from eightfold.estimate.estimate import estimate_commands, estimate_network, est
 from eightfold.files import IMPORT_ROOT
 from eightfold.hw.array.mac_array import latency
 from eightfold.isa import Engine, Space
+from eightfold.memory import IDEAL
 from eightfold.model import load_model
 
 DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
@@ -170,7 +171,7 @@ def test_what_goes_to_memory_is_done_when_it_is_answered() -> None:
         emitter = begun("small")
         emitter.move((Space.SCRATCHPAD, 0), (target, 0), 8)
         ends.append(end_of(emitter))
-    assert ends[1] - ends[0] > timing.MEMORY
+    assert ends[1] - ends[0] > IDEAL.latency
 
 
 @pytest.mark.parametrize(

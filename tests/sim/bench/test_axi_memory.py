@@ -19,7 +19,7 @@ def test_memory(simulator, port, seed):
     result = run_bench(
         memory, "eightfold.sim.benches.axi_memory", simulator, parameters={"port": port}, seed=seed
     )
-    assert len(result.tests) == 10
+    assert len(result.tests) == 19
 
 
 @pytest.mark.parametrize("name", ["axi_memory", "axi_attributes", "axi_watch", "trace_monitor"])

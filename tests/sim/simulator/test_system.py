@@ -9,6 +9,7 @@ import pytest
 import eightfold.sim.simulator.system
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import COUNTERS, Engine, ErrorCode
+from eightfold.memory import MemoryTiming
 from eightfold.rtl.verilog import generate
 from eightfold.sim.simulator.memory_image import SIZE
 from eightfold.sim.simulator.runner import BenchFailed, Verilog
@@ -120,7 +121,11 @@ def test_reports_a_fault(invert, fault, message):
 )
 def test_tells_what_memory_answered_without_a_word(invert, fault, found):
     error = ("arena", 0, 1) if fault is Fault.HIDES_ERROR else None
-    run = Run(registers={"COMMAND_LENGTH": fault.value}, read_error=error, latency=100)
+    run = Run(
+        registers={"COMMAND_LENGTH": fault.value},
+        read_error=error,
+        timing=MemoryTiming(latency=100),
+    )
     (result,) = invert([run]).runs
     assert result.done
     assert (result.reads_outside, result.unanswered, result.bus_errors) == found
@@ -134,7 +139,7 @@ def test_resets_a_run_whose_patience_is_over(invert):
 
 def test_a_run_has_stalls_of_its_own(invert):
     """They depend on nothing but the run, so that it can be repeated alone."""
-    stalled = {"stall": 0.7, "latency": 30}
+    stalled = {"stall": 0.7, "timing": MemoryTiming(latency=30)}
     runs = [Run(**stalled, seed=1), Run(**stalled, seed=2), Run(), Run(**stalled, seed=1), Run()]
     cycles = [result.cycles for result in invert(runs).runs]
     (alone,) = invert([Run(**stalled, seed=1)], seed=5).runs

@@ -5,6 +5,7 @@ import pytest
 
 from eightfold import isa
 from eightfold.isa import COUNTERS, Engine
+from eightfold.memory import MemoryTiming
 from eightfold.sim.simulator.system import CHANNELS, END, SAMPLE, WORK, Run, run_system
 from tests.support.hardware.small_program import (
     ARENA_BYTES,
@@ -54,13 +55,13 @@ MEMORIES = [
 
 @pytest.mark.parametrize(("seed", "latency", "stall"), MEMORIES)
 def test_matches_the_machine_model_on_verilator(seed, latency, stall):
-    run("verilator", seed, latency=latency, stall=stall)
+    run("verilator", seed, timing=MemoryTiming(latency=latency), stall=stall)
 
 
 @pytest.mark.icarus
 @pytest.mark.parametrize(("seed", "latency", "stall"), [MEMORIES[0], MEMORIES[4], MEMORIES[5]])
 def test_matches_the_machine_model_on_icarus(seed, latency, stall):
-    run("icarus", seed, latency=latency, stall=stall)
+    run("icarus", seed, timing=MemoryTiming(latency=latency), stall=stall)
 
 
 @pytest.mark.parametrize(("seed", "stall"), [(20, 0.0), (21, 0.3), (22, 0.7)])

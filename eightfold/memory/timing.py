@@ -1,0 +1,173 @@
+"""The memory outside of the accelerator, as far as cycles depend on it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self, get_type_hints
+
+from eightfold.errors import InputError
+
+SIXTEENTHS = 16
+"""Times of a shared data bus are counted in parts of a cycle."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryTiming:
+    """How long a memory takes, in cycles of the accelerator; sim/verilog/axi_memory.v does so.
+
+    Requests are answered in their order. Without ``shared`` reads and writes have a data bus each,
+    and the fields below it mean nothing: from ``latency`` on a beat per cycle. With it, bursts of
+    both take turns on one bus, in the order in which their addresses came. A burst begins when the
+    one before has ended, ``latency`` cycles after its address at the earliest, and later by:
+
+    - ``turnaround``, if the one before went the other way;
+    - ``row_miss``, if its row is not the last one that its bank had open. Row n is in bank
+      ``n % banks``;
+    - a refresh, if one is due: it takes ``refresh`` cycles, every ``refresh_every``, and closes all
+      rows.
+
+    Its n beats then take n * port / bytes_per_cycle cycles, and as much more as whole units of
+    ``burst`` bytes, which is the least that the memory transfers, have beyond them.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range.
+    """
+
+    latency: int = 20
+    """From an address's transfer to the first beat's, 1 to 4095."""
+
+    shared: bool = False
+    """Whether reads and writes share a data bus."""
+
+    bytes_per_cycle: float = 16.0
+    """Of the data bus, 0.25 to 256, the port's width at most."""
+
+    burst: int = 1
+    """Bytes that are transferred at least, from a multiple on; a power of two up to 256."""
+
+    turnaround: int = 0
+    """Between a read and a write, either way; to 255."""
+
+    row: int = 1024
+    """Bytes of a row; a power of two, 64 to 65536."""
+
+    banks: int = 4
+    """A power of two up to 16."""
+
+    row_miss: int = 0
+    """To close a row and open another, to 255."""
+
+    refresh: int = 0
+    """That a refresh takes, to 1023."""
+
+    refresh_every: int = 780
+    """From a refresh to the next, 2 * ``refresh`` to 65535."""
+
+    def __post_init__(self) -> None:
+        _check("latency", self.latency, 1, 4095)
+        _check("bytes_per_cycle", self.bytes_per_cycle, 0.25, 256)
+        _check("turnaround", self.turnaround, 0, 255)
+        _check("row_miss", self.row_miss, 0, 255)
+        _check("refresh", self.refresh, 0, 1023)
+        _check("refresh_every", self.refresh_every, max(1, 2 * self.refresh), 65535)
+        for name, low, high in (("burst", 1, 256), ("row", 64, 65536), ("banks", 1, 16)):
+            value = getattr(self, name)
+            _check(name, value, low, high)
+            if value & (value - 1):
+                raise InputError(f"memory: {name} must be a power of two, not {value}")
+
+    @classmethod
+    def load(cls, text: "str | MemoryTiming") -> Self:
+        """Return a profile by its name, or of fields: ``latency=40,shared=1,bytes_per_cycle=2``.
+
+        A profile's name may stand in front of fields that differ from it: ``ddr3-16,latency=60``.
+
+        Raises
+        ------
+        InputError
+            If there is no such profile or field, or a value is out of range.
+        """
+        if isinstance(text, MemoryTiming):
+            return cls(**asdict(text))
+        first, *others = text.split(",")
+        values: Mapping[str, Any] = {}
+        if "=" not in first:
+            if first not in PROFILES:
+                raise InputError(
+                    f"memory {first!r} is not known; use {', '.join(PROFILES)}, or fields such as "
+                    "latency=40,shared=1,bytes_per_cycle=2"
+                )
+            values = asdict(PROFILES[first])
+        else:
+            others = [first, *others]
+        return cls(**values | dict(_field(each) for each in others))
+
+    def pace(self, port: int) -> int:
+        """Return what a beat of ``port`` bytes takes of a shared bus, in `SIXTEENTHS`."""
+        return max(SIXTEENTHS, round(SIXTEENTHS * port / self.bytes_per_cycle))
+
+    def __str__(self) -> str:
+        """Return the text that `load` takes: a profile's name, or what differs from `IDEAL`."""
+        for name, profile in PROFILES.items():
+            if self == profile:
+                return name
+        ideal = asdict(IDEAL)
+        values = {name: int(v) if v == int(v) else v for name, v in asdict(self).items()}
+        return ",".join(f"{name}={v}" for name, v in values.items() if v != ideal[name])
+
+
+def _check(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise InputError(f"memory: {name} must be from {low} to {high}, not {value}")
+
+
+_KINDS: dict[str, type] = get_type_hints(MemoryTiming)
+
+
+def _field(text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
+    if name not in _KINDS:
+        raise InputError(f"memory: no field {name!r}; use {', '.join(_KINDS)}")
+    kind = _KINDS[name]
+    if not re.fullmatch(r"\d+(\.\d+)?" if kind is float else r"\d+", value):
+        raise InputError(f"memory: {name}={value} is not a number; write for example {name}=8")
+    return name, kind(value)
+
+
+IDEAL = MemoryTiming()
+"""A beat per cycle both ways, 20 cycles after it was asked for."""
+
+PROFILES = {
+    "ideal": IDEAL,
+    "soc-100": MemoryTiming(latency=100),
+    "ddr3-16": MemoryTiming(
+        latency=25,
+        shared=True,
+        bytes_per_cycle=16,
+        burst=16,
+        turnaround=2,
+        row=2048,
+        banks=8,
+        row_miss=3,
+        refresh=16,
+        refresh_every=780,
+    ),
+    "sdr-sdram-16": MemoryTiming(
+        latency=12,
+        shared=True,
+        bytes_per_cycle=2,
+        burst=16,
+        turnaround=3,
+        row=1024,
+        banks=4,
+        row_miss=6,
+        refresh=7,
+        refresh_every=780,
+    ),
+}
+"""At a clock of 100 MHz: the memory of simulations unless it is said; one behind the interconnect
+of a system; 16 bits of DDR3 at 800 MT/s (data sheets of 1 Gbit parts: tRP + tRCD 27.5 ns, tRFC 110
+to 160 ns, refresh every 7.8 us) and of SDRAM at 100 MHz (CL 3, tRP and tRCD 3, tRFC 7), with eight
+to twenty cycles of a controller."""
