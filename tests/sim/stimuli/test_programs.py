@@ -1,0 +1,70 @@
+"""Random programs are legal on every machine, and what spoils them does what it says."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from eightfold import isa
+from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.isa import Opcode, Space
+from eightfold.sim.machine.endings import ending
+from eightfold.sim.machine.machine import check_tokens
+from eightfold.sim.stimuli.items import stream
+from eightfold.sim.stimuli.programs import ProgramRandom
+from eightfold.sim.stimuli.spoilt import BEGIN, END, KINDS, Mutation, random_mutation, spoilt
+
+ODD = AcceleratorConfig(lanes=3, width=5, port=4, scratchpad=8192, weight_buffer=512)
+
+
+@pytest.mark.parametrize("config", [PRESETS["nano"], PRESETS["base"], ODD], ids=str)
+def test_programs_are_legal_determined_and_of_all_engines(config):
+    found = Counter()
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        program = ProgramRandom(config, rng).program(int(rng.integers(1, 9)))
+        words = np.concatenate(stream(config, program.items, rng))
+        check_tokens(config, words)
+        end = ending(config, words, np.frombuffer(program.model, np.uint8), program.arena)
+        assert (end.done, end.open, end.free, end.refusals) == (True, False, False, frozenset())
+        assert end.arena is not None
+        assert (end.arena != program.arena).any()
+        found.update(item.opcode for item in program.items)
+    assert found.keys() == isa.COMMANDS.keys() - {Opcode.BEGIN, Opcode.END}
+
+
+PIECES = {BEGIN: [0x1], 1: [0x10105, 11, 12], 2: [0x20206, 21], END: [0x30002]}
+
+
+@pytest.mark.parametrize(
+    ("mutation", "expected"),
+    [
+        (Mutation("flip", 1, word=1, at=4), [0x1, 0x10105, 27, 12, 0x20206, 21, 0x30002]),
+        (Mutation("field", 1, at=32, width=8, value=5), [1, 0x10105, 5, 12, 0x20206, 21, 0x30002]),
+        (Mutation("garbage", 2, word=1, value=7), [1, 0x10105, 11, 12, 0x20206, 7, 0x30002]),
+        (Mutation("drop", 1, word=0), [1, 11, 12, 0x20206, 21, 0x30002]),
+        (Mutation("double", 2, word=1), [1, 0x10105, 11, 12, 0x20206, 21, 21, 0x30002]),
+        (Mutation("swap", 1, word=1), [1, 0x10105, 12, 11, 0x20206, 21, 0x30002]),
+        (Mutation("cut", 1, word=2), [1, 0x10105, 11]),
+        (Mutation("omit", 1), [1, 0x10206, 21, 0x20002]),
+        (Mutation("lose", 1), [1, 0x20206, 21, 0x30002]),
+        (Mutation("repeat", 2), [1, 0x10105, 11, 12, 0x20206, 21, 0x20206, 21, 0x30002]),
+        (Mutation("exchange", 1), [1, 0x20206, 21, 0x10105, 11, 12, 0x30002]),
+        (Mutation("flip", 7, word=1), [1, 0x10105, 11, 12, 0x20206, 21, 0x30002]),
+    ],
+    ids=lambda value: str(value) if isinstance(value, Mutation) else "",
+)  # fmt: skip
+def test_a_mutation_does_what_it_says(mutation, expected):
+    pieces = {place: np.array(words, np.uint32) for place, words in PIECES.items()}
+    assert spoilt(pieces, [mutation]).tolist() == expected
+    assert {place: words.tolist() for place, words in pieces.items()} == PIECES
+
+
+def test_mutations_are_of_every_kind_and_can_be_applied_together():
+    opcodes = {BEGIN: Opcode.BEGIN, 1: Opcode.MOVE, 2: Opcode.WEIGHTS, END: Opcode.END}
+    pieces = {place: isa.COMMANDS[opcode].encode() for place, opcode in opcodes.items()}
+    rng = np.random.default_rng(0)
+    found = [random_mutation(rng, opcodes, {Space.ARENA: 99}) for _ in range(600)]
+    assert {each.kind for each in found} == set(KINDS)
+    for start in range(0, 600, 5):
+        spoilt(pieces, found[start : start + 5])
