@@ -89,6 +89,11 @@ ADDRESS has these causes:
   buffers with no words or more than lanes; no channels.
 - The doorbell: COMMAND_ADDRESS, MODEL_BASE or ARENA_BASE is not a multiple of the port's bytes
   (engine 255, index 0).
+
+END waits for the engines, not for the fetchers. So an error of what nobody takes may come too late,
+and the run is done as if it were not there: constants that no MATRIX takes, outside of the model
+region or answered by memory with an error, and words behind END. Nothing outside of the regions is
+read either way.
 """
 
 _REGISTERS = f"""\

@@ -1,7 +1,8 @@
 """How a run of any words must end, whatever time its commands take."""
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from eightfold.isa.decode import CommandError, Decoded
 from eightfold.sim.machine.accesses import TABLE_BYTES, accesses
 from eightfold.sim.machine.known import Known
 from eightfold.sim.machine.machine import Machine
-from eightfold.sim.machine.queues import OrderError, Queues
+from eightfold.sim.machine.queues import OrderError, Queues, made, taken
 from eightfold.sim.machine.refusals import SEQUENCER, Nature, Refusal, nature, read_words
 from eightfold.sim.machine.tokens import check_order
 
@@ -38,6 +39,9 @@ class Ending:
         Whether a rule is broken that is not checked: the run may end with anything, or run on.
     arena
         What it leaves in the arena if it is done; None if that is not determined.
+    unasked
+        Whether it reads what nobody takes: constants of no MATRIX, or words behind END. If memory
+        answers that with an error, the run may be done before it comes.
     """
 
     done: bool = False
@@ -45,6 +49,7 @@ class Ending:
     open: bool = False
     free: bool = False
     arena: NDArray[np.uint8] | None = None
+    unasked: bool = False
 
     def allows(self, code: isa.ErrorCode, engine: int, index: int) -> bool:
         """Return whether a run may end with an error."""
@@ -105,11 +110,23 @@ def ending(
         done=any(flow.done for flow in flows),
         refusals=frozenset().union(*(flow.refusals for flow in flows)),
         open=any(flow.open for flow in flows),
+        unasked=_reads_unasked(config, commands, len(words)),
     )
     certain = merged.done and not merged.open and not any(n.refusal for n in natures.values())
     if not certain:
         return merged
     return _values(config, commands, model, arena, merged, determined)
+
+
+def _reads_unasked(config: AcceleratorConfig, commands: list[Decoded], words: int) -> bool:
+    fetched: Counter[isa.Opcode] = Counter()
+    for command in commands:
+        if command.opcode in (isa.Opcode.WEIGHTS, isa.Opcode.PARAMETERS):
+            fetched[command.opcode] += made(config, command)
+        elif command.opcode == isa.Opcode.MATRIX:
+            fetched.subtract(taken(command))
+    length = sum(isa.COMMANDS[command.opcode].words for command in commands)
+    return any(fetched.values()) or length < words
 
 
 def _flow(
@@ -161,11 +178,11 @@ def _values(
         if error.code not in (isa.ErrorCode.ADDRESS, isa.ErrorCode.INDEX):
             return merged
         found = Refusal(error.code, isa.Engine.MOVER.value, error.index % (1 << 16))
-        return Ending(refusals=frozenset({found}))
+        return replace(merged, done=False, refusals=frozenset({found}))
     certain = merged.refusals - {
         each for each in merged.refusals if each.engine == isa.Engine.MOVER.value
     }
-    return Ending(done=True, refusals=certain, arena=memory[len(model) :])
+    return replace(merged, refusals=certain, arena=memory[len(model) :])
 
 
 def _is_followed(config: AcceleratorConfig, commands: list[Decoded]) -> bool:
