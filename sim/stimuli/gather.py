@@ -58,8 +58,11 @@ def indices(gather: Move, scratchpad: NDArray[np.uint8]) -> list[int]:
 
 def put(gather: Move, run: int, n: int, scratchpad: NDArray[np.uint8]) -> None:
     """Write a run's index, which wraps if it has too few bits."""
+    _put_at(addresses(gather)[run], gather, n, scratchpad)
+
+
+def _put_at(address: int, gather: Move, n: int, scratchpad: NDArray[np.uint8]) -> None:
     size = 1 << gather["index_size"]
-    address = addresses(gather)[run]
     word = (n % (1 << 8 * size)).to_bytes(size, "little")
     scratchpad[address : address + size] = list(word)
 
@@ -225,8 +228,8 @@ def _choose(
         highest = min(reach // step if step else most - 1, most - 1)
         values = generator.integers(highest + 1, size=last + 1).tolist()
         values[generator.integers(last + 1)] = highest
-    for run, n in enumerate(values):
-        put(gather, run, n, scratchpad)
+    for address, n in zip(addresses(gather), values, strict=True):
+        _put_at(address, gather, n, scratchpad)
     found = indices(gather, scratchpad)  # others, if they overlap
     # Just above the highest one, or far above all.
     limit = int(generator.choice([max(found) + 1, _WORD - 1]))
