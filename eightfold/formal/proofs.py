@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from eightfold.formal import requantizer, streams
+from eightfold.formal import commands, products, requantizer, streams, tokens
 from eightfold.formal.proof import Proof
 
 
@@ -11,7 +11,9 @@ def _by_file(*proofs: Proof) -> Mapping[str, tuple[Proof, ...]]:
     return {file: tuple(proof for proof in proofs if proof.file == file) for file in files}
 
 
-PROOFS: Mapping[str, tuple[Proof, ...]] = _by_file(*streams.PROOFS, *requantizer.PROOFS)
+PROOFS: Mapping[str, tuple[Proof, ...]] = _by_file(
+    *streams.PROOFS, *products.PROOFS, *requantizer.PROOFS, *tokens.PROOFS, *commands.PROOFS
+)
 """The proofs of each file, whose numbers among these are their cases' seeds in a campaign."""
 
 BY_NAME: Mapping[str, Proof] = {proof.name: proof for proofs in PROOFS.values() for proof in proofs}

@@ -12,7 +12,10 @@ from eightfold.hw.blocks.component import Component
 from eightfold.rtl.verilog import run_yosys, to_rtlil
 from eightfold.synth.netlist import Cell, Wire, top_module
 
-SCRIPT = "read_rtlil top.il; proc; flatten; memory_map; opt_expr; opt_clean; write_json top.json"
+SCRIPT = (
+    "read_rtlil top.il; proc; flatten; pmuxtree; memory_map; opt_expr; opt_clean; "
+    "write_json top.json"
+)
 """How Yosys turns a unit into cells on words, and registers without enables."""
 
 Multiply = Callable[[Term, Term, int], Term]
