@@ -15,17 +15,20 @@ CASES ?= 3000
 NETWORKS ?= 300
 RTL_MODELS ?= 500
 HOSTILE ?= 100000
+STREAMS ?= 10000
 MUTANTS ?= 400
 SEED ?= 0
 LONG ?= build/long
 EVIDENCE ?= build/evidence
 PROOFS ?= build/proofs
+GATES ?= build/gates
+GATE_MODELS ?= 20
 MODELS ?=
 
 CAMPAIGN = $(BIN)/eightfold campaign run --workers $(JOBS) --seed $(SEED)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-fast test-long evidence lint check verilog synth figures docs clean prove
+.PHONY: help setup run test test-fast test-long evidence prove gates lint check verilog synth figures docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | \
@@ -59,15 +62,18 @@ test: $(SETUP) ## the tests on Verilator and, if installed, Icarus; all but thos
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long"
 
 # The campaigns of test-long, and those that evidence adds: a name, and what is asked for.
-LONG_CAMPAIGNS = golden tflm verilator little-fits $(if $(shell command -v iverilog),icarus)
-MORE_CAMPAIGNS = odd hostile mutants
+LONG_CAMPAIGNS = golden tflm verilator little-fits gates $(if $(shell command -v iverilog),icarus)
+MORE_CAMPAIGNS = odd hostile streams proofs mutants
 golden = --suite operators --suite networks --models $(CASES) --networks $(NETWORKS)
 tflm = --reference tflm --models $(CASES)
 verilator = --suite operators --suite networks --suite requantizer --suite faults --backend verilator --config small --coverage --models $(RTL_MODELS) --networks $(NETWORKS) --runs 20
 little-fits = --suite networks --backend verilator --config tests/configs/little-fits.toml --networks $(NETWORKS)
+gates = --backend verilator --config nano --netlist ecp5 --suite operators --suite networks --suite requantizer --models $(GATE_MODELS) --networks $(GATE_MODELS) --runs 1
 icarus = --suite operators --suite networks --suite faults --backend icarus --config nano --models 8 --networks 6 --runs 2
 odd = --suite networks --backend verilator --config odd --networks $(NETWORKS)
 hostile = --suite hostile --count $(HOSTILE)
+streams = --suite streams --backend verilator --config nano --count $(STREAMS)
+proofs = --suite proofs
 mutants = --suite mutants --count $(MUTANTS)
 
 # A campaign that fails ends with status 1, and the report of all tells it again. One that was
@@ -85,13 +91,13 @@ test-long: $(SETUP) ## a campaign: CASES=3000 models per operator in golden, RTL
 	@$(BIN)/eightfold campaign report $(LONG)/all --html $(LONG)/report.html --junit $(LONG)/report.xml
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m long
 
-evidence: $(SETUP) ## test-long's campaigns, HOSTILE=100000 mutated models, MUTANTS=400 of the hardware into EVIDENCE=build/evidence, and docs/evidence.md from them; goes on where it was stopped (many hours)
+evidence: $(PROVE) ## test-long's campaigns, HOSTILE=100000 mutated models, STREAMS=10000, proofs, MUTANTS=400 of the hardware into EVIDENCE=build/evidence, and docs/evidence.md from them; goes on where it was stopped (many hours)
 	$(foreach name,$(LONG_CAMPAIGNS) $(MORE_CAMPAIGNS),$(call campaign,$(name),$(EVIDENCE)))
 	@$(BIN)/python -m eightfold.documents.evidence $(EVIDENCE)/*
 
 prove: $(PROVE) ## the proofs about the hardware into PROOFS=build/proofs; those that need ABC only where berkeley-abc is installed
 	@rm -rf $(PROOFS)
-	@$(BIN)/eightfold campaign run --workers $(JOBS) --suite proofs --out $(PROOFS)
+	@$(CAMPAIGN) $(proofs) --out $(PROOFS)
 
 lint: $(SETUP) ## format, lint and types
 	@$(BIN)/ruff format --check --quiet . || { echo "make lint: run .venv/bin/ruff format" >&2; exit 1; }
@@ -109,6 +115,10 @@ verilog: $(SETUP) ## Verilog of every unit, and of the accelerator at each prese
 
 synth: $(SYNTH) ## area and clock on ECP5 into build/synth: of units, or with CONFIG=small of the accelerator
 	@$(BIN)/eightfold synth --seeds $(SEEDS) $(if $(BLOCKS),--blocks-of $(BLOCKS)) $(if $(filter command,$(firstword $(origin CONFIG))),--unit accelerator --config $(CONFIG))
+
+gates: $(SETUP) ## a campaign on the ECP5 netlist of nano in place of its RTL: GATE_MODELS=20 models per operator and networks, requantizers, into GATES=build/gates
+	@rm -rf $(GATES)
+	@$(CAMPAIGN) $(gates) --out $(GATES)
 
 figures: $(if $(MODELS),$(DOCS)) ## cycles of the networks in MODELS=folder into README, docs/cycles.md and the chart
 	@test -n "$(MODELS)" || { echo "make figures: set MODELS to a folder of .tflite files" >&2; exit 2; }

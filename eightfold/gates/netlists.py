@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 from eightfold.errors import InputError
-from eightfold.gates import ecp5
+from eightfold.gates import ecp5, families
 
 NETLISTS: Mapping[str, Callable[[str, str], str]] = {
     "ecp5": ecp5.rewritten,
     "ecp5-mapped": ecp5.mapped,
+    **{name: partial(families.flattened, name) for name in families.FAMILIES},
 }
 """Functions of a module's Verilog, and its name, to the Verilog of the netlist made of it."""
 
@@ -42,10 +44,11 @@ class Netlist:
             If there is none of that name, or ``x`` is to be something else than 0 or 1.
         """
         name, colon, level = text.partition(":")
-        if name not in NETLISTS or (colon and level not in map(str, UNKNOWN_LEVELS)):
+        if name not in NETLISTS or (colon and level not in map(str, _levels(name))):
             names = ", ".join(NETLISTS)
             raise InputError(
-                f"netlist {text!r}: use one of {names}; with :1 behind it, its constants x are 1"
+                f"netlist {text!r}: use one of {names}; with :1 behind it, the constants x of one "
+                "of ecp5 are 1"
             )
         return cls(name, int(level or 0))
 
@@ -67,5 +70,10 @@ def levels_of(text: str) -> list[str]:
     if not text:
         return [text]
     netlist = Netlist.of(text)
-    levels = (netlist.unknown,) if ":" in text else UNKNOWN_LEVELS
+    levels = (netlist.unknown,) if ":" in text else _levels(netlist.name)
     return [str(Netlist(netlist.name, level)) for level in levels]
+
+
+def _levels(name: str) -> tuple[int, ...]:
+    """Return what ``x`` may be; the models of other families say it themselves."""
+    return (0,) if name in families.FAMILIES else UNKNOWN_LEVELS
