@@ -3,7 +3,7 @@
 import hashlib
 import platform
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from eightfold.closing import Closing
+from eightfold.compiler.rewrite import ALL, NAMES, Rewritten, rebuild, rewrite, run_operators
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import HardwareError, InputError
 from eightfold.execute import run_graphs
@@ -24,7 +25,7 @@ from eightfold.model import Graph, Limits, load_model, normalize_dimensions
 from eightfold.reference.deviations import litert_tensors
 from eightfold.reference.oracle import Oracle, OracleError
 from eightfold.reference.runtimes import RUNTIMES
-from eightfold.report import OperatorReport, Provenance, RunResult, fingerprint
+from eightfold.report import REWRITTEN, OperatorReport, Provenance, RunResult, fingerprint
 from eightfold.report.record import Record, StreamRecord, TensorRecord
 
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ class Session(Closing):
     max_memory, max_elements
         Limits of a model, in bytes of a run and in elements of a tensor; None: as
         `eightfold.model.Limits` says. A model beyond them is refused before it allocates anything.
+    no_rewrite
+        Names of `eightfold.compiler.rewrite.RULES` that are not applied to the graph before it is
+        compiled, or ``all``.
 
     Raises
     ------
@@ -86,6 +90,7 @@ class Session(Closing):
         progress: "OnProgress | None" = None,
         max_memory: int | None = None,
         max_elements: int | None = None,
+        no_rewrite: Collection[str] = (),
     ) -> None:
         if backend not in ("golden", "verilator", "icarus"):
             raise InputError(f"backend must be golden, verilator or icarus, not {backend!r}")
@@ -118,6 +123,10 @@ class Session(Closing):
         self.reference = reference
         self.trace = trace
         self.progress = progress
+        if unknown := sorted(set(no_rewrite) - {*NAMES, ALL}):
+            known = ", ".join((*NAMES, ALL))
+            raise InputError(f"no_rewrite: there is no rule {unknown[0]!r}; rules are {known}")
+        self.no_rewrite = tuple(no_rewrite)
         self.limits = Limits(max_memory, max_elements)
         self._oracle: Oracle | None = None
 
@@ -235,6 +244,7 @@ class Session(Closing):
             model_sha256=hashlib.sha256(_model_bytes(model)).hexdigest(),
             configuration=self.config.as_dict(),
             fallback=self.fallback,
+            no_rewrite=list(self.no_rewrite),
             stall=self.stall,
             netlist=self.netlist,
             memory=str(self.memory),
@@ -259,16 +269,18 @@ class Session(Closing):
         from eightfold.sim.simulator.runner import BenchFailed
         from eightfold.simulate import simulate_network
 
+        reference = cast(Reference, self.reference)
+        rewritten = rewrite(graph, reference, without=self.no_rewrite)
         network = compile_network(
-            graph,
+            rewritten.graph,
             self.config,
-            cast(Reference, self.reference),
+            reference,
             fallback=self.fallback == "golden",
             keep=keep,
         )
         try:
             runs = simulate_network(
-                graph,
+                rewritten.graph,
                 network,
                 batch,
                 simulator=cast(Literal["verilator", "icarus"], self.backend),
@@ -279,12 +291,16 @@ class Session(Closing):
                 trace=self.trace,
                 on_progress=self.progress,
                 record=record,
+                in_golden=lambda tensors, ops: run_operators(rewritten, tensors, ops, reference),
             )
         except BenchFailed as error:
             raise HardwareError(str(error)) from None
         results = []
+        computed = {tensor for operator in graph.operators for tensor in operator.outputs}
+        wanted = computed if keep else computed & set(graph.outputs)
         for run in runs:
-            result = self._result(model, graph, run.tensors, run.counters, run.streams)
+            tensors = rebuild(rewritten, run.tensors, wanted, reference)
+            result = self._result(model, graph, tensors, run.counters, run.streams, rewritten)
             for operator in result.operators:
                 operator.reason = network.reasons.get(operator.index)
                 operator.searched = network.searched.get(operator.index, 0)
@@ -298,22 +314,30 @@ class Session(Closing):
         tensors: dict[int, np.ndarray],
         counters: Mapping[int, Mapping[str, int]],
         streams: Sequence[StreamRecord] = (),
+        rewritten: Rewritten | None = None,
     ) -> RunResult:
+        gone = rewritten.gone() if rewritten else set()
+        run = rewritten.graph if rewritten else graph
+        computed = {operator.index: count_macs(run, operator) for operator in run.operators}
         operators = []
         for operator in graph.operators:
-            macs = count_macs(graph, operator)
             counted = dict(counters.get(operator.index, {}))
             taken = counted.pop("CYCLES", None)
+            macs = None if taken is None else computed[operator.index]
             operators.append(
                 OperatorReport(
                     index=operator.index,
                     name=operator.name,
                     shape=graph.tensors[operator.outputs[0]].shape,
-                    macs=macs,
-                    where="golden" if taken is None else "hardware",
+                    macs=count_macs(graph, operator),
+                    where=_where(taken, operator.index in gone),
                     cycles=taken,
-                    utilisation=macs / (taken * self.config.macs_per_cycle) if taken else None,
+                    hardware_macs=macs,
+                    utilisation=macs / (taken * self.config.macs_per_cycle)
+                    if macs is not None and taken
+                    else None,
                     counters=counted,
+                    rewritten=rewritten.applied_to(operator.index) if rewritten else [],
                 )
             )
         return RunResult(
@@ -324,12 +348,13 @@ class Session(Closing):
             tensors=tensors,
             outputs={index: tensors[index] for index in graph.outputs if index in tensors},
             notes=graph.notes(),
+            rewrites=rewritten.summary() if rewritten else [],
             operators=operators,
             macs_per_cycle=self.config.macs_per_cycle,
             record=Record(
                 streams=streams,
                 tensors=_tensor_records(graph),
-                names={tensor.index: tensor.name for tensor in graph.tensors},
+                names={tensor.index: tensor.name for tensor in run.tensors},
             ),
         )
 
@@ -372,6 +397,13 @@ class Session(Closing):
                         f"first at operator {operator.index} {operator.name}, tensor {index} "
                         f"{list(place)}: {got}, {runtime.title} {wanted}"
                     )
+
+
+def _where(cycles: int | None, gone: bool) -> str:
+    """Return where an operator ran; what was rewritten is rebuilt in golden if it is wanted."""
+    if cycles is not None:
+        return "hardware"
+    return REWRITTEN if gone else "golden"
 
 
 def _differ(got: np.ndarray, expected: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@
 Simulators know streams and memory, not networks: this is where the two meet.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,12 +18,17 @@ from eightfold.errors import HardwareError
 from eightfold.execute import run_graph
 from eightfold.gates import gates
 from eightfold.memory import IDEAL, MemoryTiming
-from eightfold.model import Graph
+from eightfold.model import Graph, Operator
 from eightfold.report.record import StreamRecord
 from eightfold.sim.simulator.progress import OnProgress
 from eightfold.sim.simulator.sources import Source, Unit
 from eightfold.sim.simulator.system import WORK, Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
+
+Tensors = dict[int, np.ndarray]
+
+InGolden = Callable[[Tensors, Sequence[Operator]], Tensors]
+"""Adds to tensors what operators that are left to golden compute from them."""
 
 COUNTERS = [name for name, _ in isa.COUNTERS]
 
@@ -58,6 +63,7 @@ def simulate_network(
     trace: Path | None = None,
     on_progress: OnProgress | None = None,
     record: bool = False,
+    in_golden: InGolden | None = None,
 ) -> list[NetworkRun]:
     """Run a compiled network once for each input of ``batch``: one simulation per stream.
 
@@ -79,6 +85,9 @@ def simulate_network(
         Keep when the commands of each stream ran.
     memory
         How long the simulated memory takes.
+    in_golden
+        Computes the operators that are left to golden; None: `eightfold.execute.run_graph`, which
+        takes graphs that were not rewritten.
     stall, seed
         As `eightfold.sim.simulator.system.run_system` takes them.
 
@@ -91,11 +100,12 @@ def simulate_network(
     eightfold.sim.simulator.runner.BenchFailed
         If a run does not end, or a rule of the buses is broken.
     """
+    compute = in_golden or (lambda tensors, ops: run_graph(graph, tensors, reference, ops))
     runs = [NetworkRun(tensors=dict(inputs)) for inputs in batch]
     for segment in network.segments:
         if segment.compiled is None:
             for run in runs:
-                run.tensors = run_graph(graph, run.tensors, reference, segment.operators)
+                run.tensors = compute(run.tensors, segment.operators)
             continue
         compiled = segment.compiled
         jobs = [
@@ -140,7 +150,7 @@ def accelerator_source(config: AcceleratorConfig, netlist: str = "") -> Source:
 def _take(graph: Graph, compiled: Compiled, run: NetworkRun, result: RunResult) -> None:
     """Add a stream's results to its inference."""
     if not result.done:
-        operator = graph.operators[compiled.issued[result.index].operator]
+        operator = graph.operator(compiled.issued[result.index].operator)
         raise HardwareError(
             f"{operator}: the accelerator stopped with error {result.error.name} at command "
             f"{result.index} (engine {result.engine})"

@@ -171,13 +171,33 @@ def fully_connected(
         weight_zero_point=0 if per_channel else int(weight_quantization.zero_point[0]),
     )
     quantizations = (input_quantization, weight_quantization, output_quantization)
+    result = requantize_outputs(acc, *quantizations, activation=activation, reference=reference)
+    return result.reshape(fully_connected_shape(x.shape, weights.shape, keep_num_dims))
+
+
+def requantize_outputs(
+    acc: NDArray[np.int32],
+    inputs: Quantization,
+    weights: Quantization,
+    output: Quantization,
+    *,
+    activation: str,
+    reference: Reference,
+) -> NDArray[np.int8]:
+    """Return accumulators (n, o) as codes: scaled, zero point, clamp.
+
+    Raises
+    ------
+    UndefinedError
+        If a scaled accumulator leaves int32.
+    """
+    quantizations = (inputs, weights, output)
     if reference == "litert":
         scaled = scale_in_double(acc, effective_scales(*quantizations))
     else:
         scaled = multiply_by_quantized_multiplier(acc, *integer_multipliers(*quantizations))
-    codes = wrap32(scaled + output_quantization.per_tensor()[1])
-    result = clamp(codes, fused_bounds(activation, output_quantization))
-    return result.reshape(fully_connected_shape(x.shape, weights.shape, keep_num_dims))
+    codes = wrap32(scaled + output.per_tensor()[1])
+    return clamp(codes, fused_bounds(activation, output))
 
 
 def _check_channels(quantization: Quantization, weights: NDArray) -> None:

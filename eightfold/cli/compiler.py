@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,27 @@ netlist_option = click.option(
     metavar="NAME",
     help="Simulate a netlist in place of the RTL, such as ecp5; docs/gates.md has their names.",
 )
+
+
+def no_rewrite_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option ``no_rewrite``: names of rules, a tuple."""
+
+    def known(context: click.Context, param: click.Parameter, names: tuple[str, ...]) -> Any:
+        from eightfold.compiler.rewrite import ALL, NAMES
+
+        if unknown := sorted(set(names) - {*NAMES, ALL}):
+            rules = ", ".join((*NAMES, ALL))
+            raise click.BadParameter(f"there is no rule {unknown[0]!r}; rules are {rules}")
+        return names
+
+    return click.option(
+        "--no-rewrite",
+        multiple=True,
+        metavar="RULE",
+        callback=known,
+        help="Leave out a rule that rewrites the network before it is compiled, or all; may be "
+        "given several times.",
+    )(command)
 
 
 class _Bytes(click.ParamType):
@@ -81,6 +102,7 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @reference_option
 @click.option("--keep", is_flag=True, help="Keep every tensor in the arena.")
 @fallback_option
+@no_rewrite_option
 @limit_options
 def compile_command(
     model: Path,
@@ -89,6 +111,7 @@ def compile_command(
     reference: "Reference",
     keep: bool,
     fallback: str | None,
+    no_rewrite: tuple[str, ...],
     max_memory: int | None,
     max_elements: int | None,
 ) -> None:
@@ -99,23 +122,29 @@ def compile_command(
     """
     from eightfold.compiler import compile_network
     from eightfold.compiler.artifacts import write_compiled
+    from eightfold.compiler.rewrite import rewrite
     from eightfold.model import Limits, load_model
 
     graph = load_model(model, Limits(max_memory, max_elements))
     sizes = AcceleratorConfig.load(config)
-    network = compile_network(graph, sizes, reference, fallback=fallback == "golden", keep=keep)
+    rewritten = rewrite(graph, reference, without=no_rewrite)
+    network = compile_network(
+        rewritten.graph, sizes, reference, fallback=fallback == "golden", keep=keep
+    )
     streams = [segment.compiled for segment in network.segments if segment.compiled]
     several = len(streams) > 1
     folders = [output / f"stream_{n}" if several else output for n in range(len(streams))]
-    for path in write_compiled(graph, dict(zip(folders, streams, strict=True))):
+    for path in write_compiled(rewritten.graph, dict(zip(folders, streams, strict=True))):
         click.echo(path)
     searched = sum(network.searched.values())
     commands = sum(len(compiled.issued) for compiled in streams)
     click.echo(
-        f"{commands} commands for {len(graph.operators) - len(network.reasons)} of "
+        f"{commands} commands for {len(rewritten.graph.operators) - len(network.reasons)} of "
         f"{len(graph.operators)} operators; {searched} channels needed a search for their "
         f"multiplier, shift and rounding"
     )
+    for line in rewritten.summary():
+        click.echo(line)
     for index, reason in sorted(network.reasons.items()):
         click.echo(f"golden: {graph.operators[index]}: {reason}")
 
@@ -126,6 +155,7 @@ def compile_command(
 @reference_option
 @fallback_option
 @memory_option
+@no_rewrite_option
 @limit_options
 @click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
 def estimate(
@@ -134,12 +164,14 @@ def estimate(
     reference: "Reference",
     fallback: str | None,
     memory: str,
+    no_rewrite: tuple[str, ...],
     max_memory: int | None,
     max_elements: int | None,
     as_json: bool,
 ) -> None:
     """Estimate MODEL's cycles per operator without simulation."""
     from eightfold.compiler import compile_network
+    from eightfold.compiler.rewrite import rewrite
     from eightfold.estimate.estimate import estimate_network
     from eightfold.execute.macs import count_macs
     from eightfold.model import Limits, load_model
@@ -147,8 +179,11 @@ def estimate(
     graph = load_model(model, Limits(max_memory, max_elements))
     sizes = AcceleratorConfig.load(config)
     timing = MemoryTiming.load(memory)
-    network = compile_network(graph, sizes, reference, fallback=fallback == "golden")
+    rewritten = rewrite(graph, reference, without=no_rewrite)
+    network = compile_network(rewritten.graph, sizes, reference, fallback=fallback == "golden")
     cycles = estimate_network(network, timing)
+    gone = rewritten.gone()
+    done = {op.index: count_macs(rewritten.graph, op) for op in rewritten.graph.operators}
     total = sum(cycles.values())
     if as_json:
         operators = [
@@ -157,7 +192,8 @@ def estimate(
                 "name": op.name,
                 "macs": count_macs(graph, op),
                 "cycles": cycles.get(op.index),
-                "where": "golden" if op.index in network.reasons else "hardware",
+                "where": _where(op.index, network.reasons, gone),
+                "rewritten": rewritten.applied_to(op.index),
             }
             for op in graph.operators
         ]
@@ -175,8 +211,9 @@ def estimate(
     for op in graph.operators:
         macs = count_macs(graph, op)
         taken = cycles.get(op.index)
-        used = f"{macs / (taken * sizes.macs_per_cycle):.1%}" if macs and taken else "-"
-        shown = "golden" if taken is None else f"{taken:,}"
+        in_hardware = done.get(op.index, 0)
+        used = f"{in_hardware / (taken * sizes.macs_per_cycle):.1%}" if macs and taken else "-"
+        shown = _where(op.index, network.reasons, gone) if taken is None else f"{taken:,}"
         rows.append((str(op.index), op.name, f"{macs:,}" if macs else "-", shown, used))
     rows.append(("", "total", "", f"{total:,}", ""))
     print_rows(
@@ -184,6 +221,15 @@ def estimate(
         [dict(zip(names, row, strict=True)) for row in rows],
         Console(width=None if sys.stdout.isatty() else 100),
     )
+    for line in rewritten.summary():
+        click.echo(line)
+
+
+def _where(operator: int, reasons: Mapping[int, str], gone: Collection[int]) -> str:
+    """Return where an operator would run."""
+    if operator in reasons:
+        return "golden"
+    return "rewritten" if operator in gone else "hardware"
 
 
 @click.command()

@@ -18,6 +18,7 @@ from eightfold.cli.compiler import (
     header,
     limit_options,
     netlist_option,
+    no_rewrite_option,
     reference_option,
 )
 from eightfold.cli.conform import conform
@@ -74,6 +75,7 @@ def commands(context: click.Context) -> None:
     "--compare", is_flag=True, help="Compare every tensor with the kernels of the reference."
 )
 @fallback_option
+@no_rewrite_option
 @limit_options
 @memory_option
 @click.option(
@@ -119,6 +121,7 @@ def run(
     reference: str,
     compare: bool,
     fallback: str | None,
+    no_rewrite: tuple[str, ...],
     max_memory: int | None,
     max_elements: int | None,
     memory: str,
@@ -144,6 +147,7 @@ def run(
             reference,
             fallback=fallback,
             memory=memory,
+            no_rewrite=no_rewrite,
             stall=stall,
             netlist=netlist,
             trace=trace,

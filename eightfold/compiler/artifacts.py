@@ -46,7 +46,7 @@ def _listing(graph: Graph, compiled: Compiled) -> str:
     before = None
     for issued, line in zip(compiled.issued, listing(compiled.words), strict=True):
         if issued.operator != before:
-            lines.append(f"# {graph.operators[issued.operator]}")
+            lines.append(f"# {graph.operator(issued.operator)}")
             before = issued.operator
         lines.append(line)
     return "\n".join(lines) + "\n"

@@ -78,7 +78,7 @@ def compile_network(
 
 
 def _unsupported(graph: Graph, reasons: dict[int, str]) -> str:
-    listed = "; ".join(f"{graph.operators[i]}: {reason}" for i, reason in sorted(reasons.items()))
+    listed = "; ".join(f"{graph.operator(i)}: {reason}" for i, reason in sorted(reasons.items()))
     count = f"{len(reasons)} operator" + "s" * (len(reasons) > 1)
     return f"the accelerator cannot compute {count}; use --fallback golden: {listed}"
 
@@ -98,7 +98,7 @@ def _segments(
             continue
         wanted = {tensor for operator in operators for tensor in operator.outputs}
         if not keep:
-            later = graph.operators[operators[-1].index + 1 :]
+            later = [op for op in graph.operators if op.index > operators[-1].index]
             wanted &= {t for operator in later for t in operator.inputs} | set(graph.outputs)
         compiled = compile_operators(graph, operators, lowered, config, wanted)
         yield Segment(operators=operators, compiled=compiled)

@@ -91,6 +91,10 @@ class Graph:
     outputs: tuple[int, ...]
     description: str
 
+    def operator(self, index: int) -> Operator:
+        """Return the operator of a number; in a graph that was rewritten that is not its place."""
+        return next(operator for operator in self.operators if operator.index == index)
+
     def notes(self) -> list[str]:
         """Return in words which tensors are not taken as the file states them."""
         found: dict[str, list[str]] = {}

@@ -11,6 +11,7 @@ command line import it.
 """
 
 from eightfold.report.result import (
+    REWRITTEN,
     SCHEMA_VERSION,
     OperatorReport,
     Provenance,
@@ -22,6 +23,7 @@ from eightfold.report.result import (
 from eightfold.report.table import print_rows, print_table
 
 __all__ = [
+    "REWRITTEN",
     "SCHEMA_VERSION",
     "OperatorReport",
     "Provenance",

@@ -15,14 +15,22 @@ SCHEMA_VERSION = 1
 """
 
 
+REWRITTEN = "golden (rewritten)"
+"""Where an operator ran whose work was left out or has become that of others: only what is compared
+or kept of it was computed, by golden from what the hardware has."""
+
+
 @dataclass(kw_only=True)
 class OperatorReport:
     """One operator of a run.
 
     ``cycles`` and ``utilisation`` (MACs per cycle over the array's MACs per cycle) are None where
     the hardware did not compute it; ``mismatches`` is None where nothing was compared. ``reason``
-    says why an operator ran in golden. ``searched`` counts channels whose requantization had to be
-    searched and proved. ``counters``: what the accelerator's counters counted during the operator.
+    says why an operator ran in golden; ``where`` is ``hardware``, ``golden`` or `REWRITTEN`.
+    ``hardware_macs`` are those that the hardware did, fewer than ``macs`` where channels were left
+    out; ``rewritten``: what rules of the compiler have done to it. ``searched`` counts channels
+    whose requantization had to be searched and proved. ``counters``: what the accelerator's
+    counters counted during the operator.
     """
 
     index: int
@@ -31,11 +39,13 @@ class OperatorReport:
     macs: int
     where: str
     cycles: int | None = None
+    hardware_macs: int | None = None
     utilisation: float | None = None
     mismatches: int | None = None
     searched: int = 0
     counters: dict[str, int] = field(default_factory=dict)
     reason: str | None = None
+    rewritten: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +59,7 @@ class Provenance:
     model_sha256: str
     configuration: dict[str, Any]
     fallback: str | None
+    no_rewrite: list[str] = field(default_factory=list)
     stall: float
     netlist: str
     memory: str
@@ -80,7 +91,8 @@ def fingerprint(index: int, name: str, array: np.ndarray) -> dict[str, Any]:
 class RunResult:
     """One inference: tensors by index, and what it took.
 
-    ``notes`` says which tensors were not taken as the file states them; ``provenance`` is None
+    ``notes`` says which tensors were not taken as the file states them, ``rewrites`` which rules
+    were applied to which operators before the network was compiled; ``provenance`` is None
     where no `eightfold.Session` ran it.
 
     ``cycles`` is the sum over the operators that ran in hardware: from doorbell to done. None on
@@ -102,6 +114,7 @@ class RunResult:
     first_mismatch: str | None = None
     unread: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    rewrites: list[str] = field(default_factory=list)
     provenance: Provenance | None = None
     record: Record | None = None
 
@@ -126,7 +139,7 @@ class RunResult:
     @property
     def utilisation(self) -> float | None:
         """MACs in hardware per cycle over the array's MACs per cycle."""
-        in_hardware = sum(o.macs for o in self.operators if o.where == "hardware")
+        in_hardware = sum(operator.hardware_macs or 0 for operator in self.operators)
         return in_hardware / (self.cycles * self.macs_per_cycle) if self.cycles else None
 
     def as_json(self) -> dict[str, Any]:
@@ -144,6 +157,7 @@ class RunResult:
             "mismatches": self.mismatches,
             "seconds": round(self.seconds, 3),
             "notes": self.notes,
+            "rewrites": self.rewrites,
             "operators": [asdict(operator) for operator in self.operators],
         }
 
@@ -156,8 +170,10 @@ def mac_limit(macs: int, macs_per_cycle: int) -> int:
 def verdict(result: RunResult) -> str:
     """Return one line that says what a run has shown."""
     hardware = [operator for operator in result.operators if operator.where == "hardware"]
+    gone = sum(operator.where == REWRITTEN for operator in result.operators)
     ran = (
         f"{len(hardware)} of {len(result.operators)} operators in hardware"
+        + (f", {gone} rewritten into others" if gone else "")
         if result.backend != "golden"
         else f"{len(result.operators)} operators in golden"
     )

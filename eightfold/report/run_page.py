@@ -29,8 +29,9 @@ HEAT = 70
 class OperatorRow:
     """An operator on the accelerator against its limits, all in cycles.
 
-    ``multipliers``: those that its MACs take if all multipliers work. ``port``: beats on the busier
-    of the port's two channels while it ran. ``reached``: the larger of both over its cycles.
+    ``multipliers``: those that its MACs in hardware take if all multipliers work. ``port``: beats
+    on the busier of the port's two channels while it ran. ``reached``: the larger of both over its
+    cycles.
     """
 
     operator: OperatorReport
@@ -71,7 +72,8 @@ def run_page(result: RunResult) -> str:
     left = [o for o in result.operators if o.where == "golden" and result.backend != "golden"]
     rows = [_row(operator, result) for operator in hardware]
     simulated = bool(record.streams)
-    shown: dict[str, Any] = {"left": left}
+    changed = [operator for operator in result.operators if operator.rewritten]
+    shown: dict[str, Any] = {"left": left, "changed": changed}
     if simulated:
         shown |= {
             "timeline": timeline(record.streams, result.operators),
@@ -84,7 +86,7 @@ def run_page(result: RunResult) -> str:
         "run.html.j2",
         title=f"{result.model.rpartition('/')[2]} on {_where(result)}",
         verdict=Verdict(state=_state_of(result), sentence=f"{verdict(result)}."),
-        sections=list(_sections(result, simulated, bool(left))),
+        sections=list(_sections(result, simulated, bool(left), bool(changed))),
         facts=list(_facts(result)),
         result=result,
         record=record,
@@ -106,12 +108,16 @@ def _state_of(result: RunResult) -> Any:
     return "failed" if result.mismatches else "passed"
 
 
-def _sections(result: RunResult, simulated: bool, left: bool) -> Iterator[tuple[str, str]]:
+def _sections(
+    result: RunResult, simulated: bool, left: bool, changed: bool
+) -> Iterator[tuple[str, str]]:
     if result.mismatches:
         yield "differences", "Differences"
     if simulated:
         yield "timeline", "Timeline"
     yield "operators", "Operators"
+    if changed:
+        yield "rewritten", "Rewritten"
     if left:
         yield "golden", "Left to golden"
     if simulated:
@@ -125,7 +131,7 @@ def _row(operator: OperatorReport, result: RunResult) -> OperatorRow:
     beats = [operator.counters.get(name, 0) for name in ("READ_BEATS", "WRITE_BEATS")]
     return OperatorRow(
         operator=operator,
-        multipliers=mac_limit(operator.macs, result.macs_per_cycle),
+        multipliers=mac_limit(operator.hardware_macs or 0, result.macs_per_cycle),
         port=max(beats),
     )
 
@@ -234,6 +240,8 @@ def _command(result: RunResult) -> str:
         words += ["--fallback", provenance.fallback]
     if provenance.memory != "ideal":
         words += ["--memory", provenance.memory]
+    for rule in provenance.no_rewrite:
+        words += ["--no-rewrite", rule]
     if provenance.stall:
         words += ["--stall", str(provenance.stall)]
     if provenance.netlist:

@@ -15,8 +15,8 @@ def print_table(result: RunResult, console: Console) -> None:
     rows.append(_row(result, "", "total"))
     title = f"{result.model} on {result.backend}, config {result.config}"
     print_rows(title, rows, console)
-    for note in result.notes:
-        console.print(f"note: {note}", markup=False, highlight=False)
+    for line in [*(f"note: {note}" for note in result.notes), *result.rewrites]:
+        console.print(line, markup=False, highlight=False)
 
 
 def print_rows(title: str, rows: Sequence[Mapping[str, str]], console: Console) -> None:

@@ -43,7 +43,8 @@ class Call(OperatorCall):
 
     def temporary(self, size: int, content: bytes | None = None) -> int:
         """Return a tensor of ``size`` bytes beyond the graph's, a constant if it has a content."""
-        number = self.operator.index + len(self.temporaries) * len(self.graph.operators)
+        operators = self.graph.operators[-1].index + 1
+        number = self.operator.index + len(self.temporaries) * operators
         tensor = len(self.graph.tensors) + number
         self.temporaries[tensor] = Temporary(size, content)
         return tensor

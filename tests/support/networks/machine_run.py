@@ -1,15 +1,18 @@
 """Compiled networks on the machine model, every tensor against golden."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from eightfold.compiler import CompiledNetwork, compile_network
+from eightfold.compiler.rewrite import NAMES, Rewritten, rebuild, rewrite, run_operators
 from eightfold.config import AcceleratorConfig
 from eightfold.execute import run_graph
 from eightfold.golden.quantization import Reference
 from eightfold.hostile.stream import run_compiled
 from eightfold.model import Graph
 
-__all__ = ["expect_golden", "random_values", "run_compiled"]
+__all__ = ["expect_golden", "expect_rewritten", "random_values", "run_compiled"]
 
 Tensors = dict[int, np.ndarray]
 
@@ -40,3 +43,34 @@ def expect_golden(
         assert values.dtype == expected[tensor].dtype
         np.testing.assert_array_equal(values, expected[tensor], err_msg=f"tensor {tensor}")
     return network
+
+
+def expect_rewritten(
+    graph: Graph,
+    inputs: Tensors,
+    config: AcceleratorConfig,
+    keep: bool = True,
+    reference: Reference = "litert",
+    *,
+    rules: Collection[str] = NAMES,
+) -> Rewritten:
+    """Rewrite by some rules, compile, run, rebuild, compare with golden; return what was rewritten.
+
+    Every computed tensor is compared, or with ``keep=False`` the outputs.
+    """
+    rewritten = rewrite(graph, reference, without=set(NAMES) - set(rules))
+    network = compile_network(rewritten.graph, config, reference, fallback=True, keep=keep)
+    values = dict(inputs)
+    for segment in network.segments:
+        if segment.compiled is None:
+            values = run_operators(rewritten, values, segment.operators, reference)
+        else:
+            values |= run_compiled(segment.compiled, rewritten.graph, values)
+    computed = {t for operator in graph.operators for t in operator.outputs}
+    wanted = computed if keep else computed & set(graph.outputs)
+    expected = run_graph(graph, inputs, reference)
+    got = rebuild(rewritten, values, wanted, reference)
+    for tensor in wanted:
+        assert got[tensor].dtype == expected[tensor].dtype
+        np.testing.assert_array_equal(got[tensor], expected[tensor], err_msg=f"tensor {tensor}")
+    return rewritten

@@ -1,0 +1,22 @@
+"""Exact rules on the graph: the same outputs, bit for bit, by fewer or cheaper operators.
+
+`rules` is the list; each rule is in the module that has its idea. A rule changes a `draft.Draft`,
+from which comes a `rewritten.Rewritten`: the graph that is compiled, and what its tensors are of
+the source's. `rebuild` has the source's tensors from what the accelerator has computed.
+"""
+
+from eightfold.compiler.rewrite.rebuild import rebuild, run_operators
+from eightfold.compiler.rewrite.rewritten import Applied, Held, Rewritten
+from eightfold.compiler.rewrite.rules import ALL, NAMES, RULES, rewrite
+
+__all__ = [
+    "ALL",
+    "NAMES",
+    "RULES",
+    "Applied",
+    "Held",
+    "Rewritten",
+    "rebuild",
+    "rewrite",
+    "run_operators",
+]

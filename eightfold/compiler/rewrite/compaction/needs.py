@@ -1,0 +1,122 @@
+"""Which channels have to be computed."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.compiler.rewrite.compaction.intervals import Intervals
+from eightfold.compiler.rewrite.compaction.links import Link, is_weighted, links
+from eightfold.golden.quantization import Reference
+from eightfold.model import Graph, Operator
+from eightfold.model.prepare import Node
+
+Mask = NDArray[np.bool_]
+
+FEWEST = 2
+"""Channels that are left at least: one scale of a filter would be that of all its channels."""
+
+
+class Needs:
+    """Which channels of a graph's tensors stay, by tensor: the fewest that suffice.
+
+    From nothing, channels are added until nothing asks for more: all of inputs, of outputs, and of
+    what operators touch that mix channels; what a sum needs that is itself needed; and with a
+    channel those that it is linked to. Channels of zero weights are not needed. Nor are those that
+    always have one code, if every tap sees them: their products are a constant (`constant_part`).
+    """
+
+    def __init__(self, graph: Graph, reference: Reference) -> None:
+        self._graph = graph
+        self._intervals = Intervals(graph, reference)
+        computed = {tensor for operator in graph.operators for tensor in operator.outputs}
+        shapes = {t: graph.tensors[t].shape for t in (*graph.inputs, *computed)}
+        self.kept: dict[int, Mask] = {
+            tensor: np.zeros(shape[-1] if shape else 1, dtype=bool)
+            for tensor, shape in shapes.items()
+        }
+        self._weighted = [op for op in graph.operators if is_weighted(graph, op)]
+        sums = {operator.index for operator in self._weighted}
+        apart = {
+            operator.index: links(graph, operator)
+            for operator in graph.operators
+            if operator.index not in sums
+        }
+        self._links = [link for found in apart.values() for link in found or ()]
+        whole = {*graph.inputs, *graph.outputs}
+        for operator in graph.operators:
+            if operator.index not in sums:
+                whole |= _mixed(operator, apart[operator.index])
+        for tensor in whole & set(self.kept):
+            self.kept[tensor][:] = True
+        self._settle()
+
+    def constant_part(self, operator: Operator) -> NDArray[np.int64] | None:
+        """Return what the channels that go add to a sum's accumulators; None if none add anything.
+
+        int64, one per output channel: their weights times their only code less the zero point.
+        """
+        node = Node(self._graph.tensors, operator)
+        gone = ~self.kept[node.input(0).index]
+        interval = self._intervals[node.input(0).index]
+        used = gone & interval.constant
+        if not used.any():
+            return None
+        weights = node.constant(1).astype(np.int64)
+        sums = weights.reshape(len(weights), -1, weights.shape[-1]).sum(axis=1)
+        return sums[:, used] @ (interval.low[used] - _zero_point(node))
+
+    def _settle(self) -> None:
+        """Add channels until nothing asks for more, and then to those that have too few."""
+        while True:
+            before = -1
+            while (count := sum(int(mask.sum()) for mask in self.kept.values())) != before:
+                before = count
+                for operator in reversed(self._weighted):
+                    self._ask(operator)
+                for link in reversed(self._links):
+                    self._tie(link)
+            few = [mask for mask in self.kept.values() if mask.sum() < min(FEWEST, len(mask))]
+            if not few:
+                return
+            for mask in few:
+                mask[np.flatnonzero(~mask)[: FEWEST - int(mask.sum())]] = True
+
+    def _ask(self, operator: Operator) -> None:
+        """Add the channels that the needed channels of a sum need."""
+        node = Node(self._graph.tensors, operator)
+        source = node.input(0).index
+        weights = node.constant(1)[self.kept[node.output.index]]
+        used = weights.any(axis=tuple(range(weights.ndim - 1)))
+        self.kept[source] |= used & ~self._foldable(node)
+
+    def _foldable(self, node: Node) -> Mask:
+        """Return the channels of a sum's input that add the same to it at every place."""
+        interval = self._intervals[node.input(0).index]
+        if _sees_all(node):
+            return interval.constant
+        return interval.constant & (interval.low == _zero_point(node))
+
+    def _tie(self, link: Link) -> None:
+        a, b = self.kept[link.a], self.kept[link.b]
+        b[link.there] |= a[link.here]
+        np.logical_or.at(a, link.here, b[link.there])
+        b[link.there] |= a[link.here]
+
+
+def _mixed(operator: Operator, found: list[Link] | None) -> set[int]:
+    """Return the tensors of an operator whose channels all stay."""
+    touched = {*operator.inputs, *operator.outputs}
+    return touched if found is None else touched - {t for link in found for t in (link.a, link.b)}
+
+
+def _zero_point(node: Node) -> int:
+    quantization = node.input(0).quantization
+    assert quantization is not None  # `is_weighted` tells no other operators
+    return int(quantization.zero_point[0])
+
+
+def _sees_all(node: Node) -> bool:
+    """Return whether every tap of a sum's window lies inside the image, at every place."""
+    if node.operator.name == "FULLY_CONNECTED":
+        return True
+    window = node.filter_window()
+    return not any(any(window.pads(axis, node.shape()[1 + axis])) for axis in (0, 1))

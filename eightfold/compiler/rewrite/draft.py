@@ -1,0 +1,143 @@
+"""A graph while rules change it."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from eightfold.compiler.rewrite.rewritten import Applied, Held, Rewritten
+from eightfold.golden.quantization import Reference
+from eightfold.model import Graph, Operator, Tensor
+from eightfold.model.graph import Quantization
+
+
+class Draft:
+    """Operators and tensors that rules replace, of one source; see `Rewritten`.
+
+    Parameters
+    ----------
+    source
+        The graph as the model states it.
+    reference
+        Whose kernels are equalled where they differ.
+
+    Attributes
+    ----------
+    tensors
+        The source's, and those that rules have added.
+    operators
+        In the order in which they run, with the numbers of the source's.
+    """
+
+    def __init__(self, source: Graph, reference: Reference = "litert") -> None:
+        self.source = source
+        self.reference: Reference = reference
+        self.tensors = list(source.tensors)
+        self.operators = list(source.operators)
+        self._held = {t: Held(t) for operator in source.operators for t in operator.outputs}
+        self._applied: list[Applied] = []
+
+    @property
+    def graph(self) -> Graph:
+        """The graph as it is now."""
+        outputs = tuple(self._held[t].tensor if t in self._held else t for t in self.source.outputs)
+        return replace(
+            self.source,
+            tensors=tuple(self.tensors),
+            operators=tuple(self.operators),
+            outputs=outputs,
+        )
+
+    def rewritten(self) -> Rewritten:
+        """Return what has become of the source."""
+        computed = {tensor for operator in self.operators for tensor in operator.outputs}
+        held = {source: held for source, held in self._held.items() if held.tensor in computed}
+        return Rewritten(
+            source=self.source, graph=self.graph, held=held, applied=tuple(self._applied)
+        )
+
+    def say(self, rule: str, operators: Iterable[int], text: str) -> None:
+        """Note that a rule was applied."""
+        self._applied.append(Applied(rule=rule, operators=tuple(operators), text=text))
+
+    def outputs(self) -> set[int]:
+        """Return the tensors that stand for the source's outputs."""
+        return set(self.graph.outputs)
+
+    def consumers(self) -> dict[int, list[Operator]]:
+        """Return the operators that read each tensor, each once."""
+        found: dict[int, list[Operator]] = {}
+        for operator in self.operators:
+            for tensor in dict.fromkeys(operator.inputs):
+                found.setdefault(tensor, []).append(operator)
+        return found
+
+    def producers(self) -> dict[int, Operator]:
+        """Return the operator that computes each tensor."""
+        return {tensor: operator for operator in self.operators for tensor in operator.outputs}
+
+    def constant(
+        self, like: Tensor | None, data: np.ndarray, quantization: Quantization | None = None
+    ) -> int:
+        """Add a constant; return its number. Its name is that of ``like``."""
+        data = np.ascontiguousarray(data)
+        data.flags.writeable = False
+        return self.tensor(
+            Tensor(
+                index=len(self.tensors),
+                name="" if like is None else like.name,
+                shape=data.shape,
+                dtype=data.dtype,
+                quantization=quantization,
+                data=data,
+            )
+        )
+
+    def tensor(self, tensor: Tensor) -> int:
+        """Add a tensor; return its number."""
+        self.tensors.append(replace(tensor, index=len(self.tensors)))
+        return len(self.tensors) - 1
+
+    def narrow(self, tensor: int, channels: np.ndarray) -> int:
+        """Add a tensor that has some channels of a computed one, and stands for it from now on."""
+        whole = self.tensors[tensor]
+        shape = (*whole.shape[:-1], len(channels))
+        number = self.tensor(replace(whole, shape=shape))
+        for source, held in self._held.items():
+            if held.tensor == tensor:
+                self._held[source] = held.narrowed(number, channels)
+        return number
+
+    def stand_in(self, tensor: int, other: int) -> None:
+        """Let ``other``, which has the same elements, be read in place of ``tensor``."""
+        for source, held in self._held.items():
+            if held.tensor == tensor:
+                self._held[source] = replace(held, tensor=other)
+        self.operators = [
+            replace(o, inputs=tuple(other if t == tensor else t for t in o.inputs))
+            if tensor in o.inputs
+            else o
+            for o in self.operators
+        ]
+
+    def replace(self, old: Operator, new: Operator) -> None:
+        """Put an operator in the place of another."""
+        self.operators[self._place(old)] = new
+
+    def remove(self, operator: Operator) -> None:
+        """Take an operator out; its results are computed no more."""
+        del self.operators[self._place(operator)]
+
+    def _place(self, operator: Operator) -> int:
+        return next(n for n, each in enumerate(self.operators) if each.index == operator.index)
+
+
+def sliced(quantization: Quantization | None, axis: int, kept: np.ndarray) -> Quantization | None:
+    """Return the quantization of what is left of a constant along an axis."""
+    if quantization is None or len(quantization.scale) == 1 or quantization.axis != axis:
+        return quantization
+    return replace(
+        quantization,
+        scale=quantization.scale[kept],
+        zero_point=quantization.zero_point[kept],
+    )
