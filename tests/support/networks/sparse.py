@@ -1,77 +1,183 @@
-"""Networks with channels that are constant, that nobody reads, or that are nearly so."""
-
-from dataclasses import replace
+"""Random networks of layers with channels, many of which are constant or read by nobody."""
 
 import numpy as np
 
-from eightfold.model import Graph, Operator
-
-CHANNELWISE = frozenset(
-    {
-        "ADD",
-        "AVERAGE_POOL_2D",
-        "CONCATENATION",
-        "CONV_2D",
-        "DEPTHWISE_CONV_2D",
-        "FULLY_CONNECTED",
-        "LEAKY_RELU",
-        "LOGISTIC",
-        "MAXIMUM",
-        "MAX_POOL_2D",
-        "MEAN",
-        "MINIMUM",
-        "MUL",
-        "PAD",
-        "PADV2",
-        "QUANTIZE",
-        "RELU",
-        "RESHAPE",
-        "SUB",
-        "TRANSPOSE",
-    }
-)
-"""Operators of networks in which many channels can go."""
+from eightfold.golden.windows import Window
+from eightfold.model import Graph, load_model
+from eightfold.model.builder import ModelBuilder
 
 LOUD = 1 << 20
-"""A bias beside which the products of small networks hardly matter."""
+"""A bias beside which the products of a small layer do not matter."""
 
 
-def sparse(graph: Graph, rng: np.random.Generator) -> Graph:
-    """Return the graph with filters that are 0, biases that saturate, and inputs without weights.
+class SparseNetwork:
+    """Layers drawn one after the other; filters are 0 often, and so are the weights of channels.
 
-    Of some filters all weights but one are 0, of some inputs all weights but one: these stay.
+    Attributes
+    ----------
+    top
+        The last tensor, of shape ``shape`` (n, h, w, c).
     """
-    tensors = list(graph.tensors)
-    for operator in graph.operators:
-        if operator.name in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
-            for tensor, data in _thinned(graph, operator, rng).items():
-                data.flags.writeable = False
-                tensors[tensor] = replace(tensors[tensor], data=data)
-    return replace(graph, tensors=tuple(tensors))
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+        self.builder = ModelBuilder()
+        self.shape = (1, *rng.integers(3, 9, 2).tolist(), int(rng.integers(1, 5)))
+        self._scale, self._zero_point = 0.05, int(rng.integers(-20, 20))
+        self.top = self.builder.input(self.shape, scale=self._scale, zero_point=self._zero_point)
+
+    def graph(self, layers: int) -> Graph:
+        """Return a network of so many layers, and a head."""
+        for _ in range(layers):
+            name = str(self.rng.choice(list(LAYERS), p=list(LAYERS.values())))
+            getattr(self, name)()
+        self.head()
+        self.builder.output(self.top)
+        return load_model(self.builder.build())
+
+    def _push(self, name: str, inputs: list[int], shape: tuple[int, ...], options: dict) -> int:
+        self.shape = shape
+        self.top = self.builder.tensor(shape, scale=self._scale, zero_point=self._zero_point)
+        self.builder.operator(name, inputs, [self.top], options)
+        return self.top
+
+    def _activation(self) -> dict:
+        return {"fused_activation_function": str(self.rng.choice(["NONE", "RELU", "RELU6"]))}
+
+    def _filters(self, shape: tuple[int, ...], axis: int) -> tuple[int, int]:
+        """Return weights along whose ``axis`` outputs lie, and their bias."""
+        rng = self.rng
+        weights = rng.integers(-127, 128, shape, dtype=np.int8)
+        dead = rng.random(shape[axis]) < rng.choice([0.1, 0.5])
+        np.moveaxis(weights, axis, 0)[dead] = 0
+        if axis == 0:
+            weights[..., rng.random(shape[-1]) < rng.choice([0.0, 0.4, 0.8])] = 0
+            if rng.integers(3) == 0:  # a single small weight: a channel that is read after all
+                weights.reshape(-1)[rng.integers(weights.size)] = rng.choice([-1, 1])
+        bias = rng.integers(-3000, 3000, shape[axis]).astype(np.int32)
+        quiet = rng.random(shape[axis]) < 0.3
+        bias[quiet] = rng.choice([-LOUD, 0, 40, LOUD], int(quiet.sum()))
+        scales = rng.uniform(0.002, 0.02, shape[axis])
+        if rng.integers(4) == 0:
+            scales[:] = scales[0]
+        w = self.builder.constant(weights, scale=scales, zero_point=0, axis=axis)
+        b = self.builder.constant(bias, scale=scales * self._scale, zero_point=0, axis=0)
+        return w, b
+
+    def _window(self, channels: int) -> tuple[tuple[int, int], dict, tuple[int, ...]]:
+        """Return kernel, options, and the shape of the result."""
+        rng = self.rng
+        padding = str(rng.choice(["SAME", "VALID"], p=[0.7, 0.3]))
+        largest = (4, 4) if padding == "SAME" else (min(4, self.shape[1]), min(4, self.shape[2]))
+        kernel = (int(rng.integers(1, largest[0] + 1)), int(rng.integers(1, largest[1] + 1)))
+        if rng.integers(2):
+            kernel = (1, 1)
+        stride = (int(rng.integers(1, 3)), int(rng.integers(1, 3)))
+        window = Window(kernel, stride, (1, 1), padding)
+        height, width = window.output_sizes(self.shape)
+        options = {"padding": padding, "stride_h": stride[0], "stride_w": stride[1]}
+        return kernel, options, (1, height, width, channels)
+
+    def conv(self) -> None:
+        """CONV_2D."""
+        outputs = int(self.rng.integers(2, 13))
+        kernel, options, shape = self._window(outputs)
+        w, b = self._filters((outputs, *kernel, self.shape[3]), 0)
+        dilation = {"dilation_h_factor": 1, "dilation_w_factor": 1}
+        self._push("CONV_2D", [self.top, w, b], shape, options | dilation | self._activation())
+
+    def depthwise(self) -> None:
+        """DEPTHWISE_CONV_2D, sometimes with several filters of a channel."""
+        repeats = int(self.rng.choice([1, 1, 1, 2])) if self.shape[3] < 13 else 1
+        kernel, options, shape = self._window(repeats * self.shape[3])
+        w, b = self._filters((1, *kernel, shape[3]), 3)
+        options |= {"dilation_h_factor": 1, "dilation_w_factor": 1, "depth_multiplier": repeats}
+        name = "DEPTHWISE_CONV_2D"
+        self._push(name, [self.top, w, b], shape, options | self._activation())
+
+    def pool(self) -> None:
+        """A pool."""
+        kernel, options, shape = self._window(self.shape[3])
+        options |= {"filter_height": kernel[0], "filter_width": kernel[1]} | self._activation()
+        name = str(self.rng.choice(["AVERAGE_POOL_2D", "MAX_POOL_2D"]))
+        self._push(name, [self.top], shape, options)
+
+    def pad(self) -> None:
+        """PAD of rows and columns."""
+        around = self.rng.integers(0, 3, (4, 2)).astype(np.int32)
+        around[[0, 3]] = 0
+        if self.shape[1] > 12 or self.shape[2] > 12:
+            around[:] = 0
+        sizes = (np.array(self.shape) + around.sum(axis=1)).tolist()
+        self._push("PAD", [self.top, self.builder.constant(around)], tuple(sizes), {})
+
+    def pointwise(self) -> None:
+        """A function of one byte, or of two with a constant for each channel, or for all."""
+        name = str(self.rng.choice(["RELU", "LEAKY_RELU", "ADD", "MUL", "SUB", "MAXIMUM"]))
+        if name in ("RELU", "LEAKY_RELU"):
+            options = {"alpha": 0.1} if name == "LEAKY_RELU" else {}
+            self._push(name, [self.top], self.shape, options)
+            return
+        shape = ((self.shape[3],), (1,))[int(self.rng.integers(2))]
+        codes = self.rng.integers(-128, 128, shape, dtype=np.int8)
+        other = self.builder.constant(codes, scale=self._scale, zero_point=self._zero_point)
+        options = {} if name == "MAXIMUM" else self._activation()
+        self._push(name, [self.top, other], self.shape, options)
+
+    def residual(self) -> None:
+        """Two layers of one tensor, added or joined."""
+        before, shape = self.top, self.shape
+        depth = shape[3]
+        kernel, dilation = (3, 3), {"dilation_h_factor": 1, "dilation_w_factor": 1}
+        options = {"padding": "SAME", "stride_h": 1, "stride_w": 1} | dilation
+        w, b = self._filters((depth, *kernel, depth), 0)
+        first = self._push("CONV_2D", [before, w, b], shape, options | self._activation())
+        if self.rng.integers(2) or depth > 12:
+            self._push("ADD", [first, before], shape, self._activation())
+        else:
+            joined = (*shape[:3], 2 * depth)
+            none = {"axis": 3, "fused_activation_function": "NONE"}
+            self._push("CONCATENATION", [before, first], joined, none)
+
+    def head(self) -> None:
+        """A mean, a RESHAPE and a FULLY_CONNECTED; or a convolution; or nothing."""
+        kind = int(self.rng.integers(4))
+        if kind == 0:
+            return
+        if kind == 1:
+            self.conv()
+            return
+        if kind == 2:
+            axes = self.builder.constant(np.array([1, 2], np.int32))
+            shape = (1, self.shape[3])
+            self._push("MEAN", [self.top, axes], shape, {"keep_dims": False})
+        else:
+            kernel = self.shape[1:3]
+            options = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
+            options |= {"filter_height": kernel[0], "filter_width": kernel[1]}
+            none = {"fused_activation_function": "NONE"}
+            self._push("AVERAGE_POOL_2D", [self.top], (1, 1, 1, self.shape[3]), options | none)
+            sizes = self.builder.constant(np.array([1, self.shape[3]], np.int32))
+            shape = (1, self.shape[3])
+            self._push("RESHAPE", [self.top, sizes], shape, {"new_shape": shape})
+        outputs = int(self.rng.integers(1, 6))
+        w, b = self._filters((outputs, shape[1]), 0)
+        options = {"keep_num_dims": False} | self._activation()
+        self._push("FULLY_CONNECTED", [self.top, w, b], (1, outputs), options)
 
 
-def _thinned(
-    graph: Graph, operator: Operator, rng: np.random.Generator
-) -> dict[int, np.ndarray]:
-    """Return other contents of an operator's weights and bias."""
-    filters = graph.tensors[operator.inputs[1]].data
-    if filters is None:
-        return {}
-    data = filters.copy()
-    outputs_last = operator.name == "DEPTHWISE_CONV_2D"
-    by_output = np.moveaxis(data, 3, 0) if outputs_last else data
-    dead = rng.random(len(by_output)) < rng.choice([0.2, 0.6])
-    by_output[dead] = 0
-    if not outputs_last:
-        data[..., rng.random(data.shape[-1]) < rng.choice([0.0, 0.3, 0.7])] = 0
-    if rng.integers(3) == 0:
-        data.reshape(-1)[rng.integers(data.size)] = rng.choice([-1, 1])
-    found = {operator.inputs[1]: data}
-    bias = operator.inputs[2] if len(operator.inputs) > 2 else -1
-    values = graph.tensors[bias].data if bias >= 0 else None
-    if values is not None and values.dtype == np.int32:
-        loud = values.copy()
-        chosen = dead & (rng.random(len(dead)) < 0.5)
-        loud[chosen] = rng.choice([-LOUD, 0, LOUD], int(chosen.sum()))
-        found[bias] = loud
-    return found
+LAYERS = {
+    "conv": 0.4,
+    "depthwise": 0.25,
+    "pool": 0.05,
+    "pad": 0.1,
+    "pointwise": 0.1,
+    "residual": 0.1,
+}
+"""What a network is drawn from, and how often."""
+
+
+def sparse_network(seed: int) -> Graph:
+    """Return network ``seed``."""
+    rng = np.random.default_rng([0x5BA25E, seed])
+    return SparseNetwork(rng).graph(int(rng.integers(2, 9)))
