@@ -25,7 +25,10 @@ class Window:
     stride: tuple[int, int] = (1, 1)
     dilation: tuple[int, int] = (1, 1)
     padding: str = "VALID"
-    """"SAME" or "VALID"."""
+    """"SAME", "VALID", or "EXPLICIT": as `around` says. Models have no other than the first two."""
+
+    around: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
+    """Of "EXPLICIT", positions before and after the input, vertical and horizontal."""
 
     def __post_init__(self) -> None:
         if min(self.kernel) < 1:
@@ -33,7 +36,7 @@ class Window:
         for name in ("stride", "dilation"):
             if min(getattr(self, name)) < 1:
                 raise RejectedError(f"{name} {getattr(self, name)} must be at least 1")
-        if self.padding not in ("SAME", "VALID"):
+        if self.padding not in ("SAME", "VALID", "EXPLICIT"):
             raise RejectedError(f"padding must be SAME or VALID, not {self.padding!r}")
 
     def extent(self, axis: int) -> int:
@@ -43,7 +46,8 @@ class Window:
     def output_size(self, axis: int, size: int) -> int:
         """Return the number of windows along ``axis`` (0 vertical, 1 horizontal).
 
-        SAME: ``ceil(size / stride)``; VALID: ``floor((size - extent) / stride) + 1``.
+        SAME: ``ceil(size / stride)``; VALID: ``floor((size - extent) / stride) + 1``; EXPLICIT: as
+        VALID for a size that includes `around`.
 
         Raises
         ------
@@ -54,6 +58,8 @@ class Window:
         extent = self.extent(axis)
         if self.padding == "SAME":
             return -(-size // stride)
+        if self.padding == "EXPLICIT":
+            size += sum(self.around[axis])
         if size < extent:
             raise UndefinedError(f"a window of {extent} does not fit into {size}")
         return (size - extent) // stride + 1
@@ -61,8 +67,10 @@ class Window:
     def pads(self, axis: int, size: int) -> tuple[int, int]:
         """Return the positions the windows reach beyond the input: before, after.
 
-        The odd one of SAME goes after.
+        The odd one of SAME goes after. EXPLICIT: `around`, which windows need not all reach.
         """
+        if self.padding == "EXPLICIT":
+            return self.around[axis]
         needed = (self.output_size(axis, size) - 1) * self.stride[axis] + self.extent(axis)
         total = max(0, needed - size)
         return total // 2, total - total // 2

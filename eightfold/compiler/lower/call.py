@@ -77,8 +77,14 @@ class Call(OperatorCall):
         return self.quantization(position).per_tensor()[1]
 
     def bounds(self) -> tuple[int, int]:
-        """Return what the fused activation leaves of int8."""
-        return fused_bounds(self.activation(), self.output_quantization())
+        """Return what the fused activation leaves of int8, and what rewriting leaves of that."""
+        low, high = fused_bounds(self.activation(), self.output_quantization())
+        floor, ceiling = self.options.get("clamp", (low, high))
+        return min(max(low, floor), ceiling), min(max(high, floor), ceiling)
+
+    def fill(self) -> int:
+        """Return the code that a convolution's taps outside of the image have."""
+        return self.options.get("fill", self.zero_point(0))
 
     def layer(self) -> dict[str, int]:
         """Return the parameters that all channels share."""

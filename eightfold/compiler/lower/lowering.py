@@ -100,6 +100,9 @@ METHODS: dict[str, Callable[[Call], Step | tuple[Step, ...]]] = {
 }
 """How an operator is lowered, by its name."""
 
+OWN = {"TABLE": lower_pointwise.stated_table}
+"""How an operator is lowered that no model has: `eightfold.compiler.rewrite` makes them."""
+
 HARDWARE = frozenset(METHODS)
 """Operators that the accelerator computes."""
 
@@ -115,13 +118,14 @@ def lower(
         If the hardware does not compute it, or cannot be proved to do so exactly; or if the
         reference kernels would not compute it either.
     """
-    if operator.name not in METHODS:
+    method = (METHODS | OWN).get(operator.name)
+    if method is None:
         raise CompileError(f"the accelerator has no {operator.name}")
-    if unfit := unsupported(graph.tensors, operator):
+    if operator.name not in OWN and (unfit := unsupported(graph.tensors, operator)):
         raise CompileError(unfit)
     try:
         call = Call(graph, operator, config, reference)
-        steps = METHODS[operator.name](call)
+        steps = method(call)
     except (SpecError, InputError) as error:
         raise CompileError(str(error)) from None
     return Lowered(

@@ -30,6 +30,12 @@ def table(call: Call) -> Pointwise:
     return _pointwise(call, Elementwise(tables=(entries.astype(np.int32),)))
 
 
+def stated_table(call: Call) -> Pointwise:
+    """Lower TABLE, which only rewriting makes: its entries are an option, by ascending code."""
+    entries = call.options["table"][EVERY_BYTE.astype(np.int64) + 128]
+    return _pointwise(call, Elementwise(tables=(entries.astype(np.int32),)))
+
+
 def maximum(call: Call) -> Pointwise:
     """Lower MAXIMUM: of the bytes as they are."""
     return _pointwise(call, Elementwise(combine=Combine.MAXIMUM))

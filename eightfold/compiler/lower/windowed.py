@@ -39,7 +39,7 @@ def conv_2d(call: Call) -> Convolution:
     call.check_accepted()
     geometry = call.geometry(call.filter_window())
     parameters = call.pairs(weights.reshape(len(weights), -1), bias)
-    fill = call.zero_point(0)
+    fill = call.fill()
     convolution = Convolution(**geometry, weights=weights, parameters=parameters, fill=fill)
     return widened(convolution, call.config)
 
@@ -51,7 +51,7 @@ def depthwise_conv_2d(call: Call) -> Windowed:
     geometry = call.geometry(call.filter_window())
     flat = weights[0].reshape(-1, weights.shape[3]).T
     parameters = call.pairs(flat, bias)
-    fill = call.zero_point(0)
+    fill = call.fill()
     if weights.shape[3] == geometry["source_shape"][3] and weights.shape[3] > 1:
         return DepthwiseConvolution(
             **geometry, weights=weights[0], parameters=parameters, fill=fill

@@ -50,8 +50,9 @@ class Draft:
 
     def rewritten(self) -> Rewritten:
         """Return what has become of the source."""
-        computed = {tensor for operator in self.operators for tensor in operator.outputs}
-        held = {source: held for source, held in self._held.items() if held.tensor in computed}
+        there = {tensor for operator in self.operators for tensor in operator.outputs}
+        there |= set(self.source.inputs)
+        held = {source: held for source, held in self._held.items() if held.tensor in there}
         return Rewritten(
             source=self.source, graph=self.graph, held=held, applied=tuple(self._applied)
         )
@@ -64,13 +65,17 @@ class Draft:
         """Return the tensors that stand for the source's outputs."""
         return set(self.graph.outputs)
 
-    def consumers(self) -> dict[int, list[Operator]]:
-        """Return the operators that read each tensor, each once."""
-        found: dict[int, list[Operator]] = {}
-        for operator in self.operators:
-            for tensor in dict.fromkeys(operator.inputs):
-                found.setdefault(tensor, []).append(operator)
-        return found
+    def readers(self, tensor: int) -> list[Operator]:
+        """Return the operators that read a tensor, each once."""
+        return [operator for operator in self.operators if tensor in operator.inputs]
+
+    def between(self, tensor: int) -> bool:
+        """Return whether one operator computes a tensor and one other is all that reads it."""
+        return (
+            tensor in self.producers()
+            and len(self.readers(tensor)) == 1
+            and tensor not in self.outputs()
+        )
 
     def producers(self) -> dict[int, Operator]:
         """Return the operator that computes each tensor."""

@@ -1,5 +1,7 @@
 """Operators whose every element depends on one element of each operand."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from eightfold.errors import InputError
@@ -7,7 +9,7 @@ from eightfold.execute.call import OperatorCall
 from eightfold.execute.runners import RUNNERS
 from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Reference
-from eightfold.model import Graph, Operator
+from eightfold.model import Graph, Operator, Tensor
 from eightfold.model.prepare import unsupported
 
 REFUSED = (SpecError, InputError, ArithmeticError)
@@ -39,13 +41,23 @@ CODES = np.arange(-128, 128, dtype=np.int8)
 """Every int8 code, ascending."""
 
 
+TABLE = "TABLE"
+"""A function of one byte that no operator of TFLite is: its option ``table`` has the results of
+`CODES`, int8."""
+
+
+def runs(graph: Graph, operator: Operator) -> bool:
+    """Return whether golden runs an operator, as far as element types say, or it is a `TABLE`."""
+    return operator.name == TABLE or unsupported(graph.tensors, operator) is None
+
+
 def bytewise(graph: Graph, operator: Operator) -> bool:
     """Return whether an operator is of `UNARY` or `BINARY`, of int8 operands and result."""
     tensors = [graph.tensors[t] for t in (*operator.inputs, *operator.outputs) if t >= 0]
     return (
-        operator.name in UNARY | BINARY
+        operator.name in UNARY | BINARY | {TABLE}
         and all(tensor.dtype == np.int8 for tensor in tensors)
-        and unsupported(graph.tensors, operator) is None
+        and runs(graph, operator)
     )
 
 
@@ -53,9 +65,53 @@ def computed(
     graph: Graph, operator: Operator, reference: Reference, *operands: np.ndarray
 ) -> np.ndarray | None:
     """Return what golden computes with other first operands; None if it refuses them."""
+    if operator.name == TABLE:
+        return operator.options["table"][operands[0].astype(np.int64) + 128]
     try:
         with np.errstate(divide="raise", over="raise", invalid="raise"):
             call = OperatorCall(graph, operator, reference=reference).substituted(*operands)
             return RUNNERS[operator.name].run(call)[0]
     except REFUSED:
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function of one tensor's bytes: ``table`` has the results of `CODES`, int8."""
+
+    source: int
+    table: np.ndarray
+
+
+def function_of(graph: Graph, operator: Operator, reference: Reference) -> Function | None:
+    """Return an operator as a function of one byte of one tensor, whose shape its result has.
+
+    Other operands are constants of one element. None if it is none, or if golden refuses a code.
+    """
+    if not bytewise(graph, operator) or -1 in operator.inputs:
+        return None
+    operands = [graph.tensors[tensor] for tensor in operator.inputs]
+    sources = {tensor.index for tensor in operands if tensor.data is None}
+    if len(sources) != 1:
+        return None
+    (source,) = sources
+    codes = []
+    for tensor in operands:
+        if tensor.data is not None and tensor.data.size != 1:
+            return None
+        codes.append(CODES if tensor.data is None else tensor.data.reshape(1))
+    if graph.tensors[source].shape != graph.tensors[operator.outputs[0]].shape:
+        return None
+    table = computed(graph, operator, reference, *codes)
+    return None if table is None else Function(source, table)
+
+
+def same_quantization(a: Tensor, b: Tensor) -> bool:
+    """Return whether two tensors' codes stand for the same numbers."""
+    if a.quantization is None or b.quantization is None:
+        return a.quantization is b.quantization
+    return (
+        np.array_equal(a.quantization.scale, b.quantization.scale)
+        and np.array_equal(a.quantization.zero_point, b.quantization.zero_point)
+        and (len(a.quantization.scale) == 1 or a.quantization.axis == b.quantization.axis)
+    )

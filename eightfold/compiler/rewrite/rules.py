@@ -3,9 +3,16 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from eightfold.compiler.rewrite.clamps import clamp
 from eightfold.compiler.rewrite.compaction.compact import compact
+from eightfold.compiler.rewrite.constants import fold
 from eightfold.compiler.rewrite.draft import Draft
+from eightfold.compiler.rewrite.equal import merge_equal
+from eightfold.compiler.rewrite.moves import tidy
+from eightfold.compiler.rewrite.padding import pad
 from eightfold.compiler.rewrite.rewritten import Rewritten
+from eightfold.compiler.rewrite.tables import compose
+from eightfold.compiler.rewrite.unused import drop_unused
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph
 
@@ -20,6 +27,13 @@ class Rule:
 
 
 RULES = (
+    Rule("unused", "operators from which no output comes are left out", drop_unused),
+    Rule("constants", "what depends on constants alone is computed once, by golden", fold),
+    Rule("equal", "operators that do the same to the same are computed once", merge_equal),
+    Rule("moves", "what only moves elements is dropped, merged, or moved back", tidy),
+    Rule("tables", "functions of one byte that follow each other become one table", compose),
+    Rule("clamps", "RELU and its like go into the requantizer before them", clamp),
+    Rule("padding", "convolutions pad for the PAD or PADV2 before them", pad),
     Rule("channels", "channels that are constant or that nobody reads are not computed", compact),
 )
 """Each computes the same outputs as before, bit for bit."""

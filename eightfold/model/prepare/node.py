@@ -132,4 +132,5 @@ def window_of(operator: Operator, kernel: tuple[int, int]) -> Window:
         stride=(options["stride_h"], options["stride_w"]),
         dilation=(options.get("dilation_h_factor", 1), options.get("dilation_w_factor", 1)),
         padding=options["padding"],
+        around=options.get("around", ((0, 0), (0, 0))),
     )

@@ -18,6 +18,7 @@ from eightfold.compiler.rewrite.elements import (
     CODES,
     MONOTONE,
     REFUSED,
+    TABLE,
     UNARY,
     bytewise,
     computed,
@@ -94,9 +95,11 @@ class Intervals:
             return None
         call = OperatorCall(self._graph, operator, reference=self._reference)
         try:
-            return rule(self, call)
+            found = rule(self, call)
         except REFUSED:
             return None
+        clamp = operator.options.get("clamp")
+        return found.clamped(*clamp) if found and clamp else found
 
     def weighted(self, call: OperatorCall) -> Interval:
         """Return the interval of a convolution or FULLY_CONNECTED.
@@ -242,13 +245,29 @@ def _tap_sums(call: OperatorCall, low: Ints, high: Ints) -> tuple[Ints, Ints] | 
         return None
     rows, columns = (each.astype(np.float64) for each in inside if each is not None)
     # (o, kh, kw) to every pair of a way along the rows with one along the columns.
-    ends = [(rows @ taps @ columns.T).reshape(len(taps), -1) for taps in (least, most)]
+    around = _outside(call)
+    ends = [
+        (rows @ (taps - around) @ columns.T).reshape(len(taps), -1)
+        + around.reshape(len(taps), -1).sum(axis=1, keepdims=True)
+        for taps in (least, most)
+    ]
     return ends[0].min(axis=1).astype(np.int64), ends[1].max(axis=1).astype(np.int64)
+
+
+def _outside(call: OperatorCall) -> NDArray[np.float64]:
+    """Return what each tap adds where it lies outside of the image, (o, kh, kw)."""
+    weights = call.constant(1).astype(np.float64)
+    if call.operator.name == "DEPTHWISE_CONV_2D":
+        taps = weights[0].transpose(2, 0, 1)
+    else:
+        taps = weights.sum(axis=3)
+    zero_point = call.quantization(0).per_tensor()[1]
+    return taps * (call.options.get("fill", zero_point) - zero_point)
 
 
 RULES: dict[str, Callable[[Intervals, OperatorCall], Interval | None]] = {
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"), Intervals.weighted),
-    **dict.fromkeys(UNARY, Intervals.unary),
+    **dict.fromkeys(UNARY | {TABLE}, Intervals.unary),
     **dict.fromkeys(MONOTONE, Intervals.binary),
     **dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D"), Intervals.pool),
     **dict.fromkeys(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), Intervals.renamed),

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eightfold.compiler.rewrite.elements import BINARY, UNARY, bytewise
+from eightfold.compiler.rewrite.elements import BINARY, TABLE, UNARY, bytewise, runs
 from eightfold.model import Graph, Operator
-from eightfold.model.prepare import Node, unsupported
+from eightfold.model.prepare import Node
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ def is_weighted(graph: Graph, operator: Operator) -> bool:
     Of FULLY_CONNECTED with weights that have no zero point, on whole rows of channels.
     """
     node = Node(graph.tensors, operator)
-    if operator.name not in WEIGHTED or unsupported(graph.tensors, operator):
+    if operator.name not in WEIGHTED or not runs(graph, operator):
         return False
     if any(map(node.is_computed, (1, 2))) or node.is_constant(0):
         return False
@@ -44,7 +44,7 @@ def links(graph: Graph, operator: Operator) -> list[Link] | None:
     """Return the links of an operator that keeps channels apart; None if it does not."""
     rule = RULES.get(operator.name)
     node = Node(graph.tensors, operator)
-    if rule is None or unsupported(graph.tensors, operator) or node.is_constant(0):
+    if rule is None or not runs(graph, operator) or node.is_constant(0):
         return None
     if not node.shape() or not node.output.shape:
         return None
@@ -58,7 +58,7 @@ def _same(node: Node, position: int = 0) -> Link:
 
 def _one(graph: Graph, node: Node) -> list[Link] | None:
     """Return the link of an operator on one tensor."""
-    if node.operator.name in UNARY and not bytewise(graph, node.operator):
+    if node.operator.name in UNARY | {TABLE} and not bytewise(graph, node.operator):
         return None
     return [_same(node)] if node.shape()[-1] == node.output.shape[-1] else None
 
@@ -120,7 +120,7 @@ def _joined(graph: Graph, node: Node) -> list[Link] | None:
 
 
 RULES: dict[str, Callable[[Graph, Node], list[Link] | None]] = {
-    **dict.fromkeys(UNARY, _one),
+    **dict.fromkeys(UNARY | {TABLE}, _one),
     **dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D"), _one),
     **dict.fromkeys(("EXPAND_DIMS", "RESHAPE", "SQUEEZE"), _one),
     **dict.fromkeys(("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"), _one),

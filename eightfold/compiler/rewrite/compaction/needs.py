@@ -93,7 +93,7 @@ class Needs:
         interval = self._intervals[node.input(0).index]
         if _sees_all(node):
             return interval.constant
-        return interval.constant & (interval.low == _zero_point(node))
+        return interval.constant & (interval.low == node.options.get("fill", _zero_point(node)))
 
     def _tie(self, link: Link) -> None:
         a, b = self.kept[link.a], self.kept[link.b]
