@@ -137,12 +137,11 @@ class Intervals:
         if table is None or not bytewise(self._graph, call.operator):
             return None
         source = self[call.input(0).index]
-        reach = [
-            table[low + 128 : high + 129]
-            for low, high in zip(source.low.tolist(), source.high.tolist(), strict=True)
-        ]
-        low, high = ([int(end(each)) for each in reach] for end in (np.min, np.max))
-        return Interval(np.array(low), np.array(high))
+        # Many channels have the same ends.
+        ends, which = np.unique(np.stack([source.low, source.high]), axis=1, return_inverse=True)
+        reach = [table[low + 128 : high + 129] for low, high in ends.T.tolist()]
+        low, high = (np.array([int(end(each)) for each in reach]) for end in (np.min, np.max))
+        return Interval(low[which.reshape(-1)], high[which.reshape(-1)])
 
     def binary(self, call: OperatorCall) -> Interval | None:
         """Return the interval of a monotone function of two bytes: it ends at the corners."""
