@@ -124,10 +124,10 @@ class RunResult:
     index: int
     counters: Mapping[str, int]
     events: NDArray[np.int64]
-    ended: bool
-    reads_outside: int
-    unanswered: int
-    bus_errors: int
+    ended: bool = True
+    reads_outside: int = 0
+    unanswered: int = 0
+    bus_errors: int = 0
 
     @property
     def cycles(self) -> int:
