@@ -27,7 +27,7 @@ chformal -lower
 async2sync
 memory_map
 opt -fast
-techmap t:$shr t:$shl t:$shift t:$shiftx
+techmap t:$shr t:$shl t:$shift t:$shiftx t:$neg
 simplemap
 opt -fast -nosdff
 dffunmap
