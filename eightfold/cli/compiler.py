@@ -212,7 +212,9 @@ def estimate(
         macs = count_macs(graph, op)
         taken = cycles.get(op.index)
         in_hardware = done.get(op.index, 0)
-        used = f"{in_hardware / (taken * sizes.macs_per_cycle):.1%}" if macs and taken else "-"
+        used = (
+            f"{in_hardware / (taken * sizes.macs_per_cycle):.1%}" if in_hardware and taken else "-"
+        )
         shown = _where(op.index, network.reasons, gone) if taken is None else f"{taken:,}"
         rows.append((str(op.index), op.name, f"{macs:,}" if macs else "-", shown, used))
     rows.append(("", "total", "", f"{total:,}", ""))

@@ -50,7 +50,8 @@ _NARROWEST = 6
 def _row(of: OperatorReport | RunResult, index: str, name: str) -> dict[str, str]:
     """Return the cells of an operator's line, or of the total's, by column."""
     operator = of if isinstance(of, OperatorReport) else None
-    used = f"{of.utilisation:.1%}" if of.utilisation is not None and of.macs else "-"
+    macs = of.hardware_macs if isinstance(of, OperatorReport) else of.macs
+    used = f"{of.utilisation:.1%}" if of.utilisation is not None and macs else "-"
     return {
         "#": index,
         "operator": name,

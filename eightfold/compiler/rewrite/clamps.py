@@ -33,7 +33,7 @@ CLAMPING = frozenset(
 def clamp(draft: Draft) -> None:
     """Let operators clamp for the functions behind them, and drop functions that change nothing."""
     known = Intervals(draft.graph, draft.reference)
-    for operator in list(draft.operators):
+    for operator in draft.each():
         graph = draft.graph
         function = function_of(graph, operator, draft.reference)
         if function is None:

@@ -12,7 +12,7 @@ from eightfold.model.prepare import Node
 
 def fold(draft: Draft) -> None:
     """Replace results of constants, and shapes, by constants; outputs of the model stay."""
-    for operator in list(draft.operators):
+    for operator in draft.each():
         if draft.outputs() & set(operator.outputs):
             continue
         results = _results(draft, operator)

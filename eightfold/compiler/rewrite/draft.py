@@ -1,6 +1,6 @@
 """A graph while rules change it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -64,6 +64,17 @@ class Draft:
     def outputs(self) -> set[int]:
         """Return the tensors that stand for the source's outputs."""
         return set(self.graph.outputs)
+
+    def each(self, *, backwards: bool = False) -> Iterator[Operator]:
+        """Yield the operators in order, as they are when their turn comes, while rules change them.
+
+        Those that are gone by then are left out, and none comes twice.
+        """
+        numbers = [operator.index for operator in self.operators]
+        for number in reversed(numbers) if backwards else numbers:
+            current = next((each for each in self.operators if each.index == number), None)
+            if current is not None:
+                yield current
 
     def readers(self, tensor: int) -> list[Operator]:
         """Return the operators that read a tensor, each once."""

@@ -16,8 +16,7 @@ def merge_equal(draft: Draft) -> None:
     stays; the others read it.
     """
     known: dict[Hashable, Operator] = {}
-    for operator in list(draft.operators):
-        current = next(each for each in draft.operators if each.index == operator.index)
+    for current in draft.each():
         first = known.setdefault(_key(draft, current), current)
         if first is current or draft.outputs() & set(current.outputs):
             continue

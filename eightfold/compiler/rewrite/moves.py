@@ -32,7 +32,7 @@ STAYING = REORDERING | {"CONCATENATION", "PAD", "PADV2", "QUANTIZE", "SLICE", "S
 
 def tidy(draft: Draft) -> None:
     """Merge and move what only moves elements, and drop what moves none."""
-    for operator in list(draft.operators):
+    for operator in draft.each():
         for change in (_merge_renaming, _merge_transposed, _merge_joined, _lift, _drop):
             current = next((o for o in draft.operators if o.index == operator.index), None)
             if current is not None and runs(draft.graph, current):

@@ -19,7 +19,7 @@ WINDOWS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D"})
 
 def pad(draft: Draft) -> None:
     """Let convolutions pad for the PAD and PADV2 in front of them."""
-    for operator in list(draft.operators):
+    for operator in draft.each(backwards=True):
         code = _code(draft, operator)
         (target,) = operator.outputs[:1] or (-1,)
         if code is None or target in draft.outputs():

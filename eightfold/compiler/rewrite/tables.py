@@ -18,7 +18,7 @@ def compose(draft: Draft) -> None:
 
     MUL by a constant, then SUB of one, reads every byte once in place of four times.
     """
-    for operator in list(draft.operators):
+    for operator in draft.each():
         function = function_of(draft.graph, operator, draft.reference)
         if function is None:
             continue

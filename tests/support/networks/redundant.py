@@ -22,7 +22,7 @@ class RedundantNetwork(SparseNetwork):
             getattr(self, name)()
             kind = int(self.rng.integers(12))
             if kind == 0:
-                self.builder.output(self.top)
+                self._output(self.top)
             elif kind == 1:
                 self._read_again(before, shape)
         return super().graph(0)
@@ -31,7 +31,7 @@ class RedundantNetwork(SparseNetwork):
         """Read a tensor a second time, for an output of its own."""
         top, now = self.top, self.shape
         self._push("RELU", [tensor], shape, {})
-        self.builder.output(self.top)
+        self._output(self.top)
         self.top, self.shape = top, now
 
     def surround(self) -> None:

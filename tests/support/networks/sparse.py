@@ -22,6 +22,7 @@ class SparseNetwork:
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
         self.builder = ModelBuilder()
+        self._outputs: list[int] = []
         self.shape = (1, *rng.integers(3, 9, 2).tolist(), int(rng.integers(1, 5)))
         self._scale, self._zero_point = 0.05, int(rng.integers(-20, 20))
         self.top = self.builder.input(self.shape, scale=self._scale, zero_point=self._zero_point)
@@ -32,8 +33,14 @@ class SparseNetwork:
             name = str(self.rng.choice(list(LAYERS), p=list(LAYERS.values())))
             getattr(self, name)()
         self.head()
-        self.builder.output(self.top)
+        self._output(self.top)
         return load_model(self.builder.build())
+
+    def _output(self, tensor: int) -> None:
+        """Make a tensor an output, which it can be once."""
+        if tensor not in self._outputs:
+            self._outputs.append(tensor)
+            self.builder.output(tensor)
 
     def _push(self, name: str, inputs: list[int], shape: tuple[int, ...], options: dict) -> int:
         self.shape = shape
@@ -76,7 +83,7 @@ class SparseNetwork:
         window = Window(kernel, stride, (1, 1), padding)
         height, width = window.output_sizes(self.shape)
         options = {"padding": padding, "stride_h": stride[0], "stride_w": stride[1]}
-        return kernel, options, (1, height, width, channels)
+        return kernel, options, (self.shape[0], height, width, channels)
 
     def conv(self) -> None:
         """CONV_2D."""
@@ -149,21 +156,23 @@ class SparseNetwork:
             return
         if kind == 2:
             axes = self.builder.constant(np.array([1, 2], np.int32))
-            shape = (1, self.shape[3])
+            shape = (self.shape[0], self.shape[3])
             self._push("MEAN", [self.top, axes], shape, {"keep_dims": False})
         else:
             kernel = self.shape[1:3]
             options = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
             options |= {"filter_height": kernel[0], "filter_width": kernel[1]}
             none = {"fused_activation_function": "NONE"}
-            self._push("AVERAGE_POOL_2D", [self.top], (1, 1, 1, self.shape[3]), options | none)
-            sizes = self.builder.constant(np.array([1, self.shape[3]], np.int32))
-            shape = (1, self.shape[3])
+            self._push(
+                "AVERAGE_POOL_2D", [self.top], (self.shape[0], 1, 1, self.shape[3]), options | none
+            )
+            shape = (self.shape[0], self.shape[3])
+            sizes = self.builder.constant(np.array(shape, np.int32))
             self._push("RESHAPE", [self.top, sizes], shape, {"new_shape": shape})
         outputs = int(self.rng.integers(1, 6))
         w, b = self._filters((outputs, shape[1]), 0)
         options = {"keep_num_dims": False} | self._activation()
-        self._push("FULLY_CONNECTED", [self.top, w, b], (1, outputs), options)
+        self._push("FULLY_CONNECTED", [self.top, w, b], (shape[0], outputs), options)
 
 
 LAYERS = {
