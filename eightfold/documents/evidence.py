@@ -72,17 +72,34 @@ def operators_table(found: Sequence[Entry]) -> str:
 
 
 def hardware_table(found: Sequence[Entry]) -> str:
-    """Return for each file of the hardware its mutants."""
+    """Return for each file of the hardware its proofs, and its mutants."""
+    mutants, proofs = _by_name(found, "mutants"), _by_name(found, "proofs")
+    rows = [
+        (f"`{name}`", _proved(proofs.get(name, {})), *_mutants(mutants.get(name, {})))
+        for name in sorted({*mutants, *proofs})
+    ]
+    rows.append(("all", _proved(_total(proofs)), *_mutants(_total(mutants))))
+    titles = ("file", "proved", "valid", "caught", "accepted", "survived", "equivalent", "invalid")
+    return markdown(titles, rows, text=1)
+
+
+def _by_name(found: Sequence[Entry], suite: str) -> dict[str, Counter[str]]:
+    """Return what became of the cases of a suite, by what they are about."""
     counts: dict[str, Counter[str]] = {}
     for entry in found:
-        if entry.suite == "mutants":
+        if entry.suite == suite:
             _add(counts, entry.cases)
-    total: Counter[str] = Counter()
-    for ended in counts.values():
-        total.update(ended)
-    rows = [(f"`{name}`", *_mutants(ended)) for name, ended in sorted(counts.items())]
-    titles = ("file", "valid", "caught", "accepted", "survived", "equivalent", "invalid")
-    return markdown(titles, [*rows, ("all", *_mutants(total))], text=1)
+    return counts
+
+
+def _total(counts: Mapping[str, Counter[str]]) -> Counter[str]:
+    return sum(counts.values(), Counter())
+
+
+def _proved(ended: Mapping[str, int]) -> str:
+    """Return how many proofs there are; of those that were tried, if some have failed."""
+    proved, tried = _count(ended, ("passed",)), sum(ended.values())
+    return f"{number(proved)} of {number(tried)}" if proved < tried else number(tried)
 
 
 def _add(total: dict[str, Counter[str]], cases: Mapping[str, Mapping[str, int]]) -> None:

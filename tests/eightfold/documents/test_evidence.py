@@ -19,6 +19,7 @@ FOUND = [
     entry("operators", "golden", {"ADD": {"passed": 2000}, "SUB": {"passed": 1, "failed": 2}}),
     entry("operators", "verilator small", {"ADD": {"passed": 5}}, bins={"ADD": (3, 4)}),
     entry("mutants", "tests", {"hw/a.py": {"caught": 9, "survived": 1, "equivalent": 2}}),
+    entry("proofs", "", {"hw/a.py": {"passed": 3}, "hw/b.py": {"passed": 1, "failed": 1}}),
 ]
 
 
@@ -37,6 +38,7 @@ def test_cases_are_summed() -> None:
         ["`operators`", "golden", "2,003", "2,001", "0", "2", "0", "2026-01-02"],
         ["`operators`", "verilator small", "5", "5", "0", "0", "0", "2026-01-02"],
         ["`mutants`", "tests", "12", "9", "2", "1", "0", "2026-01-02"],
+        ["`proofs`", "", "5", "4", "0", "1", "0", "2026-01-02"],
     ]
     more = entry("operators", "golden", {"ADD": {"passed": 5}}, command="another seed")
     assert rows(evidence.operators_table([*FOUND, more]))[2][:2] == ["ADD", "2,005"]
@@ -47,8 +49,9 @@ def test_cases_are_summed() -> None:
         ["SUB", "1, 2 wrong", "–", "–"],
     ]
     assert rows(evidence.hardware_table(FOUND))[2:] == [
-        ["`hw/a.py`", "10", "9", "0", "1", "2", "0"],
-        ["all", "10", "9", "0", "1", "2", "0"],
+        ["`hw/a.py`", "3", "10", "9", "0", "1", "2", "0"],
+        ["`hw/b.py`", "1 of 2", "0", "0", "0", "0", "0", "0"],
+        ["all", "4 of 5", "10", "9", "0", "1", "2", "0"],
     ]
 
 
