@@ -16,7 +16,6 @@ from eightfold.campaign.suites.stream_runs import good_case, random_case, wrong_
 from eightfold.config import PRESETS
 from eightfold.hw.accelerator import Accelerator
 from eightfold.hw.control.run_control import RunControl
-from eightfold.hw.memory.region_fetch import RegionFetch
 from eightfold.hw.mover.runs import Runs
 from eightfold.isa import ErrorCode, Opcode
 from eightfold.rtl.verilog import generate
@@ -149,12 +148,11 @@ def test_what_ends_a_simulation_is_told_of_the_stream_that_did_it(monkeypatch):
 
 MUTANTS = {
     "no_drain": (RunControl, "_answered", lambda self: Const(1)),
-    "fetch_leaves_the_model": (RegionFetch, "_leaves", lambda self, end: Const(0)),
     "move_leaves_the_arena": (Runs, "_limit", None),
 }
 """Hardware that breaks a promise that no stream may break."""
 
-FIRST = {"no_drain": 0, "fetch_leaves_the_model": 360, "move_leaves_the_arena": 260}
+FIRST = {"no_drain": 0, "move_leaves_the_arena": 260}
 """Seeds of streams, some of which leave what the mutant lets them leave."""
 
 
