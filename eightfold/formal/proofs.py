@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from eightfold.formal import commands, products, requantizer, streams, tokens
+from eightfold.formal import commands, memory, products, requantizer, streams, tokens
 from eightfold.formal.proof import Proof
 
 
@@ -12,7 +12,12 @@ def _by_file(*proofs: Proof) -> Mapping[str, tuple[Proof, ...]]:
 
 
 PROOFS: Mapping[str, tuple[Proof, ...]] = _by_file(
-    *streams.PROOFS, *products.PROOFS, *requantizer.PROOFS, *tokens.PROOFS, *commands.PROOFS
+    *streams.PROOFS,
+    *products.PROOFS,
+    *requantizer.PROOFS,
+    *tokens.PROOFS,
+    *commands.PROOFS,
+    *memory.PROOFS,
 )
 """The proofs of each file, whose numbers among these are their cases' seeds in a campaign."""
 
