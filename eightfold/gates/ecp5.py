@@ -1,15 +1,18 @@
 """ECP5 netlists: as Yosys maps them, and rewritten as `eightfold.synth` does before nextpnr."""
 
 import json
+import tempfile
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from eightfold.gates.routed import unpack
 from eightfold.gates.verilog import to_verilog
 from eightfold.rtl.verilog import run_yosys
 from eightfold.sim.simulator.cache import cached, content_key
 from eightfold.synth.device import Device
 from eightfold.synth.rewrite import rewrite
+from eightfold.synth.tools import run_tool, tool_version
 
 
 def mapped(text: str, top: str) -> str:
@@ -22,6 +25,33 @@ def rewritten(text: str, top: str) -> str:
     netlist = synthesized(text, top)
     rewrite(netlist, Device.load("ecp5").clock)
     return to_verilog(netlist, top)
+
+
+def routed(text: str, top: str) -> str:
+    """Return the Verilog of a module's netlist as nextpnr wrote it after routing.
+
+    Constants at output ports are not in what it writes: they are ``x``.
+
+    Raises
+    ------
+    InputError
+        If nextpnr is not installed, or fails.
+    """
+    netlist, device = synthesized(text, top), Device.load("ecp5")
+    rewrite(netlist, device.clock)
+    tool_version("nextpnr_ecp5")
+    with tempfile.TemporaryDirectory(prefix="eightfold-") as name:
+        folder = Path(name)
+        (folder / "netlist.json").write_text(json.dumps(netlist), encoding="utf-8")
+        options = [*device.nextpnr, *device.placer, "--out-of-context", "--timing-allow-fail"]
+        files = ["--json", "netlist.json", "--write", "routed.json"]
+        log = "nextpnr.log"
+        run_tool(
+            "nextpnr_ecp5", [*options, *files], folder=folder, log=log, stage=lambda words: None
+        )
+        placed = json.loads((folder / "routed.json").read_text(encoding="utf-8"))
+    unpack(placed)
+    return to_verilog(placed, top)
 
 
 def synthesized(text: str, top: str) -> dict[str, Any]:

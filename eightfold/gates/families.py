@@ -25,7 +25,10 @@ def flattened(name: str, text: str, top: str) -> str:
         "read_verilog unit.v",
         f"hierarchy -check -top {top}",
         FAMILIES[name],
-        f"read_verilog -overwrite +/{name.partition('-')[0]}/cells_sim.v",
+        "write_verilog -noattr mapped.v",
+        "design -reset",  # synthesis keeps its cells as black boxes, also those with parameters
+        "read_verilog mapped.v",
+        f"read_verilog +/{name.partition('-')[0]}/cells_sim.v",
         f"hierarchy -check -top {top}",
         "proc",
         "flatten",

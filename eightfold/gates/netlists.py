@@ -11,6 +11,7 @@ from eightfold.gates import ecp5, families
 NETLISTS: Mapping[str, Callable[[str, str], str]] = {
     "ecp5": ecp5.rewritten,
     "ecp5-mapped": ecp5.mapped,
+    "ecp5-routed": ecp5.routed,
     **{name: partial(families.flattened, name) for name in families.FAMILIES},
 }
 """Functions of a module's Verilog, and its name, to the Verilog of the netlist made of it."""

@@ -32,10 +32,10 @@ def write_small_memories(cells: Iterable[Cell], writer: Writer) -> None:
         edge = edge_of(cell, writer, "WCK")
         together[(*addresses, f"~{enable}" if inverted else enable, edge)].append(cell)
     for (write, read, enable, edge), parts in together.items():
-        memory = writer.memory(4 * len(parts), 16, _contents(parts))
-        data = writer.word([bit for cell in parts for bit in cell["connections"]["DI"]])
-        writer.at(edge, [f"if ({enable}) {memory}[{write}] <= {data};"])
-        found = writer.wire(4 * len(parts), "read", f"{memory}[{read}]")
+        data = [bit for cell in parts for bit in cell["connections"]["DI"]]
+        memory = writer.memory(len(data), 16, _contents(parts))
+        writer.at(edge, [f"if ({enable}) {memory}[{write}] <= {writer.word(data)};"])
+        found = writer.wire(len(data), "read", f"{memory}[{read}]")
         writer.assign_word([bit for cell in parts for bit in cell["connections"]["DO"]], found)
 
 

@@ -28,8 +28,12 @@ def synthesized() -> dict[str, Any]:
 
 def run(netlist: dict[str, Any], folder: Path) -> None:
     """Run a netlist and the RTL beside each other."""
+    run_verilog(to_verilog(netlist, "every_rule"), folder)
+
+
+def run_verilog(text: str, folder: Path) -> None:
     gates = folder / "every_rule.v"
-    gates.write_text(to_verilog(netlist, "every_rule"))
+    gates.write_text(text)
     twins = folder / "twins.v"
     twins.write_text((FOLDER / "every_rule.v").read_text())
     design = Verilog(
@@ -38,6 +42,12 @@ def run(netlist: dict[str, Any], folder: Path) -> None:
         units=(source_of(EveryRule(), "every_rule_rtl"),),
     )
     run_bench(design, "every_rule_bench", "icarus", python_path=[FOLDER])
+
+
+@pytest.mark.nextpnr
+def test_the_routed_unit_equals_its_rtl(tmp_path: Path) -> None:
+    text = source_of(EveryRule(), "every_rule").file().read_text()
+    run_verilog(ecp5.routed(text, "every_rule"), tmp_path)
 
 
 def without_enable(monkeypatch: pytest.MonkeyPatch) -> None:
