@@ -35,7 +35,7 @@ def write_carries(cells: Iterable[Cell], writer: Writer) -> None:
 
     Of each half, with p its table's bit at ``DCBA`` and g that at ``00BA``,
     ``S = p ^ carry_in`` and ``carry_out = p ? carry_in : g``: what the addition of the words
-    ``p | g`` and ``g & ~p`` does.
+    ``p | g`` and ``g & ~p`` does. With INJECT1, ``S = p`` and g is 0.
     """
     carries = list(cells)
     inputs = ((pin(cell, "CIN", "x"), cell) for cell in carries)
@@ -54,14 +54,14 @@ def _write_chain(chain: list[Cell], writer: Writer) -> None:
     ones, twos, sums, wires = [], [], [], list[tuple[Wire, int]]()
     for cell in chain:
         for half in (0, 1):
-            parameter(cell, f"INJECT1_{half}", "NO")
+            injected = parameter(cell, f"INJECT1_{half}", "NO", "YES") == "YES"
             table = int(cell["parameters"][f"INIT{half}"], 2)
             levels = [writer.bit(pin(cell, f"{name}{half}", "0")) for name in "ABCD"]
             propagate = expression(table, levels)
-            generate = expression(table & 0b1111, levels[:2])
+            generate = "1'b0" if injected else expression(table & 0b1111, levels[:2])
             ones.append(f"{propagate} | {generate}")
             twos.append(f"{generate} & ~{propagate}")
-            sums.append(pin(cell, f"S{half}", "x"))
+            sums.append((pin(cell, f"S{half}", "x"), injected))
         wires.append((pin(cell, "COUT", "x"), len(sums)))
     size = len(sums)
     first = writer.wire(size, "carry_one", f"{{{', '.join(reversed(ones))}}}")
@@ -69,7 +69,8 @@ def _write_chain(chain: list[Cell], writer: Writer) -> None:
     carry_in = writer.bit(pin(chain[0], "CIN", "x"))
     total = f"{{1'b0, {first}}} + {{1'b0, {second}}} + {{{size}'b0, {carry_in}}}"
     result = writer.wire(size + 1, "carry_sum", total)
-    writer.assign_word(sums, result)
+    for place, (wire, injected) in enumerate(sums):
+        writer.assign(wire, f"{first if injected else result}[{place}]")
     # A carry that leaves its chain: what the chain before has carried to that place.
     for wire, place in wires[:-1]:
         if isinstance(wire, int):
