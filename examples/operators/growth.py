@@ -50,6 +50,10 @@ class Growth:
         codes = self._rng.integers(-127, 127, shape, dtype=np.int8, endpoint=True)
         return self._builder.constant(codes, scale=scale, zero_point=zero_point)
 
+    def code(self, code: int, scale: float) -> int:
+        """Add one int8 code; return its index."""
+        return self._builder.constant(np.array([code], dtype=np.int8), scale=scale, zero_point=0)
+
     def integers(self, values: object) -> int:
         """Add an int32 constant, such as axes; return its index."""
         return self._builder.constant(np.array(values, dtype=np.int32))
@@ -108,6 +112,7 @@ class Growth:
         axis: int,
         shape: Sequence[int],
         options: Mapping[str, Any],
+        scale: float | None = None,
     ) -> Value:
         """Add an operator with random weights and bias, one scale per output channel.
 
@@ -116,20 +121,25 @@ class Growth:
         filters, axis
             Shape of the weights, and where it has the output channels. FULLY_CONNECTED has one
             scale for all of them.
+        scale
+            Of the result, to which the weights' scales are chosen; else what random ones lead to.
+            In deep networks that grows from layer to layer.
         """
         assert x.scale is not None
         channels = filters[axis]
         dense = operator == "FULLY_CONNECTED"
         scales = self._rng.uniform(0.01, 0.04, 1 if dense else channels).astype(np.float32)
         codes = self._rng.integers(-127, 127, filters, dtype=np.int8, endpoint=True)
-        weights = self._builder.constant(codes, scale=scales, axis=0 if dense else axis)
         spread = CODE * CODE * np.sqrt(prod(filters) / channels)
+        if scale is not None:
+            scales *= np.float32(scale / (x.scale * scales.mean() * spread / 50))
+        weights = self._builder.constant(codes, scale=scales, axis=0 if dense else axis)
         values = self._rng.normal(0, spread, channels).astype(np.int32)
         bias = self._builder.constant(values, scale=np.float32(x.scale) * scales)
         inputs: list[Value | int] = [x, weights, bias]
         if operator == "TRANSPOSE_CONV":
             inputs = [self.integers(shape), weights, x, bias]
-        scale = float(np.float32(x.scale * scales.mean() * spread / 50))
+        scale = scale or float(np.float32(x.scale * scales.mean() * spread / 50))
         return self.add(operator, inputs, shape, (scale, 7), options)
 
     def build(self) -> bytes:
