@@ -32,7 +32,8 @@ class _Traced(Machine):
         self.labels: defaultdict[int, Labels] = defaultdict(lambda: defaultdict(set))
         self._owners = [issued.operator for issued in compiled.issued]
 
-    def _run(self, command: Decoded) -> None:
+    def execute(self, command: Decoded) -> None:
+        """Do a command, and note what it requantizes."""
         labels = self.labels[self._owners[command.number]]
 
         def noted(values: np.ndarray, **parameters: Any) -> np.ndarray:
@@ -43,7 +44,7 @@ class _Traced(Machine):
             patch.object(matrix_model, "requantize", noted),
             patch.object(vector_model, "requantize", noted),
         ):
-            super()._run(command)
+            super().execute(command)
 
 
 def accelerator_labels(compiled: Compiled, inputs: Tensors, results: Tensors) -> dict[int, Labels]:

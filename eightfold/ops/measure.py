@@ -23,6 +23,7 @@ from eightfold.config import PRESETS
 from eightfold.errors import HardwareError
 from eightfold.execute import run_graph
 from eightfold.isa import COUNTERS
+from eightfold.memory import MemoryTiming
 from eightfold.ops.catalogue import SERIES
 from eightfold.ops.figures import Figure, Figures
 from eightfold.ops.stream import PRESET, compiled, loads_table, work
@@ -105,7 +106,7 @@ def _simulate(
         model=jobs[0].stream.model,
         arena_bytes=max(job.stream.arena for job in jobs),
         runs=runs,
-        latency=LATENCY,
+        timing=MemoryTiming(latency=LATENCY),
         on_progress=on_progress,
     ).runs
     for job, result in zip(jobs, results, strict=True):

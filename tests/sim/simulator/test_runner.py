@@ -10,6 +10,7 @@ import pytest
 
 import eightfold.sim.simulator.build
 import eightfold.sim.simulator.runner
+import eightfold.sim.simulator.sources
 from eightfold.errors import InputError
 from eightfold.files import IMPORT_ROOT
 from eightfold.sim.simulator import simulators, toolchain, waves
@@ -116,7 +117,7 @@ def test_second_run_does_not_build(simulator, monkeypatch):
         raise AssertionError("built again")
 
     monkeypatch.setattr(eightfold.sim.simulator.build, "_compile", build_again)
-    monkeypatch.setattr(eightfold.sim.simulator.build.verilog, "from_rtlil", build_again)
+    monkeypatch.setattr(eightfold.sim.simulator.sources.verilog, "from_rtlil", build_again)
     run(simulator, seed=1)
 
 
