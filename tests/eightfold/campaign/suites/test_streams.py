@@ -16,7 +16,7 @@ from eightfold.campaign.suites.stream_runs import good_case, random_case, wrong_
 from eightfold.config import PRESETS
 from eightfold.hw.accelerator import Accelerator
 from eightfold.hw.control.run_control import RunControl
-from eightfold.hw.mover.runs import Runs
+from eightfold.hw.memory.region_fetch import RegionFetch
 from eightfold.isa import ErrorCode, Opcode
 from eightfold.rtl.verilog import generate
 from eightfold.sim.simulator.runner import Verilog
@@ -148,32 +148,19 @@ def test_what_ends_a_simulation_is_told_of_the_stream_that_did_it(monkeypatch):
 
 MUTANTS = {
     "no_drain": (RunControl, "_answered", lambda self: Const(1)),
-    "move_leaves_the_arena": (Runs, "_limit", None),
+    "fetch_leaves_the_model": (RegionFetch, "_leaves", lambda self, end: Const(0)),
 }
 """Hardware that breaks a promise that no stream may break."""
 
-FIRST = {"no_drain": 0, "move_leaves_the_arena": 260}
+FIRST = {"no_drain": 0, "fetch_leaves_the_model": 240}
 """Seeds of streams, some of which leave what the mutant lets them leave."""
-
-
-def _unlimited(self, m, kept, model) -> None:
-    """Let every run begin anywhere in the lower half of the address space."""
-    region = {"from": kept.spaces.from_memory, "to": kept.spaces.to_memory}
-    base = [self.arena.base, self.model.base]
-    with m.If(model):
-        m.d.sync += kept.base.eq(base[1])
-    with m.Elif(region["from"] | region["to"]):
-        m.d.sync += kept.base.eq(base[0])
-    with m.Else():
-        m.d.sync += kept.base.eq(0)
-    m.d.sync += [kept.limits[0].eq((1 << 31) - 1), kept.limits[1].eq((1 << 31) - 1)]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", MUTANTS)
 def test_finds_hardware_that_is_broken(monkeypatch, tmp_path, name):
     owner, method, change = MUTANTS[name]
-    monkeypatch.setattr(owner, method, change or _unlimited)
+    monkeypatch.setattr(owner, method, change)
     source = tmp_path / "accelerator.v"
     source.write_text(generate(Accelerator(NANO), "eightfold_accelerator"))
     design = system_design(NANO)
