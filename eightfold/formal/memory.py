@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from eightfold.config import PRESETS
 from eightfold.formal.checker import Checked
@@ -10,7 +10,6 @@ from eightfold.formal.proof import Break, Proof
 from eightfold.formal.property import Property, implies
 from eightfold.hw.memory.linear_fetch import LinearFetch
 from eightfold.hw.memory.reader import MemoryReader
-from eightfold.hw.memory.region_fetch import RegionFetch
 from eightfold.hw.memory.writer import MemoryWriter
 from eightfold.hw.ports import BURST
 from eightfold.isa import ADDRESS_BITS
@@ -199,47 +198,6 @@ class Runs(Property):
         self.reaches("two bursts of a run are asked for", asks & (left == size) & (beats == 0))
 
 
-class Parts(Property):
-    """A `RegionFetch`, whose client asks for parts of any place and size."""
-
-    BITS = 32
-
-    def build(self, m: Module) -> None:
-        port = CONFIG.port
-        unit = RegionFetch(CONFIG, 2 * BURST, self.BITS, port)
-        m.submodules.unit = unit
-        base, size = self.free("base", ADDRESS_BITS), self.free("size", ADDRESS_BITS)
-        address, count = self.free("address", ADDRESS_BITS), self.free("count", self.BITS)
-        valid, granted = self.free("valid"), self.free("granted")
-        begun = self.before(Const(1))
-        # The region stays as it is, begins and ends at whole beats, and in memory.
-        self.assume(implies(begun, self.before(Cat(base, size)) == Cat(base, size)))
-        self.assume((base % port == 0) & (size % port == 0))
-        self.assume(base + size <= 1 << ADDRESS_BITS)
-        self.assume(self.stable(valid, unit.parts.ready, Cat(address, count)))
-        request = unit.memory.request
-        m.d.comb += [
-            unit.region.base.eq(base),
-            unit.region.size.eq(size),
-            unit.parts.valid.eq(valid),
-            unit.parts.payload.address.eq(address),
-            unit.parts.payload.bytes.eq(count),
-            request.ready.eq(granted),
-            unit.o.ready.eq(self.free("ready")),
-        ]
-        asked, beats = request.payload.address, request.payload.beats
-        inside = (asked >= base) & (asked + beats * port <= base + size)
-        self.always(implies(request.valid, inside))
-        taken = valid & unit.parts.ready
-        legal = (address % port == 0) & (address + count <= size)
-        self.always(implies(taken, unit.fault == ~legal))
-        self.reaches(
-            "a part at the end of its region is asked for",
-            request.valid & (asked + beats * port == base + size),
-        )
-        self.reaches("a part is refused", taken & unit.fault)
-
-
 DEPTH = 12
 """Cycles in which counts of 32 bits have no invariant that is found in reasonable time."""
 
@@ -299,22 +257,6 @@ PROOFS: tuple[Proof, ...] = (
             Break("return BURST - (Value.cast(beat) % BURST)", "return Value.cast(BURST)"),
             Break("return room >= burst", "return room != 0"),
             Break("left.eq(left - burst)", "left.eq(left)"),
-        ),
-    ),
-    Checked(
-        name="region-fetch",
-        file="hw/memory/region_fetch.py",
-        text="`RegionFetch`: no request leaves its region; a part is refused if and only if it"
-        " is not aligned or leaves the region",
-        assumed="the region stays, and begins and ends at whole beats and in memory",
-        make=Parts,
-        depth=DEPTH,
-        reach=DEPTH,
-        limit=300,
-        long=True,
-        breaks=(
-            Break("return end > self.region.size", "return end[:-1] > self.region.size"),
-            Break("unaligned | self._leaves(end)", "self._leaves(end)"),
         ),
     ),
 )

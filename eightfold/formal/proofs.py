@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from eightfold.formal import commands, memory, products, requantizer, streams, tokens
+from eightfold.formal import commands, memory, products, regions, requantizer, streams, tokens
 from eightfold.formal.proof import Proof
 
 
@@ -18,6 +18,7 @@ PROOFS: Mapping[str, tuple[Proof, ...]] = _by_file(
     *tokens.PROOFS,
     *commands.PROOFS,
     *memory.PROOFS,
+    *regions.PROOFS,
 )
 """The proofs of each file, whose numbers among these are their cases' seeds in a campaign."""
 
