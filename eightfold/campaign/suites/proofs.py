@@ -3,15 +3,14 @@
 Its operator is the file of the hardware, its seed the proof's number among those of the file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from eightfold.campaign.records import Case, Evidence, Unit, Verdict
 from eightfold.campaign.suites.suite import Request, Result, Suite, error_case
 from eightfold.errors import InputError
-from eightfold.extras import needs_extra, require_module
+from eightfold.extras import needs_extra
 from eightfold.formal.proof import How, Proof
-from eightfold.formal.proofs import PROOFS
 
 VERDICTS: dict[How, Verdict] = {
     "proved": "passed",
@@ -29,17 +28,16 @@ def plan(request: Request) -> Iterator[Unit]:
     InputError
         If there is no proof of a file, or the solver is not installed.
     """
-    with needs_extra("prove", "--suite proofs"):
-        require_module("z3")
-    for name in request.files or PROOFS:
+    proofs = _proofs()
+    for name in request.files or proofs:
         path, _, number = name.partition(":")
-        found = [file for file in PROOFS if f"{file}/".startswith(f"{path.rstrip('/')}/")]
-        seeds = {file: range(len(PROOFS[file])) for file in found}
+        found = [file for file in proofs if f"{file}/".startswith(f"{path.rstrip('/')}/")]
+        seeds = {file: range(len(proofs[file])) for file in found}
         if number and found == [path] and number.isdecimal() and int(number) in seeds[path]:
             seeds[path] = range(int(number), int(number) + 1)
         elif number or not found:
             raise InputError(
-                f"--files {name}: there is no such proof; name one of {', '.join(PROOFS)}, "
+                f"--files {name}: there is no such proof; name one of {', '.join(proofs)}, "
                 "a folder of them, or FILE:N for number N of a file, counted from 0"
             )
         for file in found:
@@ -57,7 +55,15 @@ def run(unit: Unit, trace: Path | None = None) -> Result:
     """
     if trace is not None:
         raise InputError("proofs have no waves; repeat the case without --trace")
-    return Result([_case(seed, PROOFS[unit.operator][seed]) for seed in unit.seeds], {})
+    return Result([_case(seed, _proofs()[unit.operator][seed]) for seed in unit.seeds], {})
+
+
+@needs_extra("prove", "--suite proofs")
+def _proofs() -> Mapping[str, tuple[Proof, ...]]:
+    """Return every proof by its file; loaded here, for other suites need no solver."""
+    from eightfold.formal.proofs import PROOFS
+
+    return PROOFS
 
 
 def _case(seed: int, proof: Proof) -> Case:
