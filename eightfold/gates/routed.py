@@ -93,7 +93,7 @@ def _unpacked(cell: Cell) -> dict[str, Cell]:
             DI=[_pin(cell, "WD")],
             DO=output,
             WAD=[_pin(cell, f"WAD{index}") for index in range(4)],
-            RAD=[wire for pin in pins for wire in pin],
+            RAD=[_pin(cell, port) for port in "DBCA"],
             WRE=[_pin(cell, "WRE")],
             WCK=[_pin(cell, "WCK")],
         )

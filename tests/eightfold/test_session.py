@@ -262,6 +262,10 @@ def test_the_hardware_equals_tflite_micro(simulator: Simulator) -> None:
         ({"fallback": "litert"}, "fallback must be golden, not 'litert'"),
         ({"stall": 1.0}, "stall must be at least 0 and below 1, not 1.0"),
         ({"stall": 0.1}, "stall needs a simulation, not golden; use backend verilator or icarus"),
+        (
+            {"netlist": "ecp5"},
+            "netlist needs a simulation, not golden; use backend verilator or icarus",
+        ),
         ({"trace": Path("waves.vcd")}, "trace needs a simulation, not golden"),
     ],
 )
