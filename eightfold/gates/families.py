@@ -13,10 +13,8 @@ from eightfold.synth.device import Device
 
 FAMILIES: Mapping[str, str] = {
     "xilinx": Device.load("xilinx").yosys,
-    "ice40": "synth_ice40",
-    "ice40-dsp": "synth_ice40 -dsp",
 }
-"""Yosys' command of each; its first word but a dash names the folder of the models."""
+"""Yosys' command of each, which is also the name of the folder of its models."""
 
 
 def flattened(name: str, text: str, top: str) -> str:
@@ -28,7 +26,7 @@ def flattened(name: str, text: str, top: str) -> str:
         "write_verilog -noattr mapped.v",
         "design -reset",  # synthesis keeps its cells as black boxes, also those with parameters
         "read_verilog mapped.v",
-        f"read_verilog +/{name.partition('-')[0]}/cells_sim.v",
+        f"read_verilog +/{name}/cells_sim.v",
         f"hierarchy -check -top {top}",
         "proc",
         "flatten",
