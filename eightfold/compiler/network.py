@@ -200,6 +200,7 @@ class _NetworkCompiler:
         layout = plan(blocks, together, self.rooms, always, uses, config.scratchpad)
         arena = self._arena(blocks, layout.tensors)
         emitter = Emitter(config)
+        emitter.operator = program.owners[0]
         emitter.begin()
         loaded: set[int] = set()
         for number, step in enumerate(steps):

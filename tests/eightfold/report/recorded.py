@@ -56,6 +56,7 @@ def simulated(model: bytes | None = None, streams: int = 1) -> RunResult:
         operator.where, operator.cycles = "hardware", streams * (until - before)
         operator.counters = _named(operator.index, operator.cycles)
         if operator.cycles:
+            operator.hardware_macs = operator.macs
             operator.utilisation = operator.macs / operator.cycles / result.macs_per_cycle
         before = until
     return result
