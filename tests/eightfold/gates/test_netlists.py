@@ -36,8 +36,8 @@ def test_levels() -> None:
 
 
 def request(**options: Any) -> Request:
-    asked = {"operators": ["ADD"], "models": 3, "networks": 2, "runs": 1, "seed": 7}
-    config = {"config": "nano", "settings": settings_of(PRESETS["nano"])}
+    asked: dict[str, Any] = {"operators": ["ADD"], "models": 3, "networks": 2, "runs": 1, "seed": 7}
+    config: dict[str, Any] = {"config": "nano", "settings": settings_of(PRESETS["nano"])}
     return Request(**asked | config | {"backend": "verilator", "netlist": "ecp5"} | options)
 
 
