@@ -35,6 +35,10 @@ _LIMITS = {0: 1 << 7, 1: 1 << 15, 2: 1 << 31, 3: _WORD - 1}
 """Most that ``limit`` can let pass, by ``index_size``."""
 
 
+class CrowdedError(Exception):
+    """What is taken leaves no room for a command's indices."""
+
+
 def offsets(gather: Move, name: str) -> list[int]:
     """Return ``sum(i * stride)`` of each run."""
     loops = (range(gather[f"count{k}"]) for k in (2, 1, 0))
@@ -132,6 +136,7 @@ def random_gather(
     taken: NDArray[np.bool_],
     sizes: tuple[int, ...] = (0, 1, 2, 3),
     far: bool = True,
+    trials: int = 100_000,
 ) -> Move:
     """Return a command that reads and writes areas of its spaces, ``[begin, end)``.
 
@@ -147,8 +152,15 @@ def random_gather(
         Of the indices, one of them.
     far
         Whether there are steps of any size, which lead back into the source modulo 2^32.
+    trials
+        Draws after which there is no room for one.
+
+    Raises
+    ------
+    CrowdedError
+        If none of the draws fits.
     """
-    while True:
+    for _ in range(trials):
         before = scratchpad.copy()
         size = int(generator.choice(sizes))
         run = int(generator.choice([1, 2, 4, 16, int(generator.integers(1, 65))]))
@@ -171,6 +183,7 @@ def random_gather(
                 taken[address : address + (1 << size)] = True
             return gather
         scratchpad[:] = before
+    raise CrowdedError(f"no GATHER of {trials} fits")
 
 
 def _add_indices(

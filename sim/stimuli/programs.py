@@ -16,7 +16,7 @@ from eightfold.sim.machine.accesses import TABLE_BYTES, Accesses, accesses, over
 from eightfold.sim.machine.known import Known
 from eightfold.sim.machine.legal import check_legal
 from eightfold.sim.machine.machine import Machine
-from eightfold.sim.stimuli.gather import indices, random_gather
+from eightfold.sim.stimuli.gather import CrowdedError, indices, random_gather
 from eightfold.sim.stimuli.items import Item
 from eightfold.sim.stimuli.matrix import KINDS, MatrixJob, MatrixRandom
 from eightfold.sim.stimuli.move import random_move
@@ -138,7 +138,12 @@ class ProgramRandom:
         areas = (spaces[pair[0]], half if pair[1] == Space.SCRATCHPAD else spaces[pair[1]])
         scratchpad = arena[:WINDOW].copy()
         areas = (*areas, (0, INDICES))
-        fields = random_gather(self.rng, pair, areas, scratchpad, taken, far=False)
+        try:
+            fields = random_gather(
+                self.rng, pair, areas, scratchpad, taken, far=False, trials=TRIALS
+            )
+        except CrowdedError:
+            return lambda: None
         # A higher limit would do, but then all that it lets pass had to be known.
         fields["limit"] = max(indices(fields, scratchpad)) + 1
         arena[:INDICES] = scratchpad[:INDICES]

@@ -10,6 +10,7 @@ from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.isa import Opcode, Space
 from eightfold.sim.machine.endings import ending
 from eightfold.sim.machine.machine import check_tokens
+from eightfold.sim.stimuli.gather import CrowdedError, random_gather
 from eightfold.sim.stimuli.items import stream
 from eightfold.sim.stimuli.programs import ProgramRandom
 from eightfold.sim.stimuli.spoilt import BEGIN, END, KINDS, Mutation, random_mutation, spoilt
@@ -31,6 +32,18 @@ def test_programs_are_legal_determined_and_of_all_engines(config):
         assert (end.arena != program.arena).any()
         found.update(item.opcode for item in program.items)
     assert found.keys() == isa.COMMANDS.keys() - {Opcode.BEGIN, Opcode.END}
+
+
+def test_a_program_goes_on_without_a_gather_that_has_no_room():
+    taken = np.ones(1 << 12, np.bool_)
+    areas = ((0, 500), (600, 900), (0, 400))
+    pair = (Space.ARENA, Space.SCRATCHPAD)
+    with pytest.raises(CrowdedError, match="no GATHER of 50 fits"):
+        random_gather(
+            np.random.default_rng(0), pair, areas, np.zeros(1 << 12, np.uint8), taken, trials=50
+        )
+    rng = np.random.default_rng([0x57EA, 20218])  # which has no room for its second one
+    assert ProgramRandom(PRESETS["nano"], rng).program(3).items
 
 
 PIECES = {BEGIN: [0x1], 1: [0x10105, 11, 12], 2: [0x20206, 21], END: [0x30002]}
