@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from eightfold.model import Graph
+from eightfold.model import Graph, load_model
 from tests.support.networks.sparse import SparseNetwork
 
 NONE = {"fused_activation_function": "NONE"}
@@ -14,8 +14,8 @@ class RedundantNetwork(SparseNetwork):
     Some tensors between layers are outputs of the network, or are read a second time.
     """
 
-    def graph(self, layers: int) -> Graph:
-        """Return a network of so many layers."""
+    def model(self, layers: int) -> bytes:
+        """Return a network of so many layers, and a head."""
         for _ in range(layers):
             before, shape = self.top, self.shape
             name = str(self.rng.choice(list(LAYERS), p=list(LAYERS.values())))
@@ -25,7 +25,7 @@ class RedundantNetwork(SparseNetwork):
                 self._output(self.top)
             elif kind == 1:
                 self._read_again(before, shape)
-        return super().graph(0)
+        return super().model(0)
 
     def _read_again(self, tensor: int, shape: tuple[int, ...]) -> None:
         """Read a tensor a second time, for an output of its own."""
@@ -165,7 +165,12 @@ LAYERS = {
 """What a network is drawn from, and how often."""
 
 
-def redundant_network(seed: int) -> Graph:
+def redundant_model(seed: int) -> bytes:
     """Return network ``seed``."""
     rng = np.random.default_rng([0x4ED04DA, seed])
-    return RedundantNetwork(rng).graph(int(rng.integers(2, 9)))
+    return RedundantNetwork(rng).model(int(rng.integers(2, 9)))
+
+
+def redundant_network(seed: int) -> Graph:
+    """Return `redundant_model`, read."""
+    return load_model(redundant_model(seed))

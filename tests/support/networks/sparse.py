@@ -28,13 +28,17 @@ class SparseNetwork:
         self.top = self.builder.input(self.shape, scale=self._scale, zero_point=self._zero_point)
 
     def graph(self, layers: int) -> Graph:
+        """Return `model`, read."""
+        return load_model(self.model(layers))
+
+    def model(self, layers: int) -> bytes:
         """Return a network of so many layers, and a head."""
         for _ in range(layers):
             name = str(self.rng.choice(list(LAYERS), p=list(LAYERS.values())))
             getattr(self, name)()
         self.head()
         self._output(self.top)
-        return load_model(self.builder.build())
+        return self.builder.build()
 
     def _output(self, tensor: int) -> None:
         """Make a tensor an output, which it can be once."""
@@ -186,7 +190,12 @@ LAYERS = {
 """What a network is drawn from, and how often."""
 
 
-def sparse_network(seed: int) -> Graph:
+def sparse_model(seed: int) -> bytes:
     """Return network ``seed``."""
     rng = np.random.default_rng([0x5BA25E, seed])
-    return SparseNetwork(rng).graph(int(rng.integers(2, 9)))
+    return SparseNetwork(rng).model(int(rng.integers(2, 9)))
+
+
+def sparse_network(seed: int) -> Graph:
+    """Return `sparse_model`, read."""
+    return load_model(sparse_model(seed))
