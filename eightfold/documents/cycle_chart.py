@@ -105,5 +105,6 @@ def _panel(axes: Any, item: Measurement) -> None:
 def _bars(result: RunResult) -> tuple[list[int], list[int]]:
     """Return cycles and limit of each operator; work that ends later has none left of its own."""
     cycles = [operator.cycles or 0 for operator in result.operators]
-    limits = [mac_limit(operator.macs, result.macs_per_cycle) for operator in result.operators]
+    macs = [operator.hardware_macs or 0 for operator in result.operators]
+    limits = [mac_limit(count, result.macs_per_cycle) for count in macs]
     return cycles, [min(pair) for pair in zip(cycles, limits, strict=True)]

@@ -41,7 +41,7 @@ class Measurement:
     @property
     def limit(self) -> int:
         """Cycles that the multipliers need at least."""
-        return mac_limit(self.result.macs, self.result.macs_per_cycle)
+        return mac_limit(self.result.hardware_macs, self.result.macs_per_cycle)
 
     def counted(self, name: str) -> int:
         """Return a counter at the end of the run."""
@@ -75,7 +75,7 @@ def summary_table(measurements: Iterable[Measurement]) -> str:
         (
             item.network.label,
             item.result.config,
-            number(item.result.macs),
+            number(item.result.hardware_macs),
             number(item.limit),
             number(item.cycles),
             percent(item.limit, item.cycles),
@@ -127,16 +127,17 @@ def operator_table(result: RunResult) -> str:
     )
     rows = []
     for operator in result.operators:
-        limit = mac_limit(operator.macs, result.macs_per_cycle)
+        macs = operator.hardware_macs or 0
+        limit = mac_limit(macs, result.macs_per_cycle)
         cycles = operator.cycles or 0
         rows.append(
             (
                 str(operator.index),
                 operator.name,
                 "x".join(map(str, operator.shape)),
-                *(number(figure) if operator.macs else "-" for figure in (operator.macs, limit)),
+                *(number(figure) if macs else "-" for figure in (macs, limit)),
                 number(cycles),
-                percent(limit, cycles) if operator.macs else "-",
+                percent(limit, cycles) if macs else "-",
                 *map(number, _reasons(operator)),
                 *(number(operator.counters.get(name, 0)) for _, name in OTHERS),
             )

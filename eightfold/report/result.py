@@ -124,6 +124,11 @@ class RunResult:
         return sum(operator.macs for operator in self.operators)
 
     @property
+    def hardware_macs(self) -> int:
+        """Multiply-accumulates that the hardware did, padding taps included."""
+        return sum(operator.hardware_macs or 0 for operator in self.operators)
+
+    @property
     def cycles(self) -> int | None:
         """Cycles of the operators in hardware."""
         cycles = [operator.cycles for operator in self.operators if operator.cycles is not None]
@@ -139,8 +144,7 @@ class RunResult:
     @property
     def utilisation(self) -> float | None:
         """MACs in hardware per cycle over the array's MACs per cycle."""
-        in_hardware = sum(operator.hardware_macs or 0 for operator in self.operators)
-        return in_hardware / (self.cycles * self.macs_per_cycle) if self.cycles else None
+        return self.hardware_macs / (self.cycles * self.macs_per_cycle) if self.cycles else None
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``eightfold run --json`` writes; ``docs/run-json.md`` has every field."""

@@ -36,6 +36,7 @@ def operator(index: int, macs: int, cycles: int | None, **counters: int) -> Oper
         name="CONV_2D" if macs else "ADD",
         shape=(1, 4, 4, 8),
         macs=macs,
+        hardware_macs=macs,
         where="golden" if cycles is None else "hardware",
         cycles=cycles,
         counters=counters,
