@@ -38,7 +38,8 @@ def test_levels() -> None:
 def request(**options: Any) -> Request:
     asked: dict[str, Any] = {"operators": ["ADD"], "models": 3, "networks": 2, "runs": 1, "seed": 7}
     config: dict[str, Any] = {"config": "nano", "settings": settings_of(PRESETS["nano"])}
-    return Request(**asked | config | {"backend": "verilator", "netlist": "ecp5"} | options)
+    asked |= config | {"backend": "verilator", "netlist": "ecp5"} | options
+    return Request(**asked)
 
 
 def test_a_campaign_has_a_column_for_each_level() -> None:
