@@ -85,7 +85,10 @@ class TensorReader:
         return shape
 
     def _content(self, packed: Any, label: Tensor) -> np.ndarray | None:
-        """Return the bytes of a constant as a view, or None."""
+        """Return the bytes of a constant as a view, or None.
+
+        As in LiteRT, buffer 0 stands for no data, whatever it has, and data without bytes is data.
+        """
         index = packed.Buffer()
         if index >= self._buffer_count:
             raise InputError(f"{label} refers to buffer {index} of {self._buffer_count}; {CONVERT}")
@@ -93,8 +96,9 @@ class TensorReader:
         external = self._source.number(packed, _EXTERNAL_BUFFER)
         if external or buffer.Offset():
             raise InputError(f"{label} has its data outside the flatbuffer; store it inside")
-        content = self._source.vector(buffer, "Data")
-        return content if content.size else None
+        if index == 0 or buffer.DataIsNone():
+            return None
+        return self._source.vector(buffer, "Data")
 
     def _quantization(
         self, packed: Any, label: Tensor, shape: tuple[int, ...], dtype: np.dtype

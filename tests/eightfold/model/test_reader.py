@@ -83,6 +83,12 @@ def _unknown_padding(model: Any) -> None:
     model.subgraphs[0].operators[0].builtinOptions.padding = 9
 
 
+def _empty_buffer(model: Any) -> None:
+    model.buffers.append(generated.BufferT())
+    model.buffers[-1].data = np.zeros(0, np.uint8)
+    model.subgraphs[0].tensors[0].buffer = len(model.buffers) - 1
+
+
 def _external_buffer(model: Any) -> None:
     model.buffers[1].offset, model.buffers[1].size = 4096, 6
 
@@ -170,9 +176,19 @@ _UNSOUND = [
     ("wrong options", _wrong_options, "operator 0 CONV_2D: its options are Pool2DOptions instead"),
     ("padding", _unknown_padding, "operator 0 CONV_2D: padding has the unknown code 9"),
     ("no subgraph", lambda model: vars(model).update(subgraphs=[]), "no subgraph"),
+    ("empty buffer", _empty_buffer, "tensor 0 .*bytes, but its data has 0"),
     ("no buffer", lambda model: vars(model).update(buffers=[]), "no buffer in it"),
     ("version", lambda model: vars(model).update(version=2), "schema version 2 instead of 3"),
 ]
+
+
+def test_data_of_buffer_0_is_nobodys() -> None:
+    def fill(model: Any) -> None:
+        model.buffers[0].data = np.arange(5, dtype=np.uint8)
+
+    assert [t.data is None for t in read_model(_edited(fill)).tensors] == [
+        t.data is None for t in read_model(_edited(lambda model: None)).tensors
+    ]
 
 
 def test_the_model_that_the_cases_edit_is_sound() -> None:
