@@ -30,12 +30,13 @@ def _results(draft: Draft, operator: Operator) -> list[np.ndarray] | None:
     node = Node(draft.tensors, operator)
     if not runs(draft.graph, operator) or operator.name not in RUNNERS:
         return None
-    call = OperatorCall(draft.graph, operator, reference=draft.reference)
-    if operator.name == "SHAPE":
-        call = call.substituted(np.broadcast_to(np.int8(0), node.shape()))
-    elif any(map(node.is_computed, range(len(node.inputs)))):
+    by_shape = operator.name == "SHAPE"
+    if not by_shape and any(map(node.is_computed, range(len(node.inputs)))):
         return None
     try:
+        call = OperatorCall(draft.graph, operator, reference=draft.reference)
+        if by_shape:
+            call = call.substituted(np.broadcast_to(np.int8(0), node.shape()))
         with np.errstate(divide="raise", over="raise", invalid="raise"):
             results = [np.asarray(each, order="C") for each in RUNNERS[operator.name].run(call)]
     except REFUSED:

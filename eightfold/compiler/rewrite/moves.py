@@ -62,8 +62,8 @@ def _stays(draft: Draft, operator: Operator) -> bool:
     if operator.name == "QUANTIZE":
         function = function_of(graph, operator, draft.reference)
         return function is not None and np.array_equal(function.table, np.arange(-128, 128))
-    positions = PositionCall(OperatorCall(graph, operator, reference=draft.reference))
     try:
+        positions = PositionCall(OperatorCall(graph, operator, reference=draft.reference))
         (result,) = positions.results()
     except REFUSED:
         return False

@@ -20,6 +20,7 @@ from eightfold.compiler.rewrite.elements import (
     REFUSED,
     TABLE,
     UNARY,
+    accepted,
     bytewise,
     computed,
 )
@@ -93,19 +94,21 @@ class Intervals:
         touched = [self._graph.tensors[t] for t in (*operator.inputs[:1], *operator.outputs)]
         if rule is None or any(t.dtype != np.int8 or not t.shape for t in touched):
             return None
-        call = OperatorCall(self._graph, operator, reference=self._reference)
         try:
+            call = OperatorCall(self._graph, operator, reference=self._reference)
             found = rule(self, call)
         except REFUSED:
             return None
         clamp = operator.options.get("clamp")
         return found.clamped(*clamp) if found and clamp else found
 
-    def weighted(self, call: OperatorCall) -> Interval:
+    def weighted(self, call: OperatorCall) -> Interval | None:
         """Return the interval of a convolution or FULLY_CONNECTED.
 
         Where int32 may not hold a scaled accumulator, every code that the activation leaves.
         """
+        if not accepted(self._graph, call.operator, self._reference):
+            return None
         low, high = fused_bounds(call.activation(), call.output_quantization())
         channels = call.output.shape[-1]
         every = Interval(np.full(channels, low), np.full(channels, high))

@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.compiler.rewrite.compaction.intervals import Intervals
-from eightfold.compiler.rewrite.compaction.links import Link, is_weighted, links
+from eightfold.compiler.rewrite.compaction.links import WEIGHTED, Link, is_weighted, links
+from eightfold.compiler.rewrite.elements import accepted
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator
 from eightfold.model.prepare import Node
@@ -33,10 +34,18 @@ class Needs:
             tensor: np.zeros(shape[-1] if shape else 1, dtype=bool)
             for tensor, shape in shapes.items()
         }
-        self._weighted = [op for op in graph.operators if is_weighted(graph, op)]
+        refused = {
+            operator.index
+            for operator in graph.operators
+            if operator.name in WEIGHTED | {"DEPTHWISE_CONV_2D"}
+            and not accepted(graph, operator, reference)
+        }
+        self._weighted = [
+            op for op in graph.operators if is_weighted(graph, op) and op.index not in refused
+        ]
         sums = {operator.index for operator in self._weighted}
         apart = {
-            operator.index: links(graph, operator)
+            operator.index: None if operator.index in refused else links(graph, operator)
             for operator in graph.operators
             if operator.index not in sums
         }
