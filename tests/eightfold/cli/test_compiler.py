@@ -11,6 +11,7 @@ from eightfold.conformance.models.operators import random_case
 from eightfold.isa.decode import read_stream
 from tests.eightfold.cli.test_cli import MODEL, call
 from tests.support.models.single import one_operator
+from tests.support.networks.sparse import sparse_model
 
 
 def test_compile_writes_what_a_host_loads(
@@ -92,3 +93,19 @@ def test_compile_honours_the_reference(tmp_path: Path, capsys: pytest.CaptureFix
         assert status == 0
         assert "RELU6" in out
     assert images[0] != images[1]
+
+
+def test_rules_are_named_and_can_be_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = tmp_path / "sparse.tflite"
+    model.write_bytes(sparse_model(7))
+    folder = str(tmp_path / "out")
+    status, out, _ = call("compile", str(model), "-o", folder, capsys=capsys)
+    assert status == 0 and "rewritten by channels: operator" in out
+    for names in (["channels", "padding"], ["all"]):
+        options = [word for name in names for word in ("--no-rewrite", name)]
+        status, out, _ = call("compile", str(model), "-o", folder, *options, capsys=capsys)
+        assert status == 0 and "rewritten" not in out
+    status, _, error = call("estimate", str(model), "--no-rewrite", "tabels", capsys=capsys)
+    assert status == 2 and "there is no rule 'tabels'; rules are unused, " in error

@@ -142,6 +142,7 @@ def narrower(patch: pytest.MonkeyPatch) -> None:
 
     def weighted(self: Intervals, call) -> intervals.Interval:
         found = right(self, call)
+        assert found is not None
         return intervals.Interval(found.low, np.maximum(found.low, found.high - 1))
 
     for name in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
