@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from eightfold import isa
 from eightfold.compiler import Compiled, CompiledNetwork
+from eightfold.compiler.emit.shares import shares
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import HardwareError
 from eightfold.execute import run_graph
@@ -210,24 +211,16 @@ def _commands(compiled: Compiled) -> dict[int, Iterator[int]]:
 
 
 def operator_counters(compiled: Compiled, result: RunResult) -> dict[int, dict[str, int]]:
-    """Return what the counters counted during each operator.
-
-    An operator ends with the last of its commands, or with the operator before if that is later;
-    the last one ends with the run.
-    """
-    ends = dict.fromkeys(compiled.operators, np.zeros(len(COUNTERS), dtype=np.int64))
+    """Return what the counters counted during each operator; see `shares`."""
     left = _commands(compiled)
-    for engine, _, *counters in result.events.tolist():
-        if engine < 0:
-            continue
-        operator = compiled.issued[next(left[engine])].operator
-        ends[operator] = np.maximum(ends[operator], counters)
+    done = [
+        (next(left[engine]), np.array(counters))
+        for engine, _, *counters in result.events.tolist()
+        if engine >= 0
+    ]
     total = np.array([result.counters[name] for name in COUNTERS])
-    ends[compiled.operators[-1]] = total
-    shares = {}
-    before = np.zeros(len(COUNTERS), dtype=np.int64)
-    for operator in compiled.operators:
-        until = np.maximum(before, ends[operator])
-        shares[operator] = dict(zip(COUNTERS, (until - before).tolist(), strict=True))
-        before = until
-    return shares
+    found = shares(compiled.issued, compiled.operators, done, total)
+    return {
+        operator: dict(zip(COUNTERS, counted.tolist(), strict=True))
+        for operator, counted in found.items()
+    }

@@ -61,6 +61,13 @@ def no_rewrite_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+cascade_option = click.option(
+    "--no-cascade",
+    is_flag=True,
+    help="Run layer by layer, no chain of operators strip by strip.",
+)
+
+
 class _Bytes(click.ParamType):
     """A number of bytes, which may end in K, M, G or T: powers of 1024."""
 
@@ -103,6 +110,8 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--keep", is_flag=True, help="Keep every tensor in the arena.")
 @fallback_option
 @no_rewrite_option
+@cascade_option
+@click.option("--explain", is_flag=True, help="Say which chains run strip by strip, and why.")
 @limit_options
 def compile_command(
     model: Path,
@@ -112,6 +121,8 @@ def compile_command(
     keep: bool,
     fallback: str | None,
     no_rewrite: tuple[str, ...],
+    no_cascade: bool,
+    explain: bool,
     max_memory: int | None,
     max_elements: int | None,
 ) -> None:
@@ -120,16 +131,23 @@ def compile_command(
     Writes commands.bin, model.bin, listing.txt and layout.json (regions, and the arena offsets of
     inputs and outputs); with --fallback and more than one stream, a folder for each.
     """
-    from eightfold.compiler import compile_network
+    from eightfold.compiler import best_cascades, compile_network
     from eightfold.compiler.artifacts import write_compiled
+    from eightfold.compiler.cascade.decision import explain as explanation
     from eightfold.compiler.rewrite import rewrite
     from eightfold.model import Limits, load_model
 
     graph = load_model(model, Limits(max_memory, max_elements))
     sizes = AcceleratorConfig.load(config)
     rewritten = rewrite(graph, reference, without=no_rewrite)
+    cascades = None if no_cascade else best_cascades
     network = compile_network(
-        rewritten.graph, sizes, reference, fallback=fallback == "golden", keep=keep
+        rewritten.graph,
+        sizes,
+        reference,
+        fallback=fallback == "golden",
+        keep=keep,
+        cascades=cascades,
     )
     streams = [segment.compiled for segment in network.segments if segment.compiled]
     several = len(streams) > 1
@@ -147,6 +165,9 @@ def compile_command(
         click.echo(line)
     for index, reason in sorted(network.reasons.items()):
         click.echo(f"golden: {graph.operators[index]}: {reason}")
+    for compiled in streams if explain else ():
+        for line in explanation(graph, compiled.decision):
+            click.echo(line)
 
 
 @click.command()
@@ -156,6 +177,7 @@ def compile_command(
 @fallback_option
 @memory_option
 @no_rewrite_option
+@cascade_option
 @limit_options
 @click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
 def estimate(
@@ -165,12 +187,13 @@ def estimate(
     fallback: str | None,
     memory: str,
     no_rewrite: tuple[str, ...],
+    no_cascade: bool,
     max_memory: int | None,
     max_elements: int | None,
     as_json: bool,
 ) -> None:
     """Estimate MODEL's cycles per operator without simulation."""
-    from eightfold.compiler import compile_network
+    from eightfold.compiler import best_cascades, compile_network
     from eightfold.compiler.rewrite import rewrite
     from eightfold.estimate.estimate import estimate_network
     from eightfold.execute.macs import count_macs
@@ -180,7 +203,10 @@ def estimate(
     sizes = AcceleratorConfig.load(config)
     timing = MemoryTiming.load(memory)
     rewritten = rewrite(graph, reference, without=no_rewrite)
-    network = compile_network(rewritten.graph, sizes, reference, fallback=fallback == "golden")
+    cascades = None if no_cascade else best_cascades
+    network = compile_network(
+        rewritten.graph, sizes, reference, fallback=fallback == "golden", cascades=cascades
+    )
     cycles = estimate_network(network, timing)
     gone = rewritten.gone()
     done = {op.index: count_macs(rewritten.graph, op) for op in rewritten.graph.operators}

@@ -1,12 +1,14 @@
 """Whole networks: where tensors live, all commands."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from eightfold.compiler.cascade.chains import Chains, Proposal
+from eightfold.compiler.cascade.decision import Decision
 from eightfold.compiler.emit.emitter import Emitter, Issued
 from eightfold.compiler.emit.memory import Block, Layout, allocate, plan
 from eightfold.compiler.emit.staging import NoRoomError, Place, Staging
@@ -46,7 +48,8 @@ class Compiled:
 
     ``inputs`` and ``outputs`` are arena offsets by tensor. ``searched``: per operator, the channels
     whose requantization had to be searched and proved. ``placements``: which bytes of scratchpad
-    and arena are in use for what, and from when to when.
+    and arena are in use for what, and from when to when. ``outside``: tensors, the graph's and
+    temporaries, that are not in the scratchpad; ``decision``: which cascades were chosen.
     """
 
     config: AcceleratorConfig
@@ -58,6 +61,8 @@ class Compiled:
     operators: tuple[int, ...]
     searched: Mapping[int, int]
     placements: tuple[Placement, ...] = ()
+    outside: frozenset[int] = frozenset()
+    decision: Decision | None = None
 
     @cached_property
     def words(self) -> np.ndarray:
@@ -79,8 +84,11 @@ def compile_operators(
     lowered: Mapping[int, Lowered],
     config: AcceleratorConfig,
     wanted: Collection[int],
+    strategy: "Strategy | None" = None,
 ) -> Compiled:
     """Compile consecutive operators; ``wanted`` tensors can be read from the arena afterwards.
+
+    ``strategy`` chooses cascades; without one every step is done for itself.
 
     Raises
     ------
@@ -89,21 +97,35 @@ def compile_operators(
         has a field without room for its number.
     """
     program = Program(graph, operators, lowered)
-    emitter, memory = _NetworkCompiler(program, config, wanted).compile()
-    arena = memory.arena
-    wanted = sorted(tensor for tensor in wanted if program.computed(tensor))
-    issued = tuple(hoist_tables(emitter.issued))
-    return Compiled(
-        config=config,
-        issued=issued,
-        model=bytes(emitter.image),
-        arena=arena.size,
-        inputs={tensor: arena.offsets[program.storage(tensor)] for tensor in program.inputs()},
-        outputs={tensor: arena.offsets[program.storage(tensor)] for tensor in wanted},
-        operators=tuple(operator.index for operator in operators),
-        searched={operator.index: lowered[operator.index].searched for operator in operators},
-        placements=tuple(_placements(program, memory, issued, len(graph.tensors))),
-    )
+    kept = {program.storage(tensor) for tensor in wanted if program.computed(tensor)}
+    searched = {operator.index: lowered[operator.index].searched for operator in operators}
+
+    def attempt(proposal: Proposal) -> Compiled:
+        changed = program.replaced(proposal.cascades)
+        emitter, memory = _NetworkCompiler(changed, config, kept, proposal.outside).compile()
+        offsets = memory.arena.offsets
+        issued = tuple(hoist_tables(emitter.issued))
+        results = sorted(tensor for tensor in wanted if program.computed(tensor))
+        return Compiled(
+            config=config,
+            issued=issued,
+            model=bytes(emitter.image),
+            arena=memory.arena.size,
+            inputs={tensor: offsets[program.storage(tensor)] for tensor in program.inputs()},
+            outputs={tensor: offsets[program.storage(tensor)] for tensor in results},
+            operators=tuple(searched),
+            searched=searched,
+            placements=tuple(_placements(changed, memory, issued, len(graph.tensors))),
+            outside=frozenset(set(memory.blocks) - set(memory.layout.tensors)),
+        )
+
+    if strategy is None:
+        return attempt(Proposal())
+    return strategy(Chains(program, kept), config, attempt)
+
+
+Strategy = Callable[[Chains, AcceleratorConfig, Callable[[Proposal], Compiled]], Compiled]
+"""Returns the best of what it attempts: proposals of cascades among the chains of a program."""
 
 
 @dataclass(frozen=True)
@@ -171,10 +193,14 @@ class _NetworkCompiler:
     """Plans memory by steps, and emits their commands."""
 
     def __init__(
-        self, program: Program, config: AcceleratorConfig, wanted: Collection[int]
+        self,
+        program: Program,
+        config: AcceleratorConfig,
+        kept: Collection[int],
+        outside: Collection[int] = (),
     ) -> None:
-        self.program, self.config = program, config
-        self.kept = {program.storage(tensor) for tensor in wanted if program.computed(tensor)}
+        self.program, self.config, self.outside = program, config, outside
+        self.kept = set(kept)
         self.rooms = dict.fromkeys(range(len(program.steps)), config.scratchpad // 2)
 
     def compile(self) -> tuple[Emitter, _Memory]:
@@ -194,10 +220,8 @@ class _NetworkCompiler:
         program, config = self.program, self.config
         blocks = program.blocks()
         steps = program.steps
-        always = {number: step.room(config) for number, step in enumerate(steps)}
         together = program.in_place(blocks)
-        uses = program.uses()
-        layout = plan(blocks, together, self.rooms, always, uses, config.scratchpad)
+        layout = plan(blocks, together, len(steps), self._room, config.scratchpad, self.outside)
         arena = self._arena(blocks, layout.tensors)
         emitter = Emitter(config)
         emitter.operator = program.owners[0]
@@ -210,7 +234,8 @@ class _NetworkCompiler:
             try:
                 places = self._places(emitter, step, layout.tensors, arena, loaded)
                 step.emit(emitter, Staging(emitter, places, layout.room.get(number, (0, 0))))
-                self._store(emitter, program.storage(step.target), layout.tensors, arena)
+                for target in step.targets:
+                    self._store(emitter, program.storage(target), layout.tensors, arena)
             except NoRoomError:
                 raise _MoreRoom(number) from None
             except (CompileError, FieldError) as error:
@@ -218,6 +243,10 @@ class _NetworkCompiler:
         emitter.step = len(steps)
         emitter.end()
         return emitter, _Memory(blocks, layout, arena)
+
+    def _room(self, number: int, outside: Collection[int]) -> int:
+        room = self.program.room(number, outside, self.config)
+        return self.rooms[number] if room is None else room
 
     def _arena(self, blocks: Mapping[int, Block], resident: Mapping[int, int]) -> _Arena:
         """Return arena offsets of inputs, kept tensors and what is not in the scratchpad."""

@@ -4,8 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
+from eightfold.compiler.cascade.search import best_cascades
 from eightfold.compiler.lower.lowering import Lowered, lower
-from eightfold.compiler.network import Compiled, CompileError, OperatorError, compile_operators
+from eightfold.compiler.network import (
+    Compiled,
+    CompileError,
+    OperatorError,
+    Strategy,
+    compile_operators,
+)
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
 from eightfold.golden.quantization import Reference
@@ -41,6 +48,7 @@ def compile_network(
     *,
     fallback: bool = False,
     keep: bool = False,
+    cascades: Strategy | None = best_cascades,
 ) -> CompiledNetwork:
     """Compile a network.
 
@@ -52,6 +60,8 @@ def compile_network(
         Leave operators that the accelerator does not compute to golden.
     keep
         Keep every tensor in the arena, not only the network's outputs.
+    cascades
+        Chooses chains of operators that run strip by strip; None: every operator runs for itself.
 
     Raises
     ------
@@ -70,7 +80,7 @@ def compile_network(
         if reasons and not fallback:
             raise InputError(_unsupported(graph, reasons))
         try:
-            segments = tuple(_segments(graph, lowered, config, set(reasons), keep))
+            segments = tuple(_segments(graph, lowered, config, set(reasons), keep, cascades))
         except OperatorError as error:
             reasons[error.operator] = str(error)
             continue
@@ -89,6 +99,7 @@ def _segments(
     config: AcceleratorConfig,
     golden: set[int],
     keep: bool,
+    cascades: Strategy | None,
 ) -> Iterator[Segment]:
     """Yield runs of operators that the accelerator, or that golden computes."""
     for in_golden, run in groupby(graph.operators, lambda operator: operator.index in golden):
@@ -100,5 +111,5 @@ def _segments(
         if not keep:
             later = [op for op in graph.operators if op.index > operators[-1].index]
             wanted &= {t for operator in later for t in operator.inputs} | set(graph.outputs)
-        compiled = compile_operators(graph, operators, lowered, config, wanted)
+        compiled = compile_operators(graph, operators, lowered, config, wanted, cascades)
         yield Segment(operators=operators, compiled=compiled)

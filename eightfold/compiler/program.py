@@ -1,11 +1,15 @@
 """The steps of consecutive operators, and the bytes that they work on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from math import prod
 
+from eightfold.compiler.cascade.rows import Image
+from eightfold.compiler.cascade.step import Cascade
 from eightfold.compiler.emit.memory import Block
 from eightfold.compiler.lower.lowering import Lowered
 from eightfold.compiler.steps.step import Step
+from eightfold.config import AcceleratorConfig
 from eightfold.model import Graph, Operator
 
 
@@ -38,13 +42,35 @@ class Program:
             for operator in operators
             for tensor, temporary in lowered[operator.index].temporaries.items()
         }
-        self.steps = [step for operator in operators for step in lowered[operator.index].steps]
+        self.steps: list[Step] = [s for op in operators for s in lowered[op.index].steps]
         self.owners = [op.index for op in operators for _ in lowered[op.index].steps]
         self._computed = {step.target for step in self.steps}
         self._storages: dict[int, int] = {}
         for step in self.steps:
             if step.shares is not None:
                 self._storages[step.target] = self.storage(step.shares)
+
+    def replaced(self, cascades: Mapping[int, Cascade]) -> "Program":
+        """Return the program with cascades, by their first step, in the place of their steps."""
+        program = copy(self)
+        program.steps, program.owners = [], []
+        number = 0
+        while number < len(self.steps):
+            cascade = cascades.get(number)
+            program.steps.append(cascade or self.steps[number])
+            program.owners.append(self.owners[number])
+            number += len(cascade.parts) if cascade else 1
+        program._computed = {t for step in program.steps for t in step.targets}
+        return program
+
+    def image(self, tensor: int) -> Image | None:
+        """Return a tensor's images and rows; None if it is no tensor of the graph of rank 4."""
+        if tensor >= len(self._graph.tensors):
+            return None
+        kind = self._graph.tensors[tensor]
+        if len(kind.shape) != 4:
+            return None
+        return Image(kind.shape[0], kind.shape[1], prod(kind.shape[2:]) * kind.dtype.itemsize)
 
     def storage(self, tensor: int) -> int:
         """Return the storage of a tensor."""
@@ -74,12 +100,14 @@ class Program:
             return self._temporaries[storage].content is not None
         return self._graph.tensors[storage].data is not None
 
-    def uses(self) -> dict[int, list[int]]:
-        """Return the storages that each step's commands touch."""
-        return {
-            number: [self.storage(tensor) for tensor in step.uses]
-            for number, step in enumerate(self.steps)
-        }
+    def room(self, number: int, outside: Collection[int], config: AcceleratorConfig) -> int | None:
+        """Return the bytes that a step needs beside its tensors, if some storages are outside.
+
+        None if any number may do, and more is better.
+        """
+        step = self.steps[number]
+        there = [tensor for tensor in step.uses if self.storage(tensor) in outside]
+        return step.room_beside(config, frozenset(there))
 
     def inputs(self) -> list[int]:
         """Return the tensors that must be there before: neither computed here nor constant."""

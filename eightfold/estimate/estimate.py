@@ -15,8 +15,11 @@ The hardware's latencies are in `estimate_timing`. Nothing depends on the values
 GATHER, each index is taken for one more than the one before.
 """
 
-from eightfold.compiler.network import Compiled
-from eightfold.compiler.partition import CompiledNetwork
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from eightfold.compiler.emit.shares import shares
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Clock
 from eightfold.estimate.constants import ParameterBanks, WeightBuffers
@@ -28,13 +31,18 @@ from eightfold.estimate.vector import Vector
 from eightfold.isa import Opcode
 from eightfold.memory import IDEAL, MemoryTiming
 
+if TYPE_CHECKING:  # the compiler chooses by this estimate
+    from eightfold.compiler.network import Compiled
+    from eightfold.compiler.partition import CompiledNetwork
 
-def estimate_network(network: CompiledNetwork, memory: MemoryTiming = IDEAL) -> dict[int, int]:
+
+def estimate_network(network: "CompiledNetwork", memory: MemoryTiming = IDEAL) -> dict[int, int]:
     """Return the estimated cycles of every operator that the accelerator computes, by index.
 
-    An operator's cycles are those from the end of the operator before to the end of its own last
-    command; the last one of a stream ends with the run. Operators without commands have 0. The sum
-    is the time from doorbell to done, over all streams. The memory takes what ``memory`` says.
+    Shared among operators as `eightfold.compiler.emit.shares` does it: an operator's cycles are
+    those from the end of the operator before to the end of its own last command, but in a cascade
+    those between successive commands. Operators without commands have 0. The sum is the time from
+    doorbell to done, over all streams. The memory takes what ``memory`` says.
     """
     cycles: dict[int, int] = {}
     for segment in network.segments:
@@ -43,25 +51,17 @@ def estimate_network(network: CompiledNetwork, memory: MemoryTiming = IDEAL) -> 
     return cycles
 
 
-def estimate_operators(compiled: Compiled, memory: MemoryTiming = IDEAL) -> dict[int, int]:
+def estimate_operators(compiled: "Compiled", memory: MemoryTiming = IDEAL) -> dict[int, int]:
     """Return the estimated cycles of a stream's operators, by index."""
     done, end = estimate_commands(compiled, memory)
-    ends = dict.fromkeys(compiled.operators, 0)
-    for index, cycle in done.items():
-        operator = compiled.issued[index].operator
-        ends[operator] = max(ends[operator], cycle)
-    ends[compiled.operators[-1]] = end
-    cycles = {}
-    before = 0
-    for operator in compiled.operators:
-        until = max(before, ends[operator])
-        cycles[operator] = until - before
-        before = until
-    return cycles
+    order = sorted(done, key=lambda index: (done[index], index))
+    events = [(index, np.array([done[index]])) for index in order]
+    found = shares(compiled.issued, compiled.operators, events, np.array([end]))
+    return {operator: int(cycles[0]) for operator, cycles in found.items()}
 
 
 def estimate_commands(
-    compiled: Compiled, memory_timing: MemoryTiming = IDEAL
+    compiled: "Compiled", memory_timing: MemoryTiming = IDEAL
 ) -> tuple[dict[int, int], int]:
     """Return when each command of an engine is done, by index, and when the run ends.
 

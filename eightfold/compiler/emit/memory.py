@@ -1,6 +1,6 @@
 """Where tensors live: in the scratchpad as far as they fit, else in the arena."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 ALIGNMENT = 64
@@ -57,13 +57,17 @@ class Layout:
     room: Mapping[int, tuple[int, int]]
 
 
+class Overfull(Exception):  # noqa: N818 - tells a search that a choice has no place
+    """A step's room alone does not fit the scratchpad."""
+
+
 def plan(
     tensors: Mapping[int, Block],
     together: Iterable[tuple[int, int]],
-    rooms: Mapping[int, int],
-    always: Mapping[int, int],
-    uses: Mapping[int, Sequence[int]],
+    steps: int,
+    room: Callable[[int, Collection[int]], int],
     capacity: int,
+    outside: Iterable[int] = (),
 ) -> Layout:
     """Place tensors in the scratchpad; what is left out lives in the arena.
 
@@ -73,26 +77,27 @@ def plan(
         Size and steps of each tensor.
     together
         Pairs of tensors that may share one place: the second replaces the first in the same step.
-    rooms
-        Bytes that a step needs to work through tensors that are not in the scratchpad.
-    always
-        Bytes that a step needs if all of its tensors are there.
-    uses
-        The tensors that a step reads or writes.
+    steps
+        How many there are.
+    room
+        Returns the bytes that a step of some number needs beside, if some tensors are outside.
     capacity
         Bytes of the scratchpad.
+    outside
+        Tensors that are to live in the arena in any case.
+
+    Raises
+    ------
+    Overfull
+        If a step's room alone does not fit.
     """
+    outside = set(outside)
     groups = _groups(tensors, together)
-    outside: set[int] = set()
     while True:
         resident = [group for group in groups if not outside & set(group)]
-        needs = {
-            step: rooms[step] if outside & set(used) else always.get(step, 0)
-            for step, used in uses.items()
-        }
-        steps = [step for step, size in needs.items() if size]
+        needs = {step: size for step in range(steps) if (size := room(step, outside))}
         merged = [_merged([tensors[t] for t in group]) for group in resident]
-        own = [Block(needs[step], step, step) for step in steps]
+        own = [Block(size, step, step) for step, size in needs.items()]
         offsets = allocate([*merged, *own], capacity)
         homeless = [i for i, offset in enumerate(offsets) if offset is None]
         if not homeless:
@@ -104,12 +109,12 @@ def plan(
         for tensor in group
         if offset is not None
     }
-    room = {
+    rooms = {
         step: (offset, needs[step])
-        for step, offset in zip(steps, offsets[len(resident) :], strict=True)
+        for step, offset in zip(needs, offsets[len(resident) :], strict=True)
         if offset is not None
     }
-    return Layout(tensors=addresses, room=room)
+    return Layout(tensors=addresses, room=rooms)
 
 
 def _evicted(
@@ -121,7 +126,8 @@ def _evicted(
             return set(resident[index])
     block = own[homeless[0] - len(resident)]
     beside = [i for i, other in enumerate(merged) if other.meets(block)]
-    assert beside, "a step's room alone fits the scratchpad"
+    if not beside:
+        raise Overfull
     return set(resident[max(beside, key=lambda i: merged[i].size)])
 
 

@@ -34,7 +34,7 @@ class Pointwise(Step):
     def emit(self, emitter: Emitter, staging: Staging) -> None:
         """Emit all commands."""
         shape = self.shape or (1,)
-        strides = [_strides(each, shape) for each in (*self.shapes, shape)]
+        strides = [broadcast_steps(each, shape) for each in (*self.shapes, shape)]
         self._emit(emitter, staging, shape, strides, [0] * len(strides))
 
     def _emit(
@@ -71,7 +71,7 @@ class Pointwise(Step):
         staging.store(self.target, offsets[-1], sizes[-1], target)
 
 
-def _strides(shape: tuple[int, ...], common: tuple[int, ...]) -> tuple[int, ...]:
+def broadcast_steps(shape: tuple[int, ...], common: tuple[int, ...]) -> tuple[int, ...]:
     """Return the steps of an operand along the common axes, 0 where it is broadcast."""
     padded = (1,) * (len(common) - len(shape)) + shape
     steps = []

@@ -1,6 +1,7 @@
 """What every step tells the compiler: its tensors, its room, its commands."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from eightfold.compiler.emit.emitter import Emitter
@@ -23,6 +24,11 @@ class Step(ABC):
         """The tensors that the commands touch, ``target`` the last of them; none without any."""
 
     @property
+    def targets(self) -> tuple[int, ...]:
+        """The tensors that are there afterwards: ``target``, of a cascade perhaps others too."""
+        return (self.target,)
+
+    @property
     def shares(self) -> int | None:
         """The tensor whose bytes ``target`` has under another shape; None if it has its own."""
         return None
@@ -40,6 +46,13 @@ class Step(ABC):
     def room(self, config: AcceleratorConfig) -> int:
         """Return the bytes of scratchpad needed even if all tensors are there."""
         return 0
+
+    def room_beside(self, config: AcceleratorConfig, outside: Collection[int]) -> int | None:
+        """Return the bytes of scratchpad needed if ``outside`` tensors are not there.
+
+        None if any number may do, and more is better.
+        """
+        return None if set(self.uses) & set(outside) else self.room(config)
 
     @abstractmethod
     def emit(self, emitter: Emitter, staging: Staging) -> None:

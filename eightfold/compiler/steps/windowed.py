@@ -53,10 +53,14 @@ class Windowed(Step):
                 inputs = self._inputs(part)
                 source = staging.load_tile(self.source, self.source_shape, image, inputs)
                 target = staging.result_tile(self.target, self.target_shape, image, part)
-                for piece in self._countable(emitter.config, part):
-                    near = seen(source, *self._inputs(piece)[:2])
-                    self.near(piece).emit_part(emitter, near, target.slice(piece[2]), piece)
+                self.emit_tiles(emitter, source, target, part)
                 staging.store_tile(self.target, self.target_shape, image, target)
+
+    def emit_tiles(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> None:
+        """Emit the commands for a part, whose inputs are in ``source``, in pieces that count."""
+        for piece in self._countable(emitter.config, part):
+            near = seen(source, *self._inputs(piece)[:2])
+            self.near(piece).emit_part(emitter, near, target.slice(piece[2]), piece)
 
     @abstractmethod
     def emit_part(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> None:

@@ -1,0 +1,95 @@
+"""Which consecutive steps of a program can be a cascade."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from eightfold.compiler.cascade.rows import RowWise, row_wise
+from eightfold.compiler.cascade.schedule import Chain, Choice
+from eightfold.compiler.cascade.step import Cascade
+from eightfold.compiler.program import Program
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Cascades by the number of their first step, and storages that are to live in the arena."""
+
+    cascades: Mapping[int, Cascade] = field(default_factory=dict)
+    outside: frozenset[int] = frozenset()
+
+
+class Chains:
+    """What of a program can be done row by row.
+
+    Parameters
+    ----------
+    program
+        Without cascades.
+    kept
+        Storages that can be read from the arena afterwards.
+
+    Attributes
+    ----------
+    parts
+        Of each step, how it works by rows; None if it does not.
+    """
+
+    def __init__(self, program: Program, kept: Collection[int]) -> None:
+        self.program, self.kept = program, kept
+        self.parts = [row_wise(step, program.storage, program.image) for step in program.steps]
+        self._last: dict[int, int] = {}
+        for number, step in enumerate(program.steps):
+            touched = step.uses if step.shares is None else (step.shares,)
+            self._last |= {program.storage(tensor): number for tensor in touched}
+
+    def runs(self) -> Iterator[range]:
+        """Yield the longest runs of steps that can be one cascade, two steps at least."""
+        first = 0
+        for behind in range(1, len(self.parts) + 1):
+            if behind == len(self.parts) or not self.sound(range(first, behind + 1)):
+                if behind - first > 1 and self.sound(range(first, behind)):
+                    yield range(first, behind)
+                first = behind
+
+    def sound(self, steps: range) -> bool:
+        """Return whether consecutive steps can be one cascade."""
+        parts = self._parts(steps)
+        return parts is not None and Chain(parts, frozenset(), frozenset(), {}).sound
+
+    def _parts(self, steps: range) -> tuple[RowWise, ...] | None:
+        parts = [part for part in self.parts[steps.start : steps.stop] if part is not None]
+        return tuple(parts) if len(parts) == len(steps) else None
+
+    def results(self, steps: range) -> frozenset[int]:
+        """Return what steps compute that is needed later."""
+        made = [part.target for part in self._parts(steps) or ()]
+        later = {p for p in made if self._last.get(p, -1) >= steps.stop or p in self.kept}
+        return frozenset(later | {made[-1]})
+
+    def made(self, steps: range) -> frozenset[int]:
+        """Return what steps compute."""
+        return frozenset(part.target for part in self._parts(steps) or ())
+
+    def chain(self, steps: range, outside: frozenset[int]) -> Chain:
+        """Return consecutive sound steps as a chain."""
+        parts = self._parts(steps)
+        assert parts is not None
+        chain = Chain(parts, self.results(steps), frozenset(), self.sizes(parts))
+        read = {place for part in parts for place in part.whole}
+        return replace(chain, outside=outside & (set(chain.images) | read))
+
+    def cascade(self, steps: range, choice: Choice) -> Cascade:
+        """Return consecutive sound steps as one."""
+        parts = self._parts(steps)
+        assert parts is not None
+        return Cascade(
+            target=parts[-1].target,
+            parts=parts,
+            owners=tuple(self.program.owners[steps.start : steps.stop]),
+            results=self.results(steps),
+            sizes=self.sizes(parts),
+            choice=choice,
+        )
+
+    def sizes(self, parts: Sequence[RowWise]) -> dict[int, int]:
+        """Return the bytes of operands that every row needs whole."""
+        return {place: self.program.size(place) for part in parts for place in part.whole}

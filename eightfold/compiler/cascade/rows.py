@@ -1,0 +1,311 @@
+"""What steps do row by row: the rows that they need for some rows of their result, their commands.
+
+A tensor (N, H, W, C) is N images of H rows, each a run of bytes. Steps may see other axes W and C
+in the same bytes.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+
+from eightfold.compiler.emit.emitter import Emitter
+from eightfold.compiler.emit.loops import Loop
+from eightfold.compiler.emit.tile import Tile
+from eightfold.compiler.steps.axis import LONGEST
+from eightfold.compiler.steps.channelwise import MaximumPool
+from eightfold.compiler.steps.elementwise import emit_elementwise
+from eightfold.compiler.steps.movement import Copy, Movement
+from eightfold.compiler.steps.pointwise import Pointwise, broadcast_steps
+from eightfold.compiler.steps.step import Step
+from eightfold.compiler.steps.windowed import Windowed
+from eightfold.isa import Engine, Space
+
+
+@dataclass(frozen=True)
+class Image:
+    """How many images a tensor has, the rows of each, and a row's bytes."""
+
+    count: int
+    rows: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Held:
+    """Some rows of one image, without gaps from ``address`` on."""
+
+    space: Space
+    address: int
+    rows: range
+
+    def at(self, row: int, size: int) -> int:
+        """Return the address of a row of ``size`` bytes."""
+        return self.address + (row - self.rows.start) * size
+
+
+@dataclass(frozen=True)
+class RowWise(ABC):
+    """A step that computes any rows of its result from some rows of its operands.
+
+    ``target`` and ``images``: its result, and the images of all tensors by rows, the result's too;
+    ``whole``: operands that every row needs whole. Tensors are told by their storages.
+    """
+
+    step: Step
+    target: int
+    images: Mapping[int, Image]
+    whole: tuple[int, ...]
+
+    @property
+    @abstractmethod
+    def engine(self) -> Engine:
+        """What executes its commands."""
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """The operands by rows."""
+        return tuple(storage for storage in self.images if storage != self.target)
+
+    @abstractmethod
+    def needed(self, source: int, rows: range) -> range:
+        """Return the rows of an operand that some rows of the result need; none if it is empty."""
+
+    @abstractmethod
+    def emit(self, emitter: Emitter, held: Mapping[int, Held], image: int, rows: range) -> None:
+        """Emit the commands for some rows of one image.
+
+        ``held`` has the rows of the result and at least the needed ones of each operand; of
+        ``whole`` ones the bytes from ``address`` on.
+        """
+
+
+@dataclass(frozen=True)
+class WindowedRows(RowWise):
+    """Windows: convolutions and pools."""
+
+    step: Windowed
+    source: int
+
+    @property
+    def engine(self) -> Engine:
+        """The vector engine for the largest of a window, else the matrix engine."""
+        return Engine.VECTOR if isinstance(self.step, MaximumPool) else Engine.MATRIX
+
+    def needed(self, source: int, rows: range) -> range:
+        """Return the rows under the windows."""
+        return self.step.rows.inputs(rows)
+
+    def emit(self, emitter: Emitter, held: Mapping[int, Held], image: int, rows: range) -> None:
+        """Emit the windows of some rows."""
+        (_, _, *inside), (_, _, *results) = self.step.source_shape, self.step.target_shape
+        tiles = [
+            Tile.packed(held[storage].address, held[storage].rows, *map(range, pixels))
+            for storage, pixels in ((self.source, inside), (self.target, results))
+        ]
+        part = (rows, *map(range, results))
+        self.step.emit_tiles(emitter, tiles[0], tiles[1], (part[0], part[1], part[2]))
+
+
+@dataclass(frozen=True)
+class PointwiseRows(RowWise):
+    """Element-wise operators; an operand is broadcast to all rows, or has them."""
+
+    step: Pointwise
+    operands: tuple[int, ...]
+
+    @property
+    def engine(self) -> Engine:
+        """The vector engine."""
+        return Engine.VECTOR
+
+    def needed(self, source: int, rows: range) -> range:
+        """Return the same rows."""
+        return rows
+
+    def emit(self, emitter: Emitter, held: Mapping[int, Held], image: int, rows: range) -> None:
+        """Emit the elements of some rows."""
+        shape = (1, len(rows), *self.step.shape[2:])
+        shapes = (*self.step.shapes, self.step.shape)
+        steps = [broadcast_steps(each, self.step.shape) for each in shapes]
+        addresses = [
+            held[storage].at(rows.start, self.images[storage].size)
+            if storage in self.images
+            else held[storage].address
+            for storage in (*self.operands, self.target)
+        ]
+        operation = self.step.operation
+        emit_elementwise(emitter, operation, addresses[:-1], addresses[-1], shape, steps)
+
+
+@dataclass(frozen=True)
+class MovementRows(RowWise):
+    """Copies, each cut to the bytes of some rows; of one image."""
+
+    step: Movement
+    storage: Mapping[int, int]
+
+    @property
+    def engine(self) -> Engine:
+        """The mover."""
+        return Engine.MOVER
+
+    def needed(self, source: int, rows: range) -> range:
+        """Return the rows that the copies read."""
+        size = self.images[source].size
+        spans = [
+            _span(copy.source_offset, copy.run, [loop[:2] for loop in copy.loops])
+            for copy in self._copies(rows)
+            if copy.source is not None and self.storage[copy.source] == source
+        ]
+        if not spans:
+            return range(0)
+        return range(
+            min(low for low, _ in spans) // size, -(-max(high for _, high in spans) // size)
+        )
+
+    def emit(self, emitter: Emitter, held: Mapping[int, Held], image: int, rows: range) -> None:
+        """Emit the copies of some rows."""
+        into = held[self.target]
+        for copy in self._copies(rows):
+            target = (into.space, into.at(0, self.images[self.target].size) + copy.target_offset)
+            if copy.source is None:
+                loops = [(count, 0, step) for count, _, step in copy.loops]
+                emitter.move((Space.FILL, 0), target, copy.run, loops, copy.fill)
+                continue
+            storage = self.storage[copy.source]
+            place = held[storage].at(0, self.images[storage].size) + copy.source_offset
+            emitter.move((held[storage].space, place), target, copy.run, copy.loops)
+
+    def _copies(self, rows: range) -> list[Copy]:
+        size = self.images[self.target].size
+        return [
+            piece
+            for copy in self.step.copies
+            for piece in cut(copy, range(rows.start * size, rows.stop * size))
+        ]
+
+
+def row_wise(
+    step: Step, storage: Callable[[int], int], image: Callable[[int], Image | None]
+) -> RowWise | None:
+    """Return how a step works row by row; None if it does not, or has a single row.
+
+    ``storage``: of a tensor; ``image``: of a tensor whose shape the step does not know.
+    """
+    if isinstance(step, Windowed):
+        return _windowed(step, storage)
+    if isinstance(step, Pointwise):
+        return _pointwise(step, storage)
+    if isinstance(step, Movement):
+        return _movement(step, storage, image)
+    return None
+
+
+def _windowed(step: Windowed, storage: Callable[[int], int]) -> RowWise | None:
+    longest = (
+        *step.source_shape[1:3],
+        *step.target_shape[1:3],
+        step.rows.kernel,
+        step.columns.kernel,
+    )
+    if max(longest) > LONGEST or step.target_shape[1] < 2:
+        return None
+    source, target = storage(step.source), storage(step.target)
+    images = {
+        place: Image(count, rows, prod(pixels))
+        for place, (count, rows, *pixels) in (
+            (source, step.source_shape),
+            (target, step.target_shape),
+        )
+    }
+    return WindowedRows(step, target, images, (), source)
+
+
+def _pointwise(step: Pointwise, storage: Callable[[int], int]) -> RowWise | None:
+    if len(step.shape) != 4 or step.shape[1] < 2:
+        return None
+    images, whole = dict[int, Image](), list[int]()
+    for tensor, shape in zip(step.sources, step.shapes, strict=True):
+        padded = (1,) * (4 - len(shape)) + shape
+        if padded[:2] == step.shape[:2]:
+            images[storage(tensor)] = Image(padded[0], padded[1], prod(padded[2:]))
+        elif padded[:2] == (1, 1):
+            whole.append(storage(tensor))
+        else:
+            return None
+    target = storage(step.target)
+    if not images or set(images) & set(whole) or target in images:
+        return None
+    images[target] = Image(step.shape[0], step.shape[1], prod(step.shape[2:]))
+    operands = tuple(storage(tensor) for tensor in step.sources)
+    return PointwiseRows(step, target, images, tuple(whole), operands)
+
+
+def _movement(
+    step: Movement, storage: Callable[[int], int], image: Callable[[int], Image | None]
+) -> RowWise | None:
+    storages = {tensor: storage(tensor) for tensor in step.uses}
+    images = {storages[tensor]: image(tensor) for tensor in step.uses}
+    target = storages[step.target]
+    known = {place: each for place, each in images.items() if each is not None and each.count == 1}
+    copied = [copy for copy in step.copies if copy.source is not None]
+    if (
+        len(known) < len(step.uses)
+        or known[target].rows < 2
+        or any(storages[copy.source] == target for copy in copied if copy.source is not None)
+        or not all(_nested(copy) for copy in step.copies)
+    ):
+        return None
+    return MovementRows(step, target, known, (), storages)
+
+
+def _nested(copy: Copy) -> bool:
+    """Return whether each loop's iterations write behind each other, none into another's bytes."""
+    extent = copy.run
+    for count, _, step in sorted(copy.loops, key=lambda loop: loop[2]):
+        if step < extent:
+            return False
+        extent += (count - 1) * step
+    return True
+
+
+def cut(copy: Copy, wanted: range) -> Iterator[Copy]:
+    """Yield copies of what a copy writes into the ``wanted`` bytes of its target."""
+    loops = sorted(copy.loops, key=lambda loop: -loop[2])
+    for source, target, run, left in _cut(
+        copy.source_offset, copy.target_offset, copy.run, loops, wanted
+    ):
+        yield Copy(copy.source, source, target, run, tuple(left), copy.fill)
+
+
+def _cut(
+    source: int, target: int, run: int, loops: list[Loop], wanted: range
+) -> Iterator[tuple[int, int, int, list[Loop]]]:
+    extent = run + sum((count - 1) * step for count, _, step in loops)
+    if target >= wanted.stop or target + extent <= wanted.start:
+        return
+    if wanted.start <= target and target + extent <= wanted.stop:
+        yield source, target, run, loops
+        return
+    if not loops:
+        start, stop = max(target, wanted.start), min(target + run, wanted.stop)
+        yield source + start - target, start, stop - start, []
+        return
+    (count, source_step, step), *inner = loops
+    extent -= (count - 1) * step
+    first = min(count, max(0, -((target - wanted.start) // step)))
+    behind = max(first, min(count, (wanted.stop - extent - target) // step + 1))
+    partial = {first - 1, behind} & set(range(count))
+    for i in sorted(partial):
+        yield from _cut(source + i * source_step, target + i * step, run, inner, wanted)
+    if first < behind:
+        whole = [(behind - first, source_step, step), *inner]
+        yield source + first * source_step, target + first * step, run, whole
+
+
+def _span(start: int, run: int, loops: list[tuple[int, int]]) -> tuple[int, int]:
+    """Return the first byte, and the one behind the last, that runs touch."""
+    reach = [(count - 1) * step for count, step in loops]
+    low = start + sum(step for step in reach if step < 0)
+    return low, start + sum(step for step in reach if step > 0) + run

@@ -1,0 +1,425 @@
+"""Strips: which rows of which tensor are loaded, computed, kept and stored, and in which order.
+
+The rows of the last result are cut into strips of one height. From each strip the rows that every
+tensor must have follow backwards. Of these some may be there from the strip before: the halo, rows
+that windows of both strips see. A tensor either keeps them, and only new rows are computed, or they
+are computed again. A buffer takes rows one behind the other; where it ends, what is kept of the
+halo is moved to its begin.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from itertools import pairwise
+
+from eightfold.compiler.cascade.rows import Image, RowWise
+from eightfold.compiler.emit.memory import Block, aligned, allocate
+from eightfold.compiler.emit.staging import parts
+from eightfold.isa import Engine
+
+NONE = range(0)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Consecutive steps, and where their tensors are.
+
+    ``results`` are to be there whole afterwards; ``outside`` are tensors of ``results`` and
+    operands from before that are not in the scratchpad, so that their rows are loaded, or stored;
+    ``sizes``: bytes of operands that every row needs whole.
+    """
+
+    steps: tuple[RowWise, ...]
+    results: frozenset[int]
+    outside: frozenset[int]
+    sizes: Mapping[int, int]
+
+    @cached_property
+    def images(self) -> dict[int, Image]:
+        """The tensors by rows."""
+        return {place: image for step in self.steps for place, image in step.images.items()}
+
+    @cached_property
+    def producers(self) -> dict[int, int]:
+        """The number of the step that computes each tensor."""
+        return {step.target: number for number, step in enumerate(self.steps)}
+
+    @cached_property
+    def consumers(self) -> dict[int, list[int]]:
+        """The numbers of the steps that read each tensor by rows."""
+        found: dict[int, list[int]] = {place: [] for place in self.images}
+        for number, step in enumerate(self.steps):
+            for source in step.sources:
+                found[source].append(number)
+        return found
+
+    @cached_property
+    def loaded(self) -> list[int]:
+        """Operands by rows that must be loaded; what copies alone read is read where it is."""
+        return [
+            place
+            for place in self.images
+            if place in self.outside and place not in self.producers and not self.direct(place)
+        ]
+
+    @cached_property
+    def buffered(self) -> list[int]:
+        """Tensors by rows whose strips have buffers."""
+        inside = [p for p in self.producers if p not in self.results or p in self.outside]
+        return [*self.loaded, *inside]
+
+    @cached_property
+    def constants(self) -> list[int]:
+        """Operands that every row needs whole and that must be loaded."""
+        needed = {place for step in self.steps for place in step.whole}
+        return sorted(needed & self.outside)
+
+    def direct(self, place: int) -> bool:
+        """Return whether only the mover reads a tensor that is outside."""
+        return all(self.steps[k].engine is Engine.MOVER for k in self.consumers[place])
+
+    @property
+    def sound(self) -> bool:
+        """Whether steps see the same rows of as many images; whole operands come from before."""
+        whole = {place for step in self.steps for place in step.whole}
+        alike = all(self.images[p] == image for s in self.steps for p, image in s.images.items())
+        counts = {image.count for image in self.images.values()}
+        return alike and len(counts) == 1 and not whole & set(self.images)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a chain is cut into strips.
+
+    Parameters
+    ----------
+    height
+        Rows of the last result in a strip.
+    again
+        Tensors whose halo is computed, or loaded, again instead of kept.
+    ahead
+        Whether rows are loaded a strip ahead of their use, and what another engine computes, too.
+    spare
+        Strips that the buffer of a kept halo has room for beyond what it needs: it moves as much
+        less often.
+    """
+
+    height: int
+    again: frozenset[int] = frozenset()
+    ahead: bool = False
+    spare: int = 0
+
+
+class Act(Enum):
+    """What is done with rows."""
+
+    LOAD = "load"
+    COMPUTE = "compute"
+    STORE = "store"
+    MOVE = "move"
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something that is done with ``rows`` of a tensor, in strip number ``strip``.
+
+    ``start`` is the row that the buffer's first byte stands for, ``before`` the same for the rows
+    that a MOVE reads.
+    """
+
+    act: Act
+    place: int
+    strip: int
+    rows: range
+    start: int = 0
+    before: int = 0
+
+
+@dataclass
+class Track:
+    """A tensor's rows over the strips: ``needed`` by steps, ``new`` ones, those ``held``.
+
+    ``starts`` are the rows that the buffer's first byte stands for, ``moved`` the halo that is
+    moved before a strip; ``capacity`` is the buffer's, in rows.
+    """
+
+    needed: list[range]
+    new: list[range]
+    held: list[range]
+    starts: list[int]
+    moved: list[range]
+    capacity: int = 0
+    halo: bool = False
+
+    @classmethod
+    def empty(cls, strips: int) -> "Track":
+        """Return a track without rows."""
+        needed, new, held, moved = ([NONE] * strips for _ in range(4))
+        return cls(needed, new, held, [0] * strips, moved)
+
+
+class Impossible(Exception):  # noqa: N818 - a signal within this room, not an error
+    """Strips of this height need more rows of a buffer than the tensor has."""
+
+
+class Schedule:
+    """A chain in strips.
+
+    Attributes
+    ----------
+    tracks
+        The rows of each tensor.
+    strips
+        How many there are.
+
+    Raises
+    ------
+    Impossible
+        If a halo is longer than what a strip goes on, for any buffer.
+    """
+
+    def __init__(self, chain: Chain, choice: Choice) -> None:
+        self.chain, self.choice = chain, choice
+        last = chain.steps[-1].target
+        self._ends = [p.stop for p in parts(range(chain.images[last].rows), choice.height)]
+        self.strips = len(self._ends)
+        self.tracks = {place: Track.empty(self.strips) for place in chain.images}
+        self._stages = self._stage()
+        self._lags = {place: self._behind(place) for place in chain.images}
+        self._propagate()
+        for place in chain.buffered:
+            self._hold(place)
+            self._place(place)
+
+    def _stage(self) -> dict[int, int]:
+        """Return by how many strips the work on each tensor is behind the first loads."""
+        chain, ahead = self.chain, self.choice.ahead
+        stages = dict.fromkeys(chain.images, 0)
+        for step in chain.steps:
+            for source in step.sources:
+                producer = chain.producers.get(source)
+                loaded = source in chain.loaded
+                other = producer is not None and chain.steps[producer].engine is not step.engine
+                behind = stages[source] + int(ahead and (loaded or other))
+                stages[step.target] = max(stages[step.target], behind)
+        return stages
+
+    def lag(self, place: int) -> int:
+        """Return how many strips a tensor's consumers are behind it."""
+        return self._lags[place]
+
+    def _behind(self, place: int) -> int:
+        stages = [self._stages[self.chain.steps[k].target] for k in self.chain.consumers[place]]
+        return max(stages, default=self._stages[place]) - self._stages[place]
+
+    def _propagate(self) -> None:
+        """Find the rows that are needed and the new ones, strip by strip from the last step."""
+        chain = self.chain
+        done = dict.fromkeys(chain.images, 0)
+        for strip in range(self.strips):
+            hull = self._wanted(strip, done)
+            for step in reversed(chain.steps):
+                new = self._grow(step.target, strip, hull, done)
+                if new:
+                    for source in step.sources:
+                        hull[source] = _union(hull.get(source, NONE), step.needed(source, new))
+            for place in chain.loaded:
+                self._grow(place, strip, hull, done)
+
+    def _wanted(self, strip: int, done: Mapping[int, int]) -> dict[int, range]:
+        """Return the rows of results that are due with a strip."""
+        chain = self.chain
+        wanted = {}
+        for place in chain.results:
+            rows = chain.images[place].rows
+            stop = 0
+            if strip == self.strips - 1:
+                stop = rows
+            elif place == chain.steps[-1].target:
+                stop = self._ends[strip]
+            elif not chain.consumers[place]:
+                stop = rows * (strip + 1) // self.strips
+            if stop > done[place]:
+                wanted[place] = range(done[place], stop)
+        return wanted
+
+    def _grow(
+        self, place: int, strip: int, hull: Mapping[int, range], done: dict[int, int]
+    ) -> range:
+        """Note which rows of a tensor a strip needs; return those that it makes."""
+        chain, track = self.chain, self.tracks[place]
+        needed = hull.get(place, NONE)
+        if not needed:
+            return NONE
+        result = place in chain.results
+        if result:
+            needed = _union(needed, range(done[place], max(needed.stop, done[place])))
+        gapless = result or len(chain.consumers[place]) > 1
+        start = done[place] if gapless else max(done[place], needed.start)
+        new = range(start, max(needed.stop, done[place]))
+        if place in self.choice.again:
+            new = needed
+        track.needed[strip], track.new[strip] = needed, new if len(new) else NONE
+        done[place] = max(done[place], needed.stop)
+        return track.new[strip]
+
+    def _hold(self, place: int) -> None:
+        """Find the rows that a buffer must have in each strip."""
+        track = self.tracks[place]
+        firsts = [rows.start if rows else None for rows in track.needed]
+        later: int | None = None
+        for strip in reversed(range(self.strips) if place not in self.choice.again else NONE):
+            first = firsts[strip]
+            if first is not None:
+                later = first if later is None else min(first, later)
+            firsts[strip] = later  # what later strips need is kept
+        done = 0
+        for strip, (first, new) in enumerate(zip(firsts, track.new, strict=True)):
+            before = done
+            done = max(done, new.stop)
+            if place in self.choice.again:
+                track.held[strip] = _union(track.needed[strip], new)
+                continue
+            starts = [row for row in (first, new.start if new else None) if row is not None]
+            start = min(starts, default=done)
+            track.held[strip] = range(start, done) if start < done else NONE
+            track.halo |= start < min(before, done)
+
+    def _place(self, place: int) -> None:
+        """Find the smallest buffer, and the places of rows in it."""
+        track, rows = self.tracks[place], self.chain.images[place].rows
+        least = max(map(len, track.held))
+        for capacity in range(least, 2 * rows + 2):
+            if self._fill(track, capacity, place):
+                break
+        else:
+            raise Impossible
+        if track.halo and self.choice.spare:
+            longest = max(map(len, track.new))
+            self._fill(track, track.capacity + self.choice.spare * longest, place)
+
+    def _fill(self, track: Track, capacity: int, place: int) -> bool:
+        """Place a tensor's rows in a buffer of so many rows, if that is possible."""
+        lag = self.lag(place)
+        again = place in self.choice.again
+        start = end = 0
+        done = 0
+        starts, moved = [0] * self.strips, [NONE] * self.strips
+        for strip, held in enumerate(track.held):
+            if held:
+                kept = NONE if again else range(held.start, min(done, held.stop))
+                shift = again or held.start < start or held.stop - start > capacity
+                if shift:
+                    origin = held.start
+                    if again and end + len(held) <= capacity:
+                        origin -= end
+                    if len(kept) > 0 and origin - start < len(kept):
+                        return False
+                    moved[strip] = kept if len(kept) > 0 else NONE
+                    start = origin
+                end = held.stop - start
+                for earlier in range(max(0, strip - lag), strip) if shift else ():
+                    if _overlap(track.held[earlier], starts[earlier], held, start):
+                        return False
+                done = max(done, held.stop)
+            starts[strip] = start
+        track.starts, track.moved, track.capacity = starts, moved, capacity
+        return True
+
+    def overlaps(self, place: int) -> bool:
+        """Return whether neighbouring strips need the same rows of a buffered tensor."""
+        held = [rows for rows in self.tracks[place].held if rows]
+        return any(a.stop > b.start for a, b in pairwise(held))
+
+    def rows(self, place: int, strip: int) -> tuple[range, int]:
+        """Return the rows of a buffered tensor that are there in a strip, and what it starts with.
+
+        The second is the row that the buffer's first byte stands for.
+        """
+        track = self.tracks[place]
+        return track.held[strip], track.starts[strip]
+
+    def actions(self) -> Iterator[Action]:
+        """Yield what is done with one image, in order."""
+        chain = self.chain
+        depth = max(self._stages.values())
+        for turn in range(self.strips + depth):
+            for place in chain.loaded:
+                strip = turn - self._stages[place]
+                yield from self._made(Act.LOAD, place, strip)
+            for number, step in enumerate(chain.steps):
+                strip = turn - self._stages[step.target]
+                yield from self._made(Act.COMPUTE, step.target, strip)
+                if 0 <= strip < self.strips:
+                    yield from self._moves(number, strip + 1)
+
+    def _made(self, act: Act, place: int, strip: int) -> Iterator[Action]:
+        """Yield what brings the new rows of a tensor, and stores them."""
+        if not 0 <= strip < self.strips:
+            return
+        track = self.tracks[place]
+        if self.lag(place) and (moved := track.moved[strip]):
+            yield self._move(place, strip, moved)
+        if not (new := track.new[strip]):
+            return
+        start = track.starts[strip]
+        yield Action(act, place, strip, new, start)
+        if act is Act.COMPUTE and place in self.chain.results & self.chain.outside:
+            stored = max((rows.stop for rows in track.new[:strip]), default=0)
+            fresh = range(max(stored, new.start), new.stop)
+            if fresh:
+                yield Action(Act.STORE, place, strip, fresh, start)
+
+    def _moves(self, number: int, strip: int) -> Iterator[Action]:
+        """Yield the moves of halos that the step of this number was the last to read."""
+        if strip >= self.strips:
+            return
+        for place in self.chain.buffered:
+            consumers = self.chain.consumers[place]
+            moved = self.tracks[place].moved[strip]
+            if moved and consumers and consumers[-1] == number and not self.lag(place):
+                yield self._move(place, strip, moved)
+
+    def _move(self, place: int, strip: int, rows: range) -> Action:
+        starts = self.tracks[place].starts
+        return Action(Act.MOVE, place, strip, rows, starts[strip], starts[strip - 1])
+
+    @cached_property
+    def buffers(self) -> tuple[dict[int, int], int]:
+        """Offsets of the buffers in the room, by tensor, and the bytes of the room."""
+        chain = self.chain
+        end = len(chain.steps) + 1
+        places, blocks = [], []
+        for place in chain.constants:
+            places.append(place)
+            blocks.append(Block(chain.sizes[place], 0, end))
+        for place in chain.buffered:
+            track, size = self.tracks[place], chain.images[place].size
+            first = chain.producers.get(place, -1) + 1
+            last = max((k + 1 for k in chain.consumers[place]), default=first)
+            if place in chain.outside:
+                last = end
+            if track.halo or self.lag(place):
+                first, last = 0, end
+            places.append(place)
+            blocks.append(Block(track.capacity * size, first, last))
+        offsets = allocate(blocks, None)
+        found = {p: offset for p, offset in zip(places, offsets, strict=True) if offset is not None}
+        stops = (found[p] + aligned(b.size) for p, b in zip(places, blocks, strict=True))
+        return found, max(stops, default=0)
+
+
+def _union(some: range, other: range) -> range:
+    """Return the rows from the first to the last of both."""
+    if not len(some) or not len(other):
+        return some if len(some) else other
+    return range(min(some.start, other.start), max(some.stop, other.stop))
+
+
+def _overlap(some: range, start: int, other: range, other_start: int) -> bool:
+    """Return whether two ranges of rows share places in a buffer."""
+    return bool(some) and (
+        some.start - start < other.stop - other_start
+        and other.start - other_start < some.stop - start
+    )

@@ -1,0 +1,284 @@
+"""Which steps become cascades, how high their strips are, and which tensors stay in the scratchpad.
+
+The shortest way through the program, in steps and chains of steps. A place on the way is what lies
+between two steps: the tensors that are needed on both sides, each in the scratchpad or outside. A
+piece of the way costs the cycles of a step, or those of a chain in the best strips that fit beside
+the tensors in the scratchpad (`eightfold.compiler.cascade.cost`).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from eightfold.compiler.cascade.chains import Chains, Proposal
+from eightfold.compiler.cascade.cost import Costs
+from eightfold.compiler.cascade.decision import Decision, chosen
+from eightfold.compiler.cascade.schedule import Choice, Impossible, Schedule
+from eightfold.compiler.emit.memory import Block, Overfull, aligned
+from eightfold.compiler.exact.channels import CompileError
+from eightfold.config import AcceleratorConfig
+
+if TYPE_CHECKING:
+    from eightfold.compiler.network import Compiled
+
+LONGEST = 24
+"""Steps of a chain, at most."""
+
+FREE = 4
+"""Tensors for which both places are tried, at each place; others stay where the plan had them."""
+
+FITTING = 2
+"""Numbers of strips that are compared, from the least that fits on."""
+
+START = 100
+"""Cycles until a step's first result, about."""
+
+
+def best_cascades(
+    chains: Chains, config: AcceleratorConfig, attempt: "Callable[[Proposal], Compiled]"
+) -> "Compiled":
+    """Return a program compiled with the cascades of the cheapest way, or with none.
+
+    Both are compared by `eightfold.estimate`. Where all tensors fit the scratchpad, none is tried.
+    """
+    # The estimate imports `eightfold.compiler.emit`, and so this package.
+    from eightfold.estimate.estimate import estimate_operators
+
+    alone = attempt(Proposal())
+    if not alone.outside:
+        return alone
+    proposal = Search(chains, config, alone.outside).best()
+    if proposal is None:
+        return alone
+    try:
+        compiled = attempt(proposal)
+    except (CompileError, Overfull):
+        return alone
+    before, after = estimate_operators(alone), estimate_operators(compiled)
+    if sum(before.values()) <= sum(after.values()):
+        return alone
+    cascades = tuple(
+        chosen(cascade, compiled.outside, after, before) for cascade in proposal.cascades.values()
+    )
+    decision = Decision(cascades=cascades, cycles=sum(after.values()), alone=sum(before.values()))
+    return replace(compiled, decision=decision)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Steps of the way: a chain with its choice, or one step without."""
+
+    steps: range
+    choice: Choice | None
+    cycles: int
+
+
+@dataclass(frozen=True)
+class Way:
+    """The cheapest way to a place: its cycles, its pieces, the tensors outside at any time."""
+
+    cycles: int = 0
+    pieces: tuple[Piece, ...] = ()
+    outside: frozenset[int] = frozenset()
+
+
+@dataclass
+class Search:
+    """The search for one program.
+
+    Parameters
+    ----------
+    chains
+        Of the program.
+    config
+        For which it is compiled.
+    outside
+        Storages that are outside of the scratchpad if every step is done for itself.
+    """
+
+    chains: Chains
+    config: AcceleratorConfig
+    outside: frozenset[int]
+    _choices: dict[tuple, tuple[Choice, int] | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.costs = Costs(self.config)
+        self.blocks = {
+            storage: block
+            for storage, block in self.chains.program.blocks().items()
+            if not self.chains.program.constant(storage)
+        }
+
+    @cached_property
+    def region(self) -> range:
+        """The steps from the first to the last that touch something outside, and some more."""
+        blocks = [self.blocks[storage] for storage in self.outside if storage in self.blocks]
+        if not blocks:
+            return range(0)
+        last = max(block.last for block in blocks) + 3
+        return range(min(b.first for b in blocks), min(last, len(self.chains.parts)))
+
+    @cached_property
+    def cuts(self) -> list[int]:
+        """Where chains may begin and end: where less is needed on both sides than at the next."""
+        region = self.region
+        sizes = {at: sum(self._size(s) for s in self._live(at)) for at in range(region.stop + 2)}
+        found = [region.start, region.stop]
+        for at in range(region.start + 1, region.stop):
+            single = [self.chains.parts[at - 1], self.chains.parts[at]]
+            if None in single or sizes[at] <= min(sizes[at - 1], sizes[at + 1]):
+                found.append(at)
+        return sorted(set(found))
+
+    def _size(self, storage: int) -> int:
+        return aligned(self.blocks[storage].size)
+
+    def _live(self, at: int) -> list[int]:
+        """Return what is needed before and behind the begin of a step."""
+        return [s for s, block in self.blocks.items() if block.first < at <= block.last]
+
+    def best(self) -> Proposal | None:
+        """Return the cheapest way's cascades; None if it has none."""
+        ways: dict[int, dict[frozenset[int], Way]] = {at: {} for at in range(self.region.stop + 1)}
+        before = frozenset(self._live(self.region.start)) & self.outside
+        ways[self.region.start][before] = Way(outside=before)
+        for at in self.region:
+            for state, way in ways[at].items():
+                for steps in self._pieces(at):
+                    for end, piece, outside in self._ends(steps, state):
+                        cycles = way.cycles + piece.cycles
+                        known = ways[steps.stop].get(end)
+                        if known is None or cycles < known.cycles:
+                            pieces = (*way.pieces, piece)
+                            ways[steps.stop][end] = Way(cycles, pieces, way.outside | outside)
+        if not (found := ways[self.region.stop]):
+            return None
+        way = min(found.values(), key=lambda way: way.cycles)
+        cascades = {
+            piece.steps.start: self.chains.cascade(piece.steps, piece.choice)
+            for piece in way.pieces
+            if piece.choice is not None
+        }
+        return Proposal(cascades, way.outside) if cascades else None
+
+    def _pieces(self, at: int) -> Iterator[range]:
+        """Yield a step, and chains that begin with it."""
+        yield range(at, at + 1)
+        if at in self.cuts:
+            for cut in self.cuts:
+                steps = range(at, cut)
+                if 1 < len(steps) <= LONGEST and self.chains.sound(steps):
+                    yield steps
+
+    def _ends(
+        self, steps: range, state: frozenset[int]
+    ) -> Iterator[tuple[frozenset[int], Piece, frozenset[int]]]:
+        """Yield what is outside behind some steps, their piece, and what is outside of theirs.
+
+        For each choice of what they bring, or touch first.
+        """
+        chain = len(steps) > 1
+        results = self.chains.results(steps) if chain else frozenset[int]()
+        new = []
+        fixed = set(state)
+        for storage, block in self.blocks.items():
+            if not steps.start <= block.first < steps.stop:
+                continue
+            if chain and storage in self.chains.made(steps):
+                if storage not in results:
+                    continue
+                if block.last < steps.stop:  # only kept
+                    fixed.add(storage)
+                    continue
+            new.append(storage)
+        new.sort(key=lambda s: -self.blocks[s].size)
+        free = new[:FREE]
+        fixed |= set(new[FREE:]) & self.outside
+        for count in range(len(free) + 1):
+            for some in combinations(free, count):
+                outside = frozenset(fixed | set(some))
+                piece = self._piece(steps, outside)
+                if piece is not None:
+                    live = {s for s in outside if self.blocks[s].last >= steps.stop}
+                    yield frozenset(live), piece, outside
+
+    def _piece(self, steps: range, outside: frozenset[int]) -> Piece | None:
+        """Return the steps as a piece if what is not outside fits; None if not."""
+        room = self.config.scratchpad
+        chain = len(steps) > 1
+        inner = self.chains.made(steps) - self.chains.results(steps) if chain else frozenset()
+        loaded = 0
+        for storage, block in self.blocks.items():
+            if block.first < steps.stop and block.last >= steps.start and storage not in inner:
+                if storage in outside:
+                    continue
+                room -= self._size(storage)
+                if not self.chains.program.computed(storage) and block.first >= steps.start:
+                    loaded += block.size // self.config.port
+        room -= self._replaced(steps, outside)
+        if room < 0:
+            return None
+        if not chain:
+            cycles = self._single(steps.start, outside, room)
+            return None if cycles is None else Piece(steps, None, cycles + loaded)
+        found = self.choice(steps, outside, room)
+        if found is None:
+            return None
+        return Piece(steps, found[0], found[1] + loaded)
+
+    def _replaced(self, steps: range, outside: frozenset[int]) -> int:
+        """Return the bytes, negative, that a result saves in the place of its operand."""
+        step = self.chains.program.steps[steps.start]
+        if len(steps) > 1 or step.replaceable is None:
+            return 0
+        storage = self.chains.program.storage
+        source, target = storage(step.replaceable), storage(step.target)
+        if source in outside or target in outside or source == target:
+            return 0
+        block = self.blocks.get(source, Block(0, 0, -1))
+        return -self._size(source) if block.last == steps.start else 0
+
+    def _single(self, number: int, outside: frozenset[int], room: int) -> int | None:
+        """Return the cycles of a step for itself; None if it lacks room."""
+        program = self.chains.program
+        step, part = program.steps[number], self.chains.parts[number]
+        there = frozenset(program.storage(t) for t in step.uses) & outside
+        moved = sum(self.blocks[s].size for s in there) // self.config.port
+        needed = program.room(number, there, self.config)
+        if (self.config.scratchpad // 2 if needed is None else needed) > room:
+            return None
+        if part is None:
+            return moved
+        image = part.images[part.target]
+        work = image.count * self.costs.work(part, range(image.rows)).cycles
+        return work + moved + START
+
+    def choice(self, steps: range, outside: frozenset[int], room: int) -> tuple[Choice, int] | None:
+        """Return the best strips of a chain that fit, and their cycles; None if there are none."""
+        chain = self.chains.chain(steps, outside)
+        key = (steps, chain.outside)
+        known = self._choices.get((*key, room))
+        if known is not None or (*key, room) in self._choices:
+            return known
+        rows = chain.images[chain.steps[-1].target].rows
+        heights = list(dict.fromkeys(-(-rows // count) for count in range(1, rows + 1)))
+        found: list[tuple[int, int, Choice]] = []
+        for ahead in (False, True):
+            fitting = 0
+            for place, height in enumerate(heights):
+                choice = Choice(height, frozenset(chain.loaded), ahead)
+                try:
+                    schedule = Schedule(chain, choice)
+                except Impossible:
+                    continue
+                if schedule.buffers[1] > room:
+                    continue
+                found.append((self.costs.cycles(schedule), place, choice))
+                fitting += 1
+                if fitting == FITTING:
+                    break
+        best = min(found, key=lambda item: item[:2], default=None)
+        self._choices[(*key, room)] = None if best is None else (best[2], best[0])
+        return self._choices[(*key, room)]
