@@ -290,7 +290,8 @@ class Schedule:
         """Find the smallest buffer, and the places of rows in it."""
         track, rows = self.tracks[place], self.chain.images[place].rows
         least = max(map(len, track.held))
-        for capacity in range(least, 2 * rows + 2):
+        most = max(2 * rows, (self.lag(place) + 2) * least)
+        for capacity in range(least, most + 1):
             if self._fill(track, capacity, place):
                 break
         else:

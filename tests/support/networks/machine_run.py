@@ -4,7 +4,8 @@ from collections.abc import Collection
 
 import numpy as np
 
-from eightfold.compiler import CompiledNetwork, compile_network
+from eightfold.compiler import CompiledNetwork, best_cascades, compile_network
+from eightfold.compiler.network import Strategy
 from eightfold.compiler.rewrite import NAMES, Rewritten, rebuild, rewrite, run_operators
 from eightfold.config import AcceleratorConfig
 from eightfold.execute import run_graph
@@ -30,9 +31,10 @@ def expect_golden(
     config: AcceleratorConfig,
     keep: bool = True,
     reference: Reference = "litert",
+    cascades: Strategy | None = best_cascades,
 ) -> CompiledNetwork:
     """Compile for the accelerator alone, run, compare; return the compiled network."""
-    network = compile_network(graph, config, reference, keep=keep)
+    network = compile_network(graph, config, reference, keep=keep, cascades=cascades)
     (segment,) = network.segments
     assert segment.compiled is not None
     expected = run_graph(graph, inputs, reference)

@@ -1,0 +1,134 @@
+"""Chains in strips compute what golden computes, whatever the strips, on the machine model."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from eightfold.compiler import HARDWARE, best_cascades, compile_network
+from eightfold.compiler.cascade.rows import WindowedRows
+from eightfold.compiler.cascade.schedule import Act, Action, Schedule
+from eightfold.config import PRESETS
+from eightfold.conformance.networks.random import network_rng, random_network
+from eightfold.estimate import estimate_network
+from eightfold.model import load_model
+from examples.mobilenet.network import mobilenet_model
+from tests.eightfold.compiler.test_compiler import TIGHT
+from tests.support.networks.cascades import CHOICES, AtRandom, Forced, block_model
+from tests.support.networks.machine_run import expect_golden, random_values
+
+HEIGHTS = range(1, 8)
+"""Of strips: the chain's last result has 7 rows."""
+
+ROOMY = PRESETS["nano"]
+NARROW = TIGHT["6x5"].replace(scratchpad=1 << 15)
+
+
+@pytest.mark.parametrize("words", CHOICES)
+@pytest.mark.parametrize("outside", [False, True], ids=["inside", "outside"])
+@pytest.mark.parametrize("height", HEIGHTS)
+def test_strips_of_every_height_equal_golden(height: int, outside: bool, words: str) -> None:
+    graph = load_model(block_model())
+    forced = Forced(height, words, outside)
+    expect_golden(graph, random_values(graph, height), ROOMY, keep=False, cascades=forced)
+    (cascade,) = forced.made
+    assert set(cascade.owners) == set(range(len(graph.operators)))
+
+
+@pytest.mark.parametrize("words", CHOICES)
+@pytest.mark.parametrize("height", [1, 2, 5])
+def test_every_tensor_is_delivered(height: int, words: str) -> None:
+    graph = load_model(block_model())
+    forced = Forced(height, words, outside=True)
+    expect_golden(graph, random_values(graph), NARROW, keep=True, cascades=forced)
+    assert forced.made
+
+
+@pytest.mark.parametrize("words", CHOICES)
+@pytest.mark.parametrize("keep", [False, True], ids=["outputs", "all tensors"])
+def test_several_images_one_after_the_other(keep: bool, words: str) -> None:
+    graph = load_model(block_model(images=3))
+    forced = Forced(2, words, outside=True)
+    expect_golden(graph, random_values(graph), ROOMY, keep=keep, cascades=forced)
+    assert forced.made
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("config", TIGHT)
+def test_a_random_network_in_random_strips_equals_golden(config: str, seed: int) -> None:
+    model, inputs = random_network(network_rng(seed), operators=HARDWARE)
+    strategy = AtRandom(1, random=Random(seed))
+    expect_golden(load_model(model), inputs, TIGHT[config], seed % 2 == 0, cascades=strategy)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6, 60))
+@pytest.mark.parametrize("config", TIGHT)
+def test_more_random_networks_in_random_strips_equal_golden(config: str, seed: int) -> None:
+    test_a_random_network_in_random_strips_equals_golden(config, seed)
+
+
+def expect_caught() -> None:
+    """Expect that a block in strips differs from golden."""
+    graph = load_model(block_model())
+    forced = Forced(2, "kept", outside=True)
+    with pytest.raises(AssertionError, match="tensor"):
+        expect_golden(graph, random_values(graph), ROOMY, keep=False, cascades=forced)
+
+
+def test_a_halo_row_short_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    needed = WindowedRows.needed
+
+    def short(self: WindowedRows, source: int, rows: range) -> range:
+        return needed(self, source, rows)[: max(1, len(self.step.rows.inputs(rows)) - 1)]
+
+    monkeypatch.setattr(WindowedRows, "needed", short)
+    expect_caught()
+
+
+def test_a_halo_that_moves_to_another_row_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    move = Schedule._move
+
+    def wrong(self: Schedule, place: int, strip: int, rows: range) -> Action:
+        right = move(self, place, strip, rows)
+        assert right.act is Act.MOVE
+        return Action(Act.MOVE, place, strip, rows, right.start, right.before + 1)
+
+    monkeypatch.setattr(Schedule, "_move", wrong)
+    expect_caught()
+
+
+def test_a_halo_that_does_not_move_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Schedule, "_moves", lambda self, number, strip: iter(()))
+    expect_caught()
+
+
+def test_what_fits_has_no_cascade() -> None:
+    network = compile_network(load_model(block_model()), PRESETS["base"])
+    assert network.segments[0].compiled
+    assert network.segments[0].compiled.decision is None
+
+
+@pytest.mark.parametrize("explicit", [False, True], ids=["same", "explicit"])
+def test_a_network_larger_than_the_scratchpad_has_fewer_cycles(explicit: bool) -> None:
+    graph = load_model(mobilenet_model(0.35, 64, explicit=explicit))
+    layers, strips = (
+        compile_network(graph, ROOMY, cascades=cascades) for cascades in (None, best_cascades)
+    )
+    before, after = (sum(estimate_network(network).values()) for network in (layers, strips))
+    assert after < before
+    compiled = strips.segments[0].compiled
+    assert compiled
+    assert compiled.decision
+    assert (compiled.decision.alone, compiled.decision.cycles) == (before, after)
+    again = compile_network(graph, ROOMY).segments[0].compiled
+    assert again
+    np.testing.assert_array_equal(again.words, compiled.words)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("explicit", [False, True], ids=["same", "explicit"])
+@pytest.mark.parametrize("keep", [False, True], ids=["outputs", "all tensors"])
+def test_a_network_larger_than_the_scratchpad_equals_golden(keep: bool, explicit: bool) -> None:
+    graph = load_model(mobilenet_model(0.35, 64, explicit=explicit))
+    expect_golden(graph, random_values(graph), ROOMY, keep=keep)
