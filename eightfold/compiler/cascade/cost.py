@@ -4,14 +4,16 @@ The estimate of cycles (`eightfold.estimate`) is close, but takes long: this com
 ways to cut a chain into strips. Durations are those of the commands for as many rows.
 """
 
-from dataclasses import dataclass, field
+from collections import deque
+from dataclasses import astuple, dataclass, field
 from math import prod
 
 from eightfold.compiler.cascade.rows import Held, RowWise
 from eightfold.compiler.cascade.schedule import Act, Action, Chain, Schedule
 from eightfold.compiler.emit.emitter import Emitter, Issued
+from eightfold.compiler.steps.pointwise import Pointwise
 from eightfold.config import AcceleratorConfig
-from eightfold.isa import Engine, Opcode, Space
+from eightfold.isa import COMMANDS, Engine, Opcode, Space
 from eightfold.isa.vector_fields import reads_b
 
 LATENCY = {Engine.MATRIX: 52, Engine.VECTOR: 48, Engine.MOVER: 40}
@@ -20,16 +22,28 @@ LATENCY = {Engine.MATRIX: 52, Engine.VECTOR: 48, Engine.MOVER: 40}
 MOVE = 12
 """Cycles of a MOVE beside those of its bytes."""
 
+WORDS = {
+    Engine.MATRIX: COMMANDS[Opcode.MATRIX].words,
+    Engine.VECTOR: COMMANDS[Opcode.VECTOR].words,
+    Engine.MOVER: COMMANDS[Opcode.MOVE].words,
+}
+"""Of a command in an engine's queue."""
+
+TABLE = 256 + MOVE + LATENCY[Engine.MOVER]
+"""Cycles until a table is there."""
+
 
 @dataclass(frozen=True)
 class Work:
-    """Cycles of an engine, and how many of the scratchpad's reads are not the matrix engine's."""
+    """Cycles of an engine, reads of the scratchpad but for the matrix engine's, and commands."""
 
     cycles: int = 0
     reads: int = 0
+    commands: int = 0
 
     def __add__(self, other: "Work") -> "Work":
-        return Work(self.cycles + other.cycles, self.reads + other.reads)
+        both = zip(astuple(self), astuple(other), strict=True)
+        return Work(*(one + another for one, another in both))
 
 
 def work_of(command: Issued, config: AcceleratorConfig) -> Work:
@@ -38,19 +52,19 @@ def work_of(command: Issued, config: AcceleratorConfig) -> Work:
     if command.instruction.opcode is Opcode.MATRIX:
         vectors = f["y"] * f["x"] + f.get("lead", 0)
         passes = f["ky"] * f["kx"] * f["kc"]
-        return Work(f["groups"] * passes * max(vectors, config.lanes))
+        return Work(f["groups"] * passes * max(vectors, config.lanes), 0, 1)
     if command.instruction.opcode is Opcode.VECTOR:
         operands = 1 + reads_b(f)
         rows = prod(f[f"count{i}"] for i in range(3)) * f["window0"] * f["window1"]
         chunks = -(-f["run"] // config.vector)
         beats = max(operands * chunks, -(-f["run"] // config.vector_lanes))
-        return Work(rows * beats, rows * chunks * operands)
+        return Work(rows * beats, rows * chunks * operands, 1)
     runs = prod(f.get(f"count{i}", 1) for i in range(4))
     memory = {Space.MODEL, Space.ARENA} & {f["source_space"], f["target_space"]}
     unit = config.port if memory else config.vector
     units = runs * -(-f["run"] // unit)
     read = f["source_space"] == Space.SCRATCHPAD
-    return Work(MOVE + units, units if read else 0)
+    return Work(MOVE + units, units if read else 0, 1)
 
 
 @dataclass
@@ -80,9 +94,14 @@ class Costs:
     def cycles(self, schedule: Schedule) -> int:
         """Return the cycles of a chain's images in strips."""
         chain = schedule.chain
-        timing = _Timing(schedule)
+        timing = _Timing(schedule, self.config.command_queue)
+        tables = sum(_tables(step) for step in chain.steps)
+        reloaded = tables if tables > self.config.tables else 0
         for action in schedule.actions():
             engine, work = self._action(chain, action)
+            if reloaded and engine is Engine.VECTOR:
+                step = chain.steps[chain.producers[action.place]]
+                work += Work(_tables(step) * TABLE)
             timing.do(action, engine, work)
         images = chain.images[chain.steps[-1].target].count
         return images * timing.end
@@ -94,17 +113,27 @@ class Costs:
         inside = action.act is Act.MOVE
         unit = self.config.vector if inside else self.config.port
         units = -(-len(action.rows) * chain.images[action.place].size // unit)
-        return Engine.MOVER, Work(MOVE + units, 0 if action.act is Act.LOAD else units)
+        return Engine.MOVER, Work(MOVE + units, 0 if action.act is Act.LOAD else units, 1)
+
+
+def _tables(step: RowWise) -> int:
+    """Return how many tables a step's commands take."""
+    return len(step.step.operation.tables) if isinstance(step.step, Pointwise) else 0
 
 
 class _Timing:
     """When each engine is free, and when the rows of each tensor are there, and read."""
 
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule: Schedule, queue: int) -> None:
         self._schedule = schedule
+        self._started = {engine: deque[int](maxlen=queue // WORDS[engine]) for engine in Engine}
+        self._dispatched = 0
         self._free = dict.fromkeys(Engine, 0)
         self._written: dict[int, int] = {}
         self._read: dict[int, list[int]] = {}
+        self._reads: list[tuple[int, int, int]] = []  # from, until, reads of the scratchpad
+        self._touched: dict[int, int] = {}
+        self._sharing = _sharing(schedule)
         self.end = 0
 
     def do(self, action: Action, engine: Engine, work: Work) -> None:
@@ -116,21 +145,63 @@ class _Timing:
         elif action.act is not Act.LOAD:
             sources = (place,)
         start = max([self._free[engine], *(self._written.get(s, 0) for s in sources)])
+        started = self._started[engine]
+        if len(started) == started.maxlen:  # commands wait in order, also for other engines' queues
+            self._dispatched = max(self._dispatched, started[0])
+        start = max(start, self._dispatched)
         writes = action.act is not Act.STORE
         if writes:
             start = max(start, self._overwritten(place, action.strip))
-        if work.reads and self._free[Engine.MATRIX] > start and engine is not Engine.MATRIX:
-            self._free[Engine.MATRIX] += work.reads
-        self._free[engine] = start + work.cycles
-        done = start + work.cycles + LATENCY[engine]
+        end = start + work.cycles
+        if engine is Engine.MATRIX:
+            end += self._held_up(start, end)
+        elif work.reads:
+            self._reads.append((start, end, work.reads))
+            if (busy := self._free[Engine.MATRIX]) > start:
+                self._free[Engine.MATRIX] += self._held_up(start, busy, self._reads.pop())
+                self._reads.append(
+                    (min(busy, end), end, work.reads * max(0, end - busy) // (end - start))
+                )
+        started.extend([start] * work.commands)
+        self._free[engine] = end
+        done = end + LATENCY[engine]
         if writes:
-            self._written[place] = done
+            self._written[place] = self._touched[place] = done
         for source in sources:
+            self._touched[source] = done
             read = self._read.setdefault(source, [0] * self._schedule.strips)
-            read[action.strip] = max(read[action.strip], done)
+            strip = action.strip - (action.act is Act.MOVE)  # a halo is the strip's before
+            read[strip] = max(read[strip], done)
         self.end = max(self.end, done)
 
+    def _held_up(self, start: int, end: int, *reads: tuple[int, int, int]) -> int:
+        """Return by how many cycles others' reads make the matrix engine's work longer."""
+        if not reads:
+            reads = tuple(each for each in self._reads if each[1] > start)
+            self._reads = list(reads)
+        overlaps = (
+            (min(end, until) - max(start, since), until - since, n) for since, until, n in reads
+        )
+        return sum(count * max(0, shared) // max(1, length) for shared, length, count in overlaps)
+
     def _overwritten(self, place: int, strip: int) -> int:
-        """Return when the rows of the strip whose place a strip takes were read."""
+        """Return when what a strip's rows take the place of was read."""
         earlier = strip - 1 - self._schedule.lag(place)
-        return self._read[place][earlier] if earlier >= 0 and place in self._read else 0
+        read = self._read[place][earlier] if earlier >= 0 and place in self._read else 0
+        return max([read, *(self._touched.get(other, 0) for other in self._sharing.get(place, ()))])
+
+
+def _sharing(schedule: Schedule) -> dict[int, list[int]]:
+    """Return the tensors whose buffers share bytes with each one's."""
+    chain, (offsets, _) = schedule.chain, schedule.buffers
+    spans = {
+        place: (offset, offset + schedule.tracks[place].capacity * chain.images[place].size)
+        for place, offset in offsets.items()
+        if place in chain.images
+    }
+    return {
+        place: [
+            p for p, other in spans.items() if p != place and start < other[1] and other[0] < stop
+        ]
+        for place, (start, stop) in spans.items()
+    }

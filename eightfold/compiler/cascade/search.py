@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.cost import Costs
 from eightfold.compiler.cascade.decision import Decision, chosen
-from eightfold.compiler.cascade.schedule import Choice, Impossible, Schedule
+from eightfold.compiler.cascade.schedule import Chain, Choice, Impossible, Schedule
 from eightfold.compiler.emit.memory import Block, Overfull, aligned
 from eightfold.compiler.exact.channels import CompileError
 from eightfold.config import AcceleratorConfig
@@ -31,6 +31,12 @@ FREE = 4
 
 FITTING = 2
 """Numbers of strips that are compared, from the least that fits on."""
+
+REFINED = 4
+"""The same for the chains of the cheapest way."""
+
+SPARE = (0, 1, 2)
+"""Strips that a buffer has room for beyond what it needs."""
 
 START = 100
 """Cycles until a step's first result, about."""
@@ -68,11 +74,16 @@ def best_cascades(
 
 @dataclass(frozen=True)
 class Piece:
-    """Steps of the way: a chain with its choice, or one step without."""
+    """Steps of the way: a chain with its choice, or one step without.
+
+    ``outside`` are tensors that are not in the scratchpad, ``room`` the bytes beside the others.
+    """
 
     steps: range
     choice: Choice | None
     cycles: int
+    outside: frozenset[int] = frozenset()
+    room: int = 0
 
 
 @dataclass(frozen=True)
@@ -101,7 +112,7 @@ class Search:
     chains: Chains
     config: AcceleratorConfig
     outside: frozenset[int]
-    _choices: dict[tuple, tuple[Choice, int] | None] = field(default_factory=dict)
+    _choices: dict[tuple, tuple[int, Choice] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.costs = Costs(self.config)
@@ -157,7 +168,7 @@ class Search:
             return None
         way = min(found.values(), key=lambda way: way.cycles)
         cascades = {
-            piece.steps.start: self.chains.cascade(piece.steps, piece.choice)
+            piece.steps.start: self.chains.cascade(piece.steps, self.refined(piece))
             for piece in way.pieces
             if piece.choice is not None
         }
@@ -226,7 +237,7 @@ class Search:
         found = self.choice(steps, outside, room)
         if found is None:
             return None
-        return Piece(steps, found[0], found[1] + loaded)
+        return Piece(steps, found[1], found[0] + loaded, outside, room)
 
     def _replaced(self, steps: range, outside: frozenset[int]) -> int:
         """Return the bytes, negative, that a result saves in the place of its operand."""
@@ -255,30 +266,68 @@ class Search:
         work = image.count * self.costs.work(part, range(image.rows)).cycles
         return work + moved + START
 
-    def choice(self, steps: range, outside: frozenset[int], room: int) -> tuple[Choice, int] | None:
-        """Return the best strips of a chain that fit, and their cycles; None if there are none."""
+    def choice(self, steps: range, outside: frozenset[int], room: int) -> tuple[int, Choice] | None:
+        """Return the cycles of a chain in the best strips that fit, and these; None without any.
+
+        Halos are kept; few heights are compared.
+        """
         chain = self.chains.chain(steps, outside)
-        key = (steps, chain.outside)
-        known = self._choices.get((*key, room))
-        if known is not None or (*key, room) in self._choices:
-            return known
+        key = (steps, chain.outside, room)
+        if key not in self._choices:
+            again = frozenset(chain.loaded)
+            found = [
+                each
+                for ahead in (False, True)
+                for each in self._fitting(chain, again, ahead, room, FITTING)
+            ]
+            self._choices[key] = min(found, key=_order, default=None)
+        return self._choices[key]
+
+    def _fitting(
+        self, chain: Chain, again: frozenset[int], ahead: bool, room: int, count: int
+    ) -> Iterator[tuple[int, Choice]]:
+        """Yield cycles and strips of the largest heights that fit, ``count`` of them."""
         rows = chain.images[chain.steps[-1].target].rows
-        heights = list(dict.fromkeys(-(-rows // count) for count in range(1, rows + 1)))
-        found: list[tuple[int, int, Choice]] = []
-        for ahead in (False, True):
-            fitting = 0
-            for place, height in enumerate(heights):
-                choice = Choice(height, frozenset(chain.loaded), ahead)
+        heights = list(dict.fromkeys(-(-rows // strips) for strips in range(1, rows + 1)))
+        while heights and count:
+            height = heights.pop(0)
+            needed = 0
+            for spare in SPARE:
+                choice = Choice(height, again, ahead, spare)
                 try:
                     schedule = Schedule(chain, choice)
                 except Impossible:
-                    continue
-                if schedule.buffers[1] > room:
-                    continue
-                found.append((self.costs.cycles(schedule), place, choice))
-                fitting += 1
-                if fitting == FITTING:
                     break
-        best = min(found, key=lambda item: item[:2], default=None)
-        self._choices[(*key, room)] = None if best is None else (best[2], best[0])
-        return self._choices[(*key, room)]
+                needed = needed or schedule.buffers[1]
+                if schedule.buffers[1] <= room:
+                    yield self.costs.cycles(schedule), choice
+                if not any(track.halo for track in schedule.tracks.values()):
+                    break
+            if 0 < needed <= room:
+                count -= 1
+            elif needed and heights:  # buffers are about as large as strips are high
+                most = max(height * room // needed + 1, heights[-1])
+                heights = [height for height in heights if height <= most]
+
+    def refined(self, piece: Piece) -> Choice:
+        """Return strips for a chain of the way, from more of them: halos made again, one by one."""
+        assert piece.choice is not None
+        chain = self.chains.chain(piece.steps, piece.outside)
+        loaded = frozenset(chain.loaded)
+        found = [(piece.cycles, piece.choice)]
+        for ahead in (False, True):
+            for again in (loaded, frozenset(chain.buffered), frozenset[int]()):
+                found += self._fitting(chain, again, ahead, piece.room, REFINED)
+        best = min(found, key=_order)
+        tracks = Schedule(chain, replace(best[1], again=loaded)).tracks
+        for place in [place for place, track in tracks.items() if track.halo]:
+            again = best[1].again ^ {place}
+            fitting = self._fitting(chain, again, best[1].ahead, piece.room, FITTING)
+            best = min([best, *fitting], key=_order)
+        return best[1]
+
+
+def _order(found: tuple[int, Choice]) -> tuple[int, int, bool, int, int]:
+    """Return what makes the choice the same each time."""
+    cycles, choice = found
+    return cycles, -choice.height, choice.ahead, choice.spare, len(choice.again)
