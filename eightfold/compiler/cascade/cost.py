@@ -129,7 +129,7 @@ class _Timing:
         self._started = {engine: deque[int](maxlen=queue // WORDS[engine]) for engine in Engine}
         self._dispatched = 0
         self._free = dict.fromkeys(Engine, 0)
-        self._written: dict[int, int] = {}
+        self._written: dict[int, list[tuple[int, int]]] = {}
         self._read: dict[int, list[int]] = {}
         self._reads: list[tuple[int, int, int]] = []  # from, until, reads of the scratchpad
         self._touched: dict[int, int] = {}
@@ -144,7 +144,7 @@ class _Timing:
             sources = chain.steps[chain.producers[place]].sources
         elif action.act is not Act.LOAD:
             sources = (place,)
-        start = max([self._free[engine], *(self._written.get(s, 0) for s in sources)])
+        start = max([self._free[engine], *(self._there(s, action.strip) for s in sources)])
         started = self._started[engine]
         if len(started) == started.maxlen:  # commands wait in order, also for other engines' queues
             self._dispatched = max(self._dispatched, started[0])
@@ -166,13 +166,19 @@ class _Timing:
         self._free[engine] = end
         done = end + LATENCY[engine]
         if writes:
-            self._written[place] = self._touched[place] = done
+            self._written.setdefault(place, []).append((action.strip, done))
+            self._touched[place] = done
         for source in sources:
             self._touched[source] = done
             read = self._read.setdefault(source, [0] * self._schedule.strips)
             strip = action.strip - (action.act is Act.MOVE)  # a halo is the strip's before
             read[strip] = max(read[strip], done)
         self.end = max(self.end, done)
+
+    def _there(self, place: int, strip: int) -> int:
+        """Return when the rows of a strip are there, at the latest."""
+        written = reversed(self._written.get(place, ()))
+        return next((done for number, done in written if number <= strip), 0)
 
     def _held_up(self, start: int, end: int, *reads: tuple[int, int, int]) -> int:
         """Return by how many cycles others' reads make the matrix engine's work longer."""

@@ -6,7 +6,7 @@ piece of the way costs the cycles of a step, or those of a chain in the best str
 the tensors in the scratchpad (`eightfold.compiler.cascade.cost`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -16,6 +16,7 @@ from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.cost import Costs
 from eightfold.compiler.cascade.decision import Decision, chosen
 from eightfold.compiler.cascade.schedule import Chain, Choice, Impossible, Schedule
+from eightfold.compiler.cascade.step import Cascade
 from eightfold.compiler.emit.memory import Block, Overfull, aligned
 from eightfold.compiler.exact.channels import CompileError
 from eightfold.config import AcceleratorConfig
@@ -32,8 +33,14 @@ FREE = 4
 FITTING = 2
 """Numbers of strips that are compared, from the least that fits on."""
 
-REFINED = 4
+REFINED = 6
 """The same for the chains of the cheapest way."""
+
+FINAL = 9
+"""Ways to cut a chain that the estimate compares, if there is time."""
+
+TRIED = 6000
+"""Commands that are estimated for that: the estimate takes as long as there are many."""
 
 SPARE = (0, 1, 2)
 """Strips that a buffer has room for beyond what it needs."""
@@ -47,7 +54,8 @@ def best_cascades(
 ) -> "Compiled":
     """Return a program compiled with the cascades of the cheapest way, or with none.
 
-    Both are compared by `eightfold.estimate`. Where all tensors fit the scratchpad, none is tried.
+    Both, and other strips for single cascades, are compared by `eightfold.estimate`. Where all
+    tensors fit the scratchpad, none is tried.
     """
     # The estimate imports `eightfold.compiler.emit`, and so this package.
     from eightfold.estimate.estimate import estimate_operators
@@ -55,21 +63,58 @@ def best_cascades(
     alone = attempt(Proposal())
     if not alone.outside:
         return alone
-    proposal = Search(chains, config, alone.outside).best()
-    if proposal is None:
+    search = Search(chains, config, alone.outside)
+    ranked = search.best()
+    if not ranked:
         return alone
-    try:
-        compiled = attempt(proposal)
-    except (CompileError, Overfull):
+    before = estimate_operators(alone)
+    best, cycles, used = alone, before, dict[int, Cascade]()
+    left = TRIED
+    for proposal in _proposals(ranked, used):
+        if left <= 0:
+            break
+        try:
+            compiled = attempt(proposal)
+        except (CompileError, Overfull, Impossible):
+            left -= len(alone.issued) // 4
+            continue
+        found = estimate_operators(compiled)
+        left -= len(compiled.issued)
+        if sum(found.values()) < sum(cycles.values()):
+            best, cycles = compiled, found
+            used.update(proposal.cascades)
+    if not used:
         return alone
-    before, after = estimate_operators(alone), estimate_operators(compiled)
-    if sum(before.values()) <= sum(after.values()):
-        return alone
-    cascades = tuple(
-        chosen(cascade, compiled.outside, after, before) for cascade in proposal.cascades.values()
-    )
-    decision = Decision(cascades=cascades, cycles=sum(after.values()), alone=sum(before.values()))
-    return replace(compiled, decision=decision)
+    cascades = tuple(chosen(cascade, best.outside, cycles, before) for cascade in used.values())
+    decision = Decision(cascades=cascades, cycles=sum(cycles.values()), alone=sum(before.values()))
+    return replace(best, decision=decision)
+
+
+def _proposals(ranked: Sequence["Ranked"], used: Mapping[int, Cascade]) -> Iterator[Proposal]:
+    """Yield the cheapest way's cascades, then each of the dearest with other strips.
+
+    ``used`` are those of the best proposal so far.
+    """
+    outside = ranked[0].outside
+    yield Proposal({each.start: each.cascades[0] for each in ranked}, outside)
+    for each in sorted(ranked, key=lambda each: -each.cycles):
+        for other in each.cascades[1:]:
+            if each.start in used:
+                yield Proposal({**used, each.start: other}, outside)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A chain of the cheapest way from its first step on, as cascades in several strips.
+
+    The ones that cost least come first; ``cycles`` are those of the first. ``outside`` are the
+    tensors that are not in the scratchpad at any time.
+    """
+
+    start: int
+    cycles: int
+    cascades: tuple[Cascade, ...]
+    outside: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -150,8 +195,8 @@ class Search:
         """Return what is needed before and behind the begin of a step."""
         return [s for s, block in self.blocks.items() if block.first < at <= block.last]
 
-    def best(self) -> Proposal | None:
-        """Return the cheapest way's cascades; None if it has none."""
+    def best(self) -> list[Ranked]:
+        """Return the cheapest way's cascades."""
         ways: dict[int, dict[frozenset[int], Way]] = {at: {} for at in range(self.region.stop + 1)}
         before = frozenset(self._live(self.region.start)) & self.outside
         ways[self.region.start][before] = Way(outside=before)
@@ -165,14 +210,15 @@ class Search:
                             pieces = (*way.pieces, piece)
                             ways[steps.stop][end] = Way(cycles, pieces, way.outside | outside)
         if not (found := ways[self.region.stop]):
-            return None
+            return []
         way = min(found.values(), key=lambda way: way.cycles)
-        cascades = {
-            piece.steps.start: self.chains.cascade(piece.steps, self.refined(piece))
-            for piece in way.pieces
-            if piece.choice is not None
-        }
-        return Proposal(cascades, way.outside) if cascades else None
+        ranked = []
+        for piece in way.pieces:
+            if piece.choice is not None:
+                choices = self.refined(piece)
+                cascades = tuple(self.chains.cascade(piece.steps, each) for each in choices)
+                ranked.append(Ranked(piece.steps.start, piece.cycles, cascades, way.outside))
+        return ranked
 
     def _pieces(self, at: int) -> Iterator[range]:
         """Yield a step, and chains that begin with it."""
@@ -309,8 +355,8 @@ class Search:
                 most = max(height * room // needed + 1, heights[-1])
                 heights = [height for height in heights if height <= most]
 
-    def refined(self, piece: Piece) -> Choice:
-        """Return strips for a chain of the way, from more of them: halos made again, one by one."""
+    def refined(self, piece: Piece) -> list[Choice]:
+        """Return strips for a chain of the way, the best first: halos made again, one by one."""
         assert piece.choice is not None
         chain = self.chains.chain(piece.steps, piece.outside)
         loaded = frozenset(chain.loaded)
@@ -318,13 +364,15 @@ class Search:
         for ahead in (False, True):
             for again in (loaded, frozenset(chain.buffered), frozenset[int]()):
                 found += self._fitting(chain, again, ahead, piece.room, REFINED)
-        best = min(found, key=_order)
-        tracks = Schedule(chain, replace(best[1], again=loaded)).tracks
+        tracks = Schedule(chain, replace(piece.choice, again=loaded)).tracks
         for place in [place for place, track in tracks.items() if track.halo]:
-            again = best[1].again ^ {place}
-            fitting = self._fitting(chain, again, best[1].ahead, piece.room, FITTING)
-            best = min([best, *fitting], key=_order)
-        return best[1]
+            best = min(found, key=_order)[1]
+            again = best.again ^ {place}
+            found += self._fitting(chain, again, best.ahead, piece.room, FITTING)
+        choices: dict[tuple[int, bool, int], Choice] = {}
+        for _, choice in sorted(found, key=_order):
+            choices.setdefault((choice.height, choice.ahead, choice.spare), choice)
+        return list(choices.values())[:FINAL]
 
 
 def _order(found: tuple[int, Choice]) -> tuple[int, int, bool, int, int]:
