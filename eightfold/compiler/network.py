@@ -4,12 +4,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
 from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.decision import Decision
-from eightfold.compiler.emit.emitter import Emitter, Issued
+from eightfold.compiler.emit.emitter import Buffered, Emitter, Issued
 from eightfold.compiler.emit.memory import Block, Layout, allocate, plan
 from eightfold.compiler.emit.staging import NoRoomError, Place, Staging
 from eightfold.compiler.emit.tokens import encode, hoist_tables
@@ -30,7 +31,8 @@ class Placement:
     Both are indices of commands of engines, or of BEGIN and END where the bytes hold an input or
     a result. ``tensor`` is the graph's; None for what only the commands of ``operator`` see: its
     temporaries, and room to work through tensors in parts. A RESHAPE's result is where its operand
-    is, and has no placement of its own.
+    is, and has no placement of its own. ``rows`` are those of a strip, within its image; None for
+    all of the tensor.
     """
 
     space: Space
@@ -40,6 +42,7 @@ class Placement:
     last: int
     tensor: int | None
     operator: int
+    rows: range | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +147,7 @@ class _Memory:
     blocks: Mapping[int, Block]
     layout: Layout
     arena: _Arena
+    buffered: Mapping[int, Sequence[Buffered]]
 
 
 def _loads_table(command: Issued) -> bool:
@@ -169,6 +173,7 @@ def _placements(
     blocks += [
         (Space.SCRATCHPAD, offset, Block(size, step, step), tensors)
         for step, (offset, size) in memory.layout.room.items()
+        if step not in memory.buffered
     ]
     blocks += [
         (Space.ARENA, offset, memory.arena.lives[storage], storage)
@@ -187,6 +192,18 @@ def _placements(
                 tensor=storage if storage < tensors else None,
                 operator=program.owners[max(block.first, 0)],
             )
+    places = {id(command): index for index, command in enumerate(issued)}
+    for strip in chain.from_iterable(memory.buffered.values()):
+        yield Placement(
+            space=Space.SCRATCHPAD,
+            offset=strip.offset,
+            size=strip.size,
+            first=places[id(strip.first)],
+            last=places[id(strip.last)],
+            tensor=strip.tensor if strip.tensor < tensors else None,
+            operator=strip.first.operator,
+            rows=strip.rows,
+        )
 
 
 class _NetworkCompiler:
@@ -242,7 +259,7 @@ class _NetworkCompiler:
                 raise OperatorError(emitter.operator, str(error)) from None
         emitter.step = len(steps)
         emitter.end()
-        return emitter, _Memory(blocks, layout, arena)
+        return emitter, _Memory(blocks, layout, arena, emitter.buffered)
 
     def _room(self, number: int, outside: Collection[int]) -> int:
         room = self.program.room(number, outside, self.config)

@@ -103,6 +103,8 @@ def _regions(
             end = before + ends.get(placement.last, stream.cycles)
             tensor = placement.tensor
             what = f"{tensor} {names[tensor]}" if tensor is not None else "room"
+            if placement.rows is not None:
+                what += f", rows {placement.rows.start} to {placement.rows.stop - 1}"
             x, y = axis.x(begin), _y(placement.offset + placement.size, peak)
             width = max(1, round(axis.x(end) - x, 2))
             height = max(1, round(_y(placement.offset, peak) - y, 2))

@@ -334,7 +334,7 @@ class Search:
     ) -> Iterator[tuple[int, Choice]]:
         """Yield cycles and strips of the largest heights that fit, ``count`` of them."""
         rows = chain.images[chain.steps[-1].target].rows
-        heights = list(dict.fromkeys(-(-rows // strips) for strips in range(1, rows + 1)))
+        heights = list(dict.fromkeys(-(-rows // strips) for strips in range(2, rows + 1)))
         while heights and count:
             height = heights.pop(0)
             needed = 0

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from eightfold.compiler.cascade.rows import Held, RowWise
 from eightfold.compiler.cascade.schedule import Act, Action, Chain, Choice, Schedule
-from eightfold.compiler.emit.emitter import Emitter
+from eightfold.compiler.emit.emitter import Buffered, Emitter
 from eightfold.compiler.emit.staging import Staging
 from eightfold.compiler.steps.step import Step
 from eightfold.config import AcceleratorConfig
@@ -92,16 +92,20 @@ class Strips:
         """Emit the commands of all images."""
         chain, (offsets, _) = self.schedule.chain, self.schedule.buffers
         self._base = {p: self.staging.room[0] + offset for p, offset in offsets.items()}
-        self._owners = dict(zip(chain.producers, self.cascade.owners, strict=True))
         self.emitter.operator = self.cascade.owners[0]
         for place in chain.constants:
             target = (Space.SCRATCHPAD, self._base[place])
             self.emitter.move(self.staging.places[place], target, chain.sizes[place])
+        self._used: dict[tuple[int, int, int], tuple[Held, int, int]] = {}
         actions = list(self.schedule.actions())
+        begin = len(self.emitter.issued)
         images = chain.images[self.cascade.parts[-1].target].count
         for image in range(images):
             for action in actions:
+                first = len(self.emitter.issued)
                 self._act(action, image)
+                self._note(action, image, range(first, len(self.emitter.issued)))
+        self._report(begin)
 
     def _act(self, action: Action, image: int) -> None:
         chain, emitter = self.schedule.chain, self.emitter
@@ -128,6 +132,41 @@ class Strips:
                 outside = (space, start + row * size)
                 here, there = (outside, here) if action.act is Act.LOAD else (here, outside)
             emitter.move(here, there, len(action.rows) * size)
+
+    def _note(self, action: Action, image: int, commands: range) -> None:
+        """Note which buffers the commands of an action have used."""
+        chain, places = self.schedule.chain, {(action.place, action.strip)}
+        if action.act is Act.COMPUTE:
+            step = chain.steps[chain.producers[action.place]]
+            places |= {(source, action.strip) for source in step.sources}
+        if action.act is Act.MOVE:
+            places.add((action.place, action.strip - 1))
+        for place, strip in places:
+            if place in self._base and commands:
+                held = self._rows(place, strip, image)
+                _, first, _ = self._used.get((image, place, strip), (held, commands[0], 0))
+                self._used[image, place, strip] = held, first, commands[-1]
+
+    def _report(self, begin: int) -> None:
+        """Tell the emitter what the buffers have held; constants from before ``begin`` on."""
+        issued, chain = self.emitter.issued, self.schedule.chain
+        found = [
+            Buffered(
+                place,
+                held.address,
+                len(held.rows) * chain.images[place].size,
+                held.rows,
+                issued[first],
+                issued[last],
+            )
+            for (_, place, _), (held, first, last) in self._used.items()
+            if held.rows
+        ]
+        for number, place in enumerate(chain.constants):
+            load = issued[begin - len(chain.constants) + number]
+            size = chain.sizes[place]
+            found.append(Buffered(place, self._base[place], size, None, load, issued[-1]))
+        self.emitter.buffered[self.emitter.step] = found
 
     def _at(self, row: int, action: Action) -> int:
         """Return the address of a row in the buffer of an action's tensor."""

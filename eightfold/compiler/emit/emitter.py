@@ -64,11 +64,27 @@ class Issued:
         return self.instruction.values()
 
 
+@dataclass(frozen=True)
+class Buffered:
+    """``rows`` of a tensor in a buffer, from ``first`` to ``last`` of the commands that use them.
+
+    ``offset`` and ``size`` in bytes of the scratchpad; ``rows`` is None for all of the tensor.
+    """
+
+    tensor: int
+    offset: int
+    size: int
+    rows: range | None
+    first: Issued
+    last: Issued
+
+
 @dataclass
 class Emitter:
     """Collects the commands and the model image of one network.
 
-    ``operator`` and ``step`` are those whose commands are being emitted.
+    ``operator`` and ``step`` are those whose commands are being emitted. ``buffered`` is what
+    parts of the room have held, as far as it is known, by step.
 
     Raises
     ------
@@ -83,6 +99,7 @@ class Emitter:
     issued: list[Issued] = field(default_factory=list)
     operator: int = 0
     step: int = -1
+    buffered: dict[int, list[Buffered]] = field(default_factory=dict)
     _tables: OrderedDict[int, bytes] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from eightfold.conformance.networks.random import DRAWN, network_rng, random_net
 from eightfold.files import IMPORT_ROOT
 from eightfold.isa import Space
 from eightfold.model import Graph, load_model
+from tests.support.networks.cascades import Forced, block_model
 
 DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
 PLACED = (Space.SCRATCHPAD, Space.ARENA)
@@ -67,6 +68,20 @@ def test_commands_of_random_networks_touch_what_is_placed(seed: int) -> None:
     model, _ = random_network(network_rng(seed), operators=HARDWARE & DRAWN)
     graph = load_model(model)
     assert outside(compiled(graph, PRESETS["nano"])) == []
+
+
+@pytest.mark.parametrize("height", [1, 3, 7])
+def test_strips_are_placed_with_their_rows(height: int) -> None:
+    forced = Forced(height, "ahead spare", outside=True)
+    graph = load_model(block_model())
+    (segment,) = compile_network(graph, PRESETS["nano"], cascades=forced).segments
+    assert forced.made
+    assert segment.compiled is not None
+    assert outside(segment.compiled) == []
+    strips = [place for place in segment.compiled.placements if place.rows is not None]
+    assert {place.tensor for place in strips} >= {0, 3, 6}
+    rows = {row for place in strips if place.tensor == 3 for row in place.rows or ()}
+    assert rows == set(range(13))
 
 
 def test_inputs_and_results_are_placed_from_begin_or_to_end() -> None:
