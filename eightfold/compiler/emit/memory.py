@@ -92,7 +92,7 @@ def plan(
         If a step's room alone does not fit.
     """
     outside = set(outside)
-    groups = _groups(tensors, together)
+    groups = _groups(tensors, [pair for pair in together if not outside & set(pair)])
     while True:
         resident = [group for group in groups if not outside & set(group)]
         needs = {step: size for step in range(steps) if (size := room(step, outside))}
