@@ -9,6 +9,7 @@ import pytest
 from eightfold.config import PRESETS
 from eightfold.conformance.models.operators import random_case
 from eightfold.isa.decode import read_stream
+from examples.mobilenet.network import mobilenet_model
 from tests.eightfold.cli.test_cli import MODEL, call
 from tests.support.models.single import one_operator
 from tests.support.networks.sparse import sparse_model
@@ -31,6 +32,20 @@ def test_compile_writes_what_a_host_loads(
     assert len([line for line in lines if not line.startswith("#")]) == len(commands)
     assert "# operator 17 SOFTMAX" in lines
     assert any("MATRIX" in line and "depthwise=1" in line for line in lines)
+
+
+def test_compile_explains_its_cascades(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = tmp_path / "model.tflite"
+    model.write_bytes(mobilenet_model(0.35, 64))
+    arguments = ("compile", model, "-o", tmp_path / "out", "--config", "nano", "--explain")
+    status, out, err = call(*arguments, capsys=capsys)
+    assert (status, err) == (0, "")
+    assert "cycles by the estimate" in out
+    assert "layer by layer" in out
+    assert "halo kept: tensors" in out
+    status, out, _ = call(*arguments, "--no-cascade", capsys=capsys)
+    assert status == 0
+    assert "no cascades: " in out
 
 
 def unsupported() -> tuple[bytes, str]:
