@@ -38,11 +38,11 @@ def runs(starts: NDArray[np.int64], length: int) -> NDArray[np.int64]:
     """Return the bytes that lie in any run of ``length`` from ``starts``, sorted."""
     if not starts.size:
         return starts
-    low = int(starts.min())
-    edges = np.zeros(int(starts.max()) - low + length + 1, np.int64)
-    np.add.at(edges, starts - low, 1)
-    np.add.at(edges, starts - low + length, -1)
-    return np.flatnonzero(np.cumsum(edges)) + low
+    first = np.unique(starts)
+    # Each run up to the next one, of which it has no more: they are equally long.
+    counts = np.minimum(length, np.diff(first, append=first[-1] + length))
+    before = np.cumsum(counts) - counts
+    return np.arange(counts.sum()) + np.repeat(first - before, counts)
 
 
 def accesses(config: AcceleratorConfig, command: Decoded) -> Accesses:
