@@ -10,7 +10,7 @@ halo is moved to its begin.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
 
 from eightfold.compiler.cascade.rows import Image, RowWise
@@ -289,7 +289,7 @@ class Schedule:
     def _place(self, place: int) -> None:
         """Find the smallest buffer, and the places of rows in it."""
         track, rows = self.tracks[place], self.chain.images[place].rows
-        least = max(map(len, track.held))
+        least = self._least(place)
         most = max(2 * rows, (self.lag(place) + 2) * least)
         for capacity in range(least, most + 1):
             if self._fill(track, capacity, place):
@@ -299,6 +299,14 @@ class Schedule:
         if track.halo and self.choice.spare:
             longest = max(map(len, track.new))
             self._fill(track, track.capacity + self.choice.spare * longest, place)
+
+    def _least(self, place: int) -> int:
+        """Return the rows that are there at once: of a strip, and of those before in use."""
+        held, lag = self.tracks[place].held, self.lag(place)
+        if place in self.choice.again:
+            return max(sum(map(len, held[max(0, t - lag) : t + 1])) for t in range(len(held)))
+        together = (held[max(0, t - lag) : t + 1] for t in range(len(held)))
+        return max(len(reduce(_union, rows)) for rows in together)
 
     def _fill(self, track: Track, capacity: int, place: int) -> bool:
         """Place a tensor's rows in a buffer of so many rows, if that is possible."""

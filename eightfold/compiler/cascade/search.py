@@ -30,7 +30,7 @@ LONGEST = 24
 FREE = 4
 """Tensors for which both places are tried, at each place; others stay where the plan had them."""
 
-FITTING = 2
+FITTING = 1
 """Numbers of strips that are compared, from the least that fits on."""
 
 REFINED = 6
@@ -43,7 +43,7 @@ TRIED = 6000
 """Commands that are estimated for that: the estimate takes as long as there are many."""
 
 SPARE = (0, 1, 2)
-"""Strips that a buffer has room for beyond what it needs."""
+"""Strips that a buffer has room for beyond what it needs; the way is found without the last."""
 
 START = 100
 """Cycles until a step's first result, about."""
@@ -334,11 +334,12 @@ class Search:
     ) -> Iterator[tuple[int, Choice]]:
         """Yield cycles and strips of the largest heights that fit, ``count`` of them."""
         rows = chain.images[chain.steps[-1].target].rows
+        spares = SPARE if count > FITTING else SPARE[:2]
         heights = list(dict.fromkeys(-(-rows // strips) for strips in range(2, rows + 1)))
         while heights and count:
             height = heights.pop(0)
             needed = 0
-            for spare in SPARE:
+            for spare in spares:
                 choice = Choice(height, again, ahead, spare)
                 try:
                     schedule = Schedule(chain, choice)
