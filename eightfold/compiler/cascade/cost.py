@@ -9,11 +9,13 @@ from dataclasses import astuple, dataclass, field
 from math import prod
 
 from eightfold.compiler.cascade.rows import Held, RowWise
-from eightfold.compiler.cascade.schedule import Act, Action, Chain, Schedule
+from eightfold.compiler.cascade.schedule import Act, Action, Chain, Impossible, Schedule
 from eightfold.compiler.emit.emitter import Emitter, Issued
+from eightfold.compiler.exact.channels import CompileError
 from eightfold.compiler.steps.pointwise import Pointwise
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import COMMANDS, Engine, Opcode, Space
+from eightfold.isa.packing import FieldError
 from eightfold.isa.vector_fields import reads_b
 
 LATENCY = {Engine.MATRIX: 52, Engine.VECTOR: 48, Engine.MOVER: 40}
@@ -75,14 +77,23 @@ class Costs:
     _known: dict[tuple[int, int, bool, bool], Work] = field(default_factory=dict)
 
     def work(self, step: RowWise, rows: range) -> Work:
-        """Return what a step takes for some rows; rows at the ends see padding."""
+        """Return what a step takes for some rows; rows at the ends see padding.
+
+        Raises
+        ------
+        Impossible
+            If a command has no room for its numbers.
+        """
         image = step.images[step.target]
         key = (step.target, len(rows), rows.start == 0, rows.stop == image.rows)
         if key not in self._known:
             emitter = Emitter(self.config)
             held = {p: Held(Space.SCRATCHPAD, 0, range(i.rows)) for p, i in step.images.items()}
             held |= {place: Held(Space.SCRATCHPAD, 0, range(1)) for place in step.whole}
-            step.emit(emitter, held, 0, rows)
+            try:
+                step.emit(emitter, held, 0, rows)
+            except (CompileError, FieldError):
+                raise Impossible from None
             works = [
                 work_of(command, self.config)
                 for command in emitter.issued

@@ -309,7 +309,10 @@ class Search:
         if part is None:
             return moved
         image = part.images[part.target]
-        work = image.count * self.costs.work(part, range(image.rows)).cycles
+        try:
+            work = image.count * self.costs.work(part, range(image.rows)).cycles
+        except Impossible:  # in one piece; the step itself goes by parts
+            work = 0
         return work + moved + START
 
     def choice(self, steps: range, outside: frozenset[int], room: int) -> tuple[int, Choice] | None:
@@ -343,11 +346,11 @@ class Search:
                 choice = Choice(height, again, ahead, spare)
                 try:
                     schedule = Schedule(chain, choice)
+                    needed = needed or schedule.buffers[1]
+                    if schedule.buffers[1] <= room:
+                        yield self.costs.cycles(schedule), choice
                 except Impossible:
                     break
-                needed = needed or schedule.buffers[1]
-                if schedule.buffers[1] <= room:
-                    yield self.costs.cycles(schedule), choice
                 if not any(track.halo for track in schedule.tracks.values()):
                     break
             if 0 < needed <= room:
