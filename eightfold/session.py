@@ -5,6 +5,7 @@ import platform
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -265,7 +266,7 @@ class Session(Closing):
         record: bool,
     ) -> list[RunResult]:
         # The simulator's packages are needed, and loaded, only here.
-        from eightfold.compiler import compile_network
+        from eightfold.compiler import best_cascades, compile_network
         from eightfold.sim.simulator.runner import BenchFailed
         from eightfold.simulate import simulate_network
 
@@ -277,6 +278,7 @@ class Session(Closing):
             reference,
             fallback=self.fallback == "golden",
             keep=keep,
+            cascades=partial(best_cascades, memory=self.memory),
         )
         try:
             runs = simulate_network(

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,6 +110,7 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @reference_option
 @click.option("--keep", is_flag=True, help="Keep every tensor in the arena.")
 @fallback_option
+@memory_option
 @no_rewrite_option
 @cascade_option
 @click.option("--explain", is_flag=True, help="Say which chains run strip by strip, and why.")
@@ -120,6 +122,7 @@ def compile_command(
     reference: "Reference",
     keep: bool,
     fallback: str | None,
+    memory: str,
     no_rewrite: tuple[str, ...],
     no_cascade: bool,
     explain: bool,
@@ -139,8 +142,9 @@ def compile_command(
 
     graph = load_model(model, Limits(max_memory, max_elements))
     sizes = AcceleratorConfig.load(config)
+    timing = MemoryTiming.load(memory)
     rewritten = rewrite(graph, reference, without=no_rewrite)
-    cascades = None if no_cascade else best_cascades
+    cascades = None if no_cascade else partial(best_cascades, memory=timing)
     network = compile_network(
         rewritten.graph,
         sizes,
@@ -203,7 +207,7 @@ def estimate(
     sizes = AcceleratorConfig.load(config)
     timing = MemoryTiming.load(memory)
     rewritten = rewrite(graph, reference, without=no_rewrite)
-    cascades = None if no_cascade else best_cascades
+    cascades = None if no_cascade else partial(best_cascades, memory=timing)
     network = compile_network(
         rewritten.graph, sizes, reference, fallback=fallback == "golden", cascades=cascades
     )

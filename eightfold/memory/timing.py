@@ -108,6 +108,10 @@ class MemoryTiming:
         """Return what a beat of ``port`` bytes takes of a shared bus, in `SIXTEENTHS`."""
         return max(SIXTEENTHS, round(SIXTEENTHS * port / self.bytes_per_cycle))
 
+    def cycles(self, beats: int, port: int) -> int:
+        """Return what so many beats take, by the bus's rate alone."""
+        return beats * self.pace(port) // SIXTEENTHS if self.shared else beats
+
     def __str__(self) -> str:
         """Return the text that `load` takes: a profile's name, or what differs from `IDEAL`."""
         for name, profile in PROFILES.items():

@@ -17,9 +17,11 @@ from eightfold.config import AcceleratorConfig
 from eightfold.isa import COMMANDS, Engine, Opcode, Space
 from eightfold.isa.packing import FieldError
 from eightfold.isa.vector_fields import reads_b
+from eightfold.memory import IDEAL, MemoryTiming
 
 LATENCY = {Engine.MATRIX: 52, Engine.VECTOR: 48, Engine.MOVER: 40}
-"""Cycles from a command's last beat until another that waits for it does its first, about."""
+"""Cycles from a command's last beat until another that waits for it does its first, about; the
+mover's with a memory of the latency of `eightfold.memory.IDEAL`."""
 
 MOVE = 12
 """Cycles of a MOVE beside those of its bytes."""
@@ -48,7 +50,9 @@ class Work:
         return Work(*(one + another for one, another in both))
 
 
-def work_of(command: Issued, config: AcceleratorConfig) -> Work:
+def work_of(
+    command: Issued, config: AcceleratorConfig, memory_timing: MemoryTiming = IDEAL
+) -> Work:
     """Return what a command takes, without waits."""
     f = command.fields
     if command.instruction.opcode is Opcode.MATRIX:
@@ -66,14 +70,16 @@ def work_of(command: Issued, config: AcceleratorConfig) -> Work:
     unit = config.port if memory else config.vector
     units = runs * -(-f["run"] // unit)
     read = f["source_space"] == Space.SCRATCHPAD
-    return Work(MOVE + units, units if read else 0, 1)
+    cycles = memory_timing.cycles(units, config.port) if memory else units
+    return Work(MOVE + cycles, units if read else 0, 1)
 
 
 @dataclass
 class Costs:
-    """Cycles of chains in strips; remembers what steps take."""
+    """Cycles of chains in strips, with a memory; remembers what steps take."""
 
     config: AcceleratorConfig
+    memory: MemoryTiming = IDEAL
     _known: dict[tuple[int, int, bool, bool], Work] = field(default_factory=dict)
 
     def work(self, step: RowWise, rows: range) -> Work:
@@ -95,7 +101,7 @@ class Costs:
             except (CompileError, FieldError):
                 raise Impossible from None
             works = [
-                work_of(command, self.config)
+                work_of(command, self.config, self.memory)
                 for command in emitter.issued
                 if command.engine is step.engine
             ]
@@ -124,7 +130,10 @@ class Costs:
         inside = action.act is Act.MOVE
         unit = self.config.vector if inside else self.config.port
         units = -(-len(action.rows) * chain.images[action.place].size // unit)
-        return Engine.MOVER, Work(MOVE + units, 0 if action.act is Act.LOAD else units, 1)
+        cycles = units if inside else self.memory.cycles(units, self.config.port)
+        if not inside:
+            cycles += self.memory.latency - IDEAL.latency
+        return Engine.MOVER, Work(MOVE + cycles, 0 if action.act is Act.LOAD else units, 1)
 
 
 def _tables(step: RowWise) -> int:

@@ -20,6 +20,7 @@ from eightfold.compiler.cascade.step import Cascade
 from eightfold.compiler.emit.memory import Block, Overfull, aligned
 from eightfold.compiler.exact.channels import CompileError
 from eightfold.config import AcceleratorConfig
+from eightfold.memory import IDEAL, MemoryTiming
 
 if TYPE_CHECKING:
     from eightfold.compiler.network import Compiled
@@ -50,12 +51,15 @@ START = 100
 
 
 def best_cascades(
-    chains: Chains, config: AcceleratorConfig, attempt: "Callable[[Proposal], Compiled]"
+    chains: Chains,
+    config: AcceleratorConfig,
+    attempt: "Callable[[Proposal], Compiled]",
+    memory: MemoryTiming = IDEAL,
 ) -> "Compiled":
     """Return a program compiled with the cascades of the cheapest way, or with none.
 
-    Both, and other strips for single cascades, are compared by `eightfold.estimate`. Where all
-    tensors fit the scratchpad, none is tried.
+    Both, and other strips for single cascades, are compared by `eightfold.estimate`, with a memory.
+    Where all tensors fit the scratchpad, none is tried.
     """
     # The estimate imports `eightfold.compiler.emit`, and so this package.
     from eightfold.estimate.estimate import estimate_operators
@@ -63,11 +67,11 @@ def best_cascades(
     alone = attempt(Proposal())
     if not alone.outside:
         return alone
-    search = Search(chains, config, alone.outside)
+    search = Search(chains, config, alone.outside, memory)
     ranked = search.best()
     if not ranked:
         return alone
-    before = estimate_operators(alone)
+    before = estimate_operators(alone, memory)
     best, cycles, used = alone, before, dict[int, Cascade]()
     left = TRIED
     for proposal in _proposals(ranked, used):
@@ -78,7 +82,7 @@ def best_cascades(
         except (CompileError, Overfull, Impossible):
             left -= len(alone.issued) // 4
             continue
-        found = estimate_operators(compiled)
+        found = estimate_operators(compiled, memory)
         left -= len(compiled.issued)
         if sum(found.values()) < sum(cycles.values()):
             best, cycles = compiled, found
@@ -152,15 +156,18 @@ class Search:
         For which it is compiled.
     outside
         Storages that are outside of the scratchpad if every step is done for itself.
+    memory
+        Behind the port.
     """
 
     chains: Chains
     config: AcceleratorConfig
     outside: frozenset[int]
+    memory: MemoryTiming = IDEAL
     _choices: dict[tuple, tuple[int, Choice] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.costs = Costs(self.config)
+        self.costs = Costs(self.config, self.memory)
         self.blocks = {
             storage: block
             for storage, block in self.chains.program.blocks().items()

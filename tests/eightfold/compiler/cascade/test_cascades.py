@@ -1,5 +1,6 @@
 """Chains in strips compute what golden computes, whatever the strips, on the machine model."""
 
+from functools import partial
 from random import Random
 
 import numpy as np
@@ -11,6 +12,7 @@ from eightfold.compiler.cascade.schedule import Act, Action, Schedule
 from eightfold.config import PRESETS
 from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.estimate import estimate_network
+from eightfold.memory import IDEAL, PROFILES
 from eightfold.model import load_model
 from examples.mobilenet.network import mobilenet_model
 from tests.eightfold.compiler.test_compiler import TIGHT
@@ -122,6 +124,23 @@ def test_a_network_larger_than_the_scratchpad_has_fewer_cycles() -> None:
     again = compile_network(graph, ROOMY).segments[0].compiled
     assert again
     np.testing.assert_array_equal(again.words, compiled.words)
+
+
+@pytest.mark.slow
+def test_the_choice_follows_the_memory() -> None:
+    graph = load_model(mobilenet_model(0.35, 64))
+    config = PRESETS["small"].replace(scratchpad=16384)
+    slow = PROFILES["sdr-sdram-16"]
+    quick_choice, slow_choice = (
+        compile_network(graph, config, cascades=partial(best_cascades, memory=memory))
+        for memory in (IDEAL, slow)
+    )
+    for better, worse, memory in (
+        (quick_choice, slow_choice, IDEAL),
+        (slow_choice, quick_choice, slow),
+    ):
+        cycles = [sum(estimate_network(each, memory).values()) for each in (better, worse)]
+        assert cycles[0] < cycles[1]
 
 
 @pytest.mark.long
