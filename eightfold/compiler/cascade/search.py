@@ -40,7 +40,7 @@ REFINED = 6
 FINAL = 9
 """Ways to cut a chain that the estimate compares, if there is time."""
 
-TRIED = 6000
+TRIED = 3000
 """Commands that are estimated for that: the estimate takes as long as there are many."""
 
 SPARE = (0, 1, 2)
@@ -198,6 +198,19 @@ class Search:
     def _size(self, storage: int) -> int:
         return aligned(self.blocks[storage].size)
 
+    @cached_property
+    def _during(self) -> list[list[int]]:
+        """What is needed in each step or around it."""
+        found: list[list[int]] = [[] for _ in self.chains.parts]
+        for storage, block in self.blocks.items():
+            for number in range(block.first, block.last + 1):
+                found[number].append(storage)
+        return found
+
+    def _needed(self, steps: range) -> list[int]:
+        """Return what is needed in any of some steps or around it."""
+        return list(dict.fromkeys(s for number in steps for s in self._during[number]))
+
     def _live(self, at: int) -> list[int]:
         """Return what is needed before and behind the begin of a step."""
         return [s for s, block in self.blocks.items() if block.first < at <= block.last]
@@ -247,7 +260,8 @@ class Search:
         results = self.chains.results(steps) if chain else frozenset[int]()
         new = []
         fixed = set(state)
-        for storage, block in self.blocks.items():
+        for storage in self._needed(steps):
+            block = self.blocks[storage]
             if not steps.start <= block.first < steps.stop:
                 continue
             if chain and storage in self.chains.made(steps):
@@ -274,13 +288,13 @@ class Search:
         chain = len(steps) > 1
         inner = self.chains.made(steps) - self.chains.results(steps) if chain else frozenset()
         loaded = 0
-        for storage, block in self.blocks.items():
-            if block.first < steps.stop and block.last >= steps.start and storage not in inner:
-                if storage in outside:
-                    continue
-                room -= self._size(storage)
-                if not self.chains.program.computed(storage) and block.first >= steps.start:
-                    loaded += block.size // self.config.port
+        for storage in self._needed(steps):
+            if storage in inner or storage in outside:
+                continue
+            block = self.blocks[storage]
+            room -= self._size(storage)
+            if not self.chains.program.computed(storage) and block.first >= steps.start:
+                loaded += block.size // self.config.port
         room -= self._replaced(steps, outside)
         if room < 0:
             return None
