@@ -27,6 +27,9 @@ _IDENTIFIER = b"TFL3"
 _SCHEMA_VERSION = 3
 _BUILTIN_CODE = 10  # of an operator code's vtable: the accessor of `tflite` mixes both fields
 _FILE_LIMIT = 1 << 29  # bytes of a file
+_UNKNOWN = "code "
+"""What the name of an operator without a name begins with."""
+
 _SHOWN = 50  # operators that are not builtin, in a message
 _NOT_BUILTIN = {"CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES"}
 
@@ -172,6 +175,9 @@ class _Reader:
             if len(unknown) > _SHOWN:
                 listed += f" and {len(unknown) - _SHOWN} more"
             raise InputError(f"not builtin operators: {listed}; replace them by builtin ones")
+        # LiteRT refuses these even if no operator refers to them.
+        if strange := [name for _, name in known if name.startswith(_UNKNOWN)]:
+            raise InputError(f"among its operator codes is an unknown one, {strange[0]}; {CONVERT}")
         return operators
 
     def _operator_code(self, index: int) -> tuple[bool, str]:
@@ -179,7 +185,7 @@ class _Reader:
         packed = self._source.child(self._model.OperatorCodes(index))
         # Old files have only the first field, which holds codes up to 127.
         code = max(packed.DeprecatedBuiltinCode(), self._source.number(packed, _BUILTIN_CODE))
-        name = OPERATOR_NAMES.get(code, f"code {code}")
+        name = OPERATOR_NAMES.get(code, f"{_UNKNOWN}{code}")
         if name == "CUSTOM":
             return False, f"custom {text(packed.CustomCode())[:60]!r}"
         return code in OPERATOR_NAMES and name not in _NOT_BUILTIN, name

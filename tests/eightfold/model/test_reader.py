@@ -83,6 +83,10 @@ def _unknown_padding(model: Any) -> None:
     model.subgraphs[0].operators[0].builtinOptions.padding = 9
 
 
+def _spare_code(model: Any) -> None:
+    model.operatorCodes.append(generated.OperatorCodeT(builtinCode=4711))
+
+
 def _empty_buffer(model: Any) -> None:
     model.buffers.append(generated.BufferT())
     model.buffers[-1].data = np.zeros(0, np.uint8)
@@ -176,6 +180,7 @@ _UNSOUND = [
     ("wrong options", _wrong_options, "operator 0 CONV_2D: its options are Pool2DOptions instead"),
     ("padding", _unknown_padding, "operator 0 CONV_2D: padding has the unknown code 9"),
     ("no subgraph", lambda model: vars(model).update(subgraphs=[]), "no subgraph"),
+    ("operator code", _spare_code, "an unknown one, code 4711"),
     ("empty buffer", _empty_buffer, "tensor 0 .*bytes, but its data has 0"),
     ("no buffer", lambda model: vars(model).update(buffers=[]), "no buffer in it"),
     ("version", lambda model: vars(model).update(version=2), "schema version 2 instead of 3"),
