@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from eightfold import isa
 from eightfold.config import AcceleratorConfig
 from eightfold.isa.decode import CommandError, Decoded
-from eightfold.sim.machine.accesses import TABLE_BYTES, accesses
+from eightfold.sim.machine.accesses import TABLE_BYTES, Accesses, accesses
 from eightfold.sim.machine.known import Known
 from eightfold.sim.machine.machine import Machine
 from eightfold.sim.machine.queues import OrderError, Queues, made, taken
@@ -21,6 +21,9 @@ TIMEOUT = Refusal(isa.ErrorCode.TIMEOUT, SEQUENCER, None)
 
 _CHOICES = 1 << 20
 """Bytes that a GATHER may choose from, at most, or what it reads is not followed."""
+
+_FARTHEST = 1 << 24
+"""Offsets in a space that are followed: a GATHER may choose from bytes far behind the arena."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +195,7 @@ def _is_followed(config: AcceleratorConfig, commands: list[Decoded]) -> bool:
     known = Known(config)
     for command in commands:
         touched = accesses(config, command)
-        if not known.covers(touched):
+        if not known.covers(touched) or _is_far(touched):
             return False
         known.add(touched)
     queues = Queues(config, commands, roomy=True)
@@ -202,6 +205,12 @@ def _is_followed(config: AcceleratorConfig, commands: list[Decoded]) -> bool:
     except OrderError:
         return False
     return True
+
+
+def _is_far(touched: Accesses) -> bool:
+    """Return whether a command touches offsets that are too large to note each byte before them."""
+    every = [*touched.reads.values(), *touched.writes.values()]
+    return any(offsets.size and offsets[-1] >= _FARTHEST for offsets in every)
 
 
 def _is_vague(command: Decoded) -> bool:

@@ -1,5 +1,6 @@
 """The suite of command streams: it passes, shrinks what fails, and finds broken hardware."""
 
+import resource
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -49,6 +50,16 @@ def test_streams_are_of_every_kind_and_the_same_each_time():
         if case.kind == "legal program":
             assert case.ending.arena is not None
             assert str(case.ending) == "done"
+
+
+def test_a_gather_from_far_behind_the_arena_is_not_followed():
+    """Its strides are of gigabytes: noting every byte before them takes as many."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, before[1]))
+    try:
+        assert random_case(NANO, 2101).ending.done
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def test_the_command_that_repeats_a_stream():
