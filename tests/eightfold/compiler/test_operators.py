@@ -5,7 +5,7 @@ one has a small scratchpad, and one keeps every tensor in memory: each step work
 a room of a few hundred bytes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -65,12 +65,13 @@ def chunks(operators: tuple[str, ...], cases: int = CASES) -> list:
 def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave all tensors in the arena; a step that asks for more than `ROOM` gets it all."""
 
-    def plan(tensors, together, rooms: Mapping[int, int], *rest) -> Layout:
+    def plan(tensors, together, steps: int, room: Callable, *rest) -> Layout:
+        sizes = {step: room(step, set(tensors)) for step in range(steps)}
         return Layout(
             tensors={},
             room={
                 step: (64, ROOM) if size < TINY.scratchpad else (0, size)
-                for step, size in rooms.items()
+                for step, size in sizes.items()
             },
         )
 

@@ -45,7 +45,7 @@ def invert(simulator, monkeypatch, tmp_path):
     source.write_text(accelerator())
     sources = (*(FOLDER / f"{name}.v" for name in SOURCES), source)
     design = Verilog("eightfold_system", sources, (("PORT", PORT), ("BYTES", SIZE)))
-    monkeypatch.setattr(eightfold.sim.simulator.system, "system_design", lambda config: design)
+    monkeypatch.setattr(eightfold.sim.simulator.system, "system_design", lambda *_: design)
     settings = {"words": np.zeros(0), "model": b"model", "arena_bytes": 99, "limit": 500}
 
     def run(runs=None, **options):
