@@ -276,6 +276,8 @@ def _axi4(memory: Memory, has: Mapping[str, str], data: int) -> Iterator[str]:
     ]
     yield f"  axi_memory #(.PORT({octets}), .BYTES({memory.size}), .ID_BITS(32)) memory ("
     yield f"    .clk(memory_clk), .rst(reset), .latency(16'd{max(memory.latency, 1)}),"
+    yield "    .shared(1'b0), .pace(16'd16), .turnaround(8'd0), .row_miss(8'd0), .row_bits(5'd0),"
+    yield "    .bank_bits(5'd0), .unit_bits(5'd0), .refresh(16'd0), .refresh_every(16'd1),"
     yield f"    .base(32'd{memory.base}), .stall({{5{{pauses[7:0]}}}}), .seed(seed),"
     yield "    .read_error_low(32'd0), .read_error_high(32'd0),"
     yield "    .write_error_low(32'd0), .write_error_high(32'd0),"
