@@ -55,20 +55,7 @@ METHODS: dict[str, Callable[[Call], Step | tuple[Step, ...]]] = {
         ),
         lower_movement.moved,
     ),
-    **dict.fromkeys(
-        (
-            "HARD_SWISH",
-            "LEAKY_RELU",
-            "LOGISTIC",
-            "QUANTIZE",
-            "RELU",
-            "RELU6",
-            "RELU_0_TO_1",
-            "RELU_N1_TO_1",
-            "TANH",
-        ),
-        lower_pointwise.table,
-    ),
+    **dict.fromkeys(lower_pointwise.OF_ONE_BYTE, lower_pointwise.table),
     **dict.fromkeys(
         ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"),
         lower_pointwise.comparison,

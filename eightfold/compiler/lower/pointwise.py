@@ -17,6 +17,19 @@ from eightfold.golden.rectifiers import prelu_scales
 from eightfold.golden.requantize import requantize
 from eightfold.isa import Combine
 
+OF_ONE_BYTE = (
+    "HARD_SWISH",
+    "LEAKY_RELU",
+    "LOGISTIC",
+    "QUANTIZE",
+    "RELU",
+    "RELU6",
+    "RELU_0_TO_1",
+    "RELU_N1_TO_1",
+    "TANH",
+)
+"""Operators that are functions of one byte, which `table` lowers."""
+
 EVERY_BYTE = np.arange(256, dtype=np.uint8).view(np.int8)
 """The int8 codes in the order of a table's entries."""
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eightfold.compiler.lower.pointwise import OF_ONE_BYTE
 from eightfold.errors import InputError
 from eightfold.execute.call import OperatorCall
 from eightfold.execute.runners import RUNNERS
@@ -15,19 +16,7 @@ from eightfold.model.prepare import unsupported
 REFUSED = (SpecError, InputError, ArithmeticError)
 """What golden raises for an operator that it does not compute, or not with these operands."""
 
-UNARY = frozenset(
-    {
-        "HARD_SWISH",
-        "LEAKY_RELU",
-        "LOGISTIC",
-        "QUANTIZE",
-        "RELU",
-        "RELU6",
-        "RELU_0_TO_1",
-        "RELU_N1_TO_1",
-        "TANH",
-    }
-)
+UNARY = frozenset(OF_ONE_BYTE)
 """Functions of one byte."""
 
 MONOTONE = frozenset({"ADD", "MAXIMUM", "MINIMUM", "MUL", "SUB"})
