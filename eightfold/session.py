@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from eightfold.closing import Closing
-from eightfold.compiler.rewrite import ALL, NAMES, Rewritten, rebuild, rewrite, run_operators
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import HardwareError, InputError
 from eightfold.execute import run_graphs
@@ -30,6 +29,7 @@ from eightfold.report import REWRITTEN, OperatorReport, Provenance, RunResult, f
 from eightfold.report.record import Record, StreamRecord, TensorRecord
 
 if TYPE_CHECKING:
+    from eightfold.compiler.rewrite import Rewritten
     from eightfold.sim.simulator.progress import OnProgress
 
 Backend = Literal["golden", "verilator", "icarus"]
@@ -124,9 +124,11 @@ class Session(Closing):
         self.reference = reference
         self.trace = trace
         self.progress = progress
-        if unknown := sorted(set(no_rewrite) - {*NAMES, ALL}):
-            known = ", ".join((*NAMES, ALL))
-            raise InputError(f"no_rewrite: there is no rule {unknown[0]!r}; rules are {known}")
+        if no_rewrite:
+            from eightfold.compiler.rewrite import unknown_rule
+
+            if wrong := unknown_rule(no_rewrite):
+                raise InputError(f"no_rewrite: {wrong}")
         self.no_rewrite = tuple(no_rewrite)
         self.limits = Limits(max_memory, max_elements)
         self._oracle: Oracle | None = None
@@ -267,6 +269,7 @@ class Session(Closing):
     ) -> list[RunResult]:
         # The simulator's packages are needed, and loaded, only here.
         from eightfold.compiler import best_cascades, compile_network
+        from eightfold.compiler.rewrite import rebuild, rewrite, run_operators
         from eightfold.sim.simulator.runner import BenchFailed
         from eightfold.simulate import simulate_network
 
@@ -316,7 +319,7 @@ class Session(Closing):
         tensors: dict[int, np.ndarray],
         counters: Mapping[int, Mapping[str, int]],
         streams: Sequence[StreamRecord] = (),
-        rewritten: Rewritten | None = None,
+        rewritten: "Rewritten | None" = None,
     ) -> RunResult:
         gone = rewritten.gone() if rewritten else set()
         run = rewritten.graph if rewritten else graph

@@ -45,11 +45,10 @@ def no_rewrite_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the option ``no_rewrite``: names of rules, a tuple."""
 
     def known(context: click.Context, param: click.Parameter, names: tuple[str, ...]) -> Any:
-        from eightfold.compiler.rewrite import ALL, NAMES
+        from eightfold.compiler.rewrite import unknown_rule
 
-        if unknown := sorted(set(names) - {*NAMES, ALL}):
-            rules = ", ".join((*NAMES, ALL))
-            raise click.BadParameter(f"there is no rule {unknown[0]!r}; rules are {rules}")
+        if wrong := unknown_rule(names):
+            raise click.BadParameter(wrong)
         return names
 
     return click.option(

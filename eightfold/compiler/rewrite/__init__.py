@@ -7,7 +7,7 @@ the source's. `rebuild` has the source's tensors from what the accelerator has c
 
 from eightfold.compiler.rewrite.rebuild import rebuild, run_operators
 from eightfold.compiler.rewrite.rewritten import Applied, Held, Rewritten
-from eightfold.compiler.rewrite.rules import ALL, NAMES, RULES, rewrite
+from eightfold.compiler.rewrite.rules import ALL, NAMES, RULES, rewrite, unknown_rule
 
 __all__ = [
     "ALL",
@@ -19,4 +19,5 @@ __all__ = [
     "rebuild",
     "rewrite",
     "run_operators",
+    "unknown_rule",
 ]

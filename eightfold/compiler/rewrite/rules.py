@@ -44,6 +44,13 @@ ALL = "all"
 """Stands for every rule where rules are left out."""
 
 
+def unknown_rule(names: Collection[str]) -> str | None:
+    """Return what is wrong with names of rules: the first that is none, and all there are."""
+    if unknown := sorted(set(names) - {*NAMES, ALL}):
+        return f"there is no rule {unknown[0]!r}; rules are {', '.join((*NAMES, ALL))}"
+    return None
+
+
 def rewrite(
     graph: Graph, reference: Reference = "litert", *, without: Collection[str] = ()
 ) -> Rewritten:
