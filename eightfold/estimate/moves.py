@@ -3,7 +3,8 @@
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, islice, product
+from math import prod
 from typing import NamedTuple
 
 from eightfold import isa
@@ -16,6 +17,11 @@ from eightfold.isa import Space
 from eightfold.memory.data_bus import Transfer
 
 MEMORY = (Space.MODEL.value, Space.ARENA.value)
+
+# So many runs of a program are looked at one by one, which takes some seconds of processor time.
+# Then only so many of each command are: there can be millions. Those left out take as long as the
+# second half of these on average.
+ALL, SAMPLE = 1 << 17, 1 << 8
 
 REGIONS = {Space.MODEL: MODEL, Space.ARENA: ARENA}
 
@@ -50,9 +56,13 @@ class Move:
     """A command as the mover sees it: runs of units, which memory has at multiples of its port.
 
     The first index of a GATHER counts as 0, each one behind it as one more, modulo its limit.
+    ``most``: runs that are looked at one by one; ``left_out`` are the ones behind them, but for the
+    last one.
     """
 
-    def __init__(self, index: int, command: Issued, config: AcceleratorConfig, taken: int) -> None:
+    def __init__(
+        self, index: int, command: Issued, config: AcceleratorConfig, taken: int, most: int
+    ) -> None:
         f = command.fields
         self.index, self.taken = index, taken
         self.source, self.target = Space(f["source_space"]), Space(f["target_space"])
@@ -65,6 +75,8 @@ class Move:
         self._region = REGIONS.get(self.target if self.to_memory else self.source, 0)
         self._run = f["run"]
         self._counts = [f.get(f"count{i}", 1) for i in reversed(range(4))]
+        self._most = most
+        self.left_out = max(0, prod(self._counts) - most - 1)
         self._strides = [f.get(f"{side}_stride{i}", 0) if memory else 0 for i in reversed(range(4))]
         self.gathers = command.command is isa.GATHER
         self._limit, self._step = 1, 0
@@ -75,8 +87,12 @@ class Move:
         self._vector = config.vector
 
     def runs(self) -> Iterator[list[Cut]]:
-        """Yield each run's pieces."""
-        for number, place in enumerate(product(*map(range, self._counts))):
+        """Yield the pieces of each run that is not left out."""
+        places = enumerate(product(*map(range, self._counts)))
+        end = [(prod(self._counts) - 1, tuple(count - 1 for count in self._counts))]
+        for number, place in chain(
+            islice(places, self._most + (not self.left_out)), end if self.left_out else []
+        ):
             strides = zip(place, self._strides, strict=True)
             start = self._start + sum(i * stride for i, stride in strides)
             start += number % self._limit * self._step
@@ -92,7 +108,7 @@ class Move:
         size = 1 << f.get("index_size", 0)
         window = max(timing.GATHER_WINDOW, self._vector)
         strides = [f.get(f"index_stride{i}", 0) for i in reversed(range(4))]
-        for place in product(*map(range, self._counts)):
+        for place in islice(product(*map(range, self._counts)), self._most + 1):
             distance = sum(i * stride for i, stride in zip(place, strides, strict=True))
             start = distance if distance % size else distance // window * window
             yield window // self._vector if start != before else 0
@@ -132,6 +148,7 @@ class Mover:
         self._sent = Change(clock)
         self._loaded = Change(clock)
         self._left = 0
+        self._looked_at = 0  # runs
         clock.start(self._walk())
         clock.start(self._ask())
         clock.start(self._request())
@@ -142,7 +159,8 @@ class Mover:
         while self._move:
             yield self._changed
         taken = max(cycle, self._free)
-        self._move = Move(index, command, self.config, taken)
+        most = max(SAMPLE, ALL - self._looked_at)
+        self._move = Move(index, command, self.config, taken, most)
         self._changed.tell()
         return taken
 
@@ -155,12 +173,18 @@ class Mover:
             begin = timing.GATHER_OFFSET if move.gathers else timing.MOVE_RUN - 1
             step = move.taken + begin
             runs = list(move.runs())
+            self._looked_at += len(runs)
             reads = list(move.index_reads()) if move.gathers else [0] * len(runs)
             meanwhile = [*reads[timing.GATHER_AHEAD :], *[0] * len(runs)]
+            half = 0
             for number, pieces in enumerate(runs):
                 while len(self._runs) >= timing.MOVE_RUNS:
                     yield self._loaded
                 step = max(step + max(1, reads[number]), self._left)
+                if number == SAMPLE // 2:
+                    half = step
+                elif number == SAMPLE:
+                    step += move.left_out * (step - half) // (SAMPLE - SAMPLE // 2)
                 last = number == len(runs) - 1
                 self._runs.append((move, step, pieces, meanwhile[number], last))
                 self._sent.tell()

@@ -11,7 +11,7 @@ from eightfold.compiler import Compiled, compile_network
 from eightfold.compiler.emit.emitter import Emitter, Interval
 from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.conformance.networks.random import network_rng, random_network
-from eightfold.estimate import timing
+from eightfold.estimate import moves, timing
 from eightfold.estimate.estimate import estimate_commands, estimate_network, estimate_operators
 from eightfold.files import IMPORT_ROOT
 from eightfold.hw.array.mac_array import latency
@@ -302,3 +302,18 @@ def test_operators_without_commands_take_no_time() -> None:
     total = estimate_commands(stream)[1]
     # The last operator of a stream has the time from its last command to the end.
     assert estimate_operators(renamed) == {0: total - timing.END, 1: timing.END}
+
+
+@pytest.mark.parametrize("most", [1, 1000])
+def test_a_program_of_very_many_runs_is_sampled(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    def end() -> int:
+        emitter = begun("nano")
+        for _ in range(8):
+            emitter.move((Space.ARENA, 0), (Space.SCRATCHPAD, 0), 2, [(2000, 34, 2)])
+        return end_of(emitter)
+
+    every = end()
+    monkeypatch.setattr(moves, "ALL", most)
+    sampled = end()
+    assert sampled != every  # some have been left out
+    assert abs(sampled - every) < every / 25
