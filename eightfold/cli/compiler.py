@@ -198,7 +198,7 @@ def estimate(
     """Estimate MODEL's cycles per operator without simulation."""
     from eightfold.compiler import best_cascades, compile_network
     from eightfold.compiler.rewrite import rewrite
-    from eightfold.estimate.estimate import estimate_network
+    from eightfold.estimate.estimate import estimate as estimated
     from eightfold.execute.macs import count_macs
     from eightfold.model import Limits, load_model
 
@@ -210,10 +210,10 @@ def estimate(
     network = compile_network(
         rewritten.graph, sizes, reference, fallback=fallback == "golden", cascades=cascades
     )
-    cycles = estimate_network(network, timing)
+    found = estimated(network, timing)
+    cycles, total = found.cycles, found.total
     gone = rewritten.gone()
     done = {op.index: count_macs(rewritten.graph, op) for op in rewritten.graph.operators}
-    total = sum(cycles.values())
     if as_json:
         operators = [
             {
@@ -231,6 +231,7 @@ def estimate(
             "config": config,
             "memory": str(timing),
             "cycles": total,
+            "bus_cycles": found.bus,
             "operators": operators,
         }
         click.echo(json.dumps(report, indent=1))
@@ -252,6 +253,8 @@ def estimate(
         [dict(zip(names, row, strict=True)) for row in rows],
         Console(width=None if sys.stdout.isatty() else 100),
     )
+    if total:
+        click.echo(f"The memory's bus is taken in {found.bus:,} cycles, {found.bus / total:.0%}.")
     for line in rewritten.summary():
         click.echo(line)
 

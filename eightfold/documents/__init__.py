@@ -2,7 +2,7 @@
 
 `figures` measures cycles of networks (`cycle_tables`, `cycle_chart`) and puts `peers` beside them;
 `throughput` and `operator_table` are of operators, `preset_table` of configurations, `speed` of
-golden.
+golden, `memory_table` of networks over memories.
 
 Programs of their own (``python -m eightfold.documents.figures``). Imports everything below the
 command line; the command line alone imports it.

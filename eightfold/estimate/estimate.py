@@ -15,7 +15,8 @@ The hardware's latencies are in `estimate_timing`. Nothing depends on the values
 GATHER, each index is taken for one more than the one before.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -36,37 +37,77 @@ if TYPE_CHECKING:  # the compiler chooses by this estimate
     from eightfold.compiler.partition import CompiledNetwork
 
 
-def estimate_network(network: "CompiledNetwork", memory: MemoryTiming = IDEAL) -> dict[int, int]:
-    """Return the estimated cycles of every operator that the accelerator computes, by index.
+@dataclass(frozen=True)
+class Estimate:
+    """What a network takes.
 
-    Shared among operators as `eightfold.compiler.emit.shares` does it: an operator's cycles are
-    those from the end of the operator before to the end of its own last command, but in a cascade
-    those between successive commands. Operators without commands have 0. The sum is the time from
-    doorbell to done, over all streams. The memory takes what ``memory`` says.
+    ``cycles`` of every operator that the accelerator computes, by index. Shared among operators as
+    `eightfold.compiler.emit.shares` does it: an operator's cycles are those from the end of the
+    operator before to the end of its own last command, but in a cascade those between successive
+    commands. Operators without commands have 0. The sum is the time from doorbell to done, over all
+    streams. ``bus``: cycles of these in which the memory's data bus was taken, or of its two the
+    busier one: the network takes no fewer with this memory, whatever else becomes faster.
     """
+
+    cycles: dict[int, int]
+    bus: int
+
+    @property
+    def total(self) -> int:
+        """Cycles from doorbell to done, over all streams."""
+        return sum(self.cycles.values())
+
+
+def estimate(network: "CompiledNetwork", memory: MemoryTiming = IDEAL) -> Estimate:
+    """Return what a network is estimated to take, with a memory that takes what ``memory`` says."""
     cycles: dict[int, int] = {}
+    bus = 0
     for segment in network.segments:
         if segment.compiled is not None:
-            cycles |= estimate_operators(segment.compiled, memory)
-    return cycles
+            simulated = _simulate(segment.compiled, memory)
+            cycles |= _of_operators(segment.compiled, simulated)
+            bus += simulated.bus
+    return Estimate(cycles, bus)
+
+
+def estimate_network(network: "CompiledNetwork", memory: MemoryTiming = IDEAL) -> dict[int, int]:
+    """Return the ``cycles`` of an `Estimate`."""
+    return estimate(network, memory).cycles
 
 
 def estimate_operators(compiled: "Compiled", memory: MemoryTiming = IDEAL) -> dict[int, int]:
     """Return the estimated cycles of a stream's operators, by index."""
-    done, end = estimate_commands(compiled, memory)
-    order = sorted(done, key=lambda index: (done[index], index))
-    events = [(index, np.array([done[index]])) for index in order]
-    found = shares(compiled.issued, compiled.operators, events, np.array([end]))
-    return {operator: int(cycles[0]) for operator, cycles in found.items()}
+    return _of_operators(compiled, _simulate(compiled, memory))
 
 
 def estimate_commands(
-    compiled: "Compiled", memory_timing: MemoryTiming = IDEAL
+    compiled: "Compiled", memory: MemoryTiming = IDEAL
 ) -> tuple[dict[int, int], int]:
     """Return when each command of an engine is done, by index, and when the run ends.
 
     In cycles from the doorbell on.
     """
+    simulated = _simulate(compiled, memory)
+    return simulated.done, simulated.end
+
+
+class _Simulated(NamedTuple):
+    """A stream's commands: when each is done, when the run ends, cycles of the memory's bus."""
+
+    done: dict[int, int]
+    end: int
+    bus: int
+
+
+def _of_operators(compiled: "Compiled", simulated: _Simulated) -> dict[int, int]:
+    done = simulated.done
+    order = sorted(done, key=lambda index: (done[index], index))
+    events = [(index, np.array([done[index]])) for index in order]
+    found = shares(compiled.issued, compiled.operators, events, np.array([simulated.end]))
+    return {operator: int(cycles[0]) for operator, cycles in found.items()}
+
+
+def _simulate(compiled: "Compiled", memory_timing: MemoryTiming) -> _Simulated:
     clock = Clock()
     config = compiled.config
     memory = Memory(memory_timing, config.port)
@@ -86,4 +127,5 @@ def estimate_commands(
     clock.run()
     engines = sum(command.engine is not None for command in compiled.issued)
     assert len(sequencer.done) == engines, "a command was never done"
-    return sequencer.done, max([sequencer.end, *sequencer.done.values()]) + timing.END
+    end = max([sequencer.end, *sequencer.done.values()]) + timing.END
+    return _Simulated(sequencer.done, end, memory.bus_cycles())

@@ -7,6 +7,7 @@ from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
 from eightfold.memory import MemoryTiming
 from eightfold.memory.data_bus import DataBus, Transfer, Way
+from eightfold.memory.timing import SIXTEENTHS
 
 REGION = 1 << 32
 """Bytes from one region to the next: where they will lie is not known, but no row has two."""
@@ -199,6 +200,12 @@ class Memory:
 
     def __init__(self, memory: MemoryTiming, port: int) -> None:
         bus = DataBus(memory, port)
+        other = bus if memory.shared else DataBus(memory, port)
         self.read = ReadPort(memory.latency, bus)
-        self.write = WritePort(memory.latency, bus if memory.shared else DataBus(memory, port))
+        self.write = WritePort(memory.latency, other)
         self.scratchpad = Traffic()
+        self._buses = bus, other
+
+    def bus_cycles(self) -> int:
+        """Return the cycles in which the data bus was taken, of two the busier one."""
+        return -(-max(bus.taken for bus in self._buses) // SIXTEENTHS)

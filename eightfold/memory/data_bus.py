@@ -34,11 +34,18 @@ class DataBus:
         What it belongs to.
     port
         Bytes of a beat.
+
+    Attributes
+    ----------
+    taken
+        `SIXTEENTHS` of a cycle in which it had bursts, or got ready for them: turned, opened a row,
+        or was refreshed in front of one.
     """
 
     def __init__(self, memory: MemoryTiming, port: int) -> None:
         self._memory, self._port = memory, port
         self._pace = memory.pace(port) if memory.shared else SIXTEENTHS
+        self.taken = 0
         self._free = 0
         self._refresh_at = SIXTEENTHS * memory.refresh_every
         self._way: Way | None = None
@@ -46,7 +53,7 @@ class DataBus:
 
     def serve(self, way: Way, due: int, address: int, beats: int) -> Transfer:
         """Return the time of a burst whose first beat may come in cycle ``due``."""
-        begin = max(self._free, SIXTEENTHS * due)
+        begin = asked = max(self._free, SIXTEENTHS * due)
         rounding = 0
         if self._memory.shared:
             begin = self._refreshed(begin) + SIXTEENTHS * self._gap(way, address)
@@ -55,6 +62,7 @@ class DataBus:
             whole = -(-(address % unit + size) // unit) * unit
             rounding = (whole - size) * self._pace // self._port
         self._free = begin + beats * self._pace + rounding
+        self.taken += self._free - asked
         return Transfer(begin, self._pace)
 
     def _refreshed(self, begin: int) -> int:

@@ -65,8 +65,9 @@ class Call(OperatorCall):
         self.golden(np.zeros(shape, dtype=self.input(0).dtype))
 
     def weights(self, source: int = 0, bias: int = 2) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return weights, which are input 1, and bias."""
-        return self.constant(1), None if self.tensor(bias) is None else self.constant(bias)
+        """Return weights, which are input 1, and bias: its elements, which can have any shape."""
+        constants = None if self.tensor(bias) is None else self.constant(bias).reshape(-1)
+        return self.constant(1), constants
 
     def quantizations(self, source: int = 0) -> tuple[Quantization, Quantization, Quantization]:
         """Return the quantization of input, weights and output."""

@@ -77,9 +77,11 @@ def test_estimate_prints_cycles_per_operator(capsys: pytest.CaptureFixture[str])
     assert status == 0
     assert report["cycles"] == sum(operator["cycles"] for operator in report["operators"])
     assert {operator["where"] for operator in report["operators"]} == {"hardware"}
+    assert 0 < report["bus_cycles"] <= report["cycles"]
     status, out, _ = call("estimate", MODEL, "--config", "nano", capsys=capsys)
     assert status == 0
     assert "DEPTHWISE_CONV_2D" in out
+    assert "The memory's bus is taken in " in out
 
 
 def test_header_goes_to_a_file_or_standard_output(

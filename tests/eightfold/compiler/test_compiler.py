@@ -56,14 +56,22 @@ def test_a_random_network_equals_golden(config: str, seed: int) -> None:
 
 
 def convolution(
-    shape: tuple[int, ...], weights: np.ndarray, options: dict, depthwise: bool = False
+    shape: tuple[int, ...],
+    weights: np.ndarray,
+    options: dict,
+    depthwise: bool = False,
+    bias_ones: int = 0,
 ) -> Graph:
-    """Return a graph of one convolution; VALID, so that the output shape is easily found."""
+    """Return a graph of one convolution; VALID, so that the output shape is easily found.
+
+    ``bias_ones``: axes of length 1 in front of the bias's one.
+    """
     builder = ModelBuilder()
     x = builder.input(shape, scale=0.5, zero_point=-7)
     channels = weights.shape[3] if depthwise else weights.shape[0]
     w = builder.constant(weights, scale=[0.01] * channels, zero_point=0, axis=3 if depthwise else 0)
-    bias = builder.constant(np.arange(channels, dtype=np.int32), scale=[0.005] * channels, axis=0)
+    values = np.arange(channels, dtype=np.int32).reshape((1,) * bias_ones + (-1,))
+    bias = builder.constant(values, scale=[0.005] * channels, axis=bias_ones)
     strides = {"stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
     chosen = {**strides, "padding": "VALID", "fused_activation_function": "NONE", **options}
     sizes = [
@@ -115,6 +123,14 @@ def test_a_wide_dense_window_is_split(kernel: tuple[int, int], options: dict, co
     weights = np.random.default_rng(0).integers(-127, 128, (5, *kernel, 3), dtype=np.int8)
     graph = convolution((2, 19, 18, 3), weights, options)
     expect_golden(graph, random_input((2, 19, 18, 3)), TIGHT[config])
+
+
+@pytest.mark.parametrize("channels", [1, 6])
+def test_the_bias_of_a_dense_convolution_has_any_shape(channels: int) -> None:
+    shape = (channels, 3, 2, channels)
+    weights = np.random.default_rng(0).integers(-127, 128, shape, dtype=np.int8)
+    graph = convolution((1, 7, 6, channels), weights, {}, bias_ones=2)
+    expect_golden(graph, random_input((1, 7, 6, channels)), TIGHT["4x4"])
 
 
 def test_groups_are_convolved_apart() -> None:

@@ -8,7 +8,7 @@ import pytest
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.config import PRESETS
 from eightfold.conformance.networks.random import network_rng, random_network
-from eightfold.estimate.estimate import estimate_network
+from eightfold.estimate.estimate import estimate
 from eightfold.files import IMPORT_ROOT
 from eightfold.inputs import random_inputs
 from eightfold.memory import PROFILES, MemoryTiming
@@ -23,6 +23,8 @@ IN_TOTAL = 0.05
 
 OF_AN_OPERATOR = 0.15
 
+BEATS = "READ_BEATS", "WRITE_BEATS"
+
 pytestmark = pytest.mark.slow
 
 
@@ -30,11 +32,15 @@ def expect_the_rtls_cycles(graph: Graph, preset: str, memory: str = "ideal") -> 
     """Compare the estimate with a simulation."""
     timing = MemoryTiming.load(memory)
     network = compile_network(graph, TWINS[preset], fallback=True)
-    estimated = estimate_network(network, timing)
+    found = estimate(network, timing)
+    estimated = found.cycles
     inputs = random_inputs(graph, 0)
     (run,) = simulate_network(graph, network, [inputs], simulator="verilator", memory=timing)
     simulated = {index: counters["CYCLES"] for index, counters in run.counters.items()}
     assert sum(simulated.values()) == run.cycles
+    if not timing.shared:
+        beats = [sum(item[way] for item in run.counters.values()) for way in BEATS]
+        assert found.bus == pytest.approx(max(beats), rel=IN_TOTAL)
     assert set(estimated) == set(simulated)
     wrong = {
         str(graph.operators[index]): (estimated[index], cycles)
