@@ -5,7 +5,6 @@ import platform
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -68,6 +67,8 @@ class Session(Closing):
     no_rewrite
         Names of `eightfold.compiler.rewrite.RULES` that are not applied to the graph before it is
         compiled, or ``all``.
+    cascade
+        Whether chains of operators may run strip by strip.
 
     Raises
     ------
@@ -92,6 +93,7 @@ class Session(Closing):
         max_memory: int | None = None,
         max_elements: int | None = None,
         no_rewrite: Collection[str] = (),
+        cascade: bool = True,
     ) -> None:
         if backend not in ("golden", "verilator", "icarus"):
             raise InputError(f"backend must be golden, verilator or icarus, not {backend!r}")
@@ -130,6 +132,7 @@ class Session(Closing):
             if wrong := unknown_rule(no_rewrite):
                 raise InputError(f"no_rewrite: {wrong}")
         self.no_rewrite = tuple(no_rewrite)
+        self.cascade = cascade
         self.limits = Limits(max_memory, max_elements)
         self._oracle: Oracle | None = None
 
@@ -248,6 +251,7 @@ class Session(Closing):
             configuration=self.config.as_dict(),
             fallback=self.fallback,
             no_rewrite=list(self.no_rewrite),
+            cascade=self.cascade,
             stall=self.stall,
             netlist=self.netlist,
             memory=str(self.memory),
@@ -268,21 +272,23 @@ class Session(Closing):
         record: bool,
     ) -> list[RunResult]:
         # The simulator's packages are needed, and loaded, only here.
-        from eightfold.compiler import best_cascades, compile_network
-        from eightfold.compiler.rewrite import rebuild, rewrite, run_operators
+        from eightfold.compiler.passes import prepare
+        from eightfold.compiler.rewrite import rebuild, run_operators
         from eightfold.sim.simulator.runner import BenchFailed
         from eightfold.simulate import simulate_network
 
         reference = cast(Reference, self.reference)
-        rewritten = rewrite(graph, reference, without=self.no_rewrite)
-        network = compile_network(
-            rewritten.graph,
+        prepared = prepare(
+            graph,
             self.config,
             reference,
             fallback=self.fallback == "golden",
             keep=keep,
-            cascades=partial(best_cascades, memory=self.memory),
+            memory=self.memory,
+            no_rewrite=self.no_rewrite,
+            cascade=self.cascade,
         )
+        rewritten, network = prepared.rewritten, prepared.network
         try:
             runs = simulate_network(
                 rewritten.graph,

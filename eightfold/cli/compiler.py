@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,25 +132,23 @@ def compile_command(
     Writes commands.bin, model.bin, listing.txt and layout.json (regions, and the arena offsets of
     inputs and outputs); with --fallback and more than one stream, a folder for each.
     """
-    from eightfold.compiler import best_cascades, compile_network
     from eightfold.compiler.artifacts import write_compiled
     from eightfold.compiler.cascade.decision import explain as explanation
-    from eightfold.compiler.rewrite import rewrite
+    from eightfold.compiler.passes import prepare
     from eightfold.model import Limits, load_model
 
     graph = load_model(model, Limits(max_memory, max_elements))
-    sizes = AcceleratorConfig.load(config)
-    timing = MemoryTiming.load(memory)
-    rewritten = rewrite(graph, reference, without=no_rewrite)
-    cascades = None if no_cascade else partial(best_cascades, memory=timing)
-    network = compile_network(
-        rewritten.graph,
-        sizes,
+    prepared = prepare(
+        graph,
+        AcceleratorConfig.load(config),
         reference,
         fallback=fallback == "golden",
         keep=keep,
-        cascades=cascades,
+        memory=MemoryTiming.load(memory),
+        no_rewrite=no_rewrite,
+        cascade=not no_cascade,
     )
+    rewritten, network = prepared.rewritten, prepared.network
     streams = [segment.compiled for segment in network.segments if segment.compiled]
     several = len(streams) > 1
     folders = [output / f"stream_{n}" if several else output for n in range(len(streams))]
@@ -196,8 +193,7 @@ def estimate(
     as_json: bool,
 ) -> None:
     """Estimate MODEL's cycles per operator without simulation."""
-    from eightfold.compiler import best_cascades, compile_network
-    from eightfold.compiler.rewrite import rewrite
+    from eightfold.compiler.passes import prepare
     from eightfold.estimate.estimate import estimate as estimated
     from eightfold.execute.macs import count_macs
     from eightfold.model import Limits, load_model
@@ -205,11 +201,16 @@ def estimate(
     graph = load_model(model, Limits(max_memory, max_elements))
     sizes = AcceleratorConfig.load(config)
     timing = MemoryTiming.load(memory)
-    rewritten = rewrite(graph, reference, without=no_rewrite)
-    cascades = None if no_cascade else partial(best_cascades, memory=timing)
-    network = compile_network(
-        rewritten.graph, sizes, reference, fallback=fallback == "golden", cascades=cascades
+    prepared = prepare(
+        graph,
+        sizes,
+        reference,
+        fallback=fallback == "golden",
+        memory=timing,
+        no_rewrite=no_rewrite,
+        cascade=not no_cascade,
     )
+    rewritten, network = prepared.rewritten, prepared.network
     found = estimated(network, timing)
     cycles, total = found.cycles, found.total
     gone = rewritten.gone()

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from eightfold.cli.campaign import campaign
 from eightfold.cli.compiler import (
+    cascade_option,
     compile_command,
     estimate,
     fallback_option,
@@ -76,6 +77,7 @@ def commands(context: click.Context) -> None:
 )
 @fallback_option
 @no_rewrite_option
+@cascade_option
 @limit_options
 @memory_option
 @click.option(
@@ -122,6 +124,7 @@ def run(
     compare: bool,
     fallback: str | None,
     no_rewrite: tuple[str, ...],
+    no_cascade: bool,
     max_memory: int | None,
     max_elements: int | None,
     memory: str,
@@ -148,6 +151,7 @@ def run(
             fallback=fallback,
             memory=memory,
             no_rewrite=no_rewrite,
+            cascade=not no_cascade,
             stall=stall,
             netlist=netlist,
             trace=trace,

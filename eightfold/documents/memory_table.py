@@ -4,13 +4,11 @@ Every figure is an estimate, without simulation, of a network that is compiled f
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 
 import click
 
-from eightfold.compiler import best_cascades, compile_network
-from eightfold.compiler.rewrite import rewrite
+from eightfold.compiler.passes import prepare
 from eightfold.config import AcceleratorConfig
 from eightfold.documents.cycle_tables import markdown, number, percent
 from eightfold.documents.figures import networks_of
@@ -32,10 +30,8 @@ Taken = Callable[[Graph, str, str], Estimate]
 def estimated(graph: Graph, config: str, memory: str) -> Estimate:
     """Return what a network takes that is compiled for a preset and a memory."""
     timing = MemoryTiming.load(memory)
-    cascades = partial(best_cascades, memory=timing)
-    sizes = AcceleratorConfig.load(config)
-    network = compile_network(rewrite(graph).graph, sizes, fallback=True, cascades=cascades)
-    return estimate(network, timing)
+    prepared = prepare(graph, AcceleratorConfig.load(config), fallback=True, memory=timing)
+    return estimate(prepared.network, timing)
 
 
 def memory_table(

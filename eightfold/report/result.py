@@ -60,6 +60,7 @@ class Provenance:
     configuration: dict[str, Any]
     fallback: str | None
     no_rewrite: list[str] = field(default_factory=list)
+    cascade: bool = True
     stall: float
     netlist: str
     memory: str

@@ -242,6 +242,8 @@ def _command(result: RunResult) -> str:
         words += ["--memory", provenance.memory]
     for rule in provenance.no_rewrite:
         words += ["--no-rewrite", rule]
+    if not provenance.cascade:
+        words += ["--no-cascade"]
     if provenance.stall:
         words += ["--stall", str(provenance.stall)]
     if provenance.netlist:
