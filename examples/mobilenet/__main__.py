@@ -6,7 +6,7 @@ import click
 
 from eightfold.files import write_file
 from eightfold.program import one_line_errors
-from examples.mobilenet.network import mobilenet_model
+from examples.mobilenet.network import blocks_model, mobilenet_model
 
 
 @click.command()
@@ -15,9 +15,21 @@ from examples.mobilenet.network import mobilenet_model
 @click.option("--size", default=160, show_default=True, help="Rows and columns of the image.")
 @click.option("--classes", default=10, show_default=True, help="Results of the last layer.")
 @click.option("--explicit", is_flag=True, help="TRANSPOSE and PADs, as PyTorch's converters write.")
-def write(file: Path, width: float, size: int, classes: int, explicit: bool) -> None:
+@click.option(
+    "--blocks",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="N operators of blocks of 24 channels alone, all as large as --size.",
+)
+def write(
+    file: Path, width: float, size: int, classes: int, explicit: bool, blocks: int | None
+) -> None:
     """Write MobileNetV2 to FILE, build/mobilenet.tflite if it is not given."""
-    write_file(file, mobilenet_model(width, size, classes, explicit=explicit))
+    if blocks:
+        model = blocks_model(blocks, size)
+    else:
+        model = mobilenet_model(width, size, classes, explicit=explicit)
+    write_file(file, model)
     click.echo(file)
 
 

@@ -49,6 +49,32 @@ def mobilenet_model(width: float, size: int, classes: int = 10, *, explicit: boo
     return net.build()
 
 
+def blocks_model(operators: int, size: int) -> bytes:
+    """Return inverted residual blocks of 24 channels alone, ``operators`` in all.
+
+    Each has four operators and expands to 144 channels; the last one ends where there are enough.
+
+    Parameters
+    ----------
+    size
+        Rows and columns of every tensor.
+    """
+    net = Growth(f"{operators} operators of inverted residual blocks with random weights", SEED)
+    x = before = net.input((1, size, size, 24), SCALE, 2)
+    for number in range(operators):
+        match number % 4:
+            case 0:
+                before = x
+                x = _pointwise(net, x, 6 * x.shape[3], active=True)
+            case 1:
+                x = _window(net, x, 0, 1, explicit=False)
+            case 2:
+                x = _pointwise(net, x, before.shape[3], active=False)
+            case _:
+                x = net.add("ADD", [before, x], x.shape, (SCALE, 2))
+    return net.build()
+
+
 def _channels(channels: int, width: float) -> int:
     """Return a layer's channels: to the nearest multiple of 8, but not below nine tenths."""
     rounded = max(8, int(channels * width + 4) // 8 * 8)

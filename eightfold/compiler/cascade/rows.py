@@ -5,8 +5,8 @@ in the same bytes.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from math import prod
 
 from eightfold.compiler.emit.emitter import Emitter
@@ -67,6 +67,14 @@ class RowWise(ABC):
         """The operands by rows."""
         return tuple(storage for storage in self.images if storage != self.target)
 
+    @property
+    @abstractmethod
+    def likeness(self) -> Hashable:
+        """What is equal for steps that need the same rows, and take the same cycles for as many.
+
+        Beside ``images``, and what the commands for some rows take.
+        """
+
     @abstractmethod
     def needed(self, source: int, rows: range) -> range:
         """Return the rows of an operand that some rows of the result need; none if it is empty."""
@@ -91,6 +99,11 @@ class WindowedRows(RowWise):
     def engine(self) -> Engine:
         """The vector engine for the largest of a window, else the matrix engine."""
         return Engine.VECTOR if isinstance(self.step, MaximumPool) else Engine.MATRIX
+
+    @property
+    def likeness(self) -> Hashable:
+        """The window's axes."""
+        return self.step.rows, self.step.columns
 
     def needed(self, source: int, rows: range) -> range:
         """Return the rows under the windows."""
@@ -118,6 +131,11 @@ class PointwiseRows(RowWise):
     def engine(self) -> Engine:
         """The vector engine."""
         return Engine.VECTOR
+
+    @property
+    def likeness(self) -> Hashable:
+        """The number of tables, and what has which shape."""
+        return len(self.step.operation.tables), self.step.shapes, self.step.shape
 
     def needed(self, source: int, rows: range) -> range:
         """Return the same rows."""
@@ -149,6 +167,15 @@ class MovementRows(RowWise):
     def engine(self) -> Engine:
         """The mover."""
         return Engine.MOVER
+
+    @property
+    def likeness(self) -> Hashable:
+        """The bytes that are copied, of which operand."""
+        order = {place: number for number, place in enumerate(self.images)}
+        return tuple(
+            replace(copy, source=None if copy.source is None else order[self.storage[copy.source]])
+            for copy in self.step.copies
+        )
 
     def needed(self, source: int, rows: range) -> range:
         """Return the rows that the copies read."""

@@ -17,6 +17,7 @@ from eightfold.compiler.cascade.cost import Costs
 from eightfold.compiler.cascade.decision import Decision, chosen
 from eightfold.compiler.cascade.schedule import Chain, Choice, Impossible, Schedule
 from eightfold.compiler.cascade.step import Cascade
+from eightfold.compiler.cascade.trials import Trials
 from eightfold.compiler.emit.memory import Block, Overfull, aligned
 from eightfold.compiler.exact.channels import CompileError
 from eightfold.config import AcceleratorConfig
@@ -168,6 +169,7 @@ class Search:
 
     def __post_init__(self) -> None:
         self.costs = Costs(self.config, self.memory)
+        self.trials = Trials(self.costs)
         self.blocks = {
             storage: block
             for storage, block in self.chains.program.blocks().items()
@@ -359,6 +361,7 @@ class Search:
         """Yield cycles and strips of the largest heights that fit, ``count`` of them."""
         rows = chain.images[chain.steps[-1].target].rows
         spares = SPARE if count > FITTING else SPARE[:2]
+        trial = self.trials.of(chain)
         heights = list(dict.fromkeys(-(-rows // strips) for strips in range(2, rows + 1)))
         while heights and count:
             height = heights.pop(0)
@@ -366,13 +369,13 @@ class Search:
             for spare in spares:
                 choice = Choice(height, again, ahead, spare)
                 try:
-                    schedule = Schedule(chain, choice)
-                    needed = needed or schedule.buffers[1]
-                    if schedule.buffers[1] <= room:
-                        yield self.costs.cycles(schedule), choice
+                    tried = trial(choice)
+                    needed = needed or tried.size
+                    if tried.size <= room:
+                        yield tried.cycles, choice
                 except Impossible:
                     break
-                if not any(track.halo for track in schedule.tracks.values()):
+                if not tried.halo:
                     break
             if 0 < needed <= room:
                 count -= 1
