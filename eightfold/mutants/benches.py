@@ -17,7 +17,15 @@ what is compiled for Verilator. What repeats at larger sizes is left out."""
 UNKNOWN: Mapping[Share, float] = {"quick": 5.0, "slow": 40.0}
 """Seconds that the tests of a file are taken for that has not been measured."""
 
-AT_MOST = 150.0
+TESTS = (
+    "tests/hw/**/test_*.py",
+    "tests/sim/system/test_small_program.py",
+    "tests/sim/system/test_faults.py",
+    "tests/sim/system/test_registers_in_runs.py",
+)
+"""Files that test the hardware: its units; whole runs, with errors of the bus and resets."""
+
+AT_MOST = 300.0
 """Measured seconds of all that runs for one mutant; the first bench runs whatever it takes."""
 
 SECONDS_FILE = Path(__file__).with_name("seconds.json")
@@ -53,7 +61,7 @@ class Bench:
 
 def every_bench(root: Path, measured: Mapping[str, Mapping[str, float]]) -> Iterator[Bench]:
     """Yield the benches of a checkout; a file that was measured has the shares that it had then."""
-    for path in sorted(root.glob("tests/hw/**/test_*.py")):
+    for path in sorted({path for tests in TESTS for path in root.glob(tests)}):
         name = path.relative_to(root).as_posix()
         known = measured.get(name, UNKNOWN)
         for share in SHARES:

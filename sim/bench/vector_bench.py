@@ -11,6 +11,7 @@ from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.vector.engine import STATUS_LAYOUT
 from eightfold.hw.vector.words import table_load_layout
 from eightfold.isa import VECTOR
 from eightfold.sim.bench.explain import assert_equal_bytes
@@ -125,6 +126,7 @@ class VectorBench:
         transfers = 0
         held = None
         grants = [0, 0]
+        moved = False
         while True:
             for i, ready in enumerate((dut.scratch_read__request__ready, dut.scratch_write__ready)):
                 grant = int(not self.stall or self._stalls.random() >= self.stall)
@@ -132,6 +134,9 @@ class VectorBench:
                     grants[i] = ready.value = grant
             await edge
             cycle += 1
+            moving = bool(int(dut.status.value) >> STATUS_LAYOUT["moving"].offset & 1)
+            assert moving == moved, f"moving is {moving}, a transfer in the cycle before {moved}"
+            before = self._moves
             if self.commands.transfers > transfers:
                 transfers = self.commands.transfers
                 self.taken.append(cycle - 1)  # this loop may see it only after the next edge
@@ -149,6 +154,7 @@ class VectorBench:
                 assert held is None, "valid dropped before ready"
             self._answer(data)
             self._moves += data is not None
+            moved = self._moves > before
             self._events(cycle)
 
     def _events(self, cycle: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from eightfold.isa import Combine, Reduce
+from eightfold.isa import Combine, Reduce, Row
 from eightfold.sim.bench.support import parameters, report
 from eightfold.sim.bench.vector_bench import VectorBench
 from eightfold.sim.stimuli.rows import rows_of
@@ -16,6 +16,8 @@ from eightfold.sim.stimuli.vector import Fields, row_fields
 
 ONE = {f"{name}{i}": 1 for name, top in (("count", 3), ("window", 2)) for i in range(top)}
 INSIDE = {"rows": 1, "columns": 1}
+
+ROWS = {"run": 512, "target": 32768, "count0": 8, "a_step0": 512, "target_step0": 1}
 
 WORKLOADS: dict[str, Fields] = {
     "add_16384": {
@@ -31,6 +33,8 @@ WORKLOADS: dict[str, Fields] = {
         **{"rows": 16, "row_step": 2, "row_window": 1},
         **{"columns": 16, "column_step": 2, "column_window": 1},
     },
+    "sum_8x512": {"row": Row.SUM.value, **ROWS},
+    "largest_8x512": {"row": Row.MAXIMUM.value, **ROWS},
     "softmax_12": {
         **{"run": 12, "target": 32768},
     },

@@ -24,6 +24,10 @@ MOST_ELEMENTS = 1500
 """Elements of a command times the positions of its window, at most."""
 
 
+COMPARISONS = (Combine.EQUAL.value, Combine.NOT_EQUAL.value)
+"""Half of these compare a tensor with itself, since random operands hardly ever are equal."""
+
+
 def random_tables(rng: np.random.Generator, count: int) -> NDArray[np.int32]:
     """Return int32 tables of shape (count, 256); each has a magnitude of its own."""
     values = rng.integers(-(1 << 31), 1 << 31, (count, 256)) >> rng.integers(0, 31, (count, 1))
@@ -97,6 +101,8 @@ def random_command(
         in_place = rng.random() < 0.2 and one and row not in ROW_RESULTS and not fields["repeat_a"]
         if in_place:
             _use_in_place(fields)
+        elif row == Row.NONE and fields["combine"] in COMPARISONS and fields["source_a"] % 2:
+            fields |= _compared_with_itself(fields)
         if is_legal(config, fields, in_place):
             return fields
 
@@ -218,6 +224,20 @@ def _target(rng: np.random.Generator, config: AcceleratorConfig, fields: Fields)
         base += steps[name] * (fields[f"count{name[-1]}"] - 1)
         steps[name] = -steps[name]
     return {"target": base} | steps
+
+
+def _compared_with_itself(fields: Fields) -> Fields:
+    """Return what makes operand b the bytes of a, and the requantizer pass what is found."""
+    same = {
+        name.replace("a", "b", 1) if name.startswith("a_") else "source_b": value
+        for name, value in fields.items()
+        if name == "source_a" or name.startswith("a_")
+    }
+    passes = dict.fromkeys((f"requantize.{name}" for name, _ in REQUANTIZE_LAYOUT), 0)
+    passes |= {"requantize.multiplier": 1 << 30, "requantize.single": 1, "requantize.right": 30}
+    passes |= {"requantize.low": -128, "requantize.high": 127}
+    bytes_ = {"operand_b": Operand.BYTES.value, "repeat_a": 0, "lookup_a": 0, "lookup_b": 0}
+    return same | passes | bytes_
 
 
 def _use_in_place(fields: Fields) -> None:

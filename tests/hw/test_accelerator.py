@@ -6,6 +6,7 @@ import pytest
 from eightfold import isa
 from eightfold.isa import REQUANTIZE_LAYOUT, Space
 from eightfold.isa.packing import pack
+from eightfold.memory import MemoryTiming
 from eightfold.sim.machine.machine import check_tokens
 from eightfold.sim.simulator.system import Run, run_system
 from tests.support.hardware.command_streams import matrix, move, stream, vector
@@ -95,3 +96,42 @@ def test_runs_every_engine_twice_like_the_model(simulator, seed, stall):
         assert (run.done, run.error) == (True, isa.ErrorCode.NONE)
         assert_arena(run.arena, CONFIG, words, model, arena)
         assert run.counters["MATRIX_ISSUE"] == PIXELS
+
+
+LATE = {
+    "MATRIX_WEIGHTS": isa.WEIGHTS,
+    "MATRIX_PARAMETERS": isa.PARAMETERS,
+}
+"""By the counter of cycles in which a matrix command waits: what memory is asked for last."""
+
+FILLS = [move(source_space=Space.FILL, target=1600 + 200 * i, run=200) for i in range(12)]
+"""More than a queue holds: what is behind them in the stream comes much later."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("counter", LATE)
+def test_counts_what_the_matrix_engine_waits_for(counter):
+    rng = np.random.default_rng(0)
+    items = every_engine()
+    late = [item for item in items if item[0] is LATE[counter]]
+    early = [item for item in items[:4] if item not in late]
+    words = stream(CONFIG, [*early, *FILLS, *late, *items[4:]])
+    model = model_bytes(rng)
+    check_tokens(CONFIG, words)
+    arena = rng.integers(0, 256, ARENA, dtype=np.uint8)
+    (run,) = run_system(
+        CONFIG,
+        "verilator",
+        words=words,
+        model=model,
+        arena_bytes=ARENA,
+        runs=[Run(inputs={0: arena})],
+        timeout=2000,
+        limit=20_000,
+        timing=MemoryTiming(latency=200),
+    ).runs
+    assert (run.done, run.error) == (True, isa.ErrorCode.NONE)
+    assert_arena(run.arena, CONFIG, words, model, arena)
+    waits = {name: run.counters[name] for name in LATE}
+    assert waits.pop(counter) >= 100
+    assert not any(waits.values())

@@ -91,6 +91,8 @@ CYCLES = {
     "add_16384": 16384 // 8 + 50,
     "table_4096": 4096 // 8 + 50,
     "max_pool_16x16x32": 8 * 8 * 4 * 32 // 8 + 50,
+    "sum_8x512": 8 * 512 // 8 + 100,
+    "largest_8x512": 8 * 512 // 8 + 100,
     "softmax_12": 150,
     "softmax_8x12": 150 + 7 * 100,
 }
@@ -146,6 +148,7 @@ AT_ONCE = ("random_commands/stall=0.0/idle=0.0", 5, 16)
 PAUSING = ("random_commands/stall=0.3/idle=0.0", 6, 16)
 MANY = ("random_commands/stall=0.3/idle=0.0", 8, 120)
 SLOWLY = ("random_commands/stall=0.7/idle=0.9", 5, 16)
+MANY_SLOWLY = ("random_commands/stall=0.7/idle=0.9", 9, 120)
 """A test of the bench, a seed and a number of commands."""
 
 MUTANTS = {
@@ -156,7 +159,7 @@ MUTANTS = {
     "products_of_18_bits": (vector_lane, "PRODUCT_BITS", 18, PAUSING),
     "last_of_equal_extremes": (RowUnit, "less", take_the_last_of_equals, MANY),
     "chunks_cut_short": (VectorBeats, "_load", always_free, PAUSING),
-    "one_result_too_many": (VectorWriter, "_room", any_place, MANY),
+    "one_result_too_many": (VectorWriter, "_room", any_place, MANY_SLOWLY),
     "restart_a_cycle_late": (VectorLane, "REDUCE_CYCLE", VectorLane.REDUCE_CYCLE + 1, PAUSING),
     "done_before_it_is_written": (Bypass, "_waits", lambda self, full: C(0), SLOWLY),
     "result_a_cycle_early": (VectorLane, "LATENCY", VectorLane.LATENCY - 1, PAUSING),
@@ -171,7 +174,7 @@ def run_one(testcase, seed, commands):
 
 @pytest.mark.slow
 @needs_icarus
-@pytest.mark.parametrize("bench", [AT_ONCE, PAUSING, MANY, SLOWLY])
+@pytest.mark.parametrize("bench", [AT_ONCE, PAUSING, MANY, SLOWLY, MANY_SLOWLY])
 def test_bench_passes_what_is_not_broken(bench):
     run_one(*bench)
 
