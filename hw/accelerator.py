@@ -121,6 +121,8 @@ class Accelerator(Component):
         for number, name in enumerate(READ_CLIENTS):
             connect(m, clients[name], reader.clients[number])
         connect(m, mover.write, writer.client)
+        # Constants are fetched long before they are used; what the mover reads is waited for.
+        m.d.comb += [weights.yields.eq(mover.reads), parameters.yields.eq(mover.reads)]
         connect_flat(m, self, "m_axi_", reader.axi)
         connect_flat(m, self, "m_axi_", writer.axi)
         m.d.comb += [reader.stop.eq(control.stop), writer.stop.eq(control.stop)]

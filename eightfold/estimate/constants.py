@@ -24,6 +24,7 @@ class WeightBuffers:
             config.weight_buffer // config.port,
             config.port // unit,
             config.port,
+            yields=True,
         )
         self._runs: deque[list[int]] = deque()  # buffers, words of each
         self._more = Change(clock)
@@ -70,7 +71,9 @@ class ParameterBanks:
         self.clock, self.config = clock, config
         self._unit = min(timing.RECORD, config.port)
         units = config.port // self._unit
-        self._fetch = Fetch(clock, port, MODEL, timing.PARAMETER_BEATS, units, config.port)
+        self._fetch = Fetch(
+            clock, port, MODEL, timing.PARAMETER_BEATS, units, config.port, yields=True
+        )
         self._commands: deque[Issued] = deque()
         self._ready: deque[int] = deque()
         self._retired: deque[int] = deque([0] * (config.parameter_banks - 1))

@@ -17,9 +17,19 @@ COMMANDS, MODEL, ARENA = (number * REGION for number in range(3))
 
 
 class ReadPort:
-    """eightfold.hw.memory.reader, and memory: bursts in the order of their requests."""
+    """eightfold.hw.memory.reader, and memory: bursts in the order of their requests.
+
+    Attributes
+    ----------
+    mover_reads
+        The mover has bursts to ask for, and who fetches ahead holds back.
+    relaxed
+        Tell when it has none any more.
+    """
 
     def __init__(self, latency: int, bus: DataBus) -> None:
+        self.mover_reads = False
+        self.relaxed: list[Change] = []
         self._latency, self._bus = latency, bus
         self._granted = 0
         self._ends: deque[int] = deque([0] * timing.READS, timing.READS)
@@ -31,6 +41,14 @@ class ReadPort:
         self._granted = granted
         self._ends.append(transfer.beat(beats - 1) + 1)
         return granted, transfer
+
+    def note_mover(self, reads: bool) -> None:
+        """Note whether the mover has bursts to ask for."""
+        falls = self.mover_reads and not reads
+        self.mover_reads = reads
+        if falls:
+            for change in self.relaxed:
+                change.tell()
 
 
 class WritePort:
@@ -79,18 +97,33 @@ class Fetch:
     ----------
     idle
         No run is left to ask for; ``changed`` tells.
+
+    Parameters
+    ----------
+    yields
+        To the mover's reads.
     """
 
     def __init__(
-        self, clock: Clock, port: ReadPort, region: int, depth: int, units: int, size: int
+        self,
+        clock: Clock,
+        port: ReadPort,
+        region: int,
+        depth: int,
+        units: int,
+        size: int,
+        yields: bool = False,
     ) -> None:
         self.clock, self.port, self.units = clock, port, units
         self._region, self._size = region, size
         self.idle = True
         self.changed = Change(clock)
-        self._room = depth
+        self._depth = self._room = depth
+        self._yields = yields
         self._more = Change(clock)
         self._freed = Change(clock)
+        if yields:
+            port.relaxed.append(self._freed)
         self._bursts: deque[Burst] = deque()
         self._asked = self._taken = self._held = 0
 
@@ -103,7 +136,7 @@ class Fetch:
         while units:
             yield cycle + timing.REQUEST
             beats = min(-(-units // self.units), timing.BURST - beat % timing.BURST)
-            while self._room < beats:
+            while self._room < beats or self._holds_back():
                 yield self._freed
             address = self._region + beat * self._size
             cycle, transfer = self.port.request(self.clock.now, address, beats)
@@ -117,6 +150,11 @@ class Fetch:
         yield cycle + 1
         self.idle = True
         self.changed.tell()
+
+    def _holds_back(self) -> bool:
+        """Return whether enough is ahead of its use while the mover reads."""
+        ahead = self._depth - self._room - self._held
+        return self._yields and self.port.mover_reads and ahead > timing.YIELDING
 
     def available(self) -> Process[int]:
         """Return how many units can be taken as one part: those of the oldest burst."""
@@ -145,6 +183,8 @@ class Fetch:
             # The beats that are left for good.
             done = -(-(place + part) // self.units) if self._taken == burst.stop else 0
             self._held += (done or (place + part) // self.units) - place // self.units
+            if self.port.mover_reads:
+                self._freed.tell()
         return cycle
 
     def release(self) -> None:

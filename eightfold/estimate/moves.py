@@ -141,6 +141,7 @@ class Mover:
         self._changed, self._written = Change(clock), Change(clock)
         self._cut, self._granted = Change(clock), Change(clock)
         self._beats = self._units = 0  # on their way
+        self._reads = False  # a run that lies in memory is cut
         self._requests: deque[tuple[int, int, int]] = deque()
         self._arrivals: deque[Transfer] = deque()  # of bursts
         self._writes = self._done = 0
@@ -202,6 +203,8 @@ class Mover:
             cycle = max(cycle, step + timing.MOVE_CUT - 1)
             yield cycle
             self._runs.popleft()
+            self._reads = move.from_memory
+            self._note()
             self._left = self.clock.now
             self._loaded.tell()
             if reads:
@@ -212,6 +215,14 @@ class Mover:
                 yield from self._wait(move, cut.units)
                 self._send(move, cut, final and place == len(pieces) - 1)
                 cycle = self.clock.now + cut.units - 1
+            if self._reads:
+                yield cycle
+                self._reads = False
+                self._note()
+
+    def _note(self) -> None:
+        """Say whether there is something to ask memory for."""
+        self.memory.read.note_mover(self._reads or bool(self._requests))
 
     def _request(self) -> Process[None]:
         """Ask memory for one burst after the other."""
@@ -223,6 +234,7 @@ class Mover:
             granted, transfer = self.memory.read.request(self.clock.now, address, beats)
             yield granted
             self._requests.popleft()
+            self._note()
             self._arrivals.append(transfer)
             self._granted.tell()
 

@@ -43,6 +43,10 @@ REQUEST = 3
 FETCHED = 3
 """From memory's beat to the fetcher's output."""
 
+YIELDING = 2 * BURST
+"""eightfold.hw.memory.linear_fetch.YIELDING: beats beyond which constants are not asked for while
+the mover reads."""
+
 # Sequencer.
 BEGIN = 1
 """eightfold.hw.control.run_control, eightfold.hw.control.command_fetch: from the doorbell to the

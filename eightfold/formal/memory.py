@@ -174,6 +174,7 @@ class Runs(Property):
             unit.runs.payload.address.eq(address),
             unit.runs.payload.beats.eq(beats),
             unit.o.ready.eq(ready),
+            unit.yields.eq(self.free("yields")),
             request.ready.eq(granted),
             unit.memory.valid.eq(answers),
         ]

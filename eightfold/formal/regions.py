@@ -23,7 +23,7 @@ ADD, COMPARE, TAKE = range(3)
 
 def parts() -> Iterator[Claim]:
     """Claim what becomes of a part, from the cycle on in which it is looked at."""
-    unit = Symbolic(RegionFetch(CONFIG, 2 * BURST, ADDRESS_BITS, CONFIG.port))
+    unit = Symbolic(RegionFetch(CONFIG, 4 * BURST, ADDRESS_BITS, CONFIG.port))
     state = [unit.signal("fsm_state", cycle) for cycle in range(3)]
     held = [
         unit.signal(name, cycle) == unit.signal(name, 0)

@@ -49,6 +49,8 @@ class ParameterStream(Component):
     """For one cycle: the command taken last was ignored."""
     region: Annotated[data.View, In(region_layout())]
     """The model."""
+    yields: Annotated[Signal, In(1)]
+    """As in `eightfold.hw.memory.linear_fetch.LinearFetch`."""
     memory: Annotated[Any, lambda self: Out(memory_read(self.config))]
     """Where from."""
     parameters: Annotated[stream.Interface, Out(stream.Signature(parameter_layout()))]
@@ -71,6 +73,7 @@ class ParameterStream(Component):
         connect(m, records.o, flipped(self.parameters))
         m.d.comb += [
             fetch.region.eq(self.region),
+            fetch.yields.eq(self.yields),
             gearbox.drop.eq(records.drop),
             records.runs.valid.eq(runs.r_rdy),
             records.runs.payload.eq(runs.r_data),

@@ -181,6 +181,8 @@ class WeightStream(Component):
     """For one cycle: the command taken last was ignored."""
     region: Annotated[data.View, In(region_layout())]
     """The model."""
+    yields: Annotated[Signal, In(1)]
+    """As in `eightfold.hw.memory.linear_fetch.LinearFetch`."""
     memory: Annotated[Any, lambda self: Out(memory_read(self.config))]
     """Where from."""
     weights: Annotated[
@@ -210,6 +212,7 @@ class WeightStream(Component):
         taps = Value.cast(output.i.payload.taps)
         m.d.comb += [
             fetch.region.eq(self.region),
+            fetch.yields.eq(self.yields),
             commands.refused.eq(fetch.fault),
             self.fault.eq(commands.fault),
             taps.eq(gearbox.o.payload),

@@ -12,6 +12,10 @@ from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.ports import BURST, memory_read
 from eightfold.isa import ADDRESS_BITS
 
+YIELDING = 2 * BURST
+"""Beats beyond which a fetch asks for nothing while it yields; with one burst more they cover a
+latency of 24 cycles."""
+
 
 def run_layout() -> data.StructLayout:
     """Return a run of memory: port-aligned byte address, beats."""
@@ -23,14 +27,15 @@ class LinearFetch(Component):
 
     A request is for as many beats as there are up to the next multiple of
     `eightfold.hw.ports.BURST` beats, and waits until the queue has room for them all. A run of no
-    beats asks for nothing.
+    beats asks for nothing. While ``yields``, a fetch goes on, but only as far ahead as it must: who
+    waits for its beats gets them at last, whatever the other client does.
 
     Timing
     ------
-    A beat per cycle, if a request's first beat comes within ``depth - 24`` cycles of it. A burst
-    is requested every 3 cycles at most. A request comes 3 cycles after its run, and the request of
-    the next run 4 cycles after the last one of the run before; a beat is on ``o`` 3 cycles after
-    memory's ``valid``.
+    A beat per cycle, if a request's first beat comes within ``depth - 24`` cycles of it, within
+    ``YIELDING + BURST - 24`` cycles while ``yields``. A burst is requested every 3 cycles at most.
+    A request comes 3 cycles after its run, and the request of the next run 4 cycles after the last
+    one of the run before; a beat is on ``o`` 3 cycles after memory's ``valid``.
 
     Parameters
     ----------
@@ -47,6 +52,9 @@ class LinearFetch(Component):
 
     runs: Annotated[stream.Interface, In(stream.Signature(run_layout()))]
     """To be read, one after the other."""
+    yields: Annotated[Signal, In(1)]
+    """Another client reads, and should not wait behind what is fetched for later: no request
+    begins while more than `YIELDING` beats are requested or wait. One that has begun stays."""
     memory: Annotated[Any, lambda self: Out(memory_read(self.config))]
     """Where from."""
     o: Annotated[
@@ -108,7 +116,7 @@ class LinearFetch(Component):
                     burst.eq(Mux(left <= boundary, left, boundary)),
                 ]
                 m.next = "FIT"
-            with m.State("FIT"), m.If(self._fits(room, burst)):
+            with m.State("FIT"), m.If(self._fits(room, burst) & ~self._holds_back(room)):
                 m.next = "RESERVE"
             for state in ("RESERVE", "ASK"):
                 with m.State(state):
@@ -127,6 +135,9 @@ class LinearFetch(Component):
 
     def _fits(self, room: Value, burst: Value) -> Value:
         return room >= burst
+
+    def _holds_back(self, room: Value) -> Value:
+        return self.yields & (room < self.depth - YIELDING)
 
     @property
     def _shift(self) -> int:

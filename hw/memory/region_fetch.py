@@ -44,6 +44,8 @@ class RegionFetch(Component):
     """Taken when judged."""
     region: Annotated[data.View, In(region_layout())]
     """Where parts must lie."""
+    yields: Annotated[Signal, In(1)]
+    """As in `LinearFetch`."""
     fault: Annotated[Signal, Out(1)]
     """Together with the transfer of a part: it is refused."""
     memory: Annotated[Any, lambda self: Out(memory_read(self.config))]
@@ -62,6 +64,7 @@ class RegionFetch(Component):
         m.submodules.fetch = fetch = LinearFetch(self.config, self.depth)
         connect(m, fetch.memory, flipped(self.memory))
         connect(m, fetch.o, flipped(self.o))
+        m.d.comb += fetch.yields.eq(self.yields)
         part, port = self.parts.payload, self.config.port
         end = Signal(self.bits + 1)
         beats = Signal(32, reset_less=True)

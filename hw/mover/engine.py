@@ -81,6 +81,8 @@ class Mover(Component):
         stream.Interface, lambda self: Out(stream.Signature(table_entry_layout(self.config)))
     ]
     """Entries, in order; done when transferred."""
+    reads: Annotated[Signal, Out(1)]
+    """As in `Units`: others may hold back meanwhile."""
     moving: Annotated[Signal, Out(1)]
     """Something has advanced in the cycle before."""
 
@@ -127,6 +129,7 @@ class Mover(Component):
             vectors.take.eq(units.take_vector),
             units.beats_free.eq(self._burst_fits(m, beats)),
             units.vectors_free.eq(vectors.available),
+            self.reads.eq(units.reads),
             writer.answered.eq(self.write.answered),
             self.engine.done.eq(writer.done),
             self.engine.fault.eq(writer.fault),

@@ -72,6 +72,9 @@ class Units(Component):
         stream.Interface, lambda self: Out(stream.Signature(local_address(self.config)))
     ]
     """Requests to the scratchpad."""
+    reads: Annotated[Signal, Out(1)]
+    """There was a burst to be read from memory, or there were units to ask for, in the cycle
+    before."""
     units: Annotated[stream.Interface, lambda self: Out(stream.Signature(unit_layout(self.config)))]
     """In order, as soon as their bytes are asked for."""
 
@@ -109,6 +112,7 @@ class Units(Component):
             queue.take.eq(go),
             queue.push.eq(go),
         ]
+        m.d.sync += self.reads.eq(self._reads(valid & spaces.from_memory))
         with m.If(load | (go & final)):
             m.d.sync += valid.eq(load)
         with m.If(go & run.fault):
@@ -172,6 +176,9 @@ class Units(Component):
         m.d.comb += [queue.take.eq(push), queue.push_data.eq(ask)]
         m.d.sync += queue.push.eq(push)
         return queue.available
+
+    def _reads(self, cuts: Value) -> Value:
+        return cuts | self.read.valid
 
     def _sizes(self) -> tuple[int, int]:
         """Return the bytes of a unit in memory, and of one that is not."""

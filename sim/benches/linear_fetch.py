@@ -7,14 +7,21 @@ from typing import Any
 
 import cocotb
 import numpy as np
+from cocotb.triggers import RisingEdge
 from cocotb.utils import get_sim_time
 
-from eightfold.hw.memory.linear_fetch import run_layout
+from eightfold.hw.memory.linear_fetch import YIELDING, run_layout
 from eightfold.hw.ports import BURST
 from eightfold.sim.bench.memory_port import MemoryPort
 from eightfold.sim.bench.scoreboard import StreamScoreboard
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
-from eightfold.sim.bench.support import clock_cycles, parameters, rng, start_clock_and_reset
+from eightfold.sim.bench.support import (
+    clock_cycles,
+    parameters,
+    rng,
+    stall_rng,
+    start_clock_and_reset,
+)
 from eightfold.sim.bench.words import pack
 
 BEATS = 4096
@@ -38,6 +45,7 @@ class FetchBench:
         self.cycles: list[int] = []
         self.most = 0
         self.sink.add_callback(self._note)
+        dut.yields.value = 0
 
     def _note(self, _: int) -> None:
         self.cycles.append(int(get_sim_time("ns")) // CLOCK_NS)
@@ -95,9 +103,48 @@ async def a_blocked_output_takes_what_fits_and_no_more(dut: Any) -> None:
 
 
 @cocotb.test()
-async def a_beat_per_cycle_behind_the_stated_latency(dut: Any) -> None:
+async def yields_to_another_client_and_goes_on(dut: Any) -> None:
+    """Nothing begins beyond what is stated, but everything comes even if it yields for ever."""
+    bench = FetchBench(dut, 0.0, 0.99, 4)
+    dut.yields.value = 1
+    await bench.start([(3, 4 * bench.depth), (1, 2 * bench.depth)])
+    await clock_cycles(dut, 8 * bench.depth)
+    ahead = bench.memory.requested - bench.sink.transfers
+    assert min(YIELDING, bench.depth - BURST) < ahead, f"only {ahead} beats ahead"
+    assert ahead <= YIELDING + BURST + 1, f"{ahead} beats ahead"
+    dut.yields.value = 0
+    await clock_cycles(dut, 8 * bench.depth)
+    assert bench.memory.requested - bench.sink.transfers > bench.depth - BURST
+    dut.yields.value = 1
+    bench.sink.stall = 0.0
+    await bench.scoreboard.finish()
+
+
+@cocotb.test()
+async def a_request_stays_when_it_is_to_yield(dut: Any) -> None:
+    """Whenever `yields` rises and falls, the requests are the same, each until it is taken."""
+    bench = FetchBench(dut, 0.6, 0.3, 9)
+    random, edge = stall_rng("yields"), RisingEdge(dut.clk)
+
+    async def toggle() -> None:
+        while True:
+            dut.yields.value = random.getrandbits(1)
+            await edge
+
+    cocotb.start_soon(toggle())
+    runs = random_runs(rng(1), 40)
+    await bench.start(runs)
+    await bench.scoreboard.finish()
+    assert bench.memory.requested == sum(beats for _, beats in runs)
+
+
+@cocotb.test()
+@cocotb.parametrize(yields=[0, 1])
+async def a_beat_per_cycle_behind_the_stated_latency(dut: Any, yields: int) -> None:
     """Long runs, from burst to burst and from run to run, flow without a pause."""
-    bench = FetchBench(dut, 0.0, 0.0, parameters()["depth"] - 24)
+    ahead = min(parameters()["depth"], YIELDING + BURST) if yields else parameters()["depth"]
+    bench = FetchBench(dut, 0.0, 0.0, ahead - 24)
+    dut.yields.value = yields
     await bench.start([(5, 200), (1000, 70), (77, 150)])
     await bench.scoreboard.finish()
     assert bench.cycles[-1] - bench.cycles[0] == 420 - 1

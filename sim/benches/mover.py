@@ -223,6 +223,10 @@ async def rate(dut: Any, case: str) -> None:
     cycles = bench.done[0] - bench.taken[0]
     report({f"rate of {case}": cycles})
     assert cycles <= least + 45, (case, cycles, least)
+    spent = bench.reads[-1] - bench.reads[0] + 1 if bench.reads else 0
+    # It may pause before the last request comes out of its queue.
+    assert spent <= len(bench.reads) + 3, "says in between that it does not read"
+    assert bool(spent) == (Space(move["source_space"]) in (Space.MODEL, Space.ARENA))
 
 
 @cocotb.test()

@@ -35,7 +35,7 @@ class MoverBench:
     ----------
     spaces
         What the spaces hold now; of the scratchpad, what it held when last written or read back.
-    done, fault
+    done, fault, reads
         Cycles in which they were 1.
     code
         What it was, of the last fault.
@@ -63,7 +63,9 @@ class MoverBench:
         self.taken: list[int] = []
         self.entries: list[int] = []
         self.sent: list[Move] = []
+        self.reads: list[int] = []
         self.still = 0
+        self._asks = 0
         self._rng, self._leftovers = stall_rng("bench"), stall_rng("leftovers")
         self._commands: deque[int] = deque()
         self._edge = RisingEdge(dut.clk)
@@ -161,6 +163,10 @@ class MoverBench:
         if entry and int(dut.tables__valid.value):
             self._store_entry(int(dut.tables__payload.value))
         self.still = 0 if int(dut.moving.value) else self.still + 1
+        assert int(dut.reads.value) >= self._asks, "asks memory without saying so"
+        if int(dut.reads.value):
+            self.reads.append(self.cycle)
+        self._asks = int(dut.read__request__valid.value)
 
     async def run(self, until: int, limit: int = 3000) -> None:
         """Play until so many commands are done.

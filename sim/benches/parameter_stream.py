@@ -12,6 +12,7 @@ from cocotb.utils import get_sim_time
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.matrix.parameter_records import BIAS, RECORD
+from eightfold.hw.memory.linear_fetch import YIELDING
 from eightfold.isa import PARAMETERS, REQUANTIZE_LAYOUT
 from eightfold.sim.bench.memory_port import MemoryPort
 from eightfold.sim.bench.scoreboard import StreamScoreboard
@@ -47,6 +48,7 @@ class ParameterBench:
         self.cycles: list[int] = []
         self.faults = 0
         self.size = size
+        dut.yields.value = 0
         self.sink.add_callback(lambda _: self.cycles.append(int(get_sim_time("ns")) // CLOCK_NS))
         dut.region.value = BASE | size << 32
 
@@ -149,6 +151,22 @@ async def channels_flow_at_the_stated_rate(dut: Any, shared: int) -> None:
         assert spent == 3 * count + 2 * parts
     else:
         assert spent == (3 * count - 1) * parts + 1
+
+
+@cocotb.test()
+async def little_is_fetched_ahead_while_it_yields(dut: Any) -> None:
+    """While the output waits less is requested than otherwise, and the rest later."""
+    bench = ParameterBench(dut, 0.0, 1.0)
+    dut.yields.value = 1
+    await bench.start([{"address": 0, "channels": SIZE // RECORD, "shared": 0}])
+    await clock_cycles(dut, 500)
+    requested = bench.memory.requested
+    dut.yields.value = 0
+    await clock_cycles(dut, 500)
+    assert YIELDING < requested < bench.memory.requested
+    dut.yields.value = 1
+    bench.sink.stall = 0.0
+    await bench.scoreboard.finish()
 
 
 @cocotb.test()

@@ -12,6 +12,7 @@ from cocotb.utils import get_sim_time
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.matrix.weight_stream import WeightCommands
+from eightfold.hw.memory.linear_fetch import YIELDING
 from eightfold.isa import WEIGHTS
 from eightfold.sim.bench.memory_port import MemoryPort
 from eightfold.sim.bench.scoreboard import StreamScoreboard
@@ -41,6 +42,7 @@ class WeightBench:
         self.scoreboard = StreamScoreboard(dut)
         self.cycles: list[int] = []
         self.faults = 0
+        dut.yields.value = 0
         self.sink.add_callback(lambda _: self.cycles.append(cycle()))
         dut.region.value = BASE | SIZE << 32
 
@@ -153,6 +155,25 @@ async def a_command_every_eleven_cycles(dut: Any) -> None:
     await bench.start([command] * 20)
     await bench.scoreboard.finish()
     assert bench.cycles[-1] - bench.cycles[-11] <= 10 * WeightCommands.CYCLES
+
+
+@cocotb.test()
+async def little_is_fetched_ahead_while_it_yields(dut: Any) -> None:
+    """While the output waits less is requested than otherwise, and the rest later."""
+    bench = WeightBench(dut, 0.0, 1.0)
+    dut.yields.value = 1
+    beats = bench.config.weight_buffer // bench.config.port
+    size = bench.config.lanes * bench.config.weight_word
+    buffers = -(-beats * bench.config.port // size)
+    await bench.start([{"address": 0, "full": buffers, "partial": 0, "partial_lanes": 0}] * 2)
+    await clock_cycles(dut, 500)
+    requested = bench.memory.requested
+    dut.yields.value = 0
+    await clock_cycles(dut, 500)
+    assert YIELDING < requested < bench.memory.requested
+    dut.yields.value = 1
+    bench.sink.stall = 0.0
+    await bench.scoreboard.finish()
 
 
 @cocotb.test()

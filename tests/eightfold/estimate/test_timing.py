@@ -14,6 +14,7 @@ from eightfold.hw.control.command_fetch import CommandFetch
 from eightfold.hw.control.command_queue import CommandQueue
 from eightfold.hw.matrix.parameter_records import BIAS, RECORD
 from eightfold.hw.matrix.parameter_stream import ParameterStream
+from eightfold.hw.memory.linear_fetch import YIELDING
 from eightfold.hw.memory.reader import MemoryReader
 from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.memory.writer import MemoryWriter
@@ -35,6 +36,7 @@ def test_constants_are_those_of_the_hardware(config: str) -> None:
         "QUEUE": (timing.QUEUE, CreditQueue.LATENCY),
         "SCRATCHPAD": (timing.SCRATCHPAD, Scratchpad.READ_LATENCY),
         "BURST": (timing.BURST, ports.BURST),
+        "YIELDING": (timing.YIELDING, YIELDING),
         "READS": (timing.READS, memory_reader.outstanding),
         "WRITES": (timing.WRITES, MemoryWriter.OUTSTANDING),
         "WRITE_BEATS": (timing.WRITE_BEATS, MemoryWriter.BEATS),

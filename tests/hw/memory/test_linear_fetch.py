@@ -2,6 +2,7 @@
 """Runs of memory: every beat, in order, without a pause, never more than the queue holds."""
 
 import pytest
+from amaranth.hdl import C
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.memory.linear_fetch import LinearFetch
@@ -21,7 +22,7 @@ def run(port, depth, simulator, seed, testcase=None, component=LinearFetch):
     )
 
 
-@pytest.mark.parametrize(("port", "depth", "seed"), [(16, 64, 0)])
+@pytest.mark.parametrize(("port", "depth", "seed"), [(16, 128, 0)])
 def test_matches_memory_under_stalls(port, depth, seed, simulator):
     run(port, depth, simulator, seed)
 
@@ -45,6 +46,45 @@ class ForgetsRoom(LinearFetch):
 
     def _fits(self, room, burst):
         return room == room
+
+
+class NeverYields(LinearFetch):
+    """Fetches as far ahead as there is room, whoever waits behind it."""
+
+    def _holds_back(self, room):
+        return C(0)
+
+
+class YieldsForEver(LinearFetch):
+    """Asks for nothing while another client reads, even if its own beats are waited for."""
+
+    def _holds_back(self, room):
+        return self.yields
+
+
+class TakesRequestsBack(LinearFetch):
+    """Withdraws a request that has begun."""
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        with m.If(self.yields):
+            m.d.comb += self.memory.request.valid.eq(0)
+        return m
+
+
+@pytest.mark.slow
+@pytest.mark.icarus
+@pytest.mark.parametrize(
+    ("mutant", "testcase", "message"),
+    [
+        (NeverYields, "yields_to_another_client_and_goes_on", "1[0-9]+ beats ahead"),
+        (YieldsForEver, "yields_to_another_client_and_goes_on", "only 0 beats ahead"),
+        (TakesRequestsBack, "a_request_stays_when_it_is_to_yield", "valid dropped"),
+    ],
+)
+def test_bench_watches_yields(mutant, testcase, message):
+    with pytest.raises(BenchFailed, match=message):
+        run(4, 128, "icarus", 4, testcase, mutant)
 
 
 @pytest.mark.slow

@@ -45,13 +45,14 @@ class MoverOnScratchpad(wiring.Component):
     model: Signal
     arena: Signal
     moving: Signal
+    reads: Signal
 
     def __init__(self, config):
         self.config = config
         mover = Mover(config)
         outside = {
             name: mover.signature.members[name]
-            for name in ("engine", "model", "arena", "read", "write", "tables", "moving")
+            for name in ("engine", "model", "arena", "read", "write", "tables", "moving", "reads")
         }
         super().__init__(
             outside
@@ -65,7 +66,7 @@ class MoverOnScratchpad(wiring.Component):
         for name in ("engine", "read", "write", "tables"):
             wiring.connect(m, getattr(mover, name), wiring.flipped(getattr(self, name)))
         m.d.comb += [mover.model.eq(self.model), mover.arena.eq(self.arena)]
-        m.d.comb += self.moving.eq(mover.moving)
+        m.d.comb += [self.moving.eq(mover.moving), self.reads.eq(mover.reads)]
         wiring.connect(m, wiring.flipped(self.reader), scratchpad.readers[0])
         wiring.connect(m, wiring.flipped(self.writer), scratchpad.writers[0])
         wiring.connect(m, mover.index_read, scratchpad.readers[1])
@@ -154,6 +155,20 @@ class LongBursts(Units):
         return Const(0, 4)
 
 
+class SaysNothing(Units):
+    """Does not say that it reads memory."""
+
+    def _reads(self, cuts):
+        return Const(0)
+
+
+class SaysLittle(Units):
+    """Says that it reads only while it asks."""
+
+    def _reads(self, cuts):
+        return self.read.valid
+
+
 class NoChecks(Runs):
     """Writes wherever it is told to."""
 
@@ -201,11 +216,14 @@ def fault(kind):
 OVERLAPPING = "commands_that_overlap/latency=30/stall=0.5/busy=0.8"
 IN_TURN = "commands_one_after_the_other/latency=20/stall=0.0/busy=0.0"
 OUTSIDE = f"a_fault_stops_the_writing/kind={FAULTS.index('target_ends')}/stall=0.0"
+READING = "rate/case=0"
 MUTANTS = (
     ("Mover", NoRoom, MOVE, OVERLAPPING, "differs: got|done="),
     ("Writer", NoAnswers, MOVE, IN_TURN, "differs: got"),
     ("Writer", NoWait, MOVE, OVERLAPPING, "done="),
     ("Units", LongBursts, MOVE, IN_TURN, "read crosses|write crosses"),
+    ("Units", SaysNothing, MOVE, IN_TURN, "asks memory without saying so"),
+    ("Units", SaysLittle, MOVE, READING, "says in between"),
     ("Runs", NoChecks, MOVE, OUTSIDE, "no fault|outside"),
     ("Indices", NoLimit, GATHER, fault("n_limit"), "no fault|ADDRESS"),
     ("Indices", NoSign, GATHER, fault("n_high"), "no fault|differs: got|ADDRESS"),
