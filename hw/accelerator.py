@@ -137,11 +137,17 @@ class Accelerator(Component):
     def _scratchpad(
         self, m: Module, control: Control, mover: Mover, vector: VectorEngine, matrix: MatrixEngine
     ) -> None:
-        """Add the scratchpad; who comes first in a cycle is who uses it least."""
+        """Add the scratchpad; who comes first in a cycle.
+
+        Of reads, who uses it least. Of writes, what the array waits for: results fill their queue,
+        and then no vector is issued, while the mover only falls behind. It gets all cycles without
+        a result, and a command has only so many.
+        """
         scratchpad = self._add(m, control, "scratchpad", Scratchpad(self.config))
         connect(m, mover.index_read, scratchpad.readers[0])
         for number, unit in enumerate((mover, vector, matrix)):
             connect(m, unit.scratch_read, scratchpad.readers[number + 1])
+        for number, unit in enumerate((matrix, vector, mover)):
             connect(m, unit.scratch_write, scratchpad.writers[number])
 
     def _observe(

@@ -57,26 +57,6 @@ def matrix_job(index: int, command: Issued, taken: int) -> Job:
     )
 
 
-class Results:
-    """Results that wait for the scratchpad, which takes one in each cycle without other writes.
-
-    Seen from the issue of their vectors, as if the way to the queue took no time.
-    """
-
-    def __init__(self, traffic: Traffic) -> None:
-        self.waiting = 0
-        self._traffic = traffic
-        self._others = 0
-        self._until = 0
-
-    def advance(self, cycle: int, new: int = 0) -> None:
-        """Go on to a cycle, until which so many results have come."""
-        others = self._traffic.writes(cycle)
-        free = cycle - self._until - (others - self._others)
-        self.waiting = max(0, self.waiting + new - free)
-        self._others, self._until = others, cycle
-
-
 class Matrix:
     """eightfold.hw.matrix.engine: one vector per cycle, from pass to pass as well.
 
@@ -95,7 +75,6 @@ class Matrix:
         self.clock, self.traffic, self.finish = clock, traffic, finish
         self.weights, self.parameters = constants
         self.latency = timing.array_latency(config)
-        self.depth = config.output_depth
         self._jobs: deque[Job] = deque()
         self._walks = False
         self._changed = Change(clock)
@@ -104,7 +83,6 @@ class Matrix:
         self._others = 0  # reads of others before it
         self._issued = 0  # last vector
         self._swap = 0  # first vector of its pass
-        self._results = Results(traffic)
         self._done = 0
         clock.start(self._run())
 
@@ -150,10 +128,10 @@ class Matrix:
 
     def _issue(self, start: int, rows: tuple[tuple[int, int], ...]) -> Process[None]:
         """Issue a pass; who goes first at the scratchpad makes it longer."""
-        traffic, results = self.traffic, self._results
+        traffic = self.traffic
         for vectors, fired in rows:
             if fired:
-                results.advance(start - 1)
+                traffic.results.add(start + self.latency, vectors, fired)
             self._read = max(self._read, self._issued - timing.MATRIX_AHEAD) + vectors
             while True:
                 yield self._read - timing.MATRIX_READ
@@ -164,26 +142,13 @@ class Matrix:
                 self._others = others
             self._issued = max(start + vectors - 1, self._read)
             yield self._issued
-            if fired:
-                results.advance(self._issued, fired)
-            while fired and results.waiting > self.depth:
-                yield self._issued + results.waiting - self.depth
-                self._issued = self.clock.now
-                results.advance(self._issued)
             start = self._issued + 1
 
     def _complete(self, job: Job) -> Process[None]:
-        """Wait until a command's last result is written."""
+        """Wait until a command's last result is written, which nothing delays."""
         done = self._read - timing.MATRIX_READ
         if job.fires:
-            behind = job.behind
-            left = self._results.waiting
-            while left:
-                others = self.traffic.writes(self.clock.now)
-                yield self.clock.now + left
-                left = self.traffic.writes(self.clock.now) - others
-                behind = 0
-            done = max(done, self.clock.now - behind + self.latency)
+            done = max(done, self.clock.now - job.behind + self.latency)
         self._done = max(self._done, done) + 1
         yield self._done
         self.finish(job.index)

@@ -215,15 +215,35 @@ class Flow:
         return self._before + self._count * part // self._cycles
 
 
+class Results:
+    """Writes of results to the scratchpad, told as their vectors are issued, before they come."""
+
+    def __init__(self) -> None:
+        self._before = 0
+        self._rows: deque[tuple[int, int, int]] = deque()
+
+    def add(self, start: int, cycles: int, count: int) -> None:
+        """Add the results of a row of vectors, spread evenly over the cycles behind ``start``."""
+        self._rows.append((start, cycles, count))
+
+    def until(self, cycle: int) -> int:
+        """Return how many there were up to a cycle, which never goes back."""
+        while self._rows and sum(self._rows[0][:2]) <= cycle:
+            self._before += self._rows.popleft()[2]
+        first = self._rows[0] if self._rows else (cycle, 1, 0)
+        start, cycles, count = first
+        return self._before + count * max(0, cycle - start) // cycles
+
+
 @dataclass
 class Traffic:
-    """Accesses to the scratchpad of those who go before the matrix engine."""
+    """Accesses to the scratchpad: reads before the matrix engine's, writes before the mover's."""
 
     index_reads: Flow = field(default_factory=Flow)
     mover_reads: Flow = field(default_factory=Flow)
-    mover_writes: Flow = field(default_factory=Flow)
     vector_reads: Flow = field(default_factory=Flow)
     vector_writes: Flow = field(default_factory=Flow)
+    results: Results = field(default_factory=Results)
 
     def reads(self, cycle: int) -> int:
         """Return the reads up to a cycle."""
@@ -232,7 +252,7 @@ class Traffic:
 
     def writes(self, cycle: int) -> int:
         """Return the writes up to a cycle."""
-        return self.mover_writes.until(cycle) + self.vector_writes.until(cycle)
+        return self.results.until(cycle) + self.vector_writes.until(cycle)
 
 
 class Memory:

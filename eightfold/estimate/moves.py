@@ -292,7 +292,7 @@ class Mover:
                 room = self.memory.write.room(units)
             cycle = max(cycle + piece.writes, all_there, room, after)
             if piece.target == Space.SCRATCHPAD:
-                self.memory.scratchpad.mover_writes.add(cycle - units, units, units)
+                cycle = yield from self._give_way(cycle, piece.writes)
             # From its bytes to the register, and to the other side.
             yield cycle
             self._writes = cycle - 1
@@ -304,6 +304,19 @@ class Mover:
             if piece.last:
                 self._done = written + 1
                 self.clock.start(self._complete(piece.index, self._done))
+
+    def _give_way(self, cycle: int, writes: int) -> Process[int]:
+        """Return when the last of some writes is made that would be in a cycle without others."""
+        traffic = self.memory.scratchpad
+        begun = cycle - writes
+        yield begun
+        others = traffic.writes(begun)
+        while True:
+            yield cycle
+            late = begun + writes + traffic.writes(cycle) - others - cycle
+            if late <= 0:
+                return cycle
+            cycle += late
 
     def _leave(self, piece: Piece, transfer: Transfer) -> Process[None]:
         """Free the places of a burst's beats as they come and are written, one by one."""

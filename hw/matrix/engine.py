@@ -105,7 +105,7 @@ class MatrixEngine(Component):
             count = Signal(range(2 * MatrixResults.COMMANDS), name=name)
             m.d.sync += count.eq(count + event - self.engine.done)
             waiting.append(count != 0)
-        m.d.comb += self.engine.done.eq(waiting[0] & waiting[1] & ~results.waits)
+        m.d.comb += self.engine.done.eq(waiting[0] & waiting[1])
 
     def _status(
         self, m: Module, walk: MatrixWalk, operands: MatrixOperands, array: MacArray

@@ -4,13 +4,13 @@ from typing import Annotated
 
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import In, Out, connect
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.layouts import hdl, result_layout
-from eightfold.hw.blocks.skid import Bypass, Stage
+from eightfold.hw.blocks.skid import Stage
 from eightfold.hw.matrix.strides import Strides
 from eightfold.hw.ports import scratchpad_write, scratchpad_write_layout
 from eightfold.isa import LOCAL, MATRIX
@@ -37,7 +37,8 @@ class MatrixResults(Component):
     Timing
     ------
     One vector per cycle, two cycles after its result; three cycles between two commands' results.
-    All streams' ``ready`` depend on registers only. Up to `COMMANDS` commands wait.
+    ``results.ready`` follows ``write.ready`` combinationally, since results go before all other
+    writes. Up to `COMMANDS` commands wait.
 
     Parameters
     ----------
@@ -61,10 +62,8 @@ class MatrixResults(Component):
     write: Annotated[stream.Interface, lambda self: Out(scratchpad_write(self.config))]
     """To the scratchpad."""
     complete: Annotated[Signal, Out(1)]
-    """The last write of a command is on its way, or one without results has come to the
+    """The last write of a command is transferred, or one without results has come to the
     front."""
-    waits: Annotated[Signal, Out(1)]
-    """A write is held up: what is complete is done when this is 0. From a register."""
     fault: Annotated[Signal, Out(1)]
     """A vector of the oldest command that is not complete was dropped: it leaves the
     scratchpad."""
@@ -93,19 +92,15 @@ class MatrixResults(Component):
         # The results come from a RAM, and where they go is checked: a register of its own.
         m.submodules.stage = stage = Stage(item)
         m.submodules.items = items = Stage(item)
-        # The scratchpad's ``ready`` comes late, from other engines.
-        m.submodules.bypass = bypass = Bypass(scratchpad_write_layout(self.config))
         self._items(m, commands.o, stage.i)
         connect(m, stage.o, items.i)
-        connect(m, bypass.o, flipped(self.write))
         done = items.o.payload
         ready = Signal()
         m.d.comb += [
-            bypass.i.valid.eq(items.o.valid & ~done.skip),
-            bypass.i.payload.eq(done.write),
-            ready.eq(bypass.i.ready | done.skip),
+            self.write.valid.eq(items.o.valid & ~done.skip),
+            self.write.payload.eq(done.write),
+            ready.eq(self.write.ready | done.skip),
             items.o.ready.eq(ready),
-            self.waits.eq(bypass.full),
             self.fault.eq(items.o.valid & done.fault),
             self.complete.eq(items.o.valid & ready & done.last),
         ]

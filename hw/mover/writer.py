@@ -4,14 +4,20 @@ from typing import Annotated
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import constant, hdl
+from eightfold.hw.blocks.skid import Bypass
 from eightfold.hw.mover.runs import TABLE_BYTES
 from eightfold.hw.mover.units import unit_layout
-from eightfold.hw.ports import memory_write, scratchpad_write, vector_layout
+from eightfold.hw.ports import (
+    memory_write,
+    scratchpad_write,
+    scratchpad_write_layout,
+    vector_layout,
+)
 from eightfold.isa import ErrorCode
 
 _WORD = 4
@@ -100,8 +106,11 @@ class Writer(Component):
             m.d.sync += valid.eq(load)
         with m.If(load):
             m.d.sync += held.eq(self._join())
-        m.d.comb += written.eq(self._write(m, held, active, load))
-        self._complete(m, held, valid, active, written, crowded)
+        # The scratchpad's ``ready`` comes late, from other engines.
+        m.submodules.bypass = bypass = Bypass(scratchpad_write_layout(self.config))
+        connect(m, bypass.o, flipped(self.scratchpad))
+        m.d.comb += written.eq(self._write(m, held, active, load, bypass.i))
+        self._complete(m, held, valid, active, written, crowded, bypass.full)
         return m
 
     def _join(self) -> Value:
@@ -115,7 +124,14 @@ class Writer(Component):
         word = Mux(unit.spaces.from_memory, beat, inner)
         return Cat(Value.cast(unit), mask, word[:size])
 
-    def _write(self, m: Module, held: data.View, active: Value, load: Value) -> Value:
+    def _write(
+        self,
+        m: Module,
+        held: data.View,
+        active: Value,
+        load: Value,
+        scratchpad: stream.Interface,
+    ) -> Value:
         """Drive the outputs; return whether the unit is written with this cycle."""
         unit = held.unit
         word = Value.cast(held.data)
@@ -128,10 +144,10 @@ class Writer(Component):
             m.d.sync += [entry.eq(entry + 1), at.eq(at + 1)]
         to_memory, to_tables = unit.spaces.to_memory, unit.spaces.to_tables
         m.d.comb += [
-            self.scratchpad.valid.eq(active & ~(to_memory | to_tables)),
-            self.scratchpad.payload.address.eq(unit.local),
-            self.scratchpad.payload.mask.eq(held.mask),
-            self.scratchpad.payload.data.eq(held.data),
+            scratchpad.valid.eq(active & ~(to_memory | to_tables)),
+            scratchpad.payload.address.eq(unit.local),
+            scratchpad.payload.mask.eq(held.mask),
+            scratchpad.payload.data.eq(held.data),
             self.beats.valid.eq(active & to_memory),
             self.beats.payload.data.eq(word[: 8 * self.config.port]),
             self.beats.payload.strobe.eq(held.mask[: self.config.port]),
@@ -140,7 +156,7 @@ class Writer(Component):
             self.tables.payload.value.eq(word.word_select(at, 8 * _WORD)),
         ]
         last_entry_leaves = self.tables.ready & (at == unit.end >> 2)
-        inner_takes = Mux(to_tables, last_entry_leaves, self.scratchpad.ready)
+        inner_takes = Mux(to_tables, last_entry_leaves, scratchpad.ready)
         return active & Mux(to_memory, self.beats.ready, inner_takes)
 
     def _complete(
@@ -151,8 +167,9 @@ class Writer(Component):
         active: Signal,
         written: Value,
         crowded: Signal,
+        waits: Value,
     ) -> None:
-        """Count the answers that a command waits for."""
+        """Count the answers that a command waits for; ``waits``: a write to the scratchpad does."""
         open_, owed = (Signal(range(64), name=name) for name in ("open", "owed"))
         pending, stopped, opened = Signal(), Signal(), Signal()
         after = Signal.like(open_)
@@ -161,7 +178,7 @@ class Writer(Component):
             active.eq(valid & ~unit.fault & self._may_write(unit.last, pending)),
             opened.eq(written & unit.spaces.to_memory & unit.opens),
             after.eq(open_ + opened - self.answered),
-            self.done.eq(pending & (owed == 0)),
+            self.done.eq(pending & (owed == 0) & ~waits),
             self.fault.eq(valid & unit.fault & ~pending & ~stopped),
             self.code.eq(Mux(unit.index, constant(ErrorCode.INDEX), constant(ErrorCode.ADDRESS))),
         ]

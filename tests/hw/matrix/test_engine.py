@@ -1,7 +1,7 @@
 """The matrix engine: what its commands leave is what the model says, under any stalls."""
 
 import pytest
-from amaranth.hdl import Const, Module, Mux
+from amaranth.hdl import Module, Mux
 
 import eightfold.hw.array.mac_array
 import eightfold.hw.matrix.engine
@@ -9,7 +9,6 @@ import eightfold.hw.matrix.results
 import eightfold.hw.matrix.walk
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.depthwise_lines import DepthwiseLines
-from eightfold.hw.blocks.skid import Bypass
 from eightfold.hw.matrix.engine import MatrixEngine
 from eightfold.hw.matrix.operands import MatrixOperands
 from eightfold.hw.matrix.walk import Firing
@@ -99,17 +98,11 @@ class EndsWithoutItsReads(MatrixEngine):
         m.d.comb += self.engine.done.eq(results.complete)
 
 
-class ForgetsWhatWaits(Bypass):
-    def _waits(self, full):
-        return Const(0)
-
-
 MUTANTS = [
     (eightfold.hw.matrix.engine, MatrixOperands, Unlimited),
     (eightfold.hw.matrix.walk, Firing, EveryVectorFires),
     (eightfold.hw.array.mac_array, DepthwiseLines, MisplacedLines),
     (eightfold.hw.matrix.engine, MatrixEngine, EndsWithoutItsReads),
-    (eightfold.hw.matrix.results, Bypass, ForgetsWhatWaits),
 ]
 
 

@@ -10,7 +10,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 import eightfold.hw.mover.engine
+import eightfold.hw.mover.writer
 from eightfold.config import AcceleratorConfig
+from eightfold.hw.blocks.skid import Bypass
 from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.mover.engine import Mover
 from eightfold.hw.mover.indices import DIGIT, Indices
@@ -148,6 +150,13 @@ class NoWait(Writer):
         return Const(1)
 
 
+class ForgetsWhatWaits(Bypass):
+    """Lets a command be done while its last write waits."""
+
+    def _waits(self, full):
+        return Const(0)
+
+
 class LongBursts(Units):
     """Never looks where a burst begins."""
 
@@ -215,12 +224,14 @@ def fault(kind):
 
 OVERLAPPING = "commands_that_overlap/latency=30/stall=0.5/busy=0.8"
 IN_TURN = "commands_one_after_the_other/latency=20/stall=0.0/busy=0.0"
+HELD_UP = "commands_one_after_the_other/latency=4/stall=0.6/busy=0.9"
 OUTSIDE = f"a_fault_stops_the_writing/kind={FAULTS.index('target_ends')}/stall=0.0"
 READING = "rate/case=0"
 MUTANTS = (
     ("Mover", NoRoom, MOVE, OVERLAPPING, "differs: got|done="),
     ("Writer", NoAnswers, MOVE, IN_TURN, "differs: got"),
     ("Writer", NoWait, MOVE, OVERLAPPING, "done="),
+    ("Bypass", ForgetsWhatWaits, MOVE, HELD_UP, "differs: got"),
     ("Units", LongBursts, MOVE, IN_TURN, "read crosses|write crosses"),
     ("Units", SaysNothing, MOVE, IN_TURN, "asks memory without saying so"),
     ("Units", SaysLittle, MOVE, READING, "says in between"),
@@ -236,6 +247,7 @@ MUTANTS = (
 @pytest.mark.parametrize(("part", "mutant", "bench", "testcase", "message"), MUTANTS)
 def test_bench_catches(part, mutant, bench, testcase, message, monkeypatch):
     module = sys.modules[__name__] if part == "Mover" else eightfold.hw.mover.engine
+    module = eightfold.hw.mover.writer if part == "Bypass" else module
     monkeypatch.setattr(module, part, mutant)
     with pytest.raises(BenchFailed, match=message) as raised:
         run_mover(NANO, "icarus", 4, testcase, bench=bench)
