@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 
+import eightfold.hw.accelerator
 from eightfold import isa
+from eightfold.hw.accelerator import Accelerator
+from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.isa import REQUANTIZE_LAYOUT, Space
 from eightfold.isa.packing import pack
 from eightfold.memory import MemoryTiming
 from eightfold.sim.machine.machine import check_tokens
+from eightfold.sim.simulator.sources import source_of
 from eightfold.sim.simulator.system import Run, run_system
 from tests.support.hardware.command_streams import matrix, move, stream, vector
 from tests.support.hardware.small_program import CONFIG, assert_arena
@@ -70,6 +74,56 @@ def every_engine():
         ),
         move("v", "", target_space=Space.ARENA, source=900, target=301, run=bytes_out),
     ]
+
+
+def held_beside_a_fill():
+    """Return the cycles in which a layer with a result per vector is held up, and those of the
+    FILL beside it, which has more to write.
+    """
+    rng = np.random.default_rng(2)
+    lanes, width = CONFIG.lanes, CONFIG.width
+    items = [
+        (isa.WEIGHTS, {"address": 0, "full": 1}, "", ""),
+        (isa.PARAMETERS, {"address": lanes * CONFIG.weight_word, "channels": lanes}, "", ""),
+        move("", "", source_space=Space.FILL, target=512, run=256, count0=64),
+        matrix("", "", last_lanes=lanes, x=300, columns=width, target=256),
+    ]
+    result = run_system(
+        CONFIG,
+        "icarus",
+        words=stream(CONFIG, items),
+        model=model_bytes(rng),
+        arena_bytes=ARENA,
+        runs=[Run(inputs={})],
+        limit=20_000,
+        accelerator=source_of(Accelerator(CONFIG)),
+    )
+    (run,) = result.runs
+    assert (run.done, run.error) == (True, isa.ErrorCode.NONE)
+    return run.counters["MATRIX_HELD"], run.counters["MOVER_BUSY"]
+
+
+@pytest.mark.slow
+@pytest.mark.icarus
+def test_results_go_before_the_movers_writes():
+    held, moved = held_beside_a_fill()
+    assert held == 0
+    assert 0 <= moved - (64 * 256 // CONFIG.vector + 300) < 50  # it gets all other cycles
+
+
+class MoverFirst(Scratchpad):
+    """Grants writes from the last writer to the first."""
+
+    def _write(self, m):
+        self.writers = self.writers[::-1]
+        return super()._write(m)
+
+
+@pytest.mark.slow
+@pytest.mark.icarus
+def test_a_mover_that_writes_first_is_noticed(monkeypatch):
+    monkeypatch.setattr(eightfold.hw.accelerator, "Scratchpad", MoverFirst)
+    assert held_beside_a_fill()[0] > 100
 
 
 @pytest.mark.slow
