@@ -12,7 +12,7 @@ from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.decision import Decision
 from eightfold.compiler.emit.emitter import Buffered, Emitter, Issued
 from eightfold.compiler.emit.memory import Block, Layout, allocate, plan
-from eightfold.compiler.emit.staging import NoRoomError, Place, Staging
+from eightfold.compiler.emit.staging import Arrival, NoRoomError, Place, Staging
 from eightfold.compiler.emit.tokens import encode, hoist_tables
 from eightfold.compiler.exact.channels import CompileError
 from eightfold.compiler.lower.lowering import Lowered
@@ -244,22 +244,42 @@ class _NetworkCompiler:
         emitter.operator = program.owners[0]
         emitter.begin()
         loaded: set[int] = set()
+        later: list[tuple[int, int, Staging]] = []
         for number, step in enumerate(steps):
-            emitter.operator, emitter.step = program.owners[number], number
             if step.shares is not None:
                 continue
-            try:
-                places = self._places(emitter, step, layout.tensors, arena, loaded)
-                step.emit(emitter, Staging(emitter, places, layout.room.get(number, (0, 0))))
-                for target in step.targets:
-                    self._store(emitter, program.storage(target), layout.tensors, arena)
-            except NoRoomError:
-                raise _MoreRoom(number) from None
-            except (CompileError, FieldError) as error:
-                raise OperatorError(emitter.operator, str(error)) from None
+            emitter.operator, emitter.step = program.owners[number], number
+            places, arrivals = self._places(emitter, step, layout.tensors, arena, loaded)
+            staging = Staging(emitter, places, layout.room.get(number, (0, 0)), arrivals)
+            if arrivals and step.awaits:
+                later.append((len(emitter.issued), number, staging))
+            else:
+                staging.arrive_all()
+                self._emit(emitter, number, staging)
+            for target in step.targets:
+                self._store(emitter, program.storage(target), layout.tensors, arena)
+        for place, number, staging in reversed(later):
+            # What follows is known now: it is fetched while operands arrive.
+            staging.following = emitter.issued[place:]
+            del emitter.issued[place:]
+            emitter.operator, emitter.step = program.owners[number], number
+            self._emit(emitter, number, staging)
+            for tensor in staging.arrivals:
+                if blocks[program.storage(tensor)].last > number:
+                    staging.arrive(tensor)
+            emitter.issued += staging.following
         emitter.step = len(steps)
         emitter.end()
         return emitter, _Memory(blocks, layout, arena, emitter.buffered)
+
+    def _emit(self, emitter: Emitter, number: int, staging: Staging) -> None:
+        """Emit the commands of a step."""
+        try:
+            self.program.steps[number].emit(emitter, staging)
+        except NoRoomError:
+            raise _MoreRoom(number) from None
+        except (CompileError, FieldError) as error:
+            raise OperatorError(emitter.operator, str(error)) from None
 
     def _room(self, number: int, outside: Collection[int]) -> int:
         room = self.program.room(number, outside, self.config)
@@ -291,10 +311,10 @@ class _NetworkCompiler:
         resident: Mapping[int, int],
         arena: _Arena,
         loaded: set[int],
-    ) -> dict[int, Place]:
-        """Return where the step's tensors are; those that were outside so far are loaded."""
+    ) -> tuple[dict[int, Place], dict[int, Arrival]]:
+        """Return where the step's tensors are, and those that are still to be loaded."""
         program = self.program
-        places = dict[int, Place]()
+        places, arrivals = dict[int, Place](), dict[int, Arrival]()
         for tensor in step.uses:
             storage = program.storage(tensor)
             content = program.content(storage)
@@ -308,8 +328,8 @@ class _NetworkCompiler:
             places[tensor] = (Space.SCRATCHPAD, resident[storage])
             if storage not in loaded and not program.computed(storage):
                 loaded.add(storage)
-                _load(emitter, outside, resident[storage], program.size(storage))
-        return places
+                arrivals[tensor] = Arrival(outside, resident[storage], program.size(storage))
+        return places, arrivals
 
     def _store(
         self, emitter: Emitter, storage: int, resident: Mapping[int, int], arena: _Arena
@@ -324,15 +344,3 @@ class _NetworkCompiler:
 class _MoreRoom(Exception):  # noqa: N818 - a signal within this module, not an error
     def __init__(self, step: int) -> None:
         self.step = step
-
-
-LOAD = 2048
-"""Bytes of an input that are loaded by one command, about: work can start on the first ones."""
-
-
-def _load(emitter: Emitter, source: Place, address: int, size: int) -> None:
-    """Copy a tensor into the scratchpad, in several commands."""
-    for start in range(0, size, LOAD):
-        place = (source[0], source[1] + start)
-        target = (Space.SCRATCHPAD, address + start)
-        emitter.move(place, target, min(LOAD, size - start))

@@ -49,6 +49,8 @@ class Program:
         for step in self.steps:
             if step.shares is not None:
                 self._storages[step.target] = self.storage(step.shares)
+        given = self.inputs()
+        self.steps = [step.told(given) for step in self.steps]
 
     def replaced(self, cascades: Mapping[int, Cascade]) -> "Program":
         """Return the program with cascades, by their first step, in the place of their steps."""

@@ -15,12 +15,15 @@ The hardware's latencies are in `estimate_timing`. Nothing depends on the values
 GATHER, each index is taken for one more than the one before.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from eightfold.compiler.emit.emitter import Issued
 from eightfold.compiler.emit.shares import shares
+from eightfold.config import AcceleratorConfig
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Clock
 from eightfold.estimate.constants import ParameterBanks, WeightBuffers
@@ -64,7 +67,7 @@ def estimate(network: "CompiledNetwork", memory: MemoryTiming = IDEAL) -> Estima
     bus = 0
     for segment in network.segments:
         if segment.compiled is not None:
-            simulated = _simulate(segment.compiled, memory)
+            simulated = _simulate(segment.compiled.config, segment.compiled.issued, memory)
             cycles |= _of_operators(segment.compiled, simulated)
             bus += simulated.bus
     return Estimate(cycles, bus)
@@ -77,7 +80,7 @@ def estimate_network(network: "CompiledNetwork", memory: MemoryTiming = IDEAL) -
 
 def estimate_operators(compiled: "Compiled", memory: MemoryTiming = IDEAL) -> dict[int, int]:
     """Return the estimated cycles of a stream's operators, by index."""
-    return _of_operators(compiled, _simulate(compiled, memory))
+    return _of_operators(compiled, _simulate(compiled.config, compiled.issued, memory))
 
 
 def estimate_commands(
@@ -87,12 +90,19 @@ def estimate_commands(
 
     In cycles from the doorbell on.
     """
-    simulated = _simulate(compiled, memory)
+    return estimate_stream(compiled.config, compiled.issued, memory)
+
+
+def estimate_stream(
+    config: AcceleratorConfig, issued: Sequence[Issued], memory: MemoryTiming = IDEAL
+) -> tuple[dict[int, int], int]:
+    """Return the same for commands that need be no whole network's."""
+    simulated = _simulate(config, issued, memory)
     return simulated.done, simulated.end
 
 
 class _Simulated(NamedTuple):
-    """A stream's commands: when each is done, when the run ends, cycles of the memory's bus."""
+    """Commands: when each is done, when the run ends, cycles of the memory's bus."""
 
     done: dict[int, int]
     end: int
@@ -107,11 +117,12 @@ def _of_operators(compiled: "Compiled", simulated: _Simulated) -> dict[int, int]
     return {operator: int(cycles[0]) for operator, cycles in found.items()}
 
 
-def _simulate(compiled: "Compiled", memory_timing: MemoryTiming) -> _Simulated:
+def _simulate(
+    config: AcceleratorConfig, issued: Sequence[Issued], memory_timing: MemoryTiming
+) -> _Simulated:
     clock = Clock()
-    config = compiled.config
     memory = Memory(memory_timing, config.port)
-    sequencer = Sequencer(clock, config, compiled.issued)
+    sequencer = Sequencer(clock, config, issued)
     weights = WeightBuffers(clock, config, memory.read)
     parameters = ParameterBanks(clock, config, memory.read)
     finish = sequencer.finish
@@ -125,7 +136,7 @@ def _simulate(compiled: "Compiled", memory_timing: MemoryTiming) -> _Simulated:
     }
     sequencer.begin(memory.read, units)
     clock.run()
-    engines = sum(command.engine is not None for command in compiled.issued)
+    engines = sum(command.engine is not None for command in issued)
     assert len(sequencer.done) == engines, "a command was never done"
     end = max([sequencer.end, *sequencer.done.values()]) + timing.END
     return _Simulated(sequencer.done, end, memory.bus_cycles())

@@ -23,15 +23,22 @@ MAX_COMMANDS = 1 << 18
 
 @dataclass(frozen=True)
 class Interval:
-    """Bytes ``[start, stop)`` of a space."""
+    """Bytes ``[start, stop)`` of a space; with a ``pitch``, of each so many the first ``size``."""
 
     space: Space
     start: int
     stop: int
+    pitch: int = 0
+    size: int = 0
 
     def overlaps(self, other: "Interval") -> bool:
-        """Return whether a byte is in both."""
-        return self.space == other.space and self.start < other.stop and other.start < self.stop
+        """Return whether a byte may be in both: of different pitches, if their ends overlap."""
+        if self.space != other.space or self.start >= other.stop or other.start >= self.stop:
+            return False
+        if not self.pitch or self.pitch != other.pitch:
+            return True
+        ahead = (other.start - self.start) % self.pitch
+        return ahead < self.size or self.pitch - ahead < other.size
 
 
 @dataclass(frozen=True, kw_only=True)

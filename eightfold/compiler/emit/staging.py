@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from eightfold.compiler.emit.emitter import Emitter
+from eightfold.compiler.emit.emitter import Emitter, Issued
 from eightfold.compiler.emit.memory import aligned
 from eightfold.compiler.emit.tile import Tile
 from eightfold.isa import Space
@@ -17,18 +17,47 @@ class NoRoomError(Exception):
     """The room of an operator is too small for its smallest part."""
 
 
+LOAD = 2048
+"""Bytes of a tensor that are loaded by one command, about: work can start on the first ones."""
+
+
+@dataclass
+class Arrival:
+    """A tensor that the scratchpad gets from memory: ``size`` bytes to ``address``.
+
+    For the first ``loaded`` bytes there are commands.
+    """
+
+    source: Place
+    address: int
+    size: int
+    loaded: int = 0
+
+    def load(self, emitter: Emitter, stop: int) -> None:
+        """Emit commands for all bytes before ``stop`` that have none."""
+        stop = min(stop, self.size)
+        while self.loaded < stop:
+            part = min(LOAD, stop - self.loaded)
+            place = (self.source[0], self.source[1] + self.loaded)
+            emitter.move(place, (Space.SCRATCHPAD, self.address + self.loaded), part)
+            self.loaded += part
+
+
 @dataclass
 class Staging:
     """Brings parts of one operator's tensors into its room, and results back.
 
     ``places``: of the operator's tensors. ``room``: address and bytes for parts of those that are
     not in the scratchpad; used as one piece, or as two in turn, so that one is filled while the
-    other is worked on.
+    other is worked on. ``arrivals``: tensors that have a place in the scratchpad, and are still to
+    be loaded. ``following``: commands behind the operator's, as far as they are known.
     """
 
     emitter: Emitter
     places: Mapping[int, Place]
     room: tuple[int, int]
+    arrivals: Mapping[int, Arrival] = field(default_factory=dict)
+    following: Sequence[Issued] = ()
     _next: int = field(default=0, init=False)
     _half: int = field(default=1, init=False)
 
@@ -36,6 +65,17 @@ class Staging:
         """Return a tensor's scratchpad address, None if it is elsewhere."""
         space, offset = self.places[tensor]
         return offset if space == Space.SCRATCHPAD else None
+
+    def arrive(self, tensor: int, stop: int | None = None) -> None:
+        """Load the bytes before ``stop`` of a tensor that are not there, all without it."""
+        if tensor in self.arrivals:
+            arrival = self.arrivals[tensor]
+            arrival.load(self.emitter, arrival.size if stop is None else stop)
+
+    def arrive_all(self) -> None:
+        """Load all that is not there."""
+        for tensor in self.arrivals:
+            self.arrive(tensor)
 
     def begin(self, size: int) -> None:
         """Start a part that takes ``size`` bytes of room."""

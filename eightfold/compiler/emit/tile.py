@@ -76,4 +76,18 @@ class Tile:
         first = min(max(rows.start, self.rows.start), self.rows.stop - 1)
         last = max(min(rows.stop, self.rows.stop), first + 1) - 1
         stop = self.at(last, self.columns.stop - 1) + len(self.channels) + beyond
-        return Interval(Space.SCRATCHPAD, self.at(first, self.columns.start), stop)
+        start = self.at(first, self.columns.start)
+        if self.row_pitch >= self.pixel_pitch:
+            return Interval(Space.SCRATCHPAD, start, stop)
+        size = (last - first) * self.row_pitch + len(self.channels) + beyond
+        return Interval(Space.SCRATCHPAD, start, stop, self.pixel_pitch, size)
+
+    def transposed(self) -> "Tile":
+        """Return the tile with rows for columns, and columns for rows."""
+        return replace(
+            self,
+            rows=self.columns,
+            columns=self.rows,
+            row_pitch=self.pixel_pitch,
+            pixel_pitch=self.row_pitch,
+        )

@@ -1,17 +1,20 @@
 """CONV_2D and FULLY_CONNECTED: every result channel needs every input channel of its group."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
 from eightfold.compiler.emit.tile import Tile
+from eightfold.compiler.steps.arriving import Options, Piece, Plan, Search, emit_pieces, growing
 from eightfold.compiler.steps.dense import Channels, Dense, emit_dense
 from eightfold.compiler.steps.im2col import Im2col
 from eightfold.compiler.steps.windowed import Part, Windowed, seen
 from eightfold.config import AcceleratorConfig
+from eightfold.isa import Space
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,12 +22,13 @@ class Convolution(Windowed):
     """CONV_2D, one group of channels or several, and FULLY_CONNECTED as a 1x1 window.
 
     ``weights`` int8 (outputs, kh, kw, depth); output channel c reads input group
-    ``c // (outputs / groups)``.
+    ``c // (outputs / groups)``. ``given``: whether memory has the source from the beginning.
     """
 
     weights: np.ndarray
     parameters: Channels
     fill: int
+    given: bool = False
 
     @property
     def groups(self) -> int:
@@ -42,10 +46,27 @@ class Convolution(Windowed):
             fill=self.fill,
         )
 
+    @property
+    def awaits(self) -> bool:
+        """True: work starts on the first rows."""
+        return True
+
+    def told(self, given: Collection[int]) -> "Convolution":
+        """Return the convolution, told whether memory has its source from the beginning."""
+        return replace(self, given=self.source in given)
+
+    @property
+    def strips(self) -> Im2col:
+        """Strips of patches of all rows."""
+        return Im2col(self.kernel, range(self.rows.outputs))
+
     def room(self, config: AcceleratorConfig) -> int:
         """Return the bytes of scratchpad that strips of patches take, 0 if they do not pay."""
-        strips = Im2col(self.kernel)
-        return strips.room if self.groups == 1 and strips.pays(config) else 0
+        strips = self.strips
+        if self.groups > 1 or not strips.possible or strips.room > config.scratchpad // 2:
+            return 0
+        packed, direct = strips.vectors(config)
+        return strips.room if (self.given and packed < direct) or strips.pays(config) else 0
 
     def input_channels(self, channels: range) -> range:
         """Return all: a part needs every input channel of its groups."""
@@ -54,7 +75,11 @@ class Convolution(Windowed):
     def emit(self, emitter: Emitter, staging: Staging) -> None:
         """Emit all commands; where one position's window does not fit, K in slices."""
         resident = all(staging.resident(tensor) is not None for tensor in self.uses)
-        if resident and self.room(emitter.config):
+        if resident and self.source in staging.arrivals:
+            self._emit_arriving(emitter, staging)
+            return
+        staging.arrive_all()
+        if resident and self.strips.pays(emitter.config) and staging.room[1] >= self.strips.room:
             self._emit_strips(emitter, staging)
             return
         try:
@@ -69,13 +94,120 @@ class Convolution(Windowed):
             emit_dense(emitter, kernel, source.slice(depth), target.slice(channels), part[:2])
 
     def _emit_strips(self, emitter: Emitter, staging: Staging) -> None:
-        whole = (range(0), range(0), range(0))
         for image in range(self.source_shape[0]):
-            source = staging.load_tile(self.source, self.source_shape, image, whole)
-            address = staging.resident(self.target)
-            assert address is not None
-            target = Tile.resident(address, self.target_shape, image)
-            Im2col(self.kernel).emit(emitter, source, target, staging.room[0])
+            source, target = self._tiles(staging, image)
+            self.strips.emit(emitter, source, target, staging.room[0])
+
+    def _tiles(self, staging: Staging, image: int) -> tuple[Tile, Tile]:
+        """Return where an image and its result are, both in the scratchpad."""
+        source, target = staging.resident(self.source), staging.resident(self.target)
+        assert source is not None
+        assert target is not None
+        return (
+            Tile.resident(source, self.source_shape, image),
+            Tile.resident(target, self.target_shape, image),
+        )
+
+    def _emit_arriving(self, emitter: Emitter, staging: Staging) -> None:
+        """Emit parts while the input arrives, by a plan that takes few cycles."""
+        config = emitter.config
+        if config not in self._plans:
+
+            def trial(other: Emitter, plan: Plan) -> None:
+                arrivals = {tensor: replace(a) for tensor, a in staging.arrivals.items()}
+                self._emit_plan(replace(staging, emitter=other, arrivals=arrivals), plan)
+
+            search = Search(config, trial, staging.following)
+            self._plans[config] = search.best(self._starts(config), self._options(config))
+        self._emit_plan(staging, self._plans[config])
+
+    @cached_property
+    def _plans(self) -> dict[AcceleratorConfig, Plan]:
+        """The best plans that were found so far."""
+        return {}
+
+    def _starts(self, config: AcceleratorConfig) -> Iterator[Plan]:
+        """Yield plans to begin with: without strips, and with strips for many rows or all."""
+        rows, lanes = self.rows.outputs, config.lanes
+        positions = rows * self.columns.outputs
+        few = Plan(direct=rows, first=min(lanes, positions), most=positions)
+        yield few
+        yield replace(few, first=min(4 * lanes, positions))
+        if self.room(config):
+            for direct in (0, rows // 4, rows * 3 // 8):
+                yield replace(few, direct=direct, strip=4 * lanes, ahead=1)
+
+    def _options(self, config: AcceleratorConfig) -> Options:
+        """Return what to try for the fields of a plan.
+
+        Loading weights takes a cycle per lane, so that smaller parts would wait for them.
+        """
+        sizes = {"most": (2, 3, 4, 6, 8, 16), "first": (1, 2, 4, 8)}
+        if self.room(config):
+            sizes["strip"] = (2, 3, 4, 8, 16)
+        positions = self.rows.outputs * self.columns.outputs
+        options = {
+            name: [min(n * config.lanes, positions) for n in each] for name, each in sizes.items()
+        }
+        options["ahead"] = [0, 1, 2, 3, 5]
+        if self.room(config):
+            options["near"] = [0, 1, 2, self.columns.outputs]
+        return options
+
+    def _emit_plan(self, staging: Staging, plan: Plan) -> None:
+        for image in range(self.source_shape[0]):
+            pieces = [
+                *self._direct_pieces(staging, image, plan),
+                *self._strip_pieces(staging, image, plan),
+            ]
+            emit_pieces(pieces, plan.ahead)
+
+    def _direct_pieces(self, staging: Staging, image: int, plan: Plan) -> Iterator[Piece]:
+        """Yield the parts that are computed on the input itself."""
+        _, height, width, depth = self.source_shape
+        _, _, columns, channels = self.target_shape
+        source, target = self._tiles(staging, image)
+        first, most = (-(-size // columns) for size in (plan.first, plan.most))
+        for rows in growing(range(plan.direct), first, most):
+            stop = (image * height + self.rows.inputs(rows).stop) * width * depth
+            part = (rows, range(columns), range(channels))
+            yield (
+                partial(staging.arrive, self.source, stop),
+                partial(self.emit_tiles, staging.emitter, source, target, part),
+            )
+
+    def _strip_pieces(self, staging: Staging, image: int, plan: Plan) -> Iterator[Piece]:
+        """Yield the parts that are computed on strips, those that lack no columns first."""
+        rows = range(plan.direct, self.rows.outputs)
+        if not rows:
+            return
+        strips = Im2col(self.kernel, rows)
+        emitter, room = staging.emitter, staging.room[0]
+        space, address = staging.arrivals[self.source].source
+        memory = Tile.resident(address, self.source_shape, image)
+        there, target = self._tiles(staging, image)
+
+        def bring(number: int, columns: range) -> None:
+            padded = any(map(any, map(strips.clipped, columns)))
+            if not number and padded:
+                strips.fill(emitter, room)
+            if number < plan.near:
+                staging.arrive(self.source)
+                strips.copy(emitter, Space.SCRATCHPAD, there, room, columns)
+            else:
+                strips.copy(emitter, space, memory, room, columns)
+            if not number and not padded:
+                strips.fill(emitter, room)
+
+        whole = [column for column in strips.columns if not any(strips.clipped(column))]
+        begin = whole[0] if whole else 0
+        size = max(1, plan.strip // len(rows))
+        columns = [*parts(strips.columns[begin:], size), *parts(strips.columns[:begin], size)]
+        for number, part in enumerate(columns):
+            yield (
+                partial(bring, number, part),
+                partial(strips.multiply, emitter, target, room, part),
+            )
 
     def _by_group(self, channels: range) -> Iterator[tuple[range, range]]:
         """Yield (output channels, input channels) of every group that ``channels`` touch."""

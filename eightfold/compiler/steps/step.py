@@ -43,6 +43,15 @@ class Step(ABC):
         """The tensor whose place the result may take, if no step needs it later."""
         return None
 
+    @property
+    def awaits(self) -> bool:
+        """Whether `emit` has operands arrive as it needs them; else they are loaded before."""
+        return False
+
+    def told(self, given: Collection[int]) -> "Step":
+        """Return the step, told which tensors memory has from the beginning."""
+        return self
+
     def room(self, config: AcceleratorConfig) -> int:
         """Return the bytes of scratchpad needed even if all tensors are there."""
         return 0

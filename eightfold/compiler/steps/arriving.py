@@ -1,0 +1,105 @@
+"""How a convolution proceeds while its input arrives from memory: part by part, behind the mover.
+
+The first rows are computed on the input itself, few at the beginning, then more and more at a time.
+The others may be computed on strips of patches (`eightfold.compiler.steps.im2col`) that the mover
+makes meanwhile, straight from memory: that takes fewer vectors, but the mover longer.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from eightfold.compiler.emit.emitter import Emitter, Issued
+from eightfold.compiler.emit.tokens import hoist_tables
+from eightfold.config import AcceleratorConfig
+
+Piece = tuple[Callable[[], None], Callable[[], None]]
+"""Emits what brings the operands of a part, and what computes it."""
+
+FOLLOWING = 16
+"""Commands behind a convolution that are estimated with it: their constants are fetched ahead."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How many parts, and of what.
+
+    The first ``direct`` output rows are computed on the input itself, in parts of about ``first``
+    positions, then of twice as many, up to ``most``; the others on strips, ``strip`` positions at a
+    time, 0 if there are none. Operands are brought ``ahead`` parts before they are needed. Those of
+    the first ``near`` parts on strips are copied within the scratchpad: where memory is busy with
+    weights, runs of few bytes wait there.
+    """
+
+    direct: int
+    first: int
+    most: int
+    strip: int = 0
+    ahead: int = 0
+    near: int = 0
+
+
+Options = Mapping[str, Sequence[int]]
+"""Values to try, by the field of a plan."""
+
+
+def growing(whole: range, first: int, most: int) -> Iterator[range]:
+    """Yield consecutive ranges that cover ``whole``, of ``first``, then twice as many numbers."""
+    start, size = whole.start, first
+    while start < whole.stop:
+        yield range(start, min(start + size, whole.stop))
+        start += size
+        size = min(2 * size, most)
+
+
+def emit_pieces(pieces: Sequence[Piece], ahead: int) -> None:
+    """Emit all pieces; what they need comes ``ahead`` pieces before."""
+    brought = 0
+    for number, (_, compute) in enumerate(pieces):
+        for bring, _ in pieces[brought : number + ahead + 1]:
+            bring()
+        brought = max(brought, number + ahead + 1)
+        compute()
+
+
+@dataclass
+class Search:
+    """Looks for the plan with the fewest cycles by the estimate.
+
+    ``emit`` emits a convolution's commands by a plan; ``following`` are commands behind them.
+    """
+
+    config: AcceleratorConfig
+    emit: Callable[[Emitter, Plan], None]
+    following: Sequence[Issued]
+
+    def __post_init__(self) -> None:
+        self._cycles: dict[Plan, int] = {}
+
+    def best(self, starts: Iterable[Plan], options: Options) -> Plan:
+        """Return the best of the plans that are tried.
+
+        From each of ``starts`` on, one field after the other gets the best of its ``options``.
+        """
+        for start in starts:
+            plan = start
+            for name, values in options.items():
+                if name in ("strip", "near") and not plan.strip:
+                    continue
+                candidates = [plan, *(replace(plan, **{name: value}) for value in values)]
+                plan = min(candidates, key=self.cycles)
+        return min(self._cycles, key=self.cycles)
+
+    def cycles(self, plan: Plan) -> int:
+        """Return the cycles from the doorbell to the convolution's last result."""
+        if plan not in self._cycles:
+            # The estimate imports `eightfold.compiler.emit`, and so this package.
+            from eightfold.estimate.estimate import estimate_stream
+
+            emitter = Emitter(self.config)
+            emitter.begin()
+            self.emit(emitter, plan)
+            own = {id(command) for command in emitter.issued}
+            issued = hoist_tables([*emitter.issued, *self.following[:FOLLOWING]])
+            done, _ = estimate_stream(self.config, issued)
+            self._cycles[plan] = max(c for index, c in done.items() if id(issued[index]) in own)
+        return self._cycles[plan]

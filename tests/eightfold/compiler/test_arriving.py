@@ -1,0 +1,137 @@
+"""First convolutions, part by part while their input arrives: every plan gives golden's bytes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from eightfold import isa
+from eightfold.compiler import compile_network
+from eightfold.compiler.emit.emitter import Interval
+from eightfold.compiler.steps.arriving import Plan, Search, growing
+from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.isa import Space
+from eightfold.isa.decode import read_stream
+from eightfold.model import Graph, load_model
+from eightfold.model.builder import ModelBuilder
+from eightfold.sim.machine.accesses import accesses
+from tests.support.networks.machine_run import expect_golden, random_values
+
+NANO, SMALL = PRESETS["nano"], PRESETS["small"]
+SHAPES = [
+    ((1, 9, 8, 3), (5, 3, 3, 3), 1, "SAME"),
+    ((2, 9, 8, 1), (3, 4, 2, 1), 2, "SAME"),
+    ((1, 12, 7, 2), (9, 5, 3, 2), 2, "VALID"),
+    ((1, 3, 3, 3), (2, 7, 7, 3), 1, "SAME"),  # no window lies within the input
+]
+PLANS = [
+    Plan(direct=0, first=1, most=1, strip=1),
+    Plan(direct=0, first=1, most=1, strip=999, ahead=2),
+    Plan(direct=0, first=1, most=1, strip=6, ahead=1, near=2),
+    Plan(direct=0, first=1, most=1, strip=9, ahead=9, near=99),
+    Plan(direct=2, first=1, most=99, strip=5, ahead=1),
+    Plan(direct=99, first=1, most=16),
+    Plan(direct=99, first=30, most=30, ahead=3),
+]
+
+
+def network(
+    shape: tuple[int, ...], filters: tuple[int, ...], stride: int, padding: str, second: bool
+) -> Graph:
+    """Return a convolution of the input and, if there is a ``second`` reader, their pool."""
+    rng = np.random.default_rng(3)
+    builder = ModelBuilder()
+    x = builder.input(shape, scale=0.5, zero_point=-7)
+    outputs = filters[0]
+    weights = rng.integers(-127, 128, filters, dtype=np.int8)
+    w = builder.constant(weights, scale=[0.01] * outputs, axis=0)
+    bias = builder.constant(np.arange(outputs, dtype=np.int32), scale=[0.005] * outputs, axis=0)
+    extent = [
+        -(-(size - (kernel - 1) * (padding == "VALID")) // stride)
+        for size, kernel in zip(shape[1:3], filters[1:3], strict=True)
+    ]
+    y = builder.tensor((shape[0], *extent, outputs), scale=0.9, zero_point=4)
+    options = {"stride_h": stride, "stride_w": stride, "padding": padding}
+    options |= {"dilation_h_factor": 1, "dilation_w_factor": 1, "fused_activation_function": "NONE"}
+    builder.operator("CONV_2D", [x, w, bias], [y], options)
+    builder.output(y)
+    if second:
+        z = builder.tensor(shape, scale=0.5, zero_point=-7)
+        pool = {"filter_height": 2, "filter_width": 1, "stride_h": 1, "stride_w": 1}
+        pool |= {"padding": "SAME", "fused_activation_function": "NONE"}
+        builder.operator("MAX_POOL_2D", [x], [z], pool)
+        builder.output(z)
+    return load_model(builder.build())
+
+
+def said(interval: Interval, offsets: np.ndarray) -> np.ndarray:
+    inside = (offsets >= interval.start) & (offsets < interval.stop)
+    if interval.pitch:
+        inside &= (offsets - interval.start) % interval.pitch < interval.size
+    return inside
+
+
+def expect_covered(graph: Graph, config: AcceleratorConfig) -> None:
+    """Check that every command says all bytes that it reads and writes: tokens rely on it."""
+    (segment,) = compile_network(graph, config).segments
+    assert segment.compiled is not None
+    commands = read_stream(config, segment.compiled.words)
+    for issued, command in zip(segment.compiled.issued, commands, strict=True):
+        touched = accesses(config, command)
+        for sets, spans in ((touched.reads, issued.reads), (touched.writes, issued.writes)):
+            for space, offsets in sets.items():
+                if space != Space.MODEL and offsets.size:
+                    found = [said(span, offsets) for span in spans if span.space == space]
+                    assert np.any(found, axis=0).all()
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("second", [False, True])
+@pytest.mark.parametrize(("shape", "filters", "stride", "padding"), SHAPES)
+def test_every_plan_gives_goldens_bytes(
+    shape: tuple[int, ...],
+    filters: tuple[int, ...],
+    stride: int,
+    padding: str,
+    second: bool,
+    plan: Plan,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def best(self: Search, starts: list[Plan], options: dict[str, list[int]]) -> Plan:
+        rows = next(iter(starts)).direct
+        direct = min(plan.direct, rows)
+        return replace(plan, direct=direct if "strip" in options else rows)
+
+    monkeypatch.setattr(Search, "best", best)
+    graph = network(shape, filters, stride, padding, second)
+    for config in (NANO, replace(SMALL, psum_depth=16)):
+        expect_golden(graph, random_values(graph), config, keep=False)
+        expect_covered(graph, config)
+
+
+def test_strips_come_from_memory_where_that_is_faster() -> None:
+    graph = network((1, 16, 16, 3), (8, 3, 3, 3), 1, "SAME", second=False)
+    (segment,) = compile_network(graph, SMALL).segments
+    assert segment.compiled is not None
+    moves = [c for c in segment.compiled.issued if c.command.opcode == isa.Opcode.MOVE]
+    assert any(c.fields["source_space"] == Space.ARENA.value and c.fields["run"] == 9 for c in moves)
+
+
+def test_growing_parts_cover_the_whole() -> None:
+    parts = list(growing(range(3, 30), 2, 8))
+    assert parts == [range(3, 5), range(5, 9), range(9, 17), range(17, 25), range(25, 30)]
+
+
+@pytest.mark.parametrize("pitch", [4, 7])
+def test_pitched_intervals_overlap_where_a_byte_is_in_both(pitch: int) -> None:
+    rng = np.random.default_rng(pitch)
+    offsets = np.arange(64)
+    for _ in range(300):
+        pair = []
+        for _ in range(2):
+            start, stop = np.sort(rng.choice(60, 2, replace=False)).tolist()
+            size = int(rng.integers(1, pitch))
+            pair.append(Interval(Space.SCRATCHPAD, start, stop, pitch, size))
+        shared = bool(np.any(said(pair[0], offsets) & said(pair[1], offsets)))
+        assert pair[0].overlaps(pair[1]) >= shared
+        assert pair[0].overlaps(pair[1]) == pair[1].overlaps(pair[0])
