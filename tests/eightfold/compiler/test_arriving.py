@@ -114,7 +114,9 @@ def test_strips_come_from_memory_where_that_is_faster() -> None:
     (segment,) = compile_network(graph, SMALL).segments
     assert segment.compiled is not None
     moves = [c for c in segment.compiled.issued if c.command.opcode == isa.Opcode.MOVE]
-    assert any(c.fields["source_space"] == Space.ARENA.value and c.fields["run"] == 9 for c in moves)
+    assert any(
+        c.fields["source_space"] == Space.ARENA.value and c.fields["run"] == 9 for c in moves
+    )
 
 
 def test_growing_parts_cover_the_whole() -> None:
