@@ -132,7 +132,8 @@ class Convolution(Windowed):
         positions = rows * self.columns.outputs
         few = Plan(direct=rows, first=min(lanes, positions), most=positions)
         yield few
-        yield replace(few, first=min(4 * lanes, positions))
+        four = min(4 * lanes, positions)
+        yield replace(few, first=four, most=four, ahead=2)
         if self.room(config):
             for direct in (0, rows // 4, rows * 3 // 8):
                 yield replace(few, direct=direct, strip=4 * lanes, ahead=1)
