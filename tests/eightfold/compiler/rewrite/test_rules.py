@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eightfold.compiler.rewrite import NAMES, Rewritten, clamps, equal, moves, rewrite, tables
+from eightfold.compiler.rewrite import (
+    NAMES,
+    Rewritten,
+    clamps,
+    constants,
+    equal,
+    moves,
+    rewrite,
+    tables,
+)
 from eightfold.compiler.rewrite import padding as padding_rule
 from eightfold.compiler.rewrite.draft import Draft
 from eightfold.config import PRESETS, AcceleratorConfig
@@ -357,9 +366,28 @@ def read_by_one_at_least(patch: pytest.MonkeyPatch) -> None:
     )
 
 
+def folded_otherwise(patch: pytest.MonkeyPatch) -> None:
+    """A folded constant is not what golden computes."""
+    right = constants._results
+
+    def results(draft: Draft, operator):
+        found = right(draft, operator)
+        return None if found is None else [np.flip(each).copy() for each in found]
+
+    patch.setattr(constants, "_results", results)
+
+
+def one_output_is_enough(patch: pytest.MonkeyPatch) -> None:
+    """What leads to the model's first output alone is needed."""
+    right = Draft.outputs
+    patch.setattr(Draft, "outputs", lambda self: set(sorted(right(self))[:1]))
+
+
 @pytest.mark.parametrize(
     "mutant",
     [
+        folded_otherwise,
+        one_output_is_enough,
         around_from_behind,
         zero_around,
         outer_first,
