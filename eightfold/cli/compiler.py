@@ -249,13 +249,16 @@ def estimate(
         shown = _where(op.index, network.reasons, gone) if taken is None else f"{taken:,}"
         rows.append((str(op.index), op.name, f"{macs:,}" if macs else "-", shown, used))
     rows.append(("", "total", "", f"{total:,}", ""))
+    console = Console(width=None if sys.stdout.isatty() else 100, highlight=False)
     print_rows(
         f"{model}, config {config}, memory {timing}, estimated",
         [dict(zip(names, row, strict=True)) for row in rows],
-        Console(width=None if sys.stdout.isatty() else 100),
+        console,
     )
     if total:
-        click.echo(f"The memory's bus is taken in {found.bus:,} cycles, {found.bus / total:.0%}.")
+        console.print(
+            f"The memory's bus is taken in {found.bus:,} cycles, {found.bus / total:.0%}."
+        )
     for line in rewritten.summary():
         click.echo(line)
 

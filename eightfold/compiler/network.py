@@ -21,6 +21,7 @@ from eightfold.compiler.steps.step import Step
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import Space
 from eightfold.isa.packing import FieldError
+from eightfold.memory import IDEAL, MemoryTiming
 from eightfold.model import Graph, Operator
 
 
@@ -88,10 +89,12 @@ def compile_operators(
     config: AcceleratorConfig,
     wanted: Collection[int],
     strategy: "Strategy | None" = None,
+    memory: MemoryTiming = IDEAL,
 ) -> Compiled:
     """Compile consecutive operators; ``wanted`` tensors can be read from the arena afterwards.
 
-    ``strategy`` chooses cascades; without one every step is done for itself.
+    ``strategy`` chooses cascades; without one every step is done for itself. ``memory`` is the one
+    for which they are chosen.
 
     Raises
     ------
@@ -105,29 +108,32 @@ def compile_operators(
 
     def attempt(proposal: Proposal) -> Compiled:
         changed = program.replaced(proposal.cascades)
-        emitter, memory = _NetworkCompiler(changed, config, kept, proposal.outside).compile()
-        offsets = memory.arena.offsets
+        compiler = _NetworkCompiler(changed, config, memory, kept, proposal.outside)
+        emitter, places = compiler.compile()
+        offsets = places.arena.offsets
         issued = tuple(hoist_tables(emitter.issued))
         results = sorted(tensor for tensor in wanted if program.computed(tensor))
         return Compiled(
             config=config,
             issued=issued,
             model=bytes(emitter.image),
-            arena=memory.arena.size,
+            arena=places.arena.size,
             inputs={tensor: offsets[program.storage(tensor)] for tensor in program.inputs()},
             outputs={tensor: offsets[program.storage(tensor)] for tensor in results},
             operators=tuple(searched),
             searched=searched,
-            placements=tuple(_placements(changed, memory, issued, len(graph.tensors))),
-            outside=frozenset(set(memory.blocks) - set(memory.layout.tensors)),
+            placements=tuple(_placements(changed, places, issued, len(graph.tensors))),
+            outside=frozenset(set(places.blocks) - set(places.layout.tensors)),
         )
 
     if strategy is None:
         return attempt(Proposal())
-    return strategy(Chains(program, kept), config, attempt)
+    return strategy(Chains(program, kept), config, attempt, memory)
 
 
-Strategy = Callable[[Chains, AcceleratorConfig, Callable[[Proposal], Compiled]], Compiled]
+Strategy = Callable[
+    [Chains, AcceleratorConfig, Callable[[Proposal], Compiled], MemoryTiming], Compiled
+]
 """Returns the best of what it attempts: proposals of cascades among the chains of a program."""
 
 
@@ -213,18 +219,23 @@ class _NetworkCompiler:
         self,
         program: Program,
         config: AcceleratorConfig,
+        memory: MemoryTiming,
         kept: Collection[int],
         outside: Collection[int] = (),
     ) -> None:
         self.program, self.config, self.outside = program, config, outside
+        self.memory = memory
         self.kept = set(kept)
         self.rooms = dict.fromkeys(range(len(program.steps)), config.scratchpad // 2)
 
     def compile(self) -> tuple[Emitter, _Memory]:
         """Return the stream; a step without enough room gets more, and all starts again."""
         while True:
+            emitter = Emitter(self.config, self.memory)
             try:
-                return self._attempt()
+                return emitter, self._attempt(emitter)
+            except (CompileError, FieldError) as error:
+                raise OperatorError(emitter.operator, str(error)) from None
             except _MoreRoom as more:
                 room = self.config.scratchpad
                 if self.rooms[more.step] == room:
@@ -233,14 +244,14 @@ class _NetworkCompiler:
                     raise OperatorError(operator, reason) from None
                 self.rooms[more.step] = room
 
-    def _attempt(self) -> tuple[Emitter, _Memory]:
+    def _attempt(self, emitter: Emitter) -> _Memory:
+        """Emit everything; return where it is."""
         program, config = self.program, self.config
         blocks = program.blocks()
         steps = program.steps
         together = program.in_place(blocks)
         layout = plan(blocks, together, len(steps), self._room, config.scratchpad, self.outside)
         arena = self._arena(blocks, layout.tensors)
-        emitter = Emitter(config)
         emitter.operator = program.owners[0]
         emitter.begin()
         loaded: set[int] = set()
@@ -268,9 +279,9 @@ class _NetworkCompiler:
                 if blocks[program.storage(tensor)].last > number:
                     staging.arrive(tensor)
             emitter.issued += staging.following
-        emitter.step = len(steps)
+        emitter.operator, emitter.step = program.owners[-1], len(steps)
         emitter.end()
-        return emitter, _Memory(blocks, layout, arena, emitter.buffered)
+        return _Memory(blocks, layout, arena, emitter.buffered)
 
     def _emit(self, emitter: Emitter, number: int, staging: Staging) -> None:
         """Emit the commands of a step."""
@@ -278,8 +289,6 @@ class _NetworkCompiler:
             self.program.steps[number].emit(emitter, staging)
         except NoRoomError:
             raise _MoreRoom(number) from None
-        except (CompileError, FieldError) as error:
-            raise OperatorError(emitter.operator, str(error)) from None
 
     def _room(self, number: int, outside: Collection[int]) -> int:
         room = self.program.room(number, outside, self.config)

@@ -16,6 +16,7 @@ from eightfold.compiler.network import (
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
 from eightfold.golden.quantization import Reference
+from eightfold.memory import IDEAL, MemoryTiming
 from eightfold.model import Graph, Operator
 
 
@@ -49,6 +50,7 @@ def compile_network(
     fallback: bool = False,
     keep: bool = False,
     cascades: Strategy | None = best_cascades,
+    memory: MemoryTiming = IDEAL,
 ) -> CompiledNetwork:
     """Compile a network.
 
@@ -62,6 +64,8 @@ def compile_network(
         Keep every tensor in the arena, not only the network's outputs.
     cascades
         Chooses chains of operators that run strip by strip; None: every operator runs for itself.
+    memory
+        For which cascades, and the parts of convolutions, are chosen.
 
     Raises
     ------
@@ -80,7 +84,9 @@ def compile_network(
         if reasons and not fallback:
             raise InputError(_unsupported(graph, reasons))
         try:
-            segments = tuple(_segments(graph, lowered, config, set(reasons), keep, cascades))
+            segments = tuple(
+                _segments(graph, lowered, config, set(reasons), keep, cascades, memory)
+            )
         except OperatorError as error:
             reasons[error.operator] = str(error)
             continue
@@ -100,6 +106,7 @@ def _segments(
     golden: set[int],
     keep: bool,
     cascades: Strategy | None,
+    memory: MemoryTiming,
 ) -> Iterator[Segment]:
     """Yield runs of operators that the accelerator, or that golden computes."""
     for in_golden, run in groupby(graph.operators, lambda operator: operator.index in golden):
@@ -111,5 +118,5 @@ def _segments(
         if not keep:
             later = [op for op in graph.operators if op.index > operators[-1].index]
             wanted &= {t for operator in later for t in operator.inputs} | set(graph.outputs)
-        compiled = compile_operators(graph, operators, lowered, config, wanted, cascades)
+        compiled = compile_operators(graph, operators, lowered, config, wanted, cascades, memory)
         yield Segment(operators=operators, compiled=compiled)

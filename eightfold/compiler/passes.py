@@ -5,7 +5,6 @@ docs/compiler.md tells of the passes in the order in which they run.
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import partial
 
 from eightfold.compiler.cascade.search import best_cascades
 from eightfold.compiler.partition import CompiledNetwork, compile_network
@@ -42,7 +41,7 @@ def prepare(
     reference, fallback, keep
         As of `compile_network`.
     memory
-        For which cascades are chosen.
+        For which cascades, and the parts of convolutions, are chosen.
     no_rewrite
         Names of `eightfold.compiler.rewrite.RULES` that are not applied, or ``all``.
     cascade
@@ -60,6 +59,7 @@ def prepare(
         reference,
         fallback=fallback,
         keep=keep,
-        cascades=partial(best_cascades, memory=memory) if cascade else None,
+        cascades=best_cascades if cascade else None,
+        memory=memory,
     )
     return Prepared(rewritten, network)

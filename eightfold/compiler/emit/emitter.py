@@ -16,6 +16,7 @@ from eightfold.config import AcceleratorConfig
 from eightfold.isa import Command, Engine, Instruction, Space
 from eightfold.isa.packing import pack
 from eightfold.isa.vector_fields import used_tables
+from eightfold.memory import IDEAL, MemoryTiming
 
 MAX_COMMANDS = 1 << 18
 """Commands of a stream before its END; a hundred layers on the smallest preset take a tenth."""
@@ -90,8 +91,9 @@ class Buffered:
 class Emitter:
     """Collects the commands and the model image of one network.
 
-    ``operator`` and ``step`` are those whose commands are being emitted. ``buffered`` is what
-    parts of the room have held, as far as it is known, by step.
+    ``memory`` is the one that steps choose their commands for. ``operator`` and ``step`` are those
+    whose commands are being emitted. ``buffered`` is what parts of the room have held, as far as it
+    is known, by step.
 
     Raises
     ------
@@ -102,6 +104,7 @@ class Emitter:
     """
 
     config: AcceleratorConfig
+    memory: MemoryTiming = IDEAL
     image: ModelImage = field(default_factory=ModelImage)
     issued: list[Issued] = field(default_factory=list)
     operator: int = 0

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from eightfold.compiler.emit.emitter import Emitter, Issued
 from eightfold.compiler.emit.tokens import hoist_tables
 from eightfold.config import AcceleratorConfig
+from eightfold.memory import MemoryTiming
 
 Piece = tuple[Callable[[], None], Callable[[], None]]
 """Emits what brings the operands of a part, and what computes it."""
@@ -65,10 +66,12 @@ def emit_pieces(pieces: Sequence[Piece], ahead: int) -> None:
 class Search:
     """Looks for the plan with the fewest cycles by the estimate.
 
-    ``emit`` emits a convolution's commands by a plan; ``following`` are commands behind them.
+    ``memory`` is the one for which they are estimated; ``emit`` emits a convolution's commands by a
+    plan; ``following`` are commands behind them.
     """
 
     config: AcceleratorConfig
+    memory: MemoryTiming
     emit: Callable[[Emitter, Plan], None]
     following: Sequence[Issued]
 
@@ -100,6 +103,6 @@ class Search:
             self.emit(emitter, plan)
             own = {id(command) for command in emitter.issued}
             issued = hoist_tables([*emitter.issued, *self.following[:FOLLOWING]])
-            done, _ = estimate_stream(self.config, issued)
+            done, _ = estimate_stream(self.config, issued, self.memory)
             self._cycles[plan] = max(c for index, c in done.items() if id(issued[index]) in own)
         return self._cycles[plan]

@@ -15,6 +15,7 @@ from eightfold.compiler.steps.im2col import Im2col
 from eightfold.compiler.steps.windowed import Part, Windowed, seen
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import Space
+from eightfold.memory import MemoryTiming
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,28 +111,32 @@ class Convolution(Windowed):
 
     def _emit_arriving(self, emitter: Emitter, staging: Staging) -> None:
         """Emit parts while the input arrives, by a plan that takes few cycles."""
-        config = emitter.config
-        if config not in self._plans:
+        config, memory = emitter.config, emitter.memory
+        if (config, memory) not in self._plans:
 
             def trial(other: Emitter, plan: Plan) -> None:
                 arrivals = {tensor: replace(a) for tensor, a in staging.arrivals.items()}
                 self._emit_plan(replace(staging, emitter=other, arrivals=arrivals), plan)
 
-            search = Search(config, trial, staging.following)
-            self._plans[config] = search.best(self._starts(config), self._options(config))
-        self._emit_plan(staging, self._plans[config])
+            search = Search(config, memory, trial, staging.following)
+            best = search.best(self._starts(config), self._options(config))
+            self._plans[config, memory] = best
+        self._emit_plan(staging, self._plans[config, memory])
 
     @cached_property
-    def _plans(self) -> dict[AcceleratorConfig, Plan]:
+    def _plans(self) -> dict[tuple[AcceleratorConfig, MemoryTiming], Plan]:
         """The best plans that were found so far."""
         return {}
 
     def _starts(self, config: AcceleratorConfig) -> Iterator[Plan]:
-        """Yield plans to begin with: without strips, and with strips for many rows or all."""
+        """Yield plans to begin with: without strips, in many parts or one, which loads its weights
+        once; and with strips for many rows or all.
+        """
         rows, lanes = self.rows.outputs, config.lanes
         positions = rows * self.columns.outputs
         few = Plan(direct=rows, first=min(lanes, positions), most=positions)
         yield few
+        yield replace(few, first=positions)
         four = min(4 * lanes, positions)
         yield replace(few, first=four, most=four, ahead=2)
         if self.room(config):

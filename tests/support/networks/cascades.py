@@ -11,6 +11,7 @@ from eightfold.compiler.cascade.step import Cascade
 from eightfold.compiler.emit.memory import Overfull
 from eightfold.compiler.network import OperatorError
 from eightfold.config import AcceleratorConfig
+from eightfold.memory import MemoryTiming
 from examples.operators.growth import Growth
 
 CHOICES = ("kept", "again", "ahead", "again ahead", "spare", "ahead spare")
@@ -59,6 +60,7 @@ class Forced:
         chains: Chains,
         config: AcceleratorConfig,
         attempt: Callable[[Proposal], Compiled],
+        memory: MemoryTiming,
     ) -> Compiled:
         """Return the program with its cascades."""
         cascades: dict[int, Cascade] = {}

@@ -1,6 +1,5 @@
 """Chains in strips compute what golden computes, whatever the strips, on the machine model."""
 
-from functools import partial
 from random import Random
 
 import numpy as np
@@ -132,8 +131,7 @@ def test_the_choice_follows_the_memory() -> None:
     config = PRESETS["small"].replace(scratchpad=16384)
     slow = PROFILES["sdr-sdram-16"]
     quick_choice, slow_choice = (
-        compile_network(graph, config, cascades=partial(best_cascades, memory=memory))
-        for memory in (IDEAL, slow)
+        compile_network(graph, config, memory=memory) for memory in (IDEAL, slow)
     )
     for better, worse, memory in (
         (quick_choice, slow_choice, IDEAL),
