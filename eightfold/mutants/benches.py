@@ -19,11 +19,13 @@ UNKNOWN: Mapping[Share, float] = {"quick": 5.0, "slow": 40.0}
 
 TESTS = (
     "tests/hw/**/test_*.py",
+    "tests/eightfold/estimate/test_timing.py",
     "tests/sim/system/test_small_program.py",
     "tests/sim/system/test_faults.py",
     "tests/sim/system/test_registers_in_runs.py",
 )
-"""Files that test the hardware: its units; whole runs, with errors of the bus and resets."""
+"""Files that test the hardware: its units; sizes and latencies that others rely on; whole runs,
+with errors of the bus and resets."""
 
 AT_MOST = 300.0
 """Measured seconds of all that runs for one mutant; the first bench runs whatever it takes."""

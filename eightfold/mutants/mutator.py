@@ -50,7 +50,8 @@ KINDS = (
 - ``operator``, ``comparison``: another one in its place.
 - ``constant``: one more or one less, also of a reset value or a slice; a truth value inverted.
 - ``slice``: a bound that is no constant moved by one.
-- ``reset``: a signal without a reset value is reset to 1.
+- ``reset``: a signal without a reset value is reset to 1; not one that is not reset, whose first
+  value means nothing.
 - ``inversion``: ``~`` left out.
 - ``condition``: of an ``If`` or ``Elif``, inverted, or always true.
 - ``mux``: the values of a `Mux` exchanged, or always one of them.
@@ -225,6 +226,10 @@ class _Finder(ast.NodeVisitor):
                 self._add("slice", bound, f"({text}) + 1", f"({text}) - 1")
         self.generic_visit(node)
 
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg != "reset_less":  # a reset in addition is no fault
+            self.generic_visit(node)
+
     def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
         if isinstance(node.op, ast.Invert):
             self._add("inversion", node, f"({self.source.of(node.operand)})")
@@ -235,7 +240,7 @@ class _Finder(ast.NodeVisitor):
         if name == "Mux" and len(node.args) == 3:
             condition, yes, no = map(self.source.of, node.args)
             self._add("mux", node, f"Mux({condition}, {no}, {yes})", f"({yes})", f"({no})")
-        elif name == "Signal" and not any(keyword.arg == "init" for keyword in node.keywords):
+        elif name == "Signal" and not {"init", "reset_less"} & {k.arg for k in node.keywords}:
             self._add("reset", node, _with_argument(self.source.of(node), "init=1"))
         elif name in ("If", "Elif") and _is_module(node.func) and len(node.args) == 1:
             condition = self.source.of(node.args[0])

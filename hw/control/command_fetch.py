@@ -1,9 +1,9 @@
 """The command stream: from memory to 32-bit words."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from amaranth.hdl import Module, Mux, Signal, unsigned
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.config import AcceleratorConfig
@@ -37,7 +37,7 @@ class CommandFetch(Component):
     """Of the first word, a multiple of the port's bytes; stays while words come."""
     length: Annotated[Signal, In(ADDRESS_BITS)]
     """Bytes. The last ones are left out if they do not fill a word."""
-    memory: Annotated[wiring.PureInterface, lambda self: Out(memory_read(self.config))]
+    memory: Annotated[Any, lambda self: Out(memory_read(self.config))]
     """To the memory reader."""
     words: Annotated[stream.Interface, Out(stream.Signature(unsigned(32)))]
     """The stream."""

@@ -215,6 +215,14 @@ class Streams:
         chosen = opcode or INNER[int(self.rng.integers(len(INNER)))]
         return any_command(self.rng, chosen, index).words
 
+    def many(self, count: int) -> list[int]:
+        """Return BEGIN and commands of few words, ``count`` in all."""
+        short = min(INNER, key=lambda opcode: isa.COMMANDS[opcode].words)
+        inner = np.tile(self.command(0, short), (count - 1, 1))
+        index = (np.arange(1, count) % (1 << 16) << 16).astype(np.uint32)
+        inner[:, 0] = inner[:, 0] & 0xFFFF | index
+        return joined([self.begin, inner.ravel()])
+
     def around(self, opcode: isa.Opcode) -> tuple[list[int], int]:
         """Return a stream with such a command, or END, after another one; and where it begins."""
         before = joined([self.begin, self.command(1)])
@@ -376,11 +384,8 @@ async def the_index_counts_modulo_its_width(dut: Any) -> None:
     bench = DecoderBench(dut)
     streams = Streams(bench.config, bench.rng)
     await bench.start()
-    short = min(INNER, key=lambda opcode: isa.COMMANDS[opcode].words)
     count = (1 << 16) + 2
-    inner = np.tile(any_command(bench.rng, short, 0).words, (count - 1, 1))
-    inner[:, 0] = inner[:, 0] & 0xFFFF | (np.arange(1, count) % (1 << 16) << 16).astype(np.uint32)
-    words = joined([streams.begin, inner.ravel(), end_command(count).words])
+    words = joined([streams.many(count), end_command(count).words])
     for signal in bench.dut.words__valid, *(q for q in bench._ready):
         signal.value = 1
     edge = RisingEdge(dut.clk)
@@ -412,3 +417,15 @@ async def feed(dut: Any, words: Sequence[int]) -> tuple[list[int], list[int]]:
         if any(getattr(dut, f"queues__{number}__valid").value for number in range(QUEUES)):
             came.append(cycle)
     return sent, came
+
+
+@cocotb.test()
+async def an_error_far_behind_the_begin(dut: Any) -> None:
+    """An error says all 16 bits of its command's index."""
+    bench = DecoderBench(dut)
+    streams = Streams(bench.config, bench.rng)
+    await bench.start()
+    count = (1 << 15) + int(bench.rng.integers(1, 100))
+    before = streams.many(count)
+    unknown = 0xFF | count << 16
+    assert not await bench.check(Stream([*before, unknown], len(before)))

@@ -12,12 +12,12 @@ from cocotb.utils import get_sim_time
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.matrix.parameter_records import BIAS, RECORD
-from eightfold.hw.memory.linear_fetch import YIELDING
 from eightfold.isa import PARAMETERS, REQUANTIZE_LAYOUT
 from eightfold.sim.bench.memory_port import MemoryPort
 from eightfold.sim.bench.scoreboard import StreamScoreboard
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import clock_cycles, parameters, report, rng, start_clock_and_reset
+from eightfold.sim.bench.yielding import expect_little_ahead
 
 BASE = 4096 - 64
 SIZE = (1 << 14) + BIAS
@@ -159,12 +159,7 @@ async def little_is_fetched_ahead_while_it_yields(dut: Any) -> None:
     bench = ParameterBench(dut, 0.0, 1.0)
     dut.yields.value = 1
     await bench.start([{"address": 0, "channels": SIZE // RECORD, "shared": 0}])
-    await clock_cycles(dut, 500)
-    requested = bench.memory.requested
-    dut.yields.value = 0
-    await clock_cycles(dut, 500)
-    assert YIELDING < requested < bench.memory.requested
-    dut.yields.value = 1
+    await expect_little_ahead(dut, bench.memory)
     bench.sink.stall = 0.0
     await bench.scoreboard.finish()
 

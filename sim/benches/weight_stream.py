@@ -12,12 +12,12 @@ from cocotb.utils import get_sim_time
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.matrix.weight_stream import WeightCommands
-from eightfold.hw.memory.linear_fetch import YIELDING
 from eightfold.isa import WEIGHTS
 from eightfold.sim.bench.memory_port import MemoryPort
 from eightfold.sim.bench.scoreboard import StreamScoreboard
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import clock_cycles, parameters, report, rng, start_clock_and_reset
+from eightfold.sim.bench.yielding import expect_little_ahead
 
 BASE = 1024
 SIZE = 1 << 16
@@ -166,12 +166,7 @@ async def little_is_fetched_ahead_while_it_yields(dut: Any) -> None:
     size = bench.config.lanes * bench.config.weight_word
     buffers = -(-beats * bench.config.port // size)
     await bench.start([{"address": 0, "full": buffers, "partial": 0, "partial_lanes": 0}] * 2)
-    await clock_cycles(dut, 500)
-    requested = bench.memory.requested
-    dut.yields.value = 0
-    await clock_cycles(dut, 500)
-    assert YIELDING < requested < bench.memory.requested
-    dut.yields.value = 1
+    await expect_little_ahead(dut, bench.memory)
     bench.sink.stall = 0.0
     await bench.scoreboard.finish()
 

@@ -1,12 +1,19 @@
 """The accelerator as a whole: every engine in one stream, run after run, against the model."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from amaranth.hdl import Const
 
 import eightfold.hw.accelerator
+import eightfold.hw.memory.region_fetch
 from eightfold import isa
 from eightfold.hw.accelerator import Accelerator
+from eightfold.hw.matrix.parameter_records import RECORD
+from eightfold.hw.memory.linear_fetch import YIELDING, LinearFetch
 from eightfold.hw.memory.scratchpad import Scratchpad
+from eightfold.hw.ports import BURST
 from eightfold.isa import REQUANTIZE_LAYOUT, Space
 from eightfold.isa.packing import pack
 from eightfold.memory import MemoryTiming
@@ -76,6 +83,23 @@ def every_engine():
     ]
 
 
+def counters_on_icarus(config, items, model, arena_bytes):
+    """Return the counters of a run of the accelerator as it is elaborated now."""
+    result = run_system(
+        config,
+        "icarus",
+        words=stream(config, items),
+        model=model,
+        arena_bytes=arena_bytes,
+        runs=[Run(inputs={})],
+        limit=20_000,
+        accelerator=source_of(Accelerator(config)),
+    )
+    (run,) = result.runs
+    assert (run.done, run.error) == (True, isa.ErrorCode.NONE)
+    return run.counters
+
+
 def held_beside_a_fill():
     """Return the cycles in which a layer with a result per vector is held up, and those of the
     FILL beside it, which has more to write.
@@ -88,19 +112,8 @@ def held_beside_a_fill():
         move("", "", source_space=Space.FILL, target=512, run=256, count0=64),
         matrix("", "", last_lanes=lanes, x=300, columns=width, target=256),
     ]
-    result = run_system(
-        CONFIG,
-        "icarus",
-        words=stream(CONFIG, items),
-        model=model_bytes(rng),
-        arena_bytes=ARENA,
-        runs=[Run(inputs={})],
-        limit=20_000,
-        accelerator=source_of(Accelerator(CONFIG)),
-    )
-    (run,) = result.runs
-    assert (run.done, run.error) == (True, isa.ErrorCode.NONE)
-    return run.counters["MATRIX_HELD"], run.counters["MOVER_BUSY"]
+    counters = counters_on_icarus(CONFIG, items, model_bytes(rng), ARENA)
+    return counters["MATRIX_HELD"], counters["MOVER_BUSY"]
 
 
 @pytest.mark.slow
@@ -124,6 +137,50 @@ class MoverFirst(Scratchpad):
 def test_a_mover_that_writes_first_is_noticed(monkeypatch):
     monkeypatch.setattr(eightfold.hw.accelerator, "Scratchpad", MoverFirst)
     assert held_beside_a_fill()[0] > 100
+
+
+TAKEN = CONFIG.parameter_banks * CONFIG.lanes * RECORD // CONFIG.port
+"""Beats of parameters that the lanes take at once."""
+
+CONSTANTS = {
+    "weights": ([(isa.WEIGHTS, {"address": 0, "full": 60}, "", "")], 0),
+    "parameters": ([(isa.PARAMETERS, {"address": 0, "channels": 128}, "", "")], TAKEN),
+}
+"""Commands for more beats than are fetched ahead while that yields; those that the array takes."""
+
+
+def cycles_of_a_load_beside(constants):
+    """Return the cycles in which the mover loads 256 beats while these come from memory, too."""
+    config = replace(CONFIG, weight_buffer=4096)
+    size = 256 * config.port
+    load = move("", "", source_space=Space.ARENA, run=size)
+    return counters_on_icarus(config, [load, *constants], bytes(4096), size)["MOVER_BUSY"]
+
+
+@pytest.mark.slow
+@pytest.mark.icarus
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_constants_yield_to_the_movers_reads(name):
+    alone = cycles_of_a_load_beside([])
+    constants, taken = CONSTANTS[name]
+    beside = cycles_of_a_load_beside(constants)
+    assert beside - alone <= taken + YIELDING + BURST
+
+
+class Unyielding(LinearFetch):
+    """Asks for beats as if no other client read."""
+
+    def _holds_back(self, room):
+        return Const(0)
+
+
+@pytest.mark.slow
+@pytest.mark.icarus
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_constants_that_do_not_yield_are_noticed(monkeypatch, name):
+    monkeypatch.setattr(eightfold.hw.memory.region_fetch, "LinearFetch", Unyielding)
+    with pytest.raises(AssertionError):
+        test_constants_yield_to_the_movers_reads(name)
 
 
 @pytest.mark.slow

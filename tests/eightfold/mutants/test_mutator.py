@@ -47,6 +47,7 @@ def changes(line):
         ("x = y[n:]", {("slice", "x = y[(n) + 1:]"), ("slice", "x = y[(n) - 1:]")}),
         ("x = Signal()", {("reset", "x = Signal(init=1)")}),
         ("x = Signal(n, )", {("reset", "x = Signal(n, init=1)")}),
+        ("x = Signal(n, reset_less=True)", set()),
         ("x = Signal(init=0)", {("constant", "x = Signal(init=1)")}),
         ("x = ~(a)", {("inversion", "x = (a)")}),
         (
