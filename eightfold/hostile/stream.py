@@ -5,6 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from eightfold.compiler import Compiled
+from eightfold.compiler.passes import Prepared
+from eightfold.compiler.rewrite import run_operators
+from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Tensor
 from eightfold.sim.machine.machine import Machine, check_tokens
 
@@ -38,6 +41,26 @@ def run_compiled(
         tensor: _tensor(memory, base + offset, graph.tensors[tensor])
         for tensor, offset in compiled.outputs.items()
     }
+
+
+def run_prepared(
+    prepared: Prepared,
+    inputs: Mapping[int, np.ndarray],
+    reference: Reference = "litert",
+    seed: int = 0,
+) -> dict[int, np.ndarray]:
+    """Return the inputs and what a network's streams leave, by tensors of the rewritten graph.
+
+    Golden computes what the accelerator does not take. ``seed``: as `run_compiled` takes it.
+    """
+    rewritten = prepared.rewritten
+    values = dict(inputs)
+    for segment in prepared.network.segments:
+        if segment.compiled is None:
+            values = run_operators(rewritten, values, segment.operators, reference)
+        else:
+            values |= run_compiled(segment.compiled, rewritten.graph, values, seed=seed)
+    return values
 
 
 def _tensor(memory: np.ndarray, start: int, tensor: Tensor) -> np.ndarray:

@@ -9,10 +9,10 @@ from eightfold.campaign.suites.odd_configs import random_config
 from eightfold.campaign.suites.suite import Tensors, compare
 from eightfold.compiler import compile_network
 from eightfold.compiler.passes import Prepared, prepare
-from eightfold.compiler.rewrite import rebuild, run_operators
+from eightfold.compiler.rewrite import rebuild
 from eightfold.config import AcceleratorConfig
 from eightfold.golden.quantization import Reference
-from eightfold.hostile.stream import run_compiled
+from eightfold.hostile.stream import run_compiled, run_prepared
 from eightfold.model import Graph
 
 
@@ -60,13 +60,9 @@ def _rewritten(
 ) -> dict[int, np.ndarray]:
     """Return what a network's streams compute, one after the other; every tensor that was kept."""
     rewritten = prepared.rewritten
-    source, graph = rewritten.source, rewritten.graph
-    known = {tensor: values[tensor] for tensor in source.inputs}
-    for segment in prepared.network.segments:
-        if segment.compiled is None:
-            known = run_operators(rewritten, known, segment.operators, reference)
-        else:
-            known |= run_compiled(segment.compiled, graph, known, seed=seed)
+    source = rewritten.source
+    inputs = {tensor: values[tensor] for tensor in source.inputs}
+    known = run_prepared(prepared, inputs, reference, seed)
     computed = {tensor for operator in source.operators for tensor in operator.outputs}
     wanted = computed & {
         *source.outputs,

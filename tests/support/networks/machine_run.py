@@ -6,11 +6,12 @@ import numpy as np
 
 from eightfold.compiler import CompiledNetwork, best_cascades, compile_network
 from eightfold.compiler.network import Strategy
-from eightfold.compiler.rewrite import NAMES, Rewritten, rebuild, rewrite, run_operators
+from eightfold.compiler.passes import prepare
+from eightfold.compiler.rewrite import NAMES, Rewritten, rebuild
 from eightfold.config import AcceleratorConfig
 from eightfold.execute import run_graph
 from eightfold.golden.quantization import Reference
-from eightfold.hostile.stream import run_compiled
+from eightfold.hostile.stream import run_compiled, run_prepared
 from eightfold.model import Graph
 
 __all__ = ["expect_golden", "expect_rewritten", "random_values", "run_compiled"]
@@ -61,14 +62,10 @@ def expect_rewritten(
     Every computed tensor is compared, or with ``keep=False`` the outputs; golden computes none of
     these for want of the network's.
     """
-    rewritten = rewrite(graph, reference, without=set(NAMES) - set(rules))
-    network = compile_network(rewritten.graph, config, reference, fallback=True, keep=keep)
-    values = dict(inputs)
-    for segment in network.segments:
-        if segment.compiled is None:
-            values = run_operators(rewritten, values, segment.operators, reference)
-        else:
-            values |= run_compiled(segment.compiled, rewritten.graph, values)
+    without = set(NAMES) - set(rules)
+    prepared = prepare(graph, config, reference, fallback=True, keep=keep, no_rewrite=without)
+    rewritten = prepared.rewritten
+    values = run_prepared(prepared, inputs, reference)
     computed = {t for operator in graph.operators for t in operator.outputs}
     wanted = computed if keep else computed & set(graph.outputs)
     # The network gives its outputs; only what lies between may be computed again.
