@@ -2,9 +2,9 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import accumulate, chain
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from eightfold.compiler.emit.staging import Arrival, NoRoomError, Place, Staging
 from eightfold.compiler.emit.tokens import encode, hoist_tables
 from eightfold.compiler.exact.channels import CompileError
 from eightfold.compiler.lower.lowering import Lowered
+from eightfold.compiler.overlap import overlapped
+from eightfold.compiler.planes import with_planes
 from eightfold.compiler.program import Program
 from eightfold.compiler.steps.step import Step
 from eightfold.config import AcceleratorConfig
@@ -127,8 +129,25 @@ def compile_operators(
         )
 
     if strategy is None:
-        return attempt(Proposal())
-    return strategy(Chains(program, kept), config, attempt, memory)
+        compiled = attempt(Proposal())
+    else:
+        compiled = strategy(Chains(program, kept), config, attempt, memory)
+    return _overlapped(compiled, memory)
+
+
+def _overlapped(compiled: Compiled, memory: MemoryTiming) -> Compiled:
+    """Return the program with commands in pieces that wait less for each other."""
+    pieces = overlapped(compiled.config, compiled.issued, memory)
+    stops = list(accumulate(map(len, pieces)))
+    placements = tuple(
+        replace(
+            place,
+            first=stops[place.first] - len(pieces[place.first]),
+            last=stops[place.last] - 1,
+        )
+        for place in compiled.placements
+    )
+    return replace(compiled, issued=tuple(chain.from_iterable(pieces)), placements=placements)
 
 
 Strategy = Callable[
@@ -248,10 +267,12 @@ class _NetworkCompiler:
         """Emit everything; return where it is."""
         program, config = self.program, self.config
         blocks = program.blocks()
-        steps = program.steps
         together = program.in_place(blocks)
-        layout = plan(blocks, together, len(steps), self._room, config.scratchpad, self.outside)
+        layout = plan(
+            blocks, together, len(program.steps), self._room, config.scratchpad, self.outside
+        )
         arena = self._arena(blocks, layout.tensors)
+        steps = with_planes(program, config, self.memory, layout.tensors, self.kept)
         emitter.operator = program.owners[0]
         emitter.begin()
         loaded: set[int] = set()
@@ -266,7 +287,7 @@ class _NetworkCompiler:
                 later.append((len(emitter.issued), number, staging))
             else:
                 staging.arrive_all()
-                self._emit(emitter, number, staging)
+                self._emit(emitter, step, staging)
             for target in step.targets:
                 self._store(emitter, program.storage(target), layout.tensors, arena)
         for place, number, staging in reversed(later):
@@ -274,7 +295,7 @@ class _NetworkCompiler:
             staging.following = emitter.issued[place:]
             del emitter.issued[place:]
             emitter.operator, emitter.step = program.owners[number], number
-            self._emit(emitter, number, staging)
+            self._emit(emitter, steps[number], staging)
             for tensor in staging.arrivals:
                 if blocks[program.storage(tensor)].last > number:
                     staging.arrive(tensor)
@@ -283,12 +304,12 @@ class _NetworkCompiler:
         emitter.end()
         return _Memory(blocks, layout, arena, emitter.buffered)
 
-    def _emit(self, emitter: Emitter, number: int, staging: Staging) -> None:
+    def _emit(self, emitter: Emitter, step: Step, staging: Staging) -> None:
         """Emit the commands of a step."""
         try:
-            self.program.steps[number].emit(emitter, staging)
+            step.emit(emitter, staging)
         except NoRoomError:
-            raise _MoreRoom(number) from None
+            raise _MoreRoom(emitter.step) from None
 
     def _room(self, number: int, outside: Collection[int]) -> int:
         room = self.program.room(number, outside, self.config)

@@ -121,18 +121,19 @@ class Program:
 
         Copies read these from the model region: a place in the scratchpad would be a second copy.
         """
-        spans: dict[int, list[int]] = {}
-        copied_only: dict[int, bool] = {}
-        for number, step in enumerate(self.steps):
-            for storage in map(self.storage, _touched(step)):
-                spans.setdefault(storage, []).append(number)
-                only = copied_only.get(storage, self.constant(storage))
-                copied_only[storage] = only and step.only_copies
         return {
             storage: Block(self.size(storage), steps[0], steps[-1])
-            for storage, steps in spans.items()
-            if not copied_only[storage]
+            for storage, steps in self.touching().items()
+            if not self.constant(storage) or not all(self.steps[n].only_copies for n in steps)
         }
+
+    def touching(self) -> dict[int, list[int]]:
+        """Return the numbers of the steps that touch each storage."""
+        found: dict[int, list[int]] = {}
+        for number, step in enumerate(self.steps):
+            for storage in dict.fromkeys(map(self.storage, _touched(step))):
+                found.setdefault(storage, []).append(number)
+        return found
 
     def in_place(self, blocks: Mapping[int, Block]) -> list[tuple[int, int]]:
         """Return pairs of storages where a result may take the place of its first operand."""

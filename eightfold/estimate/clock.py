@@ -1,7 +1,7 @@
 """Processes in simulated time: what the estimate of cycles runs on."""
 
 from collections.abc import Generator
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heappushpop
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -19,6 +19,8 @@ class Change:
 
     def tell(self) -> None:
         """Let all that wait go on in this cycle."""
+        if not self.waiting:
+            return
         waiting, self.waiting = self.waiting, []
         for process in waiting:
             self._clock.start(process)
@@ -47,10 +49,11 @@ class Clock:
         """Run until no process waits for a cycle."""
         while self._queue:
             self.now, _, process = heappop(self._queue)
-            for wanted in process:
+            while (wanted := next(process, None)) is not None:
                 if isinstance(wanted, Change):
                     wanted.waiting.append(process)
                     break
                 if wanted > self.now:
-                    self.start(process, wanted)
-                    break
+                    self._started += 1
+                    later = (wanted, self._started, process)
+                    self.now, _, process = heappushpop(self._queue, later)

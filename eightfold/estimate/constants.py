@@ -59,7 +59,8 @@ class WeightBuffers:
             self._runs.popleft()
         words = run[1]
         behind = swap - timing.WEIGHT_LOAD - timing.WEIGHT_WORDS * self._parts
-        self._cycle = yield from self.fetch.take(words * self._parts, max(self._cycle, behind))
+        begun = max(self._cycle, behind)
+        self._cycle = yield from self.fetch.take(words * self._parts, begun, timing.FETCHED)
         return max(swap + words, self._cycle + timing.WEIGHT_LOAD)
 
 
@@ -132,7 +133,7 @@ class ParameterBanks:
                     cycle = yield from self._biases(taken, channels, fields["channels"], cycle)
                 else:
                     units = channels * timing.RECORD // self._unit
-                    cycle = yield from self._fetch.take(units, cycle)
+                    cycle = yield from self._fetch.take(units, cycle, timing.PARAMETER_STAY)
                 yield cycle + timing.PARAMETER_LOAD
                 self._fetch.release()
                 self._ready.append(cycle + timing.PARAMETER_LOAD)

@@ -117,7 +117,6 @@ class Matrix:
                 elif number:
                     start = max(start, self._swap + timing.REVISIT)
                 yield start
-                self.weights.fetch.release()
                 self._swap = start
                 results = job.fires and number == job.passes - 1
                 yield from self._issue(start, job.rows if results else ((job.vectors, 0),))

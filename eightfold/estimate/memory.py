@@ -162,10 +162,11 @@ class Fetch:
             yield self._more
         return self._bursts[0].stop - self._taken
 
-    def take(self, count: int, cycle: int) -> Process[int]:
+    def take(self, count: int, cycle: int, leave: int = 0) -> Process[int]:
         """Take units, one per cycle; return the last one's cycle, from memory's ``valid`` on.
 
-        ``cycle`` is that of the unit before. Their places are free with `release`.
+        ``cycle`` is that of the unit before. Their places are free ``leave`` cycles after each is
+        taken, or with `release` if that is 0.
         """
         while count:
             part = min(count, (yield from self.available()))
@@ -182,16 +183,28 @@ class Fetch:
                 self._bursts.popleft()
             # The beats that are left for good.
             done = -(-(place + part) // self.units) if self._taken == burst.stop else 0
-            self._held += (done or (place + part) // self.units) - place // self.units
+            left = (done or (place + part) // self.units) - place // self.units
+            if leave:
+                self.clock.start(self._leave(left), max(cycle + leave, self.clock.now))
+                continue
+            self._held += left
             if self.port.mover_reads:
                 self._freed.tell()
         return cycle
 
     def release(self) -> None:
         """Free the places of the beats that were taken as a whole."""
-        if self._held:
-            self._room += self._held
-            self._held = 0
+        held, self._held = self._held, 0
+        self._free(held)
+
+    def _leave(self, beats: int) -> Process[None]:
+        self._free(beats)
+        yield from ()
+
+    def _free(self, beats: int) -> None:
+        """Free the places of beats."""
+        if beats:
+            self._room += beats
             self._freed.tell()
 
 

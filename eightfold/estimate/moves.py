@@ -1,8 +1,8 @@
 """Cycles of the mover: runs, cut into units, asked for, and written."""
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import chain, islice, product
 from math import prod
 from typing import NamedTuple
@@ -26,15 +26,15 @@ ALL, SAMPLE = 1 << 17, 1 << 8
 REGIONS = {Space.MODEL: MODEL, Space.ARENA: ARENA}
 
 
-@dataclass(frozen=True)
-class Piece:
-    """Units that are handled together: of a run, at most a burst.
+class Piece(NamedTuple):
+    """Units that are handled together: of a run of a command, at most a burst.
 
     ``arrives``: cycle in which the first unit's bytes are there, for memory only if that is known;
-    ``address``: in memory, of what is written there; ``last``: of its command.
+    ``address``: in memory, of what is written there; ``last``: of its command; ``vectors`` are read
+    from the scratchpad.
     """
 
-    index: int
+    command: int
     target: Space
     address: int
     units: int
@@ -42,6 +42,7 @@ class Piece:
     arrives: int
     from_memory: bool
     last: bool
+    vectors: int
 
 
 class Cut(NamedTuple):
@@ -139,11 +140,13 @@ class Mover:
         self._free = 0  # a command may be taken
         self._pieces: deque[Piece] = deque()
         self._changed, self._written = Change(clock), Change(clock)
-        self._cut, self._granted = Change(clock), Change(clock)
-        self._beats = self._units = 0  # on their way
+        self._cut, self._granted, self._cleared = Change(clock), Change(clock), Change(clock)
+        self._beats = self._units = self._vectors = 0  # on their way
+        self._begun = Change(clock)
         self._reads = False  # a run that lies in memory is cut
         self._requests: deque[tuple[int, int, int]] = deque()
         self._arrivals: deque[Transfer] = deque()  # of bursts
+        self._leaving: deque[list[int]] = deque()  # cycles in which a burst's places are free
         self._writes = self._done = 0
         self._runs: deque[tuple[Move, int, list[Cut], int, bool]] = deque()
         self._sent = Change(clock)
@@ -241,12 +244,14 @@ class Mover:
     def _wait(self, move: Move, units: int) -> Process[None]:
         """Wait for places for units, and for those of a burst from memory."""
         most = timing.MOVE_BEATS - timing.BURST
-        if move.from_memory and self._beats > most:
+        if move.from_memory and self._held() > most:
             # The hardware's count is a cycle late: only right behind a burst there is one more.
-            while self._beats >= most:
-                yield self._written
+            while (over := self._held() - most) >= 0:
+                yield self._left_at(over)
         while self._units + units > timing.MOVE_UNITS:
             yield self._written
+        while move.from_scratchpad and self._vectors + units > timing.MOVE_VECTORS:
+            yield self._begun
         while len(self._requests) >= timing.MOVE_REQUESTS:
             yield self._granted
 
@@ -260,10 +265,21 @@ class Mover:
         elif move.from_scratchpad:
             arrives = now + timing.MOVE_VECTOR
             self.memory.scratchpad.mover_reads.add(now, units, units)
+            self._vectors += units
         self._units += units
         entries = size // timing.TABLE_ENTRY if move.target == Space.TABLES else units
         self._pieces.append(
-            Piece(move.index, move.target, address, units, entries, arrives, move.from_memory, last)
+            Piece(
+                move.index,
+                move.target,
+                address,
+                units,
+                entries,
+                arrives,
+                move.from_memory,
+                last,
+                units if move.from_scratchpad else 0,
+            )
         )
         self._cut.tell()
 
@@ -286,7 +302,9 @@ class Mover:
                 all_there = transfer.beat(units - 1) + timing.MOVE_BEAT + piece.writes // units
             cycle = max(self._writes + 1, arrives)
             if transfer is not None:
-                self.clock.start(self._leave(piece, transfer), cycle)
+                self._leave(piece, transfer, cycle)
+            if piece.vectors:
+                self.clock.start(self._take(piece.vectors), max(cycle, self.clock.now))
             room = 0
             if piece.target == Space.ARENA:
                 room = self.memory.write.room(units)
@@ -303,7 +321,7 @@ class Mover:
                 written = self.memory.write.write(cycle, piece.address, units)
             if piece.last:
                 self._done = written + 1
-                self.clock.start(self._complete(piece.index, self._done))
+                self.clock.start(self._complete(piece.command, self._done))
 
     def _give_way(self, cycle: int, writes: int) -> Process[int]:
         """Return when the last of some writes is made that would be in a cycle without others."""
@@ -318,13 +336,40 @@ class Mover:
                 return cycle
             cycle += late
 
-    def _leave(self, piece: Piece, transfer: Transfer) -> Process[None]:
-        """Free the places of a burst's beats as they come and are written, one by one."""
-        for number in range(1, piece.units + 1):
-            self._beats -= 1
-            self._written.tell()
-            comes = transfer.beat(number) + timing.MOVE_BEAT
-            yield max(comes, self.clock.now + piece.writes // piece.units)
+    def _take(self, vectors: int) -> Process[None]:
+        """Free the places of vectors, each of which leaves before the next one comes."""
+        self._vectors -= vectors
+        self._begun.tell()
+        yield from ()
+
+    def _leave(self, piece: Piece, transfer: Transfer, cycle: int) -> None:
+        """Note when the places of a burst's beats are free: as they come and are written."""
+        pace = piece.writes // piece.units
+        cycles = [cycle]
+        for beat in transfer.beats(range(1, piece.units)):
+            cycle += pace
+            if beat + timing.MOVE_BEAT > cycle:
+                cycle = beat + timing.MOVE_BEAT
+            cycles.append(cycle)
+        self._leaving.append(cycles)
+        self._cleared.tell()
+
+    def _held(self) -> int:
+        """Return how many places for beats are taken, or will be."""
+        leaving, now = self._leaving, self.clock.now
+        while leaving and leaving[0][-1] <= now:
+            self._beats -= len(leaving.popleft())
+        return self._beats - (bisect_right(leaving[0], now) if leaving else 0)
+
+    def _left_at(self, over: int) -> int | Change:
+        """Return when so many places more than one are free; what tells, if that is not known."""
+        for number, cycles in enumerate(self._leaving):
+            if not number:
+                over += bisect_right(cycles, self.clock.now)
+            if over < len(cycles):
+                return cycles[over]
+            over -= len(cycles)
+        return self._cleared
 
     def _complete(self, index: int, cycle: int) -> Process[None]:
         yield cycle

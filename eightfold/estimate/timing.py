@@ -97,6 +97,9 @@ PARAMETER_PARSE = 3
 PARAMETER_COMMAND = 2
 """eightfold.hw.matrix.parameter_stream: from a run to the next command."""
 
+PARAMETER_STAY = FETCHED + 17
+"""From a beat of parameters until another may be asked for in its place: about a bank later."""
+
 PARAMETER_LOAD = FETCHED + 2
 """eightfold.hw.array.parameters: from a beat to a ready bank."""
 
@@ -162,6 +165,9 @@ queue."""
 
 MOVE_BEATS = 64
 """eightfold.hw.mover.engine.BEATS: beats on their way."""
+
+MOVE_VECTORS = 16
+"""eightfold.hw.mover.engine.VECTORS: vectors that were asked for and not taken."""
 
 MOVE_UNITS = 64
 """eightfold.hw.mover.units: units on their way."""

@@ -1,7 +1,7 @@
 """When a memory's bursts have its data bus: `eightfold.memory.timing.MemoryTiming`, in numbers."""
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from eightfold.memory.timing import SIXTEENTHS, MemoryTiming
 
@@ -13,8 +13,7 @@ class Way(Enum):
     WRITE = 1
 
 
-@dataclass(frozen=True)
-class Transfer:
+class Transfer(NamedTuple):
     """A burst's time on the bus: in `SIXTEENTHS` of a cycle its begin, and what a beat takes."""
 
     begin: int
@@ -23,6 +22,11 @@ class Transfer:
     def beat(self, number: int) -> int:
         """Return the cycle in which a beat transfers, counted from 0."""
         return -(-(self.begin + number * self.pace) // SIXTEENTHS)
+
+    def beats(self, numbers: range) -> list[int]:
+        """Return the same of several beats."""
+        begin, pace = self.begin, self.pace
+        return [-(-(begin + number * pace) // SIXTEENTHS) for number in numbers]
 
 
 class DataBus:

@@ -32,7 +32,10 @@ class Chosen:
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """The cascades of a stream; its cycles by the estimate, and ``alone`` without any."""
+    """The cascades of a stream; its cycles by the estimate, and ``alone`` without any.
+
+    Both before commands are cut in pieces that overlap (`eightfold.compiler.overlap`).
+    """
 
     cascades: tuple[Chosen, ...]
     cycles: int

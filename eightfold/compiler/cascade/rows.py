@@ -7,6 +7,7 @@ in the same bytes.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 
 from eightfold.compiler.emit.emitter import Emitter
@@ -62,7 +63,7 @@ class RowWise(ABC):
     def engine(self) -> Engine:
         """What executes its commands."""
 
-    @property
+    @cached_property
     def sources(self) -> tuple[int, ...]:
         """The operands by rows."""
         return tuple(storage for storage in self.images if storage != self.target)

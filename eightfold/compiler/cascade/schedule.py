@@ -8,6 +8,7 @@ halo is moved to its begin.
 """
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, reduce
@@ -173,23 +174,33 @@ class Schedule:
     strips
         How many there are.
 
+    Parameters
+    ----------
+    like
+        A schedule of the same chain with strips of the same height that make the same halos again:
+        its rows are the same, wherever they are.
+
     Raises
     ------
     Impossible
         If a halo is longer than what a strip goes on, for any buffer.
     """
 
-    def __init__(self, chain: Chain, choice: Choice) -> None:
+    def __init__(self, chain: Chain, choice: Choice, like: "Schedule | None" = None) -> None:
         self.chain, self.choice = chain, choice
         last = chain.steps[-1].target
         self._ends = [p.stop for p in parts(range(chain.images[last].rows), choice.height)]
         self.strips = len(self._ends)
-        self.tracks = {place: Track.empty(self.strips) for place in chain.images}
         self._stages = self._stage()
         self._lags = {place: self._behind(place) for place in chain.images}
-        self._propagate()
+        if like is None:
+            self.tracks = {place: Track.empty(self.strips) for place in chain.images}
+            self._propagate()
+            for place in chain.buffered:
+                self._hold(place)
+        else:
+            self.tracks = {place: copy(track) for place, track in like.tracks.items()}
         for place in chain.buffered:
-            self._hold(place)
             self._place(place)
 
     def _stage(self) -> dict[int, int]:
@@ -303,6 +314,8 @@ class Schedule:
     def _least(self, place: int) -> int:
         """Return the rows that are there at once: of a strip, and of those before in use."""
         held, lag = self.tracks[place].held, self.lag(place)
+        if not lag:
+            return max(map(len, held))
         if place in self.choice.again:
             return max(sum(map(len, held[max(0, t - lag) : t + 1])) for t in range(len(held)))
         together = (held[max(0, t - lag) : t + 1] for t in range(len(held)))

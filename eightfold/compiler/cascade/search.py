@@ -76,7 +76,7 @@ def best_cascades(
     best, cycles, used = alone, before, dict[int, Cascade]()
     left = TRIED
     for proposal in _proposals(ranked, used):
-        if left <= 0:
+        if left < (len(best.issued) if used else 1):
             break
         try:
             compiled = attempt(proposal)
@@ -219,18 +219,14 @@ class Search:
 
     def best(self) -> list[Ranked]:
         """Return the cheapest way's cascades."""
-        ways: dict[int, dict[frozenset[int], Way]] = {at: {} for at in range(self.region.stop + 1)}
-        before = frozenset(self._live(self.region.start)) & self.outside
-        ways[self.region.start][before] = Way(outside=before)
-        for at in self.region:
-            for state, way in ways[at].items():
-                for steps in self._pieces(at):
-                    for end, piece, outside in self._ends(steps, state):
-                        cycles = way.cycles + piece.cycles
-                        known = ways[steps.stop].get(end)
-                        if known is None or cycles < known.cycles:
-                            pieces = (*way.pieces, piece)
-                            ways[steps.stop][end] = Way(cycles, pieces, way.outside | outside)
+        region = self.region
+        ways: dict[int, dict[frozenset[int], Way]] = {at: {} for at in (*region, region.stop)}
+        before = frozenset(self._live(region.start)) & self.outside
+        ways[region.start][before] = Way(outside=before)
+        for at in range(region.start + 1, region.stop + 1):
+            for steps in self._pieces(at):
+                if not self._go(ways, steps) and len(steps) > 1:
+                    break  # longer ones have smaller strips still
         if not (found := ways[self.region.stop]):
             return []
         way = min(found.values(), key=lambda way: way.cycles)
@@ -242,12 +238,25 @@ class Search:
                 ranked.append(Ranked(piece.steps.start, piece.cycles, cascades, way.outside))
         return ranked
 
-    def _pieces(self, at: int) -> Iterator[range]:
-        """Yield a step, and chains that begin with it."""
-        yield range(at, at + 1)
-        if at in self.cuts:
-            for cut in self.cuts:
-                steps = range(at, cut)
+    def _go(self, ways: Mapping[int, dict[frozenset[int], Way]], steps: range) -> bool:
+        """Go on by some steps from all places in front of them; return whether that pays."""
+        better = False
+        for state, way in ways[steps.start].items():
+            for end, piece, outside in self._ends(steps, state):
+                cycles = way.cycles + piece.cycles
+                known = ways[steps.stop].get(end)
+                if known is None or cycles < known.cycles:
+                    pieces = (*way.pieces, piece)
+                    ways[steps.stop][end] = Way(cycles, pieces, way.outside | outside)
+                    better = True
+        return better
+
+    def _pieces(self, stop: int) -> Iterator[range]:
+        """Yield the step in front of a place, and chains that end with it, short ones first."""
+        yield range(stop - 1, stop)
+        if stop in self.cuts:
+            for cut in reversed(self.cuts):
+                steps = range(cut, stop)
                 if 1 < len(steps) <= LONGEST and self.chains.sound(steps):
                     yield steps
 
@@ -331,6 +340,8 @@ class Search:
             return None
         if part is None:
             return moved
+        if step.cycles is not None:
+            return step.cycles + moved + START
         image = part.images[part.target]
         try:
             work = image.count * self.costs.work(part, range(image.rows)).cycles

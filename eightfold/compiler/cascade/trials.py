@@ -50,6 +50,7 @@ class Trials:
     costs: Costs
     _tried: dict[Hashable, Trial | None] = field(default_factory=dict)
     _steps: dict[int, Hashable] = field(default_factory=dict)
+    _like: dict[Hashable, Schedule] = field(default_factory=dict)
 
     def of(self, chain: Chain) -> Callable[[Choice], Trial]:
         """Return what tries strips of a chain; it raises Impossible for impossible ones."""
@@ -60,8 +61,11 @@ class Trials:
             again = frozenset(names[place] for place in choice.again)
             key = (kind, replace(choice, again=again))
             if key not in self._tried:
+                rows = (kind, *names, choice.height, choice.again)
                 try:
-                    self._tried[key] = Trial(Schedule(chain, choice), self.costs)
+                    schedule = Schedule(chain, choice, self._like.get(rows))
+                    self._tried[key] = Trial(schedule, self.costs)
+                    self._like.setdefault(rows, schedule)
                 except Impossible:
                     self._tried[key] = None
             if (found := self._tried[key]) is None:

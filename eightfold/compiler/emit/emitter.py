@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,12 @@ class Interval:
     stop: int
     pitch: int = 0
     size: int = 0
+
+    @classmethod
+    def repeated(cls, start: int, stop: int, pitch: int, size: int) -> "Interval":
+        """Return ``size`` bytes of each ``pitch`` in the scratchpad; all if that leaves no gaps."""
+        pitched = (pitch, size) if size < pitch else ()
+        return cls(Space.SCRATCHPAD, start, stop, *pitched)
 
     def overlaps(self, other: "Interval") -> bool:
         """Return whether a byte may be in both: of different pitches, if their ends overlap."""
@@ -148,18 +154,12 @@ class Emitter:
 
     def parameters(self, channels: Mapping[str, np.ndarray]) -> None:
         """Stream requantization parameters: fields of `isa.REQUANTIZE_LAYOUT`, (channels,) each."""
-        records = pack(isa.REQUANTIZE_LAYOUT, channels)
-        bias = np.asarray(channels["bias"], dtype="<i4")
-        without_bias = pack(isa.REQUANTIZE_LAYOUT, {**channels, "bias": 0 * bias})
-        shared = len(set(without_bias)) == 1
-        content = (
-            records[0].to_bytes(16, "little") + bias.tobytes()
-            if shared
-            else b"".join(record.to_bytes(16, "little") for record in records)
+        arrays = {name: np.asarray(values) for name, values in channels.items()}
+        content, shared = _records(
+            tuple((name, each.dtype.str, each.tobytes()) for name, each in arrays.items())
         )
-        self._issue(
-            isa.Parameters(address=self.image.add(content), channels=len(records), shared=shared)
-        )
+        count = arrays["bias"].size
+        self._issue(isa.Parameters(address=self.image.add(content), channels=count, shared=shared))
 
     def move(
         self,
@@ -319,6 +319,21 @@ def loop_fields(
         names = (f"{name}{i}" for name in (count, *steps))
         fields |= zip(names, loop, strict=True)
     return fields
+
+
+@lru_cache(maxsize=1024)
+def _records(channels: tuple[tuple[str, str, bytes], ...]) -> tuple[bytes, bool]:
+    """Return what memory has of parameters, and whether all channels share a record.
+
+    ``channels``: name, type and bytes of each field. Strips of a layer have the same ones.
+    """
+    arrays = {name: np.frombuffer(content, kind) for name, kind, content in channels}
+    records = pack(isa.REQUANTIZE_LAYOUT, arrays)
+    bias = arrays["bias"].astype("<i4")
+    without_bias = pack(isa.REQUANTIZE_LAYOUT, {**arrays, "bias": 0 * bias})
+    if len(set(without_bias)) == 1:
+        return records[0].to_bytes(16, "little") + bias.tobytes(), True
+    return b"".join(record.to_bytes(16, "little") for record in records), False
 
 
 def _span(start: tuple[Space, int], run: int, loops: list[tuple[int, int]]) -> Interval:

@@ -1,10 +1,14 @@
 """Where tensors live: in the scratchpad as far as they fit, else in the arena."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 ALIGNMENT = 64
 """Of every buffer: the widest access, in bytes."""
+
+LONGER = (2, 1)
+"""Steps by which blocks keep their place beyond their last one, if all fit all the same: what comes
+into a place must wait for those who read there."""
 
 
 def aligned(size: int) -> int:
@@ -98,7 +102,7 @@ def plan(
         needs = {step: size for step in range(steps) if (size := room(step, outside))}
         merged = [_merged([tensors[t] for t in group]) for group in resident]
         own = [Block(size, step, step) for step, size in needs.items()]
-        offsets = allocate([*merged, *own], capacity)
+        offsets = _allocate_longer([*merged, *own], capacity)
         homeless = [i for i, offset in enumerate(offsets) if offset is None]
         if not homeless:
             break
@@ -115,6 +119,17 @@ def plan(
         if offset is not None
     }
     return Layout(tensors=addresses, room=rooms)
+
+
+def _allocate_longer(blocks: Sequence[Block], capacity: int) -> list[int | None]:
+    """Return offsets as `allocate` does: if all blocks fit, of longer lives."""
+    offsets = allocate(blocks, capacity)
+    for longer in () if None in offsets else LONGER:
+        lives = [replace(block, last=block.last + longer) for block in blocks]
+        found = allocate(lives, capacity)
+        if None not in found:
+            return found
+    return offsets
 
 
 def _evicted(

@@ -72,15 +72,35 @@ class Tile:
         )
 
     def interval(self, rows: range, beyond: int = 0) -> Interval:
-        """Return the bytes of some rows, as far as they are in the tile, and ``beyond`` more."""
-        first = min(max(rows.start, self.rows.start), self.rows.stop - 1)
-        last = max(min(rows.stop, self.rows.stop), first + 1) - 1
+        """Return the bytes that are read for some rows, as far as they are in the tile.
+
+        Whole vectors are read, so these are all bytes from the first to the last, and ``beyond``
+        more; of a tile whose rows lie beside each other within a pixel's pitch, those of each.
+        """
+        first, last = self._inside(rows)
         stop = self.at(last, self.columns.stop - 1) + len(self.channels) + beyond
         start = self.at(first, self.columns.start)
         if self.row_pitch >= self.pixel_pitch:
             return Interval(Space.SCRATCHPAD, start, stop)
-        size = (last - first) * self.row_pitch + len(self.channels) + beyond
-        return Interval(Space.SCRATCHPAD, start, stop, self.pixel_pitch, size)
+        return self._pitched(start, stop, (last - first) * self.row_pitch + beyond)
+
+    def written(self, rows: range) -> Interval:
+        """Return the bytes of some rows, as far as they are in the tile, where they are written."""
+        first, last = self._inside(rows)
+        span = self.interval(rows)
+        even = self.row_pitch == len(self.columns) * self.pixel_pitch
+        if span.pitch or not (even or first == last):
+            return span
+        return self._pitched(span.start, span.stop, 0)
+
+    def _inside(self, rows: range) -> tuple[int, int]:
+        """Return the first and the last of some rows that are in the tile."""
+        first = min(max(rows.start, self.rows.start), self.rows.stop - 1)
+        return first, max(min(rows.stop, self.rows.stop), first + 1) - 1
+
+    def _pitched(self, start: int, stop: int, more: int) -> Interval:
+        """Return the channels of every pixel, and ``more`` bytes behind each."""
+        return Interval.repeated(start, stop, self.pixel_pitch, len(self.channels) + more)
 
     def transposed(self) -> "Tile":
         """Return the tile with rows for columns, and columns for rows."""

@@ -28,7 +28,7 @@ def assign_tokens(issued: Sequence[Issued]) -> tuple[list[int], list[int]]:
             for other in reversed(earlier):
                 if other <= known:
                     break
-                if _conflict(issued[other], command):
+                if conflict(issued[other], command):
                     waited[engine, command.engine] = other
                     signals[other] |= 1 << command.engine.value
                     waits[index] |= 1 << engine.value
@@ -57,7 +57,8 @@ def hoist_tables(issued: Sequence[Issued]) -> list[Issued]:
     return ordered
 
 
-def _conflict(first: Issued, second: Issued) -> bool:
+def conflict(first: Issued, second: Issued) -> bool:
+    """Return whether two commands touch the same byte, at least one of them writing."""
     return (
         _any_overlap(first.writes, second.reads)
         or _any_overlap(first.writes, second.writes)

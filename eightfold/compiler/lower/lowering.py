@@ -50,7 +50,6 @@ METHODS: dict[str, Callable[[Call], Step | tuple[Step, ...]]] = {
             "SPACE_TO_DEPTH",
             "SPLIT",
             "STRIDED_SLICE",
-            "TRANSPOSE",
             "UNPACK",
         ),
         lower_movement.moved,
@@ -83,6 +82,7 @@ METHODS: dict[str, Callable[[Call], Step | tuple[Step, ...]]] = {
     "SOFTMAX": lower_rows.softmax,
     "SUB": lower_pointwise.sub,
     "SUM": lower_reduction.reduce_sum,
+    "TRANSPOSE": lower_movement.transpose,
     "TRANSPOSE_CONV": lower_transposed.transpose_conv,
 }
 """How an operator is lowered, by its name."""

@@ -11,7 +11,9 @@ from eightfold.compiler.lower.positions import FIRST, PositionCall, Source
 from eightfold.compiler.steps.alias import Alias
 from eightfold.compiler.steps.movement import Copy, Movement
 from eightfold.compiler.steps.pieces import affine_pieces
-from eightfold.compiler.steps.strided import copies, filled
+from eightfold.compiler.steps.strided import copies, cycles, filled
+from eightfold.compiler.steps.swap import best_way, swapped
+from eightfold.compiler.steps.transposition import Transposition
 from eightfold.golden.resize import nearest_taps
 from eightfold.model import Tensor
 
@@ -42,6 +44,24 @@ def moved(call: Call) -> Steps:
     return tuple(
         _picked(call, target, result, sources)
         for target, result in zip(call.outputs, results, strict=True)
+    )
+
+
+def transpose(call: Call) -> Steps:
+    """Lower TRANSPOSE: copies, or where that takes fewer cycles the matrix engine."""
+    (step,) = moved(call)
+    source, item = call.input(0), call.input(0).dtype.itemsize
+    axes = [axis % len(source.shape) for axis in call.constant(1).reshape(-1).tolist()]
+    swap = swapped(source.shape, axes, item)
+    if not isinstance(step, Movement) or swap is None or source.data is not None:
+        return (step,)
+    way = best_way(swap, call.config)
+    if way is None or way.cycles(swap) >= cycles(step.copies, call.config.vector):
+        return (step,)
+    return (
+        Transposition(
+            target=step.target, copies=step.copies, source=source.index, swap=swap, way=way
+        ),
     )
 
 

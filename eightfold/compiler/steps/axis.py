@@ -84,6 +84,15 @@ class Axis:
         size = max(1, (LONGEST - 1 - reach) // self.stride + 1)
         return [outputs[start : start + size] for start in range(0, len(outputs), size)]
 
+    def every(self, count: int, first: int) -> "Axis":
+        """Return the axis of every ``count``-th output from ``first`` on; there is one at least."""
+        return replace(
+            self,
+            stride=self.stride * count,
+            before=-self.start(first),
+            outputs=len(range(first, self.outputs, count)),
+        )
+
     def widened(self, factor: int) -> "Axis":
         """Return the axis of a kernel that covers ``factor`` neighbouring outputs at once."""
         return replace(

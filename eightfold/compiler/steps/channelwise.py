@@ -12,6 +12,7 @@ from eightfold.compiler.steps.axis import LONGEST, Axis, alike
 from eightfold.compiler.steps.dense import Channels
 from eightfold.compiler.steps.depthwise import Depthwise, emit_depthwise
 from eightfold.compiler.steps.elementwise import RUN, MaxPool, emit_max_pool
+from eightfold.compiler.steps.side_by_side import emit_side_by_side
 from eightfold.compiler.steps.windowed import Part, Windowed, seen
 from eightfold.config import AcceleratorConfig
 
@@ -82,11 +83,15 @@ def _bytes(part: Part) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class DepthwiseConvolution(SummedByChannel):
-    """DEPTHWISE_CONV_2D with as many outputs as inputs, int8 ``weights`` (kh, kw, channels)."""
+    """DEPTHWISE_CONV_2D with as many outputs as inputs, int8 ``weights`` (kh, kw, channels).
+
+    The columns of the source lie in so many ``planes`` (`eightfold.compiler.steps.side_by_side`).
+    """
 
     weights: np.ndarray
     parameters: Channels
     fill: int
+    planes: int = 1
 
     def kernel(self, output: tuple[int, int], channels: range) -> Depthwise:
         """Return the kernel of some channels, the same for every output."""
@@ -102,7 +107,7 @@ class DepthwiseConvolution(SummedByChannel):
     def emit_part(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> None:
         """Emit the commands for a part."""
         kernel = self.kernel((0, 0), part[2])
-        emit_depthwise(emitter, kernel, source.slice(part[2]), target, part[:2])
+        emit_side_by_side(emitter, kernel, source.slice(part[2]), target, part[:2], self.planes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +135,8 @@ class SumPool(SummedByChannel):
         for rows in alike(part[0], self.rows.taps_inside):
             for columns in alike(part[1], self.columns.taps_inside):
                 kernel = self.kernel((rows[0], columns[0]), part[2])
-                emit_depthwise(emitter, kernel, source.slice(part[2]), target, (rows, columns))
+                near = source.slice(part[2])
+                emit_side_by_side(emitter, kernel, near, target, (rows, columns))
 
 
 def window_counts(rows: Axis, columns: Axis) -> set[int]:

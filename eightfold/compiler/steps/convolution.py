@@ -23,13 +23,15 @@ class Convolution(Windowed):
     """CONV_2D, one group of channels or several, and FULLY_CONNECTED as a 1x1 window.
 
     ``weights`` int8 (outputs, kh, kw, depth); output channel c reads input group
-    ``c // (outputs / groups)``. ``given``: whether memory has the source from the beginning.
+    ``c // (outputs / groups)``. ``given``: whether memory has the source from the beginning;
+    ``narrow``: the convolution of which this one computes several columns at once, if it does.
     """
 
     weights: np.ndarray
     parameters: Channels
     fill: int
     given: bool = False
+    narrow: "Convolution | None" = None
 
     @property
     def groups(self) -> int:
@@ -130,7 +132,7 @@ class Convolution(Windowed):
 
     def _starts(self, config: AcceleratorConfig) -> Iterator[Plan]:
         """Yield plans to begin with: without strips, in many parts or one, which loads its weights
-        once; and with strips for many rows or all.
+        once; with strips for many rows or all; all at once, on strips of an input that is there.
         """
         rows, lanes = self.rows.outputs, config.lanes
         positions = rows * self.columns.outputs
@@ -142,6 +144,7 @@ class Convolution(Windowed):
         if self.room(config):
             for direct in (0, rows // 4, rows * 3 // 8):
                 yield replace(few, direct=direct, strip=4 * lanes, ahead=1)
+            yield replace(few, direct=0, strip=positions, near=self.columns.outputs)
 
     def _options(self, config: AcceleratorConfig) -> Options:
         """Return what to try for the fields of a plan.
@@ -206,8 +209,8 @@ class Convolution(Windowed):
                 strips.fill(emitter, room)
 
         whole = [column for column in strips.columns if not any(strips.clipped(column))]
-        begin = whole[0] if whole else 0
         size = max(1, plan.strip // len(rows))
+        begin = whole[0] if whole and size < len(strips.columns) else 0
         columns = [*parts(strips.columns[begin:], size), *parts(strips.columns[:begin], size)]
         for number, part in enumerate(columns):
             yield (
@@ -266,7 +269,7 @@ def widened(convolution: Convolution, config: AcceleratorConfig) -> Convolution:
     the results lie as before. Chosen if it takes fewer vectors.
     """
     best = convolution
-    cost = _vectors(convolution, config)
+    cost = vectors(convolution, config)
     outputs, kh, kw, depth = convolution.weights.shape
     columns = convolution.columns
     for factor in range(2, config.lanes // outputs + 1):
@@ -284,13 +287,14 @@ def widened(convolution: Convolution, config: AcceleratorConfig) -> Convolution:
             target_shape=(n, height, width // factor, outputs * factor),
             weights=weights.reshape(factor * outputs, kh, wide.kernel, depth),
             parameters={name: np.tile(v, factor) for name, v in convolution.parameters.items()},
+            narrow=convolution,
         )
-        if (vectors := _vectors(candidate, config)) < cost:
-            best, cost = candidate, vectors
+        if (count := vectors(candidate, config)) < cost:
+            best, cost = candidate, count
     return best
 
 
-def _vectors(convolution: Convolution, config: AcceleratorConfig) -> int:
+def vectors(convolution: Convolution, config: AcceleratorConfig) -> int:
     """Return the vectors of all passes over one image."""
     passes = convolution.kernel.passes(config, convolution.source_shape[3])
     groups = -(-len(convolution.weights) // config.lanes)

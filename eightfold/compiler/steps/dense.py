@@ -104,7 +104,7 @@ def emit_dense(
             last=part[1],
         )
         command = to_target(command, target, rows.start, columns.start, config.lanes)
-        written = target.interval(rows) if part[1] else None
+        written = target.written(rows) if part[1] else None
         emitter.matrix(command, source.interval(kernel.rows.span(rows)), written)
 
 

@@ -5,7 +5,7 @@ and two lines back; its columns are the ones before. A kernel that does not fit 
 into passes that add up in the partial sums.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,16 +17,21 @@ from eightfold.compiler.steps.axis import Axis
 from eightfold.compiler.steps.dense import Channels, positions, to_target
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import MIN_LINE, Matrix
+from eightfold.memory import MemoryTiming
 
 LONGEST_SCAN, LONGEST_STEP = (1 << 16) - 1, (1 << 8) - 1
 """Vectors of a row, and from one that fires to the next."""
+
+COMMAND = 16
+"""Cycles between two commands, at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Depthwise:
     """A depthwise kernel: ``weights`` int8 (kh, kw, channels), parameters, geometry.
 
-    ``fill`` is the byte that stands for padding.
+    ``fill`` is the byte that stands for padding; ``pixels``: how many neighbours the channels are
+    of (`eightfold.compiler.steps.side_by_side`).
     """
 
     weights: np.ndarray
@@ -34,6 +39,7 @@ class Depthwise:
     rows: Axis
     columns: Axis
     fill: int
+    pixels: int = 1
 
     @property
     def depth(self) -> int:
@@ -124,9 +130,9 @@ class Scan:
 
 
 def choose_scan(
-    config: AcceleratorConfig, kernel: Depthwise, outputs: tuple[range, range]
+    config: AcceleratorConfig, kernel: Depthwise, outputs: tuple[range, range], sums: int
 ) -> Scan | None:
-    """Return the scan with the fewest vectors; None if it needs more partial sums than there are.
+    """Return the scan with the fewest vectors; None if all need more than ``sums`` partial sums.
 
     One row of taps per pass needs no line, so a row too long for the lines takes more passes.
     """
@@ -138,7 +144,9 @@ def choose_scan(
             if (columns - 1) * x.dilation >= config.window_columns:
                 break
             # With more padding than taps, as TPU-MLIR may have it, a row would begin by firing.
+            # Of several pixels some are inside of the input where the first is left of it.
             skips = columns >= x.kernel > 1 and left <= (columns - 1) * x.dilation
+            skips = skips and kernel.pixels == 1
             for skip in {0, left} if skips else {0}:
                 scan = Scan(kernel=kernel, outputs=outputs, taps=(rows, columns), skip=skip)
                 if not scan.countable:
@@ -148,22 +156,44 @@ def choose_scan(
                 if (
                     scan.fires == len(outputs[1])
                     and MIN_LINE <= scan.line <= config.line_depth
-                    and not (several and count > config.psum_depth)
+                    and not (several and count > sums)
                 ):
                     candidates.append((scan.beats(config.lanes), scan))
     return min(candidates, key=lambda item: item[0])[1] if candidates else None
 
 
 def scans(
-    config: AcceleratorConfig, kernel: Depthwise, outputs: tuple[range, range]
-) -> Iterator[Scan]:
-    """Yield scans that cover ``outputs``."""
-    whole = choose_scan(config, kernel, outputs)
+    config: AcceleratorConfig, memory: MemoryTiming, kernel: Depthwise, outputs: tuple[range, range]
+) -> list[Scan]:
+    """Return scans that cover ``outputs``: one, or several that fit the partial sums.
+
+    Passes of fewer vectors may save more than what neighbouring scans stream twice.
+    """
+    count = len(outputs[0]) * len(outputs[1])
+    whole = choose_scan(config, kernel, outputs, config.psum_depth)
     if whole is not None:
-        yield whole
-        return
-    for part in positions(outputs, config.psum_depth):
-        yield from scans(config, kernel, part)
+        more = count > config.psum_depth
+        least = choose_scan(config, kernel, outputs, count) if more else whole
+        if least is None or least.beats(config.lanes) >= whole.beats(config.lanes):
+            return [whole]
+    parts = positions(outputs, config.psum_depth)
+    several = [scan for part in parts for scan in scans(config, memory, kernel, part)]
+    if whole is None or cycles(config, memory, several) < cycles(config, memory, [whole]):
+        return several
+    return [whole]
+
+
+def cycles(config: AcceleratorConfig, memory: MemoryTiming, each: Iterable[Scan]) -> int:
+    """Return the cycles of scans of one channel group, about: vectors, weights, between commands.
+
+    Weights come while others are used, but there may be a network's worth of them in the way.
+    """
+    found = 0
+    for scan in each:
+        words = scan.passes[0] * scan.passes[1] * min(scan.kernel.depth, config.lanes)
+        fetch = memory.cycles(words * config.weight_word // config.port, config.port)
+        found += scan.beats(config.lanes) + fetch + COMMAND
+    return found
 
 
 def emit_depthwise(
@@ -177,11 +207,11 @@ def emit_depthwise(
     """Emit the commands for the output rows and columns ``outputs`` of one image.
 
     ``part`` is (first, last): whether the sums start here, and whether they end here; if not both,
-    there is one position, and the channels fit one group.
+    all positions must fit the partial sums, and the channels fit one group.
     """
     config = emitter.config
     group = min(config.lanes, config.width)
-    for scan in scans(config, kernel, outputs):
+    for scan in scans(config, emitter.memory, kernel, outputs):
         if group == config.lanes:
             _emit_scan(emitter, scan, source, target, part)
             continue
@@ -227,8 +257,9 @@ def _emit_scan(
         group_step=config.lanes,
     )
     command = to_target(command, target, rows.start, columns.start, config.lanes)
-    reads = source.interval(kernel.rows.span(rows), beyond=config.vector)
-    emitter.matrix(command, reads, target.interval(rows) if part[1] else None)
+    streamed = replace(kernel.rows, kernel=scan.passes[0] * scan.taps[0])  # the last ones weigh 0
+    reads = source.interval(streamed.span(rows), beyond=config.vector)
+    emitter.matrix(command, reads, target.written(rows) if part[1] else None)
 
 
 def _walk(scan: Scan, source: Tile) -> Matrix:

@@ -189,4 +189,4 @@ def emit_max_pool(
         requantize=Requantize(low=pool.low, high=pool.high),
     )
     reads = source.interval(y.span(outputs[0]))
-    emitter.vector(command, [reads], target.interval(outputs[0]))
+    emitter.vector(command, [reads], target.written(outputs[0]))

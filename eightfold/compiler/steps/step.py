@@ -56,6 +56,11 @@ class Step(ABC):
         """Return the bytes of scratchpad needed even if all tensors are there."""
         return 0
 
+    @property
+    def cycles(self) -> int | None:
+        """Cycles of the step for itself, about, where they are not those of its rows."""
+        return None
+
     def room_beside(self, config: AcceleratorConfig, outside: Collection[int]) -> int | None:
         """Return the bytes of scratchpad needed if ``outside`` tensors are not there.
 

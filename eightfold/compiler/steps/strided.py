@@ -106,15 +106,16 @@ def filled(outside: NDArray[np.bool_], code: int, unit: int) -> list[Copy]:
             slab_places = place[np.ix_(*inside[:axis], beside, *axes[axis + 1 :])]
             (slab,) = _box(slab_places, slab_places)
             found += [replace(copy, source=None, fill=code) for copy in slab.copies(0)]
-    return min(whole, found, key=lambda way: _cycles(way, unit))
+    return min(whole, found, key=lambda way: cycles(way, unit))
 
 
-def _cycles(found: list[Copy], unit: int) -> int:
+def cycles(found: Sequence[Copy], unit: int) -> int:
+    """Return the cycles of copies that write ``unit`` bytes in one, about."""
     moved = sum(_times(copy.loops) * -(-copy.run // unit) for copy in found)
     return moved + COMMAND * _commands(found)
 
 
-def _commands(found: list[Copy]) -> int:
+def _commands(found: Sequence[Copy]) -> int:
     return sum(_times(copy.loops[:-LOOPS]) for copy in found)
 
 

@@ -9,12 +9,11 @@ from eightfold import isa
 from eightfold.compiler import compile_network
 from eightfold.compiler.emit.emitter import Interval
 from eightfold.compiler.steps.arriving import Plan, Search, growing
-from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.config import PRESETS
 from eightfold.isa import Space
-from eightfold.isa.decode import read_stream
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
-from eightfold.sim.machine.accesses import accesses
+from tests.support.networks.covered import expect_covered, said
 from tests.support.networks.machine_run import expect_golden, random_values
 
 NANO, SMALL = PRESETS["nano"], PRESETS["small"]
@@ -62,27 +61,6 @@ def network(
         builder.operator("MAX_POOL_2D", [x], [z], pool)
         builder.output(z)
     return load_model(builder.build())
-
-
-def said(interval: Interval, offsets: np.ndarray) -> np.ndarray:
-    inside = (offsets >= interval.start) & (offsets < interval.stop)
-    if interval.pitch:
-        inside &= (offsets - interval.start) % interval.pitch < interval.size
-    return inside
-
-
-def expect_covered(graph: Graph, config: AcceleratorConfig) -> None:
-    """Check that every command says all bytes that it reads and writes: tokens rely on it."""
-    (segment,) = compile_network(graph, config).segments
-    assert segment.compiled is not None
-    commands = read_stream(config, segment.compiled.words)
-    for issued, command in zip(segment.compiled.issued, commands, strict=True):
-        touched = accesses(config, command)
-        for sets, spans in ((touched.reads, issued.reads), (touched.writes, issued.writes)):
-            for space, offsets in sets.items():
-                if space != Space.MODEL and offsets.size:
-                    found = [said(span, offsets) for span in spans if span.space == space]
-                    assert np.any(found, axis=0).all()
 
 
 @pytest.mark.parametrize("plan", PLANS)

@@ -10,11 +10,9 @@ from eightfold.conformance.models.operators import random_case
 from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.errors import InputError
 from eightfold.execute.macs import count_macs
-from eightfold.isa.decode import read_stream
-from eightfold.isa.listing import line
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
-from eightfold.sim.machine.accesses import accesses
+from tests.support.networks.covered import expect_covered
 from tests.support.networks.machine_run import expect_golden
 
 TIGHT = {
@@ -172,22 +170,6 @@ def test_few_output_channels_share_a_pass_with_their_neighbours() -> None:
     (fields,) = matrix_commands(convolution(shape, weights, {}), "base")
     assert fields["x"] == 4
     expect_golden(convolution(shape, weights, {}), random_input(shape), PRESETS["base"])
-
-
-def expect_covered(graph: Graph, config: AcceleratorConfig) -> None:
-    """Check that every command says all bytes that it reads and writes: tokens rely on it."""
-    (segment,) = compile_network(graph, config).segments
-    assert segment.compiled is not None
-    commands = read_stream(config, segment.compiled.words)
-    for issued, command in zip(segment.compiled.issued, commands, strict=True):
-        touched = accesses(config, command)
-        for sets, said in ((touched.reads, issued.reads), (touched.writes, issued.writes)):
-            for space, offsets in sets.items():
-                if space == isa.Space.MODEL or not offsets.size:
-                    continue
-                spans = [interval for interval in said if interval.space == space]
-                inside = [(offsets >= span.start) & (offsets < span.stop) for span in spans]
-                assert np.any(inside, axis=0).all(), line(command)
 
 
 @pytest.mark.slow

@@ -40,8 +40,9 @@ def outside(stream: Compiled) -> list[int]:
                 continue
             free = np.ones(interval.stop, bool)
             for place in places:
-                if place.space == interval.space:
-                    free[place.offset : place.offset + place.size + beyond] = False
+                stop = place.offset + place.size
+                if place.space == interval.space and interval.start < stop:
+                    free[place.offset : stop + beyond] = False
             if free[interval.start :].any():
                 found.append(index)
     return found

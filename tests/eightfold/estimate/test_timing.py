@@ -48,6 +48,7 @@ def test_constants_are_those_of_the_hardware(config: str) -> None:
         "REVISIT": (timing.REVISIT, PartialSums.REVISIT),
         "array_latency": (timing.array_latency(sizes), latency(sizes)),
         "MOVE_BEATS": (timing.MOVE_BEATS, mover.BEATS),
+        "MOVE_VECTORS": (timing.MOVE_VECTORS, mover.VECTORS),
         "GATHER_OFFSET": (timing.GATHER_OFFSET, mover_indices.Indices.LATENCY),
         "GATHER_WINDOW": (timing.GATHER_WINDOW, mover_indices.INDEX),
         "VECTOR_LANE": (timing.VECTOR_LANE, VectorLane.LATENCY),

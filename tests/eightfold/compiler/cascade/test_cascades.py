@@ -1,17 +1,20 @@
 """Chains in strips compute what golden computes, whatever the strips, on the machine model."""
 
+from collections.abc import Callable
 from random import Random
 
 import numpy as np
 import pytest
 
-from eightfold.compiler import HARDWARE, best_cascades, compile_network
+from eightfold.compiler import HARDWARE, Compiled, best_cascades, compile_network
+from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.rows import WindowedRows
 from eightfold.compiler.cascade.schedule import Act, Action, Schedule
-from eightfold.config import PRESETS
+from eightfold.compiler.cascade.search import Search
+from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.estimate import estimate_network
-from eightfold.memory import IDEAL, PROFILES
+from eightfold.memory import IDEAL, PROFILES, MemoryTiming
 from eightfold.model import load_model
 from examples.mobilenet.network import mobilenet_model
 from tests.eightfold.compiler.test_compiler import TIGHT
@@ -109,6 +112,19 @@ def test_what_fits_has_no_cascade() -> None:
     assert network.segments[0].compiled.decision is None
 
 
+def test_nothing_outside_has_no_way() -> None:
+    def strategy(
+        chains: Chains,
+        config: AcceleratorConfig,
+        attempt: Callable[[Proposal], Compiled],
+        memory: MemoryTiming,
+    ) -> Compiled:
+        assert Search(chains, config, frozenset(), memory).best() == []
+        return attempt(Proposal())
+
+    compile_network(load_model(block_model()), PRESETS["base"], cascades=strategy)
+
+
 def test_a_network_larger_than_the_scratchpad_has_fewer_cycles() -> None:
     graph = load_model(mobilenet_model(0.35, 64))
     layers, strips = (
@@ -119,7 +135,9 @@ def test_a_network_larger_than_the_scratchpad_has_fewer_cycles() -> None:
     compiled = strips.segments[0].compiled
     assert compiled
     assert compiled.decision
-    assert (compiled.decision.alone, compiled.decision.cycles) == (before, after)
+    # Those of the decision are estimated before commands are cut in pieces.
+    assert before < compiled.decision.alone < 1.02 * before
+    assert after < compiled.decision.cycles < 1.02 * after
     again = compile_network(graph, ROOMY).segments[0].compiled
     assert again
     np.testing.assert_array_equal(again.words, compiled.words)

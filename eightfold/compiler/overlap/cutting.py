@@ -1,0 +1,184 @@
+"""A MATRIX command in pieces: by rows, by groups of output channels, by the depth of its sums.
+
+Together the pieces compute what the whole does, vector for vector, but for the rows that a
+depthwise window reads again. A command is cut only where it is known which bytes each piece reads
+and writes, so that the tokens of the pieces order no more than they must.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from eightfold.compiler.emit.emitter import Interval, Issued
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import Matrix, Space
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A MATRIX command, or a piece of one.
+
+    ``constants`` are the WEIGHTS and PARAMETERS before it, if it takes all of them and no others;
+    else none. ``again`` are those that must come once more in front of it.
+    """
+
+    config: AcceleratorConfig
+    issued: Issued
+    constants: tuple[Issued, ...] = ()
+    again: tuple[Issued, ...] = ()
+
+    @cached_property
+    def command(self) -> Matrix:
+        """The command."""
+        command = self.issued.instruction
+        assert isinstance(command, Matrix)
+        return command
+
+    @cached_property
+    def cycles(self) -> int:
+        """Cycles of all passes: of their vectors, or of loading a word into each lane."""
+        c = self.command
+        return c.groups * c.ky * c.kx * c.kc * max(c.y * c.x + c.lead, self.config.lanes)
+
+    @property
+    def rows(self) -> int:
+        """Rows of results."""
+        return _fired(self.command)[0]
+
+    @property
+    def group(self) -> int:
+        """Channels of a full group."""
+        lanes, width = self.config.lanes, self.config.width
+        return min(lanes, width) if self.command.depthwise else lanes
+
+    def parts(self, *commands: tuple[Matrix, Interval]) -> "list[Piece]":
+        """Return parts of the command, which share its constants, with what they read."""
+        pieces = []
+        for command, reads in commands:
+            results = _results(command, self.config)
+            writes = (results,) if results else ()
+            issued = replace(self.issued, instruction=command, reads=(reads,), writes=writes)
+            pieces.append(Piece(self.config, issued))
+        return [replace(pieces[0], again=self.again), *pieces[1:]]
+
+
+def by_rows(whole: Piece, row: int) -> list[Piece]:
+    """Return the first ``row`` rows of results and the others, nothing if that cannot be.
+
+    Each piece takes all constants: they are fetched twice.
+    """
+    c = whole.command
+    if not (whole.constants and c.first and 0 < row < whole.rows and _known(whole)):
+        return []
+    vectors = row * c.fire_y_step
+    first = replace(c, y=vectors - c.fire_y_step + c.fire_y0 + 1)
+    second = replace(
+        c,
+        y=c.y - vectors,
+        base=c.base + vectors * c.y_step,
+        row0=c.row0 + vectors * c.y_rows,
+        target=c.target + row * c.target_y,
+    )
+    reads = [_seen(command, whole.config) for command in (first, second)]
+    if reads[0] is None or reads[1] is None:
+        return []
+    one, other = whole.parts((first, reads[0]), (second, reads[1]))
+    constants = whole.constants
+    return [replace(one, constants=constants), replace(other, constants=constants, again=constants)]
+
+
+def by_groups(whole: Piece, groups: int) -> list[Piece]:
+    """Return the first ``groups`` groups and the others, nothing if that cannot be."""
+    c, (reads,) = whole.command, whole.issued.reads
+    if not (0 < groups < c.groups and c.target_group == whole.group and _known(whole)):
+        return []
+    first = replace(c, groups=groups, last_lanes=whole.group)
+    second = replace(
+        c,
+        groups=c.groups - groups,
+        base=c.base + groups * c.group_step,
+        target=c.target + groups * c.target_group,
+    )
+    spans = [reads, reads]
+    if c.group_step and _regular(c):
+        beyond = whole.config.vector - c.group_step
+        spans = [
+            _columns(reads, 0, first.groups * c.group_step + beyond, c.x_step),
+            _columns(reads, groups * c.group_step, second.groups * c.group_step + beyond, c.x_step),
+        ]
+    return whole.parts((first, spans[0]), (second, spans[1]))
+
+
+def by_depth(whole: Piece, vectors: int) -> list[Piece]:
+    """Return the sums over the first ``vectors`` vectors of the depth, and over the others.
+
+    Of the first group only, for the partial sums hold one; the other groups come third. Nothing if
+    that cannot be.
+    """
+    c, (reads,) = whole.command, whole.issued.reads
+    one_tap = c.ky == c.kx == 1 and not c.depthwise and not c.column0
+    if not (0 < vectors < c.kc and c.first and one_tap and _regular(c) and _known(whole)):
+        return []
+    size = vectors * whole.config.width
+    group = replace(c, groups=1, last_lanes=whole.group if c.groups > 1 else c.last_lanes)
+    first = replace(group, kc=vectors, last=0)
+    second = replace(group, kc=c.kc - vectors, column0=size, first=0)
+    pieces = [
+        (first, _columns(reads, 0, size, c.x_step)),
+        (second, _columns(reads, size, second.kc * whole.config.width, c.x_step)),
+    ]
+    if c.groups > 1:
+        third = replace(c, groups=c.groups - 1, target=c.target + c.target_group)
+        pieces.append((third, reads))
+    return whole.parts(*pieces)
+
+
+def _fired(c: Matrix) -> tuple[int, int]:
+    """Return rows and columns of results."""
+    rows = range(c.fire_y0, c.y, c.fire_y_step)
+    return len(rows), len(range(c.fire_x0, c.x, c.fire_x_step))
+
+
+def _known(piece: Piece) -> bool:
+    """Return whether the command's bytes are those that follow from its fields."""
+    spans = _seen(piece.command, piece.config), _results(piece.command, piece.config)
+    return (piece.issued.reads, piece.issued.writes) == ((spans[0],), (spans[1],))
+
+
+def _regular(c: Matrix) -> bool:
+    """Return whether all vectors begin multiples of ``x_step`` behind the first byte of a row."""
+    steps = (c.column0, c.y_step, c.ky_step, c.kx_step)
+    return c.x_step > 0 and all(step % c.x_step == 0 for step in steps)
+
+
+def _columns(span: Interval, start: int, size: int, pitch: int) -> Interval:
+    """Return ``size`` bytes from ``start`` on of each ``pitch`` of a span."""
+    return Interval.repeated(span.start + start, span.stop, pitch, size)
+
+
+def _seen(c: Matrix, config: AcceleratorConfig) -> Interval | None:
+    """Return the bytes of the rows that are seen; None if rows do not follow each other."""
+    loops = ((c.y, c.y_step, c.y_rows), (c.ky, c.ky_step, c.ky_rows))
+    moving = [(step, rows) for count, step, rows in loops if count > 1]
+    if any(min(step, rows) <= 0 or step % rows for step, rows in moving):
+        return None
+    pitches = {step // rows for step, rows in moving} or {0}
+    last = c.row0 + sum((count - 1) * rows for count, _, rows in loops if count > 1)
+    low, high = max(c.row0, 0), min(last, c.rows - 1)
+    if len(pitches) > 1 or low > high:
+        return None
+    (pitch,) = pitches
+    start, end = (c.base + (row - c.row0) * pitch for row in (low, high))
+    beyond = config.vector if c.depthwise else 0
+    return Interval(Space.SCRATCHPAD, start, end + c.columns + beyond)
+
+
+def _results(c: Matrix, config: AcceleratorConfig) -> Interval | None:
+    """Return the bytes of all results; None if there are none, or if their places do not rise."""
+    if not c.last or min(c.target_y, c.target_x, c.target_group) < 0:
+        return None
+    rows, columns = _fired(c)
+    channels = (c.groups - 1) * c.target_group + c.last_lanes
+    stop = c.target + (rows - 1) * c.target_y + (columns - 1) * c.target_x + channels
+    if rows > 1 and c.target_y != columns * c.target_x:
+        return Interval(Space.SCRATCHPAD, c.target, stop)
+    return Interval.repeated(c.target, stop, c.target_x, channels)

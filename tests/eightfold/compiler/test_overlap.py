@@ -1,0 +1,196 @@
+"""MATRIX commands in pieces that wait less for each other: same bytes, fewer cycles."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from eightfold.compiler import Compiled, compile_network, network
+from eightfold.compiler.emit.emitter import Issued
+from eightfold.compiler.emit.memory import Block, plan
+from eightfold.compiler.overlap import boundaries
+from eightfold.compiler.overlap.cutting import Piece, by_depth, by_groups, by_rows
+from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.conformance.networks.random import network_rng, random_network
+from eightfold.estimate.estimate import estimate_stream
+from eightfold.isa import Engine
+from eightfold.memory import IDEAL, MemoryTiming
+from eightfold.model import Graph, load_model
+from examples.operators.growth import Growth
+from tests.support.networks.covered import expect_covered
+from tests.support.networks.machine_run import expect_golden, expect_rewritten, random_values
+
+NANO = PRESETS["nano"]
+QUICK = NANO.replace(port=16)
+"""Here weights that are fetched twice keep nobody waiting."""
+ODD = AcceleratorConfig(lanes=3, width=5, psum_depth=64, port=4, scratchpad=32768)
+WAYS = (by_rows, by_groups, by_depth)
+
+
+def layers(*kinds: str, size: tuple[int, int] = (9, 7), stride: int = 1) -> Graph:
+    """Return a chain of layers: ``dense`` 3x3, ``point`` 1x1, ``depthwise`` 3x3; 11 channels."""
+    net = Growth("layers that wait for each other", seed=5)
+    height, width = size
+    x = net.input((1, height, width, 11), 1 / 64, 5)
+    for kind in kinds:
+        step = stride if kind != "point" else 1
+        options = {"padding": "SAME", "stride_h": step, "stride_w": step}
+        height, width = -(-height // step), -(-width // step)
+        shape = (1, height, width, 11)
+        if kind == "depthwise":
+            options["depth_multiplier"] = 1
+            x = net.weighted("DEPTHWISE_CONV_2D", x, (1, 3, 3, 11), 3, shape, options)
+        else:
+            window = (3, 3) if kind == "dense" else (1, 1)
+            x = net.weighted("CONV_2D", x, (11, *window, 11), 0, shape, options)
+    return load_model(net.build())
+
+
+def compiled(graph: Graph, config: AcceleratorConfig) -> Compiled:
+    (segment,) = compile_network(graph, config).segments
+    assert segment.compiled is not None
+    return segment.compiled
+
+
+def matrices(issued: Sequence[Issued]) -> int:
+    return sum(command.engine == Engine.MATRIX for command in issued)
+
+
+def uncut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "overlapped", lambda _, issued, __: [[each] for each in issued])
+
+
+class Anywhere:
+    """Cuts every command somewhere, some pieces of it again."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.cuts = dict.fromkeys(WAYS, 0)
+
+    def __call__(
+        self, config: AcceleratorConfig, issued: Sequence[Issued], memory: MemoryTiming
+    ) -> list[list[Issued]]:
+        assert memory == IDEAL
+        whole = boundaries.pieces_of(config, issued)
+        pieces = {index: self.cut(piece, 3) for index, piece in whole}
+        return boundaries.replaced(issued, pieces)
+
+    def cut(self, piece: Piece, depth: int) -> list[Piece]:
+        c = piece.command
+        counts = {by_rows: piece.rows, by_groups: c.groups, by_depth: c.kc}
+        for place in self.rng.permutation(len(WAYS)) if depth else ():
+            way = WAYS[place]
+            pieces = way(piece, int(self.rng.integers(1, max(2, counts[way]))))
+            if pieces:
+                self.cuts[way] += 1
+                return [part for each in pieces for part in self.cut(each, depth - 1)]
+        return [piece]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("config", [NANO, ODD], ids=["nano", "3x5"])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_pieces_compute_what_the_whole_does(
+    stride: int, config: AcceleratorConfig, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cutter = Anywhere(seed)
+    monkeypatch.setattr(network, "overlapped", cutter)
+    kinds = ("dense", "depthwise", "point", "dense", "depthwise")
+    graph = layers(*kinds, size=(17, 7), stride=stride)
+    expect_golden(graph, random_values(graph), config)
+    assert cutter.cuts[by_rows]
+    assert cutter.cuts[by_groups]
+    assert cutter.cuts[by_depth]
+    expect_covered(graph, config)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(30))
+def test_random_networks_in_pieces_give_goldens_bytes(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, inputs = random_network(network_rng(seed))
+    graph = load_model(model)
+    monkeypatch.setattr(network, "overlapped", Anywhere(seed))
+    config = (NANO, ODD, PRESETS["small"])[seed % 3]
+    expect_golden(graph, inputs, config, keep=bool(seed % 2))
+    expect_covered(graph, config)
+
+
+@pytest.mark.parametrize(
+    ("config", "kinds"),
+    [
+        (QUICK, ("dense", "dense", "dense")),
+        (NANO, ("dense", "dense", "depthwise")),
+        (NANO, ("dense", "depthwise", "point")),
+        (NANO, ("dense", "point", "depthwise", "point", "depthwise")),
+    ],
+    ids=["rows", "groups", "depth", "all"],
+)
+def test_layers_wait_less_for_each_other(
+    config: AcceleratorConfig, kinds: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = layers(*kinds)
+    cut = compiled(graph, config)
+    with monkeypatch.context() as patched:
+        uncut(patched)
+        whole = compiled(graph, config)
+    cycles = [estimate_stream(config, each.issued)[1] for each in (cut, whole)]
+    assert cycles[1] - cycles[0] > 25 * (len(kinds) - 2)
+    assert matrices(cut.issued) - matrices(whole.issued) >= len(kinds) - 2
+    expect_golden(graph, random_values(graph), config)
+    expect_covered(graph, config)
+
+
+@pytest.mark.parametrize("rows", [(2, 0), (0, 2), (3, 3)], ids="{0[0]}-{0[1]}".format)
+def test_rows_of_padding_alone_are_no_piece(rows: tuple[int, int]) -> None:
+    net = Growth("a window of one pixel with padding", seed=5)
+    x = net.input((1, 9, 9, 8), 1 / 64, 5)
+    options = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
+    x = net.weighted("CONV_2D", x, (8, 1, 1, 8), 0, x.shape, options)
+    x = net.weighted("CONV_2D", x, (8, 1, 1, 8), 0, x.shape, options)
+    height = 9 + sum(rows)
+    pads = net.integers([[0, 0], [*rows], [0, 0], [0, 0]])
+    x = net.add("PAD", [x, pads], (1, height, 9, 8), x)
+    net.weighted("CONV_2D", x, (8, 1, 1, 8), 0, x.shape, options)
+    graph = load_model(net.build())
+    rewritten = expect_rewritten(graph, random_values(graph), NANO, keep=False)
+    assert "PAD" not in {operator.name for operator in rewritten.graph.operators}
+    expect_covered(rewritten.graph, NANO)
+
+
+def test_commands_stay_whole_where_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = Growth("two readers", seed=5)
+    x = net.input((1, 6, 6, 8), 1 / 64, 5)
+    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
+    for _ in range(3):
+        net.weighted("CONV_2D", x, (8, 1, 1, 8), 0, (1, 6, 6, 8), options)
+    graph = load_model(net.build())
+    issued = compiled(graph, NANO).issued
+    uncut(monkeypatch)
+    assert issued == compiled(graph, NANO).issued
+
+
+def test_a_command_that_shares_its_sums_is_not_cut_by_rows() -> None:
+    graph = layers("dense", "point")
+    *_, (_, piece) = boundaries.pieces_of(NANO, compiled(graph, NANO).issued)
+    assert by_rows(piece, 3)
+    assert not any(by_rows(part, 3) for part in by_depth(piece, 1))
+    command = replace(piece.command, first=0)
+    rest = replace(piece, issued=replace(piece.issued, instruction=command))
+    assert not by_rows(rest, 3)
+
+
+@pytest.mark.parametrize("capacity", [4096, 2 * 1024, 3 * 1024])
+def test_places_are_not_used_again_at_once_if_there_is_room(capacity: int) -> None:
+    tensors = {step: Block(1024, step, step + 1) for step in range(5)}
+    layout = plan(tensors, (), 6, lambda *_: 0, capacity)
+    assert set(layout.tensors) == set(tensors)
+    nearest = min(
+        other - one
+        for one in tensors
+        for other in tensors
+        if other > one and layout.tensors[one] == layout.tensors[other]
+    )
+    assert nearest == capacity // 1024

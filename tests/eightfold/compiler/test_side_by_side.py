@@ -1,0 +1,237 @@
+"""Depthwise windows of neighbouring columns, side by side in the lanes, give golden's bytes."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eightfold import isa
+from eightfold.compiler import best_cascades, compile_network, planes
+from eightfold.compiler.steps.side_by_side import SideBySide
+from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.golden.windows import Window
+from eightfold.memory import IDEAL, PROFILES, MemoryTiming
+from eightfold.model import Graph, load_model
+from eightfold.model.builder import ModelBuilder
+from tests.support.networks.covered import expect_covered
+from tests.support.networks.machine_run import expect_golden, random_values
+
+WIDE = replace(PRESETS["base"], scratchpad=1 << 16)
+CONFIGS = [WIDE, replace(WIDE, psum_depth=16), replace(WIDE, width=8, lanes=12, line_depth=16)]
+
+
+class Layers:
+    """A network under construction: the next layer reads ``last``; weights are random."""
+
+    def __init__(self, shape: tuple[int, int, int, int], seed: int = 0) -> None:
+        self.builder, self.rng = ModelBuilder(), np.random.default_rng(seed)
+        self.last = self.builder.input(shape, scale=0.5, zero_point=-7)
+        self.shapes = {self.last: shape}
+
+    def dense(self, channels: int) -> "Layers":
+        """Add a 1x1 CONV_2D."""
+        depth = self.shapes[self.last][3]
+        return self._add("CONV_2D", Window((1, 1)), (channels, 1, 1, depth), 0)
+
+    def depthwise(
+        self,
+        kernel: tuple[int, int] = (3, 3),
+        stride: int = 1,
+        dilation: int = 1,
+        padding: str = "SAME",
+    ) -> "Layers":
+        """Add a DEPTHWISE_CONV_2D."""
+        window = Window(kernel, (stride, stride), (dilation, dilation), padding)
+        filters = (1, *kernel, self.shapes[self.last][3])
+        return self._add("DEPTHWISE_CONV_2D", window, filters, 3)
+
+    def _add(self, kind: str, window: Window, filters: tuple[int, ...], axis: int) -> "Layers":
+        b, rng = self.builder, self.rng
+        images, height, width, _ = self.shapes[self.last]
+        outputs = filters[axis]
+        scales = rng.uniform(0.002, 0.006, outputs).astype(np.float32)
+        weights = rng.integers(-127, 128, filters, dtype=np.int8)
+        biases = rng.integers(-2000, 2000, outputs, dtype=np.int32)
+        w = b.constant(weights, scale=scales, axis=axis)
+        bias = b.constant(biases, scale=scales * np.float32(0.5), axis=0)
+        shape = (images, window.output_size(0, height), window.output_size(1, width), outputs)
+        y = b.tensor(shape, scale=0.5, zero_point=int(rng.integers(-20, 20)))
+        options = {"padding": window.padding, "fused_activation_function": "NONE"}
+        for name, pair in (("stride", window.stride), ("dilation", window.dilation)):
+            suffix = "_factor" if name == "dilation" else ""
+            options |= {f"{name}_{side}{suffix}": n for side, n in zip("hw", pair, strict=True)}
+        if axis:
+            options["depth_multiplier"] = 1
+        b.operator(kind, [self.last, w, bias], [y], options)
+        self.shapes[y] = shape
+        self.last = y
+        return self
+
+    def graph(self) -> Graph:
+        """Return the network, whose output is the last tensor."""
+        self.builder.output(self.last)
+        return load_model(self.builder.build())
+
+
+def scans(
+    graph: Graph, config: AcceleratorConfig, memory: MemoryTiming = IDEAL
+) -> list[Mapping[str, int]]:
+    """Return the fields of each depthwise command of the stream."""
+    (segment,) = compile_network(graph, config, memory=memory).segments
+    assert segment.compiled is not None
+    commands = [c for c in segment.compiled.issued if c.command.opcode == isa.Opcode.MATRIX]
+    return [c.fields for c in commands if c.fields["depthwise"]]
+
+
+def channels(graph: Graph, config: AcceleratorConfig, memory: MemoryTiming = IDEAL) -> list[int]:
+    """Return the channels in the lanes of each depthwise command of the stream."""
+    return [fields["last_lanes"] for fields in scans(graph, config, memory)]
+
+
+def expect_exact(graph: Graph, config: AcceleratorConfig) -> None:
+    """Check results, tokens, what commands say of their bytes, and that partial sums have room."""
+    expect_golden(graph, random_values(graph), config, keep=False)
+    expect_covered(graph, config)
+    for f in scans(graph, config):
+        fires = [len(range(f[f"fire_{a}0"], f[a], f[f"fire_{a}_step"])) for a in "yx"]
+        whole = f["ky"] == f["kx"] == f["first"] == f["last"] == 1
+        assert whole or prod(fires) <= config.psum_depth
+
+
+@pytest.fixture
+def anyway(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[int, int]]:
+    """Have columns side by side, and planes, wherever they may be; count planes and factors."""
+    seen: Counter[tuple[int, int]] = Counter()
+
+    def most(way: SideBySide, *_: object) -> int:
+        return -way.factor
+
+    def emit(self: SideBySide, *given: Any) -> None:
+        seen[self.count, self.factor] += 1
+        emitted(self, *given)
+
+    emitted = SideBySide.emit
+    monkeypatch.setattr(SideBySide, "cycles", most)
+    monkeypatch.setattr(SideBySide, "emit", emit)
+    monkeypatch.setattr(planes, "pays", lambda *_: True)
+    return seen
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("seed", range(12))
+def test_every_geometry_gives_goldens_bytes(
+    seed: int, config: AcceleratorConfig, anyway: Counter[tuple[int, int]]
+) -> None:
+    rng = np.random.default_rng(seed)
+    depth = int(rng.integers(2, 5))
+    size = int(rng.integers(8, 24)), int(rng.choice([12, 24]))
+    layers = Layers((int(rng.integers(1, 3)), *size, depth), seed)
+    for paddings in (["SAME"], ["SAME", "VALID"]):
+        kernel = int(rng.integers(1, 5)), int(rng.integers(1, 5))
+        small = min(layers.shapes[layers.last][1:3]) < 9
+        padding = "SAME" if small else str(rng.choice(paddings))
+        stride, dilation = rng.choice([(1, 1), (1, 2), (2, 1), (3, 1)]).tolist()
+        layers.dense(depth).depthwise(kernel, stride, dilation, padding)
+    layers.dense(3)
+    expect_exact(layers.graph(), config)
+    assert anyway
+
+
+def test_neighbouring_columns_share_a_vector() -> None:
+    graph = Layers((1, 24, 32, 4)).depthwise().graph()
+    assert channels(graph, WIDE) == [16]
+    expect_exact(graph, WIDE)
+
+
+def test_where_weights_come_slowly_there_are_few() -> None:
+    graph = Layers((1, 24, 32, 4)).depthwise().graph()
+    assert channels(graph, WIDE, PROFILES["sdr-sdram-16"]) == [4]
+
+
+def test_sums_that_do_not_fit_are_made_in_parts() -> None:
+    graph = Layers((1, 24, 32, 4)).depthwise().graph()
+    config = replace(WIDE, psum_depth=128)
+    assert channels(graph, config) == [16, 16]
+    expect_exact(graph, config)
+
+
+@pytest.mark.parametrize("columns", [15, 17])
+def test_columns_that_do_not_divide_come_one_by_one(columns: int) -> None:
+    graph = Layers((1, 8, columns, 8)).depthwise((3, 1)).graph()
+    assert channels(graph, WIDE) == [8]
+    expect_exact(graph, WIDE)
+
+
+def strided(columns: int, stride: int = 2, kernel: int = 3, padding: str = "SAME") -> Layers:
+    """Return a network with a depthwise layer behind a convolution."""
+    layers = Layers((1, 20, columns, 6)).dense(4).dense(4)
+    return layers.depthwise((3, kernel), stride, padding=padding)
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("kernel", [2, 3, 5])
+@pytest.mark.parametrize(("columns", "stride"), [(16, 2), (17, 2), (15, 2), (24, 3), (25, 3)])
+def test_a_stride_reads_planes(
+    columns: int, stride: int, kernel: int, padding: str, anyway: Counter[tuple[int, int]]
+) -> None:
+    graph = strided(columns, stride, kernel, padding).graph()
+    expect_exact(graph, replace(WIDE, psum_depth=16))
+    assert {count for count, _ in anyway} == {stride}
+
+
+def test_each_plane_has_a_command() -> None:
+    assert channels(strided(32).graph(), WIDE) == [16, 16]
+
+
+def test_planes_without_taps_have_none(anyway: Counter[tuple[int, int]]) -> None:
+    graph = strided(16, kernel=1).graph()
+    assert channels(graph, WIDE) == [16]
+    expect_exact(graph, WIDE)
+    assert set(anyway) == {(2, 4)}
+
+
+def test_a_tensor_that_is_kept_has_no_planes(anyway: Counter[tuple[int, int]]) -> None:
+    graph = strided(16).graph()
+    expect_golden(graph, random_values(graph), WIDE, keep=True)
+    assert not anyway
+
+
+def test_a_tensor_with_another_reader_has_no_planes(anyway: Counter[tuple[int, int]]) -> None:
+    layers = strided(16)
+    layers.builder.output(layers.last)
+    layers.last = sorted(layers.shapes)[-2]
+    layers.dense(2)
+    expect_exact(layers.graph(), WIDE)
+    assert not anyway
+
+
+def test_a_vector_with_padding_and_pixels_is_streamed(anyway: Counter[tuple[int, int]]) -> None:
+    graph = Layers((1, 12, 32, 6)).depthwise((5, 4), dilation=2).graph()
+    expect_exact(graph, replace(WIDE, width=24, psum_depth=64, line_depth=16))
+    assert set(anyway) == {(1, 2)}
+
+
+def test_rows_that_weigh_nothing_are_read_too() -> None:
+    graph = Layers((1, 7, 5, 6)).depthwise((5, 3)).graph()
+    expect_exact(graph, replace(WIDE, psum_depth=16))
+
+
+def test_an_input_has_no_planes(anyway: Counter[tuple[int, int]]) -> None:
+    layers = Layers((1, 8, 16, 4)).depthwise(stride=2)
+    expect_exact(layers.graph(), WIDE)
+    assert not anyway
+
+
+@pytest.mark.parametrize("scratchpad", [4096, 8192])
+def test_tensors_outside_of_the_scratchpad_have_no_planes(
+    scratchpad: int, anyway: Counter[tuple[int, int]]
+) -> None:
+    graph = Layers((1, 24, 36, 6)).dense(6).dense(6).depthwise(stride=2).dense(6).graph()
+    config = replace(WIDE, scratchpad=scratchpad)
+    for cascades in (None, best_cascades):
+        expect_golden(graph, random_values(graph), config, keep=False, cascades=cascades)
+    assert {count for count, _ in anyway} <= {1}

@@ -1,0 +1,35 @@
+"""Whether commands say all bytes that they read and write."""
+
+import numpy as np
+
+from eightfold.compiler import compile_network
+from eightfold.compiler.emit.emitter import Interval
+from eightfold.config import AcceleratorConfig
+from eightfold.isa import Space
+from eightfold.isa.decode import read_stream
+from eightfold.isa.listing import line
+from eightfold.model import Graph
+from eightfold.sim.machine.accesses import accesses
+
+
+def expect_covered(graph: Graph, config: AcceleratorConfig) -> None:
+    """Check that every command says all bytes that it reads and writes: tokens rely on it."""
+    (segment,) = compile_network(graph, config).segments
+    assert segment.compiled is not None
+    commands = read_stream(config, segment.compiled.words)
+    for issued, command in zip(segment.compiled.issued, commands, strict=True):
+        touched = accesses(config, command)
+        for sets, spans in ((touched.reads, issued.reads), (touched.writes, issued.writes)):
+            for space, offsets in sets.items():
+                if space == Space.MODEL or not offsets.size:
+                    continue
+                inside = [said(span, offsets) for span in spans if span.space == space]
+                assert np.any(inside, axis=0).all(), line(command)
+
+
+def said(interval: Interval, offsets: np.ndarray) -> np.ndarray:
+    """Return which of some bytes an interval has."""
+    inside = (offsets >= interval.start) & (offsets < interval.stop)
+    if interval.pitch:
+        inside &= (offsets - interval.start) % interval.pitch < interval.size
+    return inside
