@@ -1,6 +1,7 @@
 """What a VECTOR command does to the scratchpad, in numpy."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,9 @@ LOOPS = 3
 
 PRODUCT_BITS = (16, 22)
 """Bits of the operands that are multiplied."""
+
+AT_ONCE = 1 << 20
+"""Elements, of all positions of a window, that are computed at once: this takes memory."""
 
 _REQUANTIZE = tuple(name for name, _ in REQUANTIZE_LAYOUT)
 
@@ -113,7 +117,8 @@ def row_operands(field: Mapping[str, int], scratchpad: NDArray[np.int8]) -> Inte
 
     Shape (i2, i1, i0, position, run).
     """
-    return np.stack(_positions(field, lambda w1, w0: operand_a(field, scratchpad, w1, w0)), -2)
+    parts = [operand_a(field, scratchpad, w1, w0) for w1, w0 in _positions(field)]
+    return np.moveaxis(np.concatenate(parts), 0, -2)
 
 
 def targets(field: Mapping[str, int], results: int) -> Integers:
@@ -137,9 +142,17 @@ def operand_addresses(
     return field.get(base, 0) + i2[:, None, None, None] + i1[:, None, None] + i0[:, None] + run
 
 
-def _positions(field: Mapping[str, int], value) -> list[Integers]:
-    """Return ``value(w1, w0)`` of every position of the window, in order."""
-    return [value(w1, w0) for w1 in range(field["window1"]) for w0 in range(field["window0"])]
+def _positions(field: Mapping[str, int]) -> Iterator[tuple[Integers, Integers]]:
+    """Yield w1 and w0 of some positions of the window after the other, in order.
+
+    Each of shape (position, 1, 1, 1, 1), before the axes of `operand_addresses`.
+    """
+    window1, window0 = field["window1"], field["window0"]
+    number = np.arange(window1 * window0, dtype=np.int64)[:, None, None, None, None]
+    together = max(1, AT_ONCE // (prod(field[f"count{i}"] for i in range(LOOPS)) * field["run"]))
+    for start in range(0, len(number), together):
+        w1, w0 = np.divmod(number[start : start + together], window0)
+        yield w1, w0
 
 
 def _reduced(
@@ -147,14 +160,18 @@ def _reduced(
 ) -> Integers:
     """Return the reduction over the window, int32."""
     combine, reduce = Combine(field["combine"]), Reduce(field["reduce"])
+    parts = []
+    for w1, w0 in _positions(field):
+        values = _looked_up(field, "a", operand_a(field, scratchpad, w1, w0), tables)
+        if combine != Combine.A:
+            b = operand_b(field, scratchpad, tables, w1, w0)
+            values = _combined(combine, values, b)
+        parts.append(_over_positions(reduce, values))
+    return _over_positions(reduce, np.stack(parts))
 
-    def value(w1: int, w0: int) -> Integers:
-        a = _looked_up(field, "a", operand_a(field, scratchpad, w1, w0), tables)
-        if combine == Combine.A:
-            return a
-        return _combined(combine, a, operand_b(field, scratchpad, tables, w1, w0))
 
-    values = _positions(field, value)
+def _over_positions(reduce: Reduce, values: Integers) -> Integers:
+    """Return the reduction over the first axis."""
     match reduce:
         case Reduce.SUM:
             return wrap32(np.sum(values, axis=0))
@@ -166,18 +183,26 @@ def _reduced(
             return values[-1]
 
 
-def addresses_a(field: Mapping[str, int], w1: int, w0: int) -> Integers:
-    """Return where operand a is at a position of the window, before it wraps at the end."""
+def addresses_a(field: Mapping[str, int], w1: int | Integers, w0: int | Integers) -> Integers:
+    """Return where operand a is at a position of the window, before it wraps at the end.
+
+    Or at several, in the leading axes of ``w1`` and ``w0``.
+    """
     offset = w1 * field.get("a_window1", 0) + w0 * field.get("a_window0", 0)
     repeated = bool(field.get("repeat_a", 0))
     return operand_addresses(field, "source_a", "a_step", repeated) + offset
 
 
-def operand_a(field: Mapping[str, int], scratchpad: NDArray[np.int8], w1: int, w0: int) -> Integers:
-    """Return operand a at a position of the window, with its padding, as bytes in int64."""
+def operand_a(
+    field: Mapping[str, int],
+    scratchpad: NDArray[np.int8],
+    w1: int | Integers,
+    w0: int | Integers,
+) -> Integers:
+    """Return operand a at positions of the window, with its padding, as bytes in int64."""
     a = _read(scratchpad, addresses_a(field, w1, w0))
-    rows = _inside(field, "row", field["count1"], w1)[:, None, None]
-    columns = _inside(field, "column", field["count0"], w0)[:, None]
+    rows = _inside(field, "row", np.arange(field["count1"])[:, None, None], w1)
+    columns = _inside(field, "column", np.arange(field["count0"])[:, None], w0)
     a = np.where(rows & columns, a, field.get("fill", 0))
     return np.broadcast_to(a, (*a.shape[:-1], field["run"]))
 
@@ -186,10 +211,10 @@ def operand_b(
     field: Mapping[str, int],
     scratchpad: NDArray[np.int8],
     tables: NDArray[np.int32],
-    w1: int,
-    w0: int,
+    w1: int | Integers,
+    w0: int | Integers,
 ) -> Integers:
-    """Return operand b at a position of the window, looked up."""
+    """Return operand b at positions of the window, looked up."""
     kind = Operand(field["operand_b"])
     if kind == Operand.POSITION:
         return np.asarray((w1 * field["window0"] + w0) & 0xFFFF, dtype=np.int64)
@@ -202,10 +227,12 @@ def operand_b(
     return word.view("<i4").astype(np.int64)
 
 
-def _inside(field: Mapping[str, int], axis: str, count: int, window: int) -> NDArray[np.bool_]:
+def _inside(
+    field: Mapping[str, int], axis: str, iteration: Integers, window: int | Integers
+) -> NDArray[np.bool_]:
     """Return which of the loop's row or column numbers exist."""
-    numbers = np.arange(count, dtype=np.int64) * field.get(f"{axis}_step", 0)
-    numbers = _local(numbers + field.get(f"{axis}0", 0) + window * field.get(f"{axis}_window", 0))
+    start = field.get(f"{axis}0", 0) + window * field.get(f"{axis}_window", 0)
+    numbers = _local(iteration * field.get(f"{axis}_step", 0) + start)
     return (numbers >= 0) & (numbers < field.get(f"{axis}s", 0))
 
 
