@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from eightfold import isa
 from eightfold.config import AcceleratorConfig
 from eightfold.memory import IDEAL, MemoryTiming
+from eightfold.sim.simulator.limits import limits
 from eightfold.sim.simulator.memory_image import SIZE
 from eightfold.sim.simulator.progress import OnProgress
 from eightfold.sim.simulator.runner import Unit, Verilog, run_bench
@@ -216,7 +217,7 @@ def run_system(
     timing: MemoryTiming = IDEAL,
     stall: float | Mapping[str, float] = 0.0,
     timeout: int = 100_000,
-    limit: int = 10_000_000,
+    limit: int | None = None,
     memory: Literal["verilog", "cocotbext"] = "verilog",
     accelerator: Source | None = None,
     trace: Path | None = None,
@@ -251,7 +252,8 @@ def run_system(
     timeout
         Register TIMEOUT: cycles without progress.
     limit
-        Cycles after which a run without an interrupt fails.
+        Cycles after which a run without an interrupt fails; None: only what ends every simulation,
+        and the accelerator's own TIMEOUT.
     memory
         ``verilog`` runs without Python in each cycle, and has the monitor; ``cocotbext`` is the
         independent model of the package cocotbext-axi, slow, with a latency of its own, and without
@@ -292,7 +294,7 @@ def run_system(
             "stall": dict.fromkeys(CHANNELS, 0.0) | stalls,
             "seed": seed,
             "timeout": timeout,
-            "limit": limit,
+            "limit": limit or limits().cycles,
             "runs": [_write_run(folder, index, run, config.port) for index, run in enumerate(runs)],
         }
         unit = accelerator or Unit("accelerator", config)
