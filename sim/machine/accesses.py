@@ -34,11 +34,18 @@ def nested(*loops: tuple[int, int]) -> NDArray[np.int64]:
     return total
 
 
+def distinct(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return offsets sorted, each once; at once where they already are, as most loops give them."""
+    if (offsets[1:] > offsets[:-1]).all():
+        return offsets
+    return np.unique(offsets)
+
+
 def runs(starts: NDArray[np.int64], length: int) -> NDArray[np.int64]:
     """Return the bytes that lie in any run of ``length`` from ``starts``, sorted."""
     if not starts.size:
         return starts
-    first = np.unique(starts)
+    first = distinct(starts)
     # Each run up to the next one, of which it has no more: they are equally long.
     counts = np.minimum(length, np.diff(first, append=first[-1] + length))
     before = np.cumsum(counts) - counts
@@ -240,7 +247,7 @@ def _sums(starts: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.i
 
 
 def _union(sets: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return np.unique(np.concatenate([np.zeros(0, np.int64), *sets]))
+    return distinct(np.concatenate([np.zeros(0, np.int64), *sets]))
 
 
 def _vector_orders(f: Fields) -> tuple[list[_Runs], _Runs]:
