@@ -8,18 +8,24 @@ from typing import Any
 _OPTIONS = {"suites": "--suite"}
 """Of fields that are not called as their options are."""
 
+_FIRST = ("suite", "suites", "operators", "config")
+"""Fields that come first; the others by name."""
+
 
 def asked_commands(asked: Mapping[str, Any], folder: Path | None) -> list[str]:
     """Return ``eightfold campaign run`` with what ``campaign.json`` says was asked.
 
     An option's name is that of its field, with dashes. What is None, False or empty was not given;
-    what is true is a flag; an option of several values is repeated. A campaign that others were
-    merged into has the command of each, without a folder.
+    what is true is a flag; an option of several values is repeated. Whatever order somebody typed,
+    the same question is the same text. A campaign that others were merged into has the command of
+    each, without a folder.
     """
     if "merged" in asked:
         return [command for each in asked["merged"] for command in asked_commands(each, None)]
     words = ["eightfold", "campaign", "run"]
-    for name, value in asked.items():
+    names = [name for name in _FIRST if name in asked]
+    for name in (*names, *sorted(set(asked) - set(names))):
+        value = asked[name]
         words += _option(_OPTIONS.get(name, f"--{name.replace('_', '-')}"), value)
     return [shlex.join([*words, *(["--out", str(folder)] if folder else [])])]
 

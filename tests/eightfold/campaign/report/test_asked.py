@@ -20,7 +20,7 @@ ASKED = {
 }
 COMMAND = (
     "eightfold campaign run --suite operators --suite networks --operators ADD,CONV_2D "
-    "--models 50 --seed 0 --coverage --backend verilator"
+    "--backend verilator --coverage --models 50 --seed 0"
 )
 
 
@@ -29,6 +29,7 @@ def test_options_by_their_names() -> None:
     assert asked_commands({**ASKED, "coverage": False, "config": ""}, None) == [
         COMMAND.replace(" --coverage", "")
     ]
+    assert asked_commands(dict(reversed(ASKED.items())), None) == [COMMAND]
     assert asked_commands({"stall": 0.0}, None) == ["eightfold campaign run --stall 0.0"]
 
 

@@ -150,8 +150,8 @@ def test_sessions_and_what_was_asked(shown: Element, ended: Folder) -> None:
     assert len(shown.by_id("time").all("svg")) == 2
     facts = shown.by_id("facts").text
     assert (
-        "eightfold campaign run --suite operators --operators ADD,CONV_2D,SOFTMAX --models 100 "
-        f"--seed 0 --coverage --out {ended.path}"
+        "eightfold campaign run --suite operators --operators ADD,CONV_2D,SOFTMAX --coverage "
+        f"--models 100 --seed 0 --out {ended.path}"
     ) in facts
 
 
