@@ -1,7 +1,7 @@
 """Which modules of a checkout import which: how far a test is from a file of the hardware."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -24,18 +24,19 @@ class Imports:
         self.units = dict(_units(self._tree(UNITS)))
         """The module of each unit by the unit's name, smallest unit first."""
 
-    def distances(self, module: str) -> dict[str, int]:
+    def distances(self, module: str, without: Collection[str] = ()) -> dict[str, int]:
         """Return every module that one imports, and over how many imports; itself at 0.
 
         A bench that is named in a text, as the simulations take it, counts as imported, and so does
-        the unit that ``Unit("mover", ...)`` names.
+        the unit that ``Unit("mover", ...)`` names. What is imported through those that it is
+        to do ``without`` does not count.
         """
         found = {module: 0}
         row = [module]
         while row:
             following = []
             for each in row:
-                for other in self._imported(each) - set(found):
+                for other in self._imported(each) - {*found, *without}:
                     found[other] = found[each] + 1
                     following.append(other)
             row = following
@@ -45,6 +46,27 @@ class Imports:
         """Return the names of the units that contain a file, such as ``hw/blocks/skid.py``."""
         module = module_of(path)
         return [unit for unit, of in self.units.items() if module in self.distances(of)]
+
+    def units_enough(self, path: str) -> list[str]:
+        """Return those of `units_with` in which every other one has all that it has of a file.
+
+        Units are made of a configuration alone. So one that has the file only in a smaller unit has
+        nothing more of it; nor has one that is part of a larger unit with more of it.
+        """
+        module, chosen = module_of(path), self.units_with(path)
+
+        def more(unit: str, smaller: list[str]) -> bool:
+            inside = {self.units[each] for each in smaller}
+            return module in self.distances(self.units[unit], inside)
+
+        having = [unit for place, unit in enumerate(chosen) if more(unit, chosen[:place])]
+        return [
+            unit
+            for place, unit in enumerate(having)
+            if not any(
+                self.units[unit] in self.distances(self.units[each]) for each in having[place + 1 :]
+            )
+        ]
 
     def _read(self, module: str) -> frozenset[str]:
         if module == UNITS:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate, product
 from pathlib import Path
 
 from eightfold.closing import Closing
@@ -18,6 +19,9 @@ from eightfold.sim.simulator.cache import cached, content_key
 
 CONFIGS = ("nano", "small", "base")
 """Presets at which a mutant has to be the same hardware to be equivalent."""
+
+PROVING = 60
+"""CPU seconds of tests behind which a proof is tried, which takes about as long."""
 
 ELABORATING = 120
 """CPU seconds for a unit, of which the largest takes ten."""
@@ -56,6 +60,8 @@ class Judge(Closing):
         self._accepted = accepted
         self._measured = measured
         self._configs = configs
+        # Its first run on a machine compiles it, for longer than some tests may take.
+        self._scratch.python(["-c", equivalence.PROGRAM, "-V"], ELABORATING)
 
     def close(self) -> None:
         """Remove what was copied."""
@@ -90,11 +96,13 @@ class Judge(Closing):
             if found is not None:
                 return judged(*found)
             log = [mutant.diff]
-            for bench in benches_for(mutant.path, self._imports, self._benches):
+            chosen = benches_for(mutant.path, self._imports, self._benches)
+            proof = _place_of_proof(chosen)
+            for place, bench in enumerate(chosen, 1):
                 if (by := self._caught(mutant, bench)) is not None:
                     return judged("caught", by)
                 log.append(f"not caught by {bench}")
-                if len(log) == 2 and self._proved(mutant):  # most are caught, and need no proof
+                if place == proof and self._proved(mutant):
                     return judged("equivalent", "Yosys proves that it computes the same")
         return judged("survived", _survived(len(log) - 1), "\n".join(log))
 
@@ -103,25 +111,26 @@ class Judge(Closing):
         units = self._imports.units_with(mutant.path)
         if not units:
             return "equivalent", "it is in no unit"
-        for config in self._configs:
-            for unit in units:
-                original = self._original(unit, config)
-                with self._scratch.mutated(mutant):
-                    ended, netlist = self._elaborate(unit, config)
-                if ended.hung:
-                    return "invalid", f"{unit} of {config} has no end of elaborating"
-                if ended.status:
-                    return "invalid", f"{unit} of {config} does not elaborate: {_last(ended)}"
-                if netlist != original:
-                    return None
-        listed, configs = ", ".join(units), ", ".join(self._configs)
+        enough = self._imports.units_enough(mutant.path)
+        # The smallest one first: most mutants show there that they are other hardware.
+        tried = dict.fromkeys([(self._configs[0], units[0]), *product(self._configs, enough)])
+        for config, unit in tried:
+            original = self._original(unit, config)
+            with self._scratch.mutated(mutant):
+                ended, netlist = self._elaborate(unit, config)
+            if ended.hung:
+                return "invalid", f"{unit} of {config} has no end of elaborating"
+            if ended.status:
+                return "invalid", f"{unit} of {config} does not elaborate: {_last(ended)}"
+            if netlist != original:
+                return None
+        listed, configs = ", ".join(enough), ", ".join(self._configs)
         return "equivalent", f"the netlist is the same in {listed} of {configs}"
 
     def _proved(self, mutant: Mutant) -> bool:
-        """Return whether a mutant is proved to compute the same in the widest unit that has it."""
-        unit = self._imports.units_with(mutant.path)[-1]
+        """Return whether a mutant is proved to compute the same in all units that have it."""
         done: set[tuple[str, ...]] = set()
-        for config in self._configs:
+        for config, unit in product(self._configs, self._imports.units_enough(mutant.path)):
             gold = self._original(unit, config)
             with self._scratch.mutated(mutant):
                 ended, gate = self._elaborate(unit, config)
@@ -131,7 +140,7 @@ class Judge(Closing):
             (self._scratch.tree / "gold.il").write_text(gold, "utf-8")
             (self._scratch.tree / "gate.il").write_text(gate, "utf-8")
             for pair in pairs:
-                key = pair.key if pair.key[1] else (config, *pair.key)
+                key = pair.key if pair.key[1] else (config, unit, *pair.key)
                 if key not in done and not self._proved_module(pair.name):
                     return False
                 done.add(key)
@@ -193,6 +202,12 @@ class Judge(Closing):
             _expect_passed(bench, ended)
             if ended.status != NOTHING_TO_RUN:
                 yield bench, ended.seconds
+
+
+def _place_of_proof(benches: Sequence[Bench]) -> int:
+    """Return behind how many benches a proof is tried: most mutants are caught, and need none."""
+    spent = accumulate(bench.seconds for bench in benches)
+    return next((place for place, all_ in enumerate(spent, 1) if all_ >= PROVING), len(benches))
 
 
 def _expect_passed(bench: Bench, ended: Ended) -> None:

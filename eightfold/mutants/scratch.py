@@ -1,8 +1,10 @@
 """A copy of a checkout in which one file is mutated, and children that work in it."""
 
+import compileall
 import fcntl
 import hashlib
 import os
+import py_compile
 import resource
 import shutil
 import signal
@@ -87,6 +89,10 @@ class Scratch(Closing):
                 shutil.copytree(source, self.tree / name, symlinks=True, ignore=ignored)
             elif source.exists():
                 shutil.copy(source, self.tree / name)
+        # Bytecode is matched by a hash of the source: by time and size a mutant may pass for its
+        # original.
+        checked = py_compile.PycInvalidationMode.CHECKED_HASH
+        compileall.compile_dir(self.tree, quiet=2, invalidation_mode=checked)
 
     def close(self) -> None:
         """Remove the copy."""
@@ -162,9 +168,7 @@ class Scratch(Closing):
         return {
             **inherited,
             "PYTHONPATH": str(self.tree),
-            # Bytecode is matched by time and size, both of which a mutant may share with its
-            # original.
-            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",  # of a mutant
             "EIGHTFOLD_CACHE": str(self._cache),
             OPTIMISATION_VARIABLE: "0",
             VARIABLES["seconds"]: str(seconds),

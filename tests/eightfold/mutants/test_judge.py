@@ -10,7 +10,8 @@ from eightfold.errors import InputError
 from eightfold.files import IMPORT_ROOT
 from eightfold.mutants import Mutant, mutants
 from eightfold.mutants.accepted import Accepted, changed
-from eightfold.mutants.judge import Judge
+from eightfold.mutants.benches import Bench
+from eightfold.mutants.judge import Judge, _place_of_proof
 
 UNITS = """
 def _unit(module, name):
@@ -168,6 +169,14 @@ def test_a_test_that_fails_anyway_tells_nothing(checkout, tmp_path, monkeypatch)
     (broken / "tests/hw/test_tiny.py").write_text(TEST.replace("== 3", "== 2"))
     with pytest.raises(InputError, match="test_tiny.py.* fails on the hardware as it is"):
         judge(broken, tmp_path, mutant("~self.a[3]", "(self.a[3])"))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "place"),
+    [((), 0), ((3.0,), 1), ((90.0, 3.0), 1), ((3.0, 56.9, 0.1, 40.0), 3), ((3.0, 4.0), 2)],
+)
+def test_a_proof_is_tried_when_tests_took_as_long(seconds, place):
+    assert _place_of_proof([Bench("tests", "quick", each) for each in seconds]) == place
 
 
 def test_accepted_mutants_are_mutants_of_the_hardware():
