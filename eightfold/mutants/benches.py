@@ -14,6 +14,10 @@ SHARES: Mapping[Share, str] = {"quick": "not slow and not long", "slow": "slow a
 """Parts of a file with tests, by the markers that choose them: mostly Amaranth's own simulator, and
 what is compiled for Verilator. What repeats at larger sizes is left out."""
 
+TESTING = "not catch and not variant"
+"""Chooses tests by their names: not the controls, which have hardware that is wrong already, and
+show that a bench notices it."""
+
 UNKNOWN: Mapping[Share, float] = {"quick": 5.0, "slow": 40.0}
 """Seconds that the tests of a file are taken for that has not been measured."""
 

@@ -10,7 +10,7 @@ from eightfold.closing import Closing
 from eightfold.errors import InputError
 from eightfold.mutants import equivalence
 from eightfold.mutants.accepted import Accepted, acceptance
-from eightfold.mutants.benches import SHARES, Bench, benches_for, every_bench
+from eightfold.mutants.benches import SHARES, TESTING, Bench, benches_for, every_bench
 from eightfold.mutants.imports import Imports
 from eightfold.mutants.judgement import How, Judgement
 from eightfold.mutants.mutator import Mutant
@@ -191,7 +191,7 @@ class Judge(Closing):
 
     def run(self, bench: Bench) -> Ended:
         """Run the tests of a bench in the copy as it is."""
-        options = ["-x", "-q", "-p", "no:cacheprovider", "-m", SHARES[bench.share]]
+        options = ["-x", "-q", "-p", "no:cacheprovider", "-m", SHARES[bench.share], "-k", TESTING]
         return self._scratch.python(["-m", "pytest", *options, bench.path], bench.limit)
 
     def measure(self) -> Iterator[tuple[Bench, float]]:
