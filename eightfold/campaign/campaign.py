@@ -49,6 +49,17 @@ def begin(folder: Folder, asked: Mapping[str, Any], units: Sequence[Unit]) -> No
     folder.create(asked, lambda store: store.plan(units))
 
 
+def failed_again(folder: Folder) -> int:
+    """Let the units of a campaign wait in which a case has failed; return how many there are.
+
+    They run by what is installed now, which ``campaign.json`` notes.
+    """
+    with folder.alone(), folder.store(writable=True) as store:
+        if again := store.failed_wait_again():
+            folder.note_again()
+    return again
+
+
 def builds_of(folder: Folder, on_progress: OnProgress | None = None) -> Builds:
     """Build the simulators of what waits in a campaign."""
     with folder.store() as store:

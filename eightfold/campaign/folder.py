@@ -142,6 +142,19 @@ class Folder:
         write_file(folder / "log.txt", f"{case.message}\n\n{evidence.log}".rstrip() + "\n")
         write_file(folder / "repeat.txt", repeat_command(self.path, name) + "\n")
 
+    def drop_failure(self, unit: Unit, case: Case) -> bool:
+        """Remove what was known of a case that had not passed before; return whether it had not."""
+        folder = self.failures / unit.case_name(case.seed)
+        if known := folder.exists():
+            shutil.rmtree(folder)
+        return known
+
+    def note_again(self) -> None:
+        """Note in ``campaign.json`` that cases which had failed run again, and at which commit."""
+        facts = self.facts()
+        again = [*facts.get("again", ()), _commit()]
+        write_file(self.facts_file, json.dumps({**facts, "again": again}, indent=2) + "\n")
+
     def keep_answers(self, unit: Unit, content: bytes) -> None:
         """Write what else a unit gave."""
         write_file(self._answers(unit), content)
@@ -175,6 +188,20 @@ def _write_tensors(path: Path, tensors: Mapping[int, np.ndarray]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         np.savez(file, allow_pickle=False, **{f"tensor_{i}": t for i, t in tensors.items()})
+
+
+def commits(facts: Mapping[str, Any]) -> str:
+    """Return the commit that began a campaign, and those at which failed cases ran again.
+
+    Parameters
+    ----------
+    facts
+        As `Folder.facts` returns them.
+    """
+    wheel = "of an installed package"
+    began = facts["commit"] or wheel
+    again = [f"failed cases again at {commit or wheel}" for commit in facts.get("again", ())]
+    return ", ".join([began, *again])
 
 
 def _facts(asked: Mapping[str, Any]) -> dict[str, Any]:

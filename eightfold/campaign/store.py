@@ -50,6 +50,16 @@ class Store(Results):
             ).fetchall()
         return [(number, Unit.from_record(record)) for number, record in rows]
 
+    def failed_wait_again(self) -> int:
+        """Let units wait in which a case has failed or ended by an exception; return how many."""
+        failed = "SELECT unit FROM cases WHERE verdict IN ('failed', 'error')"
+        with self._told(), self._connection:
+            again = self._connection.execute(
+                f"UPDATE units SET state = 'waiting' WHERE id IN ({failed})"
+            ).rowcount
+            self._connection.execute(f"DELETE FROM cases WHERE unit IN ({failed})")
+        return again
+
     def keep(self, number: int, outcome: Outcome, worker: str, state: str = "done") -> None:
         """Keep what a unit gave, all or nothing; what it gave before, if it was lost, goes."""
         hits = [[*place, count] for place, count in sorted(outcome.hits.items())]

@@ -208,13 +208,18 @@ FARM = ("workers", "scheduler", "cluster", "cluster_options", "budget", "stop_af
 
 @campaign.command()
 @folder_argument
+@click.option("--failed", is_flag=True, help="Also run again what has failed, after a mend.")
 @farm_options
 @needs_extra("campaign", "campaign")
-def resume(folder: Path, **farm: Any) -> None:
+def resume(folder: Path, failed: bool, **farm: Any) -> None:
     """Run what is left of a campaign; what was lost is tried again."""
+    from eightfold.campaign.campaign import failed_again
     from eightfold.campaign.folder import Folder
 
-    _go_on(Folder(folder), **farm_of(**farm))
+    ready = farm_of(**farm)
+    if failed:
+        failed_again(Folder(folder))
+    _go_on(Folder(folder), **ready)
 
 
 @campaign.command()

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from eightfold.campaign.folder import Folder
+from eightfold.campaign.folder import Folder, commits
 from eightfold.campaign.report.asked import asked_commands
 from eightfold.campaign.report.verdict import bins_by_operator, coverage
 from eightfold.campaign.results import Results, Row
@@ -44,7 +44,7 @@ def entries(path: Path) -> list[Entry]:
             column=column,
             command=command,
             date=f"{datetime.fromtimestamp(last[suite, column], UTC):%Y-%m-%d}",
-            commit=facts["commit"] or "",
+            commit=commits(facts),
             cases={name: dict(sorted(counts.items())) for name, counts in sorted(found.items())},
             kinds=dict(sorted(kinds[suite, column].items())),
             bins=bins if (suite, column) in covered else {},

@@ -21,7 +21,7 @@ class Entry:
     date
         When its last unit ended, ``YYYY-MM-DD``.
     commit
-        Of the checkout that began it.
+        Of the checkout that began it, and of those at which failed cases ran again.
     cases
         How many ended how, by what they are about (an operator, a file of the hardware, a proof;
         empty where a suite has none of these). How: a verdict, or ``waiting``; of a mutant what

@@ -58,8 +58,8 @@ class Bench:
 
     @property
     def limit(self) -> int:
-        """CPU seconds after which a process of it counts as one that hangs."""
-        return round(30 + 5 * self.seconds)
+        """CPU seconds after which a process of it counts as one that hangs: one of several."""
+        return round(20 + 2 * self.seconds)
 
     def __str__(self) -> str:
         return f"{self.path} ({self.share} tests)"

@@ -42,6 +42,7 @@ def write_json(
         "created": facts["created"],
         "versions": facts["versions"],
         "commit": facts["commit"],
+        "again": facts.get("again", []),
         "machine": facts["machine"],
         "sessions": [
             {"started": started, "ended": ended, "workers": workers, "why": why}

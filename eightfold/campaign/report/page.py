@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from eightfold.campaign.folder import Folder, repeat_command
+from eightfold.campaign.folder import Folder, commits, repeat_command
 from eightfold.campaign.report import timing
 from eightfold.campaign.report.asked import asked_commands, seeds
 from eightfold.campaign.report.facts import (
@@ -277,7 +277,7 @@ def _facts(folder: Folder, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         ("Asked by", "\n".join(asked_commands(asked, folder.path))),
         ("Begun", facts["created"]),
-        ("Commit", facts["commit"] or "of an installed package"),
+        ("Commit", commits(facts)),
         ("First seed", ", ".join(map(str, seeds(asked))) or "–"),
         *((name.capitalize(), str(value)) for name, value in facts["machine"].items()),
         *facts["versions"].items(),

@@ -13,7 +13,7 @@ from eightfold.campaign import campaign
 from eightfold.campaign.builds import Builds, source_key
 from eightfold.campaign.engine import CampaignProgress, Engine
 from eightfold.campaign.farm import Farm, connect
-from eightfold.campaign.folder import Folder
+from eightfold.campaign.folder import Folder, commits
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suites import SUITES
 from eightfold.campaign.work import run_unit
@@ -143,6 +143,27 @@ def test_failures_have_a_folder_with_the_command_that_repeats_them(folder: Folde
     assert "step by step" in (first / "log.txt").read_text(encoding="utf-8")
     repeat = (first / "repeat.txt").read_text(encoding="utf-8")
     assert repeat == f"eightfold campaign repeat {folder.path} {kept[0]}\n"
+
+
+def test_what_has_failed_runs_again_when_it_is_asked_to(folder: Folder, tmp_path: Path) -> None:
+    units = [unit("fails_until_mended", first, 2, tmp_path) for first in range(0, 8, 2)]
+    units.append(unit("fails", 0, 2))
+    run(folder, units)
+    assert verdicts(folder) == {"passed": 6, "failed": 4}
+    (tmp_path / "mended").touch()
+    assert run(folder, units) == "complete"
+    assert verdicts(folder) == {"passed": 6, "failed": 4}  # nobody has asked
+    assert campaign.failed_again(folder) == 4
+    assert verdicts(folder) == {"passed": 2}  # of the unit in which nothing had failed
+    assert run(folder, units) == "complete"
+    assert verdicts(folder) == {"passed": 9, "failed": 1}
+    assert [path.name for path in folder.failures.iterdir()] == ["behaviour-fails-0-golden"]
+    facts = folder.facts()
+    assert facts["again"] == [facts["commit"]]
+    assert commits(facts) == f"{facts['commit']}, failed cases again at {facts['commit']}"
+    assert campaign.failed_again(folder) == 1
+    assert campaign.failed_again(folder) == 0  # it waits already
+    assert len(folder.facts()["again"]) == 2
 
 
 def test_a_budget_and_failures_stop_it_and_the_rest_runs_later(

@@ -83,7 +83,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judge(checkout: Path, tmp_path: Path, mutant: Mutant, *accepted: Accepted):
-    measured = {"tests/hw/test_tiny.py": {"quick": -4.0}}  # so that what hangs ends after 10 s
+    measured = {"tests/hw/test_tiny.py": {"quick": -5.0}}  # so that what hangs ends after 10 s
     with Judge(checkout, accepted, measured, ["nano"], tmp_path / "place") as it:
         found = it.judge(mutant)
         assert (it._scratch.tree / mutant.path).read_text() == mutant.before

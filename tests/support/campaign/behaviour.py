@@ -48,10 +48,15 @@ def run(given: Unit, trace: Path | None) -> Result:
 
 
 def _case(given: Unit, seed: int) -> Case:
-    if given.operator == "fails" and seed % 3 == 0:
+    fails = {"fails": True, "fails_until_mended": not Path(given.settings, "mended").exists()}
+    if fails.get(given.operator) and seed % 3 == 0:
         evidence = Evidence(model=b"model", log="step by step")
         return Case(
-            seed=seed, operator="fails", verdict="failed", message="differs", evidence=evidence
+            seed=seed,
+            operator=given.operator,
+            verdict="failed",
+            message="differs",
+            evidence=evidence,
         )
     return Case(seed=seed, operator=given.operator, verdict="passed")
 
