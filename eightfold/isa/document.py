@@ -43,7 +43,8 @@ pair of engines, also from an engine to itself: a command waits until the counte
 in `wait` is above 0, takes one from each, and starts; when it is complete, that is when its last
 write can be read, it adds one to the counter to each engine in `signal`. Bit 0 stands for the
 mover, bit 1 for the matrix engine, bit 2 for the vector engine. All counters are 0 at BEGIN and
-should be at END.
+should be at END. A counter holds 4,095 tokens: one that is given beyond them is lost, and a command
+may then wait for ever, but none starts too early.
 
 Two commands that touch the same byte of arena, scratchpad or tables, one of them writing, need a
 chain of tokens between them, also if the same engine executes both. Partial sums need none: the

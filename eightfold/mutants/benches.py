@@ -31,7 +31,7 @@ TESTS = (
 """Files that test the hardware: its units; sizes and latencies that others rely on; whole runs,
 with errors of the bus and resets."""
 
-AT_MOST = 300.0
+AT_MOST = 200.0
 """Measured seconds of all that runs for one mutant; the first bench runs whatever it takes."""
 
 SECONDS_FILE = Path(__file__).with_name("seconds.json")

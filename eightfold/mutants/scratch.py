@@ -101,10 +101,13 @@ class Scratch(Closing):
 
     @cached_property
     def key(self) -> str:
-        """A hash of all that is copied: of the hardware as it is, and its tests."""
+        """A hash of all that is copied: of the hardware as it is, and its tests; not of what judges
+        mutants, which no test of the hardware imports."""
         digest = hashlib.sha256()
+        judges = self.tree / "eightfold" / "mutants"
         for path in sorted(self.tree.rglob("*")):
-            if path.is_file() and path.suffix in (".py", ".v", ".toml"):
+            kept = path.is_file() and path.suffix in (".py", ".v", ".toml")
+            if kept and not path.is_relative_to(judges):
                 digest.update(f"{path.relative_to(self.tree)}\0".encode() + path.read_bytes())
         return digest.hexdigest()
 

@@ -2,10 +2,11 @@
 """The buses' signals: AMBA's names and widths, on the outermost module as inside."""
 
 import re
+from collections.abc import Mapping
 
 from amaranth.hdl import Module, Shape
 from amaranth.lib import wiring
-from amaranth.lib.wiring import Flow
+from amaranth.lib.wiring import Flow, Member
 
 from eightfold.config import AcceleratorConfig
 from eightfold.hw.memory.axi import axi4_lite_members, axi4_members, connect_flat
@@ -49,6 +50,38 @@ def test_a_slave_drives_what_it_has_to():
         *("s_axi_awready", "s_axi_wready", "s_axi_bresp", "s_axi_bvalid"),
     }
     assert len(members) == 19
+
+
+ADDRESS = {"len": 8, "size": 3, "burst": 2, "lock": 1, "cache": 4, "prot": 3, "qos": 4, "id": 1}
+HANDSHAKE = {"valid": 1, "ready": 1}
+
+
+def channel(name: str, **signals: int) -> dict[str, int]:
+    return {f"{name}{signal}": width for signal, width in {**signals, **HANDSHAKE}.items()}
+
+
+def widths(members: Mapping[str, Member]) -> dict[str, int]:
+    return {name: Shape.cast(member.shape).width for name, member in members.items()}
+
+
+def test_widths_are_those_of_axi4():
+    assert widths(axi4_members(CONFIG, "")) == {
+        **channel("ar", addr=32, **ADDRESS),
+        **channel("r", data=64, id=1, resp=2, last=1),
+        **channel("aw", addr=32, **ADDRESS),
+        **channel("w", data=64, strb=8, last=1),
+        **channel("b", id=1, resp=2),
+    }
+
+
+def test_widths_are_those_of_axi4_lite():
+    assert widths(axi4_lite_members("")) == {
+        **channel("ar", addr=8, prot=3),
+        **channel("r", data=32, resp=2),
+        **channel("aw", addr=8, prot=3),
+        **channel("w", data=32, strb=4),
+        **channel("b", resp=2),
+    }
 
 
 def test_flat_names_reach_the_verilog():
