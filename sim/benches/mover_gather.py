@@ -98,6 +98,37 @@ async def commands_that_overlap(dut: Any, latency: int, stall: float, busy: floa
 
 
 @cocotb.test()
+async def a_reset_of_a_cycle_forgets_all(dut: Any) -> None:
+    """What was under way in any part leaves nothing to the command behind the reset."""
+    bench = MoverBench(dut)
+    generator = rng(15)
+    gather = contiguous(SCRATCHPAD, SCRATCHPAD, 4, 2, 60)
+    behind = gather | {"indices": gather["indices"] + 4 * gather["count0"], "target": 3000}
+
+    def prepare() -> None:
+        for command in (gather, behind):
+            for run in range(len(addresses(command))):
+                n = int(generator.integers(command["limit"]))
+                put(command, run, n, bench.spaces[SCRATCHPAD])
+
+    await bench.start(generator, prepare)
+    for cycles in range(8, 40, 3):
+        bench.send(gather)
+        for _ in range(cycles):
+            await bench.step()
+        await bench.reset()
+        expected = copies(bench.spaces)
+        assert carry_out(behind, expected) == ErrorCode.NONE
+        bench.send(behind)
+        await bench.run(1)
+        await bench.check(expected)
+
+
+SIZES = {"n_high": (3,), "int16_ends": (1,), "int32_ends": (2,), "int64_ends": (3,)}
+"""Of the indices of a fault that needs some."""
+
+
+@cocotb.test()
 @cocotb.parametrize(kind=list(FAULTS), stall=(0.0, 0.4))
 async def a_fault_stops_the_writing(dut: Any, kind: str, stall: float) -> None:
     """The runs before the fault are written, none behind; one pulse that says what it was."""
@@ -108,7 +139,7 @@ async def a_fault_stops_the_writing(dut: Any, kind: str, stall: float) -> None:
     commands: list[Move] = []
 
     def prepare() -> None:
-        sizes = (3,) if kind == "n_high" else (0, 1, 2, 3)
+        sizes = SIZES.get(kind, (0, 1, 2, 3))
         for _ in range(int(generator.integers(1, 4))):
             pair = LEGAL[generator.integers(len(LEGAL))]
             places = areas(bench, pair, 0)

@@ -168,6 +168,19 @@ class MoverBench:
             self.reads.append(self.cycle)
         self._asks = int(dut.read__request__valid.value)
 
+    async def reset(self) -> None:
+        """Reset for one cycle; nothing is asked of memory. Commands that were queued are gone."""
+        self._commands.clear()
+        self.dut.rst.value = 1
+        await self.step()
+        self.dut.rst.value = 0
+        self.sent.clear()
+        self.done.clear()
+        for name in ("engine__command__valid", "writer__valid"):
+            getattr(self.dut, name).value = 0
+        content = self.spaces[Space.SCRATCHPAD]
+        content[:] = await self.read_scratchpad(range(0, len(content), self.vector))
+
     async def run(self, until: int, limit: int = 3000) -> None:
         """Play until so many commands are done.
 

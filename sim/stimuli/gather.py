@@ -26,6 +26,9 @@ FAULTS = {
     "n_lowest": ErrorCode.INDEX,
     "n_high": ErrorCode.INDEX,
     "n_and_target": ErrorCode.INDEX,
+    "int16_ends": ErrorCode.ADDRESS,
+    "int32_ends": ErrorCode.ADDRESS,
+    "int64_ends": ErrorCode.ADDRESS,
 }
 """What can be wrong with a command, see `spoil`, and the error."""
 
@@ -276,6 +279,10 @@ def spoil(
             # The second run's.
             edge = -1 if kind == "index_begins" else len(scratchpad) - size + 1
             wide = {"count0": 2, "index_stride0": edge - gather["indices"]}
+            return gather | wide | {"count1": 1, "count2": 1}
+        case "int16_ends" | "int32_ends" | "int64_ends":
+            # The second run's has its first byte inside.
+            wide = {"count0": 2, "index_stride0": len(scratchpad) - 1 - gather["indices"]}
             return gather | wide | {"count1": 1, "count2": 1}
         case "source_far":
             put(gather, run, 1, scratchpad)
