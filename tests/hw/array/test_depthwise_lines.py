@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from amaranth.hdl import ResetInserter, Signal
 from amaranth.sim import Simulator
 
 from eightfold.config import AcceleratorConfig
@@ -60,6 +61,33 @@ def test_older_vectors_are_one_and_two_lines_back(width, lines, line, idle, dens
     for number in range(lines):
         back = (number + 1) * line
         np.testing.assert_array_equal(got[back:, number], vectors[:-back])
+
+
+def test_what_comes_in_a_reset_is_forgotten():
+    dut = DepthwiseLines(AcceleratorConfig(width=2, line_depth=DEPTH))
+    reset = Signal()
+
+    async def bench(ctx):
+        async def give(byte, there=1, cycles=1):
+            for signal in (dut.i.valid, dut.i.depthwise, dut.line.push):
+                ctx.set(signal, there)
+            for tap in dut.i.bytes:
+                ctx.set(tap, byte)
+            await ctx.tick().repeat(cycles)
+
+        await give(11)
+        await give(0, there=0, cycles=3)
+        ctx.set(reset, 1)
+        await give(22)
+        ctx.set(reset, 0)
+        assert not ctx.get(dut.o.valid)
+        await give(0, there=0, cycles=3)
+        assert [ctx.get(byte) for byte in dut.older[0]] == [11, 11]
+
+    simulator = Simulator(ResetInserter(reset)(dut))
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
 
 
 def test_line_may_change_from_one_vector_to_the_next():
