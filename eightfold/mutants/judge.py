@@ -187,7 +187,8 @@ class Judge(Closing):
         def make(folder: Path) -> None:
             _expect_passed(bench, self.run(bench))
 
-        cached("mutants-bench", content_key(self._scratch.key, bench.path, bench.share), make)
+        key = content_key(self._scratch.key, bench.path, SHARES[bench.share], TESTING)
+        cached("mutants-bench", key, make)
 
     def run(self, bench: Bench) -> Ended:
         """Run the tests of a bench in the copy as it is."""

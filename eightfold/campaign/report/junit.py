@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import IO, Any
 
-from eightfold.campaign.folder import Folder, repeat_command
+from eightfold.campaign.folder import Folder, commits, repeat_command
 from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.report.asked import asked_commands
 from eightfold.campaign.report.verdict import Standing
@@ -123,7 +123,7 @@ class _Writer:
         named: dict[str, object] = {
             "asked": "\n".join(asked_commands(facts["asked"], self._folder.path)),
             **{f"version {name}": value for name, value in facts["versions"].items()},
-            "commit": facts["commit"],
+            "commit": commits(facts),
         }
         self._xml.properties(named)
 
