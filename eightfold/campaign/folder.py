@@ -84,7 +84,7 @@ class Folder:
             raise InputError(f"{self.path}: cannot be made: {error.strerror}") from None
         with Store(self.database, writable=True) as store:
             fill(store)
-        write_file(self.facts_file, json.dumps(_facts(asked), indent=2) + "\n")
+        self._write_facts(_facts(asked))
 
     def facts(self) -> dict[str, Any]:
         """Return the contents of ``campaign.json``.
@@ -153,7 +153,10 @@ class Folder:
         """Note in ``campaign.json`` that cases which had failed run again, and at which commit."""
         facts = self.facts()
         again = [*facts.get("again", ()), _commit()]
-        write_file(self.facts_file, json.dumps({**facts, "again": again}, indent=2) + "\n")
+        self._write_facts({**facts, "again": again})
+
+    def _write_facts(self, facts: Mapping[str, Any]) -> None:
+        write_file(self.facts_file, json.dumps(facts, indent=2) + "\n")
 
     def keep_answers(self, unit: Unit, content: bytes) -> None:
         """Write what else a unit gave."""

@@ -111,10 +111,13 @@ class MoverBench:
                 vectors.append(int(self.dut.reader__data.value).to_bytes(self.vector, "little"))
         return np.frombuffer(b"".join(vectors), dtype=np.uint8)
 
-    async def check(self, expected: dict[Space, NDArray[np.uint8]]) -> None:
-        """Compare every space."""
+    async def _read_back(self) -> None:
         content = self.spaces[Space.SCRATCHPAD]
         content[:] = await self.read_scratchpad(range(0, len(content), self.vector))
+
+    async def check(self, expected: dict[Space, NDArray[np.uint8]]) -> None:
+        """Compare every space."""
+        await self._read_back()
         for space in expected:
             self.check_space(space, expected)
 
@@ -178,8 +181,7 @@ class MoverBench:
         self.done.clear()
         for name in ("engine__command__valid", "writer__valid"):
             getattr(self.dut, name).value = 0
-        content = self.spaces[Space.SCRATCHPAD]
-        content[:] = await self.read_scratchpad(range(0, len(content), self.vector))
+        await self._read_back()
 
     async def run(self, until: int, limit: int = 3000) -> None:
         """Play until so many commands are done.
