@@ -1,8 +1,10 @@
 """Somebody's implementation: asked all cases of its profile as a campaign, and judged after it."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Unit
@@ -82,7 +84,7 @@ class Judged:
 
 
 def judge_run(folder: Folder, on_progress: OnProgress | None = None) -> Judged:
-    """Judge what was answered in a run: claims all of whose cases were asked.
+    """Judge a run: every claim that was asked has a finding, by the cases that were answered.
 
     Raises
     ------
@@ -100,18 +102,11 @@ def judge_run(folder: Folder, on_progress: OnProgress | None = None) -> Judged:
     for done, claim in enumerate(claims):
         tell(on_progress, f"judging {claim}", done, len(claims))
         own = [each for each in units if each.unit.operator == claim]
-        if any(each.state == "waiting" for each in own):
-            continue
         if claim in UNITS:
-            cases = task.unit_cases(claim)
-            findings.append(
-                judge_unit(claim, task.claimed, cases, _unit_answers(folder, own, cases))
-            )
+            findings.append(_judge_unit(folder, task, claim, own))
         else:
-            models = task.models(claim)
-            answers = _model_answers(folder, own, models)
-            findings.append(judge_models(claim, models, answers, task.claimed))
-            names[claim] = [str(number) for number in range(len(models))]
+            finding, names[claim] = _judge_models(folder, task, claim, own)
+            findings.append(finding)
     statement = Statement(
         subject=units[0].unit.config,
         profile=task.claimed,
@@ -120,6 +115,44 @@ def judge_run(folder: Folder, on_progress: OnProgress | None = None) -> Judged:
         findings=tuple(findings),
     )
     return Judged(statement, names)
+
+
+def _judge_unit(folder: Folder, task: Task, claim: str, units: Sequence[Planned]) -> Finding:
+    """Return what is found of a unit of hardware by those of its cases that were answered."""
+    every = task.unit_cases(claim)
+    ended = _ended(units)
+    if not ended:
+        return Finding(claim=claim, counts={}, waiting=len(every))
+    places = {"place": np.arange(len(every))}
+    answered = np.concatenate([share_of(each.unit, places)["place"] for each in ended])
+    answers = _unit_answers(folder, ended, every)
+    finding = judge_unit(claim, task.claimed, every.take(answered), answers, answered)
+    return replace(finding, waiting=len(every) - len(answered))
+
+
+def _judge_models(
+    folder: Folder, task: Task, claim: str, units: Sequence[Planned]
+) -> tuple[Finding, list[str]]:
+    """Return what is found of models by those that were answered, and the names of these."""
+    ended = _ended(units)
+    waiting = sum(each.unit.count for each in units) - sum(each.unit.count for each in ended)
+    if not ended:
+        return Finding(claim=claim, counts={}, waiting=waiting), []
+    models = task.models(claim)
+    answered = [number for each in ended for number in each.unit.seeds if number < len(models)]
+    names = list(map(str, answered))
+    finding = judge_models(
+        claim,
+        [models[number] for number in answered],
+        _model_answers(folder, ended, models),
+        task.claimed,
+        names,
+    )
+    return replace(finding, waiting=waiting), names
+
+
+def _ended(units: Sequence[Planned]) -> list[Planned]:
+    return [each for each in units if each.state != "waiting"]
 
 
 def run_facts(folder: Folder) -> list[tuple[str, str]]:

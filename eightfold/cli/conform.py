@@ -112,7 +112,7 @@ def run(
     report DIR judges it. What is found is said in sentences, with the mistakes that these cases
     could not have told apart, and the conformance statement comes last.
 
-    Exit status 1 if anything deviates, 2 for bad input.
+    Exit status 0 if all that was asked is answered and right, 1 if not, 2 for bad input.
     """
     from eightfold.campaign.campaign import begin
     from eightfold.campaign.conformance import adapter_name, claims_of, planned
@@ -156,7 +156,10 @@ def _folder(out: Path | None) -> Iterator[Path]:
 @report_options
 @needs_extra("campaign", "conform report")
 def report(folder: Path, html: Path | None, junit: Path | None, json: Path | None) -> None:
-    """Judge what eightfold conform run --out DIR has answered so far."""
+    """Judge what eightfold conform run --out DIR has answered so far.
+
+    What has not been answered is incomplete. Exit status as that of eightfold conform run.
+    """
     from eightfold.campaign.folder import Folder
     from eightfold.conformance.report import require_reports
 
@@ -175,7 +178,7 @@ def _report(folder: "Folder", html: Path | None, junit: Path | None, json: Path 
         judged.statement, judged.names, html=html, junit=junit, json=json, facts=run_facts(folder)
     )
     print_statement(judged.statement)
-    raise SystemExit(0 if judged.statement.conforms else 1)
+    raise SystemExit(0 if judged.statement.holds else 1)
 
 
 @conform.command("judge", epilog=JUDGE_EXAMPLE)
@@ -197,8 +200,8 @@ def judge(
     DIR2 has a folder of the same name for each. What is found is said in sentences, with the
     mistakes that these cases could not have told apart, and the conformance statement comes last.
 
-    Exit status 1 if anything deviates, 2 if vectors or results cannot be used: changed since they
-    were written, cut, or of other cases.
+    Exit status 0 if all is right, 1 if anything deviates, 2 if vectors or results cannot be used:
+    changed since they were written, cut, or of other cases.
     """
     from eightfold.conformance.report import print_statement, require_reports, write_reports
     from eightfold.conformance.results.folders import judge_folders
@@ -207,7 +210,7 @@ def judge(
     judged = judge_folders(vectors, results, _judge_models)
     write_reports(judged.statement, judged.cases, html=html, junit=junit, json=json)
     print_statement(judged.statement)
-    raise SystemExit(0 if judged.statement.conforms else 1)
+    raise SystemExit(0 if judged.statement.holds else 1)
 
 
 def _judge_models(*arguments: Any) -> Any:

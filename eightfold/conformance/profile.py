@@ -40,6 +40,9 @@ SHIFTS: dict[Spec, tuple[int, int]] = {"tflite": (-31, 30), "tpu-mlir": (0, 62)}
 """All shifts of each spec, in its own sense: TFLite's positive ones are left shifts, TPU-MLIR's
 ``rshift`` is a right shift."""
 
+ROUNDINGS: dict[Spec, Roundings] = {"tflite": "double", "tpu-mlir": "single"}
+"""How often each spec rounds a requantization."""
+
 MULTIPLIER_BITS: dict[Spec, tuple[int, ...]] = {"tflite": tuple(range(2, 33)), "tpu-mlir": (8, 32)}
 """Sizes that a multiplier can have: signed, so one bit is the sign."""
 
@@ -149,12 +152,23 @@ class Profile:
     @property
     def rounding(self) -> Roundings:
         """How often a requantization rounds."""
-        return self.limits.rounding or ("double" if self.spec == "tflite" else "single")
+        return self.limits.rounding or ROUNDINGS[self.spec]
 
     @property
     def shifts(self) -> tuple[int, int]:
         """Least and largest shift that is claimed, in the spec's own sense."""
         return SHIFTS[self.spec] if self.limits.shift == "any" else self.limits.shift
+
+    @property
+    def limits_text(self) -> str:
+        """The limits in words; nothing where the whole spec is claimed."""
+        whole = {"shift": SHIFTS[self.spec], "rounding": ROUNDINGS[self.spec]}
+        stated = [(each, getattr(self.limits, each.name)) for each in fields(Limits)]
+        return ", ".join(
+            f"{each.name} {_plain(value)}"
+            for each, value in stated
+            if value not in (each.default, whole.get(each.name))
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, as a ``.toml`` file would state them; no None."""
@@ -198,6 +212,11 @@ class Profile:
         if isinstance(source, Profile):
             return source
         return named_or_file("profile", "profile", source, PROFILES, cls.from_dict)
+
+
+def _plain(value: object) -> str:
+    """Return a limit as a text; tuples as lists, as a file has them."""
+    return f"[{', '.join(map(_plain, value))}]" if isinstance(value, tuple) else str(value)
 
 
 def _tuples(value: Any) -> Any:

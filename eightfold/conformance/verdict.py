@@ -1,9 +1,12 @@
-"""What judging says: how each case ended, what was found of each claim, and of all together."""
+"""What judging says: how each case ended, what was found of each claim, and of all together.
 
-from collections.abc import Mapping
+A statement is a ledger: each claim that was asked has an entry, whatever has become of it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Literal
+from typing import Literal, get_args
 
 from eightfold.conformance.profile import NETWORKS, OPERATORS, UNITS, Profile
 from eightfold.conformance.units.unit import Level
@@ -13,6 +16,15 @@ KIT = "1.0"
 
 Layer = Literal["unit", "operator", "network"]
 """What a claim is about."""
+
+Standing = Literal["deviates", "incomplete", "no deviation found", "conforms"]
+"""What was found of a claim that was asked, the worst first. ``incomplete``: not all of its cases
+were answered, or it has none. A claim conforms at a level of `TELLING` alone."""
+
+STANDINGS: tuple[Standing, ...] = get_args(Standing)
+
+TELLING: tuple[Level, ...] = ("standard", "full")
+"""Levels that have cases enough for the word *conforms*."""
 
 
 class Outcome(IntEnum):
@@ -70,6 +82,9 @@ class Finding:
         A unit, an operator, or `NETWORKS`.
     counts
         Cases by outcome; outcomes that are absent are 0.
+    waiting
+        Cases that were asked for and have not been answered; of models to refuse, of which an
+        operator may have fewer, as many as were planned.
     extra
         Results that came without being asked for.
     mistakes
@@ -82,16 +97,22 @@ class Finding:
         The smallest failing case: the reference's arithmetic line by line, theirs beside it.
     power
         Sentences on the mistakes that these cases could not have told apart.
+    known, unseen
+        How many mistakes with a name there are of it, and how many of them these cases could not
+        have told from the reference.
     """
 
     claim: str
     counts: Mapping[Outcome, int]
+    waiting: int = 0
     extra: int = 0
     mistakes: tuple[str, ...] = ()
     diagnosis: tuple[str, ...] = ()
     failed: tuple[FailedCase, ...] = ()
     smallest: tuple[str, ...] = ()
     power: tuple[str, ...] = ()
+    known: int = 0
+    unseen: int = 0
 
     @property
     def layer(self) -> Layer:
@@ -106,35 +127,75 @@ class Finding:
         return sum(self.counts.values())
 
     @property
-    def conforms(self) -> bool:
-        """Whether there are cases, all are exact, and nothing came unasked."""
-        return 0 < self.counts.get(Outcome.EXACT, 0) == self.cases and not self.extra
+    def asked(self) -> int:
+        """How many cases were asked for."""
+        return self.cases + self.waiting
 
     @property
-    def headline(self) -> str:
-        """The finding in a sentence."""
-        if not self.cases:
-            return f"{self.claim}: nothing was judged."
-        if self.conforms:
-            return f"{self.claim}: conforms, all {self.cases} cases are exact."
+    def right(self) -> bool:
+        """Whether there are cases, all are answered and exact, and nothing came unasked."""
+        return not self.extra and 0 < self.counts.get(Outcome.EXACT, 0) == self.asked
+
+    def standing(self, level: Level) -> Standing:
+        """Return what was found by cases of a level; what is known to be wrong weighs most."""
+        if self.extra or self.counts.get(Outcome.EXACT, 0) < self.cases:
+            return "deviates"
+        if not self.right:
+            return "incomplete"
+        return "conforms" if level in TELLING else "no deviation found"
+
+    def headline(self, level: Level) -> str:
+        """Return the finding in a sentence."""
+        match self.standing(level):
+            case "deviates":
+                found = self._deviation()
+            case "incomplete" if not self.asked:
+                found = "incomplete, it has no cases"
+            case "incomplete":
+                exact = ", all of them exact" if self.cases else ""
+                found = f"incomplete, {self.answered}{exact}"
+            case "no deviation found":
+                found = nothing_found(self.cases, self.known, self.unseen)
+            case "conforms":
+                found = f"conforms, all {self.cases} cases are exact"
+        return f"{self.claim}: {found}."
+
+    @property
+    def answered(self) -> str:
+        """How many of the cases were answered, in words."""
+        return f"{self.cases} of {self.asked} cases were answered"
+
+    def _deviation(self) -> str:
         wrong = [
             f"{self.counts[outcome]} {outcome.text}"
             for outcome in Outcome
             if outcome != Outcome.EXACT and self.counts.get(outcome)
         ]
-        found = f"deviates, {', '.join(wrong)} of {self.cases} cases" if wrong else "deviates"
-        unasked = f"; {self.extra} more results came than were asked for" if self.extra else ""
-        return f"{self.claim}: {found}{unasked}."
+        parts = [f"deviates, {', '.join(wrong)} of {self.cases} cases" if wrong else "deviates"]
+        parts += [f"{self.extra} more results came than were asked for"] if self.extra else []
+        parts += [self.answered] if self.waiting else []
+        return "; ".join(parts)
 
-    def lines(self) -> list[str]:
+    def lines(self, level: Level) -> list[str]:
         """Return the finding in sentences, without the power of the cases."""
-        found = [self.headline, *self.diagnosis]
+        found = [self.headline(level), *self.diagnosis]
         return [*found, "The smallest failing case:", *self.smallest] if self.smallest else found
+
+
+def nothing_found(cases: int, known: int, unseen: int) -> str:
+    """Return in words that cases show no deviation, and what they could not have shown.
+
+    ``known`` and ``unseen`` as a `Finding` has them.
+    """
+    found = f"no deviation found in {cases} cases"
+    if unseen:
+        return f"{found}, which could not have told {unseen} of {known} mistakes"
+    return f"{found}, which would have told all {known} mistakes" if known else found
 
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """What was found of an implementation: the claims of its profile, each judged or not.
+    """What was found of an implementation: an entry for each claim that was asked.
 
     Attributes
     ----------
@@ -154,28 +215,81 @@ class Statement:
     kit: str = field(default=KIT)
 
     @property
+    def standing(self) -> Standing:
+        """The worst of all claims that were asked; incomplete without any."""
+        found = [each.standing(self.level) for each in self.findings]
+        return min(found or STANDINGS[1:2], key=STANDINGS.index)
+
+    @property
+    def holds(self) -> bool:
+        """Whether all that was asked is answered and right: nothing less is a pass."""
+        return bool(self.findings) and all(finding.right for finding in self.findings)
+
+    @property
     def conforms(self) -> bool:
-        """Whether all that was judged conforms."""
-        return bool(self.findings) and all(finding.conforms for finding in self.findings)
+        """Whether all that was asked conforms, which the level has to be able to show."""
+        return self.standing == "conforms"
 
     def of(self, claim: str) -> Finding | None:
-        """Return what was found of a claim; None if it was not judged."""
+        """Return what was found of a claim; None if it was not asked."""
         return next((each for each in self.findings if each.claim == claim), None)
 
     def line(self) -> str:
-        """Return the conformance statement: version, spec, what conforms and what does not."""
+        """Return the conformance statement: version, spec, limits, and how each claim stands."""
         spec = "TFLite int8" if self.profile.spec == "tflite" else "TPU-MLIR int8"
         reference = f" ({self.profile.reference})" if self.profile.spec == "tflite" else ""
-        good = [each for each in self.findings if each.conforms]
-        bad = [each.claim for each in self.findings if not each.conforms]
-        rows = sum(each.layer == "operator" for each in good)
-        units = [each.claim for each in good if each.layer == "unit"]
-        parts = [f"Eightfold conformance {self.kit}, {spec}{reference}"]
-        if any(each.layer == "operator" for each in self.findings):
-            parts.append(f"{rows} of {len(OPERATORS)} rows")
+        limits = self.profile.limits_text
+        parts = [
+            f"Eightfold conformance {self.kit}, {spec}{reference}",
+            f"limits ({limits})" if limits else "no limits",
+            *self._conforming(),
+            f"{self._highest} level",
+            self.level,
+        ]
+        return "; ".join([", ".join(parts), *self._others()])
+
+    @property
+    def _highest(self) -> Layer:
         layers = {each.layer for each in self.findings}
-        highest = next(
-            layer for layer in ("network", "operator", "unit") if layer in {*layers, "unit"}
-        )
-        text = ", ".join([*parts, *units, f"{highest} level", self.level])
-        return f"{text}; deviates: {', '.join(bad)}" if bad else text
+        return "network" if "network" in layers else "operator" if "operator" in layers else "unit"
+
+    def _conforming(self) -> Iterator[str]:
+        """Yield what conforms: how many rows, and which units."""
+        if self.level not in TELLING:
+            return
+        good = [each for each in self.findings if each.right]
+        if any(each.layer == "operator" for each in self.findings):
+            rows = sum(each.layer == "operator" for each in good)
+            yield f"{rows} of {len(OPERATORS)} rows"
+        yield from (each.claim for each in good if each.layer == "unit")
+
+    def _others(self) -> Iterator[str]:
+        """Yield what does not conform, or has not been shown to."""
+        by_standing = {
+            standing: [each for each in self.findings if each.standing(self.level) == standing]
+            for standing in STANDINGS
+        }
+        if found := by_standing["no deviation found"]:
+            known, unseen = sum(each.known for each in found), sum(each.unseen for each in found)
+            cases = sum(each.cases for each in found)
+            yield f"{_listed(found)}: {nothing_found(cases, known, unseen)}"
+        if found := by_standing["deviates"]:
+            yield f"deviates: {', '.join(each.claim for each in found)}"
+        if found := by_standing["incomplete"]:
+            answered, asked = sum(each.cases for each in found), sum(each.asked for each in found)
+            yield f"incomplete: {_listed(found)}, {answered} of {asked} cases were answered"
+
+
+def _listed(findings: Sequence[Finding]) -> str:
+    return listed([each.claim for each in findings])
+
+
+NAMED = 5
+"""Operators that a sentence names; of more it says how many."""
+
+
+def listed(claims: Sequence[str]) -> str:
+    """Return claims in words: units and networks by name, operators too if they are few."""
+    operators = [claim for claim in claims if claim in OPERATORS]
+    few = operators if len(operators) <= NAMED else [f"{len(operators)} operators"]
+    return ", ".join([*(claim for claim in claims if claim not in OPERATORS), *few])

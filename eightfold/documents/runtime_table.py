@@ -53,10 +53,10 @@ def findings(
     return found
 
 
-def entry(finding: Finding) -> str:
+def entry(finding: Finding, level: Level = "standard") -> str:
     """Return a finding in a few words: it conforms, or the counts, and the mistake's name."""
-    if finding.conforms:
-        return "conforms"
+    if finding.right:
+        return finding.standing(level)
     counts = ", ".join(
         f"{finding.counts[outcome]} {outcome.text}"
         for outcome in Outcome
@@ -69,8 +69,10 @@ def entry(finding: Finding) -> str:
 def runtime_table(level: Level = "standard") -> str:
     """Return a row per operator and a column per runtime, as `entry` says each finding."""
     columns = [findings(column, level) for column in COLUMNS]
-    rows = [(operator, *(entry(found[operator]) for found in columns)) for operator in OPERATORS]
-    conforming = [sum(each.conforms for each in found.values()) for found in columns]
+    rows = [
+        (operator, *(entry(found[operator], level) for found in columns)) for operator in OPERATORS
+    ]
+    conforming = [sum(each.right for each in found.values()) for found in columns]
     rows.append(("conform", *(f"{count} of {len(OPERATORS)}" for count in conforming)))
     titles = ("operator", *(column.title for column in COLUMNS))
     return markdown(titles, rows, text=len(titles))

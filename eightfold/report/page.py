@@ -18,18 +18,21 @@ from eightfold.extras import needs_extra, require_module
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-State = Literal["passed", "failed", "incomplete"]
+State = Literal["passed", "failed", "incomplete", "open"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """What a page says first: one sentence, and the state that its colour shows.
 
-    ``incomplete``: not all that was asked for was done, or nothing was compared.
+    ``incomplete``: not all that was asked for was done, or nothing was compared. ``open``: nothing
+    is wrong, which does not show that all is right.
     """
 
     state: State
     sentence: str
+    word: str = ""
+    """What the sentence begins with, if it is not the state."""
 
 
 def machine() -> str:

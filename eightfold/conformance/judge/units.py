@@ -24,7 +24,13 @@ from eightfold.conformance.verdict import LISTED, FailedCase, Finding, Outcome
 from eightfold.golden.fixed_point import Integers
 
 
-def judge_unit(unit: str, profile: Profile, cases: UnitCases, answers: UnitAnswers) -> Finding:
+def judge_unit(
+    unit: str,
+    profile: Profile,
+    cases: UnitCases,
+    answers: UnitAnswers,
+    numbers: NDArray[np.int64] | None = None,
+) -> Finding:
     """Return what is found of a unit.
 
     Parameters
@@ -37,6 +43,8 @@ def judge_unit(unit: str, profile: Profile, cases: UnitCases, answers: UnitAnswe
         With the reference's results; an empty kind is one that is not known.
     answers
         Theirs, of these cases.
+    numbers
+        Of the cases, where they are not all that were drawn; by default their places.
 
     Raises
     ------
@@ -46,8 +54,9 @@ def judge_unit(unit: str, profile: Profile, cases: UnitCases, answers: UnitAnswe
     expected = _joined(unit, cases.results, len(cases))
     results = _joined(unit, answers.results, len(cases))
     columns = {name: np.asarray(values).astype(np.int64) for name, values in cases.inputs.items()}
+    named = np.arange(len(cases)) if numbers is None else numbers
     parts = [
-        _judged(part, expected, results, answers.crashed)
+        _judged(part, expected, results, answers.crashed, named, cases.kinds)
         for part in _parts(unit, profile, columns)
         if len(part.indices)
     ]
@@ -64,13 +73,15 @@ def judge_unit(unit: str, profile: Profile, cases: UnitCases, answers: UnitAnswe
             *_by_kind(cases.kinds, ~agree(results, expected)),
             *_note(answers),
         ),
-        failed=tuple(_with_kind(each, cases.kinds) for each in failed[:LISTED]),
+        failed=tuple(failed[:LISTED]),
         smallest=_smallest(parts),
         power=tuple(
             f"{part.label}{sentence}"
             for part in parts
             for sentence in part.verdict.power.sentences()
         ),
+        known=sum(part.verdict.power.mistakes for part in parts),
+        unseen=sum(len(part.verdict.power.unseen) for part in parts),
     )
 
 
@@ -87,7 +98,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Judged:
-    """What was found of a part; its cases have the numbers of the whole."""
+    """What was found of a part; its cases have their numbers among all that were drawn."""
 
     verdict: Verdict
     failed: tuple[FailedCase, ...]
@@ -134,13 +145,24 @@ def _joined(unit: str, arrays: Mapping[str, NDArray], count: int) -> Integers:
     return np.concatenate(wide, axis=1)
 
 
-def _judged(part: _Part, expected: Integers, results: Integers, crashed: bool) -> _Judged:
+def _judged(
+    part: _Part,
+    expected: Integers,
+    results: Integers,
+    crashed: bool,
+    numbers: NDArray[np.int64],
+    kinds: NDArray[np.str_],
+) -> _Judged:
     whole = len(part.indices) == len(expected)
     chosen = slice(None) if whole else part.indices
     verdict = examine(part.subject, part.cases, expected[chosen], results[chosen], crashed=crashed)
-    failed = tuple(replace(each, name=str(part.indices[int(each.name)])) for each in verdict.failed)
+    failed = tuple(
+        replace(_with_kind(each, str(kinds[index])), name=str(numbers[index]))
+        for each in verdict.failed
+        for index in [part.indices[int(each.name)]]
+    )
     if verdict.failure is not None:
-        index = int(part.indices[verdict.failure.index])
+        index = int(numbers[part.indices[verdict.failure.index]])
         verdict = replace(verdict, failure=replace(verdict.failure, index=index))
     return _Judged(verdict, failed, part.label)
 
@@ -193,8 +215,7 @@ def _note(answers: UnitAnswers) -> Iterator[str]:
         yield f"What answered has said: {answers.note.strip().rstrip('.')}."
 
 
-def _with_kind(case: FailedCase, kinds: NDArray[np.str_]) -> FailedCase:
-    kind = str(kinds[int(case.name)])
+def _with_kind(case: FailedCase, kind: str) -> FailedCase:
     if not kind:
         return case
     return replace(case, message=f"{case.message} ({kind})" if case.message else kind)

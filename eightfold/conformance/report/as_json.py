@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from eightfold.conformance.report.rows import ClaimRow, claim_rows
+from eightfold.conformance.units.unit import Level
 from eightfold.conformance.verdict import Finding, Outcome, Statement
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Counts up when a field goes or changes its meaning, not when one comes."""
 
 
@@ -18,28 +19,31 @@ def statement_as_json(
         "schema_version": SCHEMA_VERSION,
         "kit": statement.kit,
         "line": statement.line(),
+        "standing": statement.standing,
+        "holds": statement.holds,
         "conforms": statement.conforms,
         "subject": statement.subject,
         "profile": statement.profile.as_dict(),
         "level": statement.level,
         "seed": statement.seed,
         "facts": dict(facts),
-        "claims": [_claim(row) for row in claim_rows(statement)],
+        "claims": [_claim(row, statement.level) for row in claim_rows(statement)],
     }
 
 
-def _claim(row: ClaimRow) -> dict[str, Any]:
+def _claim(row: ClaimRow, level: Level) -> dict[str, Any]:
     return {
         "claim": row.claim,
         "layer": row.layer,
         "standing": row.standing,
-        "finding": _finding(row.finding) if row.finding else None,
+        "finding": _finding(row.finding, level) if row.finding else None,
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: Finding, level: Level) -> dict[str, Any]:
     return {
-        "headline": finding.headline,
+        "headline": finding.headline(level),
+        "asked": finding.asked,
         "cases": finding.cases,
         "counts": {outcome.name.lower(): finding.counts.get(outcome, 0) for outcome in Outcome},
         "extra": finding.extra,
@@ -55,4 +59,6 @@ def _finding(finding: Finding) -> dict[str, Any]:
             for case in finding.failed
         ],
         "power": list(finding.power),
+        "known": finding.known,
+        "unseen": finding.unseen,
     }

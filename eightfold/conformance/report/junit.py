@@ -1,7 +1,8 @@
-"""A statement as JUnit XML: a suite for each claim that was judged.
+"""A statement as JUnit XML: a suite for each claim that was asked.
 
-A claim whose cases have names has an entry for each, such as the models of an operator; a unit,
-whose cases are numbers, has one entry. What came unasked is an entry of its own.
+A claim whose cases have names has an entry for each that was answered, such as the models of an
+operator; a unit, whose cases are numbers, has one entry. A claim that is not right has an entry of
+its own: a failure if it deviates, an error if it is incomplete.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from eightfold.conformance.report.text import counts_text
+from eightfold.conformance.units.unit import Level
 from eightfold.conformance.verdict import LISTED, FailedCase, Finding, Outcome, Statement
 from eightfold.report.junit import JUnitXml
 
@@ -36,7 +38,7 @@ def write_junit(file: IO[bytes], statement: Statement, cases: Mapping[str, Seque
     """
     xml = JUnitXml(file)
     suites = {
-        finding.claim: list(_entries(finding, cases.get(finding.claim, ())))
+        finding.claim: list(_entries(finding, statement.level, cases.get(finding.claim, ())))
         for finding in statement.findings
     }
     everything = [entry for entries in suites.values() for entry in entries]
@@ -59,6 +61,7 @@ def _suite(
                 "subject": statement.subject,
                 "profile": statement.profile.name,
                 "level": statement.level,
+                "standing": finding.standing(statement.level),
                 "seed": statement.seed,
                 "kit": statement.kit,
                 "power": "\n".join(finding.power),
@@ -74,9 +77,9 @@ def _suite(
     xml.text("\n")
 
 
-def _entries(finding: Finding, names: Sequence[str]) -> Iterator[_Entry]:
+def _entries(finding: Finding, level: Level, names: Sequence[str]) -> Iterator[_Entry]:
     if not names:
-        yield _whole(finding)
+        yield _whole(finding, level)
         return
     failed = {case.name: case for case in finding.failed}
     for name in names:
@@ -84,21 +87,23 @@ def _entries(finding: Finding, names: Sequence[str]) -> Iterator[_Entry]:
             yield _case(failed[name])
         elif len(failed) < LISTED:  # else it may be one that is not listed
             yield _Entry(name)
-    if not finding.conforms:
-        yield _whole(finding)
+    if not finding.right:
+        yield _whole(finding, level)
 
 
-def _whole(finding: Finding) -> _Entry:
+def _whole(finding: Finding, level: Level) -> _Entry:
     """Return the entry of a claim: what was found of it."""
-    if finding.conforms:
+    if finding.right:
         return _Entry(finding.claim)
-    kind = "failure" if finding.cases or finding.extra else "error"
+    standing = finding.standing(level)
     found = [
-        *finding.lines(),
+        *finding.lines(level),
         *(f"{case.name}: {case.outcome.text}, {case.message}" for case in finding.failed[:SHOWN]),
     ]
-    of = finding.mistakes[0] if finding.mistakes else counts_text(finding)
-    return _Entry(finding.claim, kind, finding.headline, of, "\n".join([*found, ""]))
+    kind, of = "error", standing
+    if standing == "deviates":
+        kind, of = "failure", finding.mistakes[0] if finding.mistakes else counts_text(finding)
+    return _Entry(finding.claim, kind, finding.headline(level), of, "\n".join([*found, ""]))
 
 
 def _case(case: FailedCase) -> _Entry:

@@ -1,21 +1,25 @@
-"""The page of a statement: the rows of the spec on top, then what was found of each claim."""
+"""The page of a statement: what is wrong and what is incomplete, then all claims, then the rest."""
 
 from collections.abc import Iterator, Sequence
 
-from eightfold.conformance.profile import Profile
-from eightfold.conformance.report.rows import ClaimRow, claim_rows
+from eightfold.conformance.report.rows import ClaimRow, Place, claim_rows
 from eightfold.conformance.vectors.manifest import SPECS
-from eightfold.conformance.verdict import LISTED, Outcome, Statement
-from eightfold.report.page import Verdict, machine, render
+from eightfold.conformance.verdict import Outcome, Statement, listed
+from eightfold.report.page import State, Verdict, machine, render
 
-SIGNS = {"conforms": "✓", "deviates": "✗", "not judged": "…", "not claimed": "–"}
+SIGNS = {"deviates": "✗", "incomplete": "…", "no deviation found": "○", "conforms": "✓"}
 """Of standings, for who sees no colour."""
 
-ORDER = ("deviates", "not judged", "conforms", "not claimed")
-"""Of findings: what needs a look first."""
+STATES: dict[str, State] = {
+    "deviates": "failed",
+    "incomplete": "incomplete",
+    "no deviation found": "open",
+    "conforms": "passed",
+}
+"""Whose colour a standing has."""
 
-STATES = {"conforms": "passed", "deviates": "failed", "not judged": "incomplete"}
-"""Whose colour a standing has; none where it is not claimed."""
+UNASKED: dict[Place, str] = {"not asked": "Claimed, not asked", "not claimed": "Not claimed"}
+"""What is said of claims without a finding."""
 
 SHOWN = 100
 """Failed cases of a claim that the page lists."""
@@ -30,53 +34,52 @@ def conformance_page(statement: Statement, facts: Sequence[tuple[str, str]] = ()
         If jinja2 or matplotlib is not installed.
     """
     rows = claim_rows(statement)
-    judged = sorted((row for row in rows if row.finding), key=lambda row: ORDER.index(row.standing))
+    asked = [row for row in rows if row.finding]
+    untouched = [
+        row for row in asked if row.finding and row.finding.asked == row.finding.waiting > 0
+    ]
+    layers = {
+        "Units": [row for row in asked if row.layer == "unit"],
+        "Rows of the spec": [row for row in asked if row.layer == "operator"],
+        "Networks": [row for row in asked if row.layer == "network"],
+    }
     return render(
         "conformance.html.j2",
         title=f"Conformance of {statement.subject}",
-        verdict=_verdict(statement),
-        sections=list(_sections(rows)),
+        verdict=Verdict(
+            state=STATES[statement.standing],
+            word=statement.standing,
+            sentence=f"{statement.line()}.",
+        ),
+        sections=list(_sections(asked)),
         facts=[*_facts(statement), *facts],
-        layers=[
-            ("Units", [row for row in rows if row.layer == "unit"]),
-            ("Networks", [row for row in rows if row.layer == "network"]),
-        ],
-        operators=[row for row in rows if row.layer == "operator"],
-        judged=judged,
-        standings=_tally(rows),
+        asked=asked,
+        told=[row for row in asked if row not in untouched],
+        untouched=untouched,
+        layers={name: of_layer for name, of_layer in layers.items() if of_layer},
+        unasked={
+            what: listed(claims)
+            for standing, what in UNASKED.items()
+            if (claims := [row.claim for row in rows if row.standing == standing])
+        },
         signs=SIGNS,
         states=STATES,
         outcomes=list(Outcome),
         exact=Outcome.EXACT,
         shown=SHOWN,
-        listed=LISTED,
     )
 
 
-def _verdict(statement: Statement) -> Verdict:
-    state = "passed" if statement.conforms else "failed" if statement.findings else "incomplete"
-    return Verdict(state=state, sentence=f"{statement.line()}.")
-
-
-def _tally(rows: Sequence[ClaimRow]) -> dict[str, dict[str, int]]:
-    """Return how many claims stand how, by their layer."""
-    found: dict[str, dict[str, int]] = {}
-    for row in rows:
-        counts = found.setdefault(row.layer, dict.fromkeys(SIGNS, 0))
-        counts[row.standing] += 1
-    return found
-
-
 def _sections(rows: Sequence[ClaimRow]) -> Iterator[tuple[str, str]]:
-    layers = {row.layer for row in rows}
-    if "operator" in layers:
-        yield "rows", "Rows of the spec"
-    yield "parts", "Units and networks"
+    right = [row.finding.right for row in rows if row.finding]
+    if not all(right):
+        yield "findings", "Findings"
     for row in rows:
         if row.standing == "deviates":
             yield f"claim-{row.claim}", row.claim
-    if any(row.finding for row in rows):
-        yield "findings", "All findings"
+    yield "claims", "Claims"
+    if any(right):
+        yield "exact", "What is exact"
     yield "facts", "How this was made"
 
 
@@ -87,24 +90,8 @@ def _facts(statement: Statement) -> Iterator[tuple[str, str]]:
     if profile.spec == "tflite":
         yield "Kernels where they differ", profile.reference
     yield "Profile", profile.name
-    yield "Limits", _limits(profile)
+    yield "Limits", profile.limits_text or "none"
     yield "Level", statement.level
     yield "Seed", str(statement.seed)
     yield "Conformance kit", statement.kit
     yield "Page made on", machine()
-
-
-def _limits(profile: Profile) -> str:
-    whole = {"accumulator_bits": 32, "multiplier_bits": 32}
-    limits = {
-        name: value
-        for name, value in profile.as_dict()["limits"].items()
-        if value not in ("any", whole.get(name))
-    }
-    return ", ".join(f"{name} {_plain(value)}" for name, value in limits.items()) or "none"
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_plain, value))}]"
-    return str(value)

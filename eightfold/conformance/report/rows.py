@@ -1,13 +1,15 @@
-"""What was found of each claim that the spec knows, judged or not."""
+"""What was found of each claim that the spec knows, asked or not."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from eightfold.conformance.profile import CLAIMS
-from eightfold.conformance.verdict import Finding, Layer, Outcome, Statement
+from eightfold.conformance.verdict import Finding, Layer, Outcome, Standing, Statement
 
-Standing = Literal["conforms", "deviates", "not judged", "not claimed"]
+Place = Standing | Literal["not asked", "not claimed"]
+"""How a claim of the spec stands: as what was found of it; or it is claimed and was not asked, or
+not even claimed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +22,7 @@ class ClaimRow:
     number: int
     claim: str
     layer: Layer
-    standing: Standing
+    standing: Place
     finding: Finding | None
 
     @property
@@ -57,9 +59,7 @@ def _claims(statement: Statement) -> Iterator[tuple[str, Layer]]:
         yield claim, Finding(claim=claim, counts={}).layer
 
 
-def _standing(statement: Statement, claim: str, finding: Finding | None) -> Standing:
-    if finding is not None and finding.conforms:
-        return "conforms"
-    if finding is not None and (finding.cases or finding.extra):
-        return "deviates"
-    return "not judged" if claim in statement.profile.claims else "not claimed"
+def _standing(statement: Statement, claim: str, finding: Finding | None) -> Place:
+    if finding is not None:
+        return finding.standing(statement.level)
+    return "not asked" if claim in statement.profile.claims else "not claimed"

@@ -5,31 +5,25 @@ from collections.abc import Iterator
 import click
 
 from eightfold.conformance.report.rows import claim_rows
-from eightfold.conformance.verdict import Finding, Outcome, Statement
+from eightfold.conformance.units.unit import Level
+from eightfold.conformance.verdict import Finding, Outcome, Statement, listed
 
 FAILED = 5
 """Failed cases of a claim that are printed."""
 
-NAMED = 5
-"""Operators that were not judged are named, if they are no more."""
-
 
 def statement_lines(statement: Statement) -> Iterator[str]:
-    """Return what was found of each claim, what was not judged, and the statement last."""
+    """Return what was found of each claim, what was not asked, and the statement last."""
     for finding in statement.findings:
-        yield from _finding_lines(finding)
+        yield from _finding_lines(finding, statement.level)
         yield ""
-    waiting = [row for row in claim_rows(statement) if row.standing == "not judged"]
-    names = [row.claim for row in waiting if row.layer != "operator"]
-    operators = [row.claim for row in waiting if row.layer == "operator"]
-    names += operators if len(operators) <= NAMED else [f"{len(operators)} operators"]
-    if names:
-        yield f"Claimed, but not judged: {', '.join(names)}."
+    if claims := [row.claim for row in claim_rows(statement) if row.standing == "not asked"]:
+        yield f"Claimed, not asked: {listed(claims)}."
     yield statement.line()
 
 
-def _finding_lines(finding: Finding) -> Iterator[str]:
-    yield from finding.lines()
+def _finding_lines(finding: Finding, level: Level) -> Iterator[str]:
+    yield from finding.lines(level)
     if finding.failed:
         yield "The first cases that are not exact:"
         for case in finding.failed[:FAILED]:

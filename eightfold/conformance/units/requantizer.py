@@ -7,6 +7,7 @@ docs/numerics.md and docs/other-specs.md have the formulas.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from eightfold.conformance.units.requantize import (
     wrap_cases,
 )
 from eightfold.conformance.units.unit import Column, Level, UnitCases, UnitKind, as_columns
+from eightfold.errors import InputError
 from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN, srdhm, wrap32
 from eightfold.golden.rounding import rounding_shift
 
@@ -111,9 +113,27 @@ def requantizer_cases(profile: Profile, level: Level, rng: np.random.Generator) 
         **{name: cases[name] for name in ("zero_point", "low", "high")},
     }
     results = {"result": domain.results(cases)}
+    _check_shows_something(profile, inputs, results["result"])
     return UnitCases(
         as_columns(INPUTS, inputs), as_columns(RESULTS, results), np.concatenate(kinds), left_out
     )
+
+
+def _check_shows_something(profile: Profile, inputs: Cases, result: NDArray[Any]) -> None:
+    """Refuse limits within which no result depends on what was accumulated.
+
+    Raises
+    ------
+    InputError
+        If each result is the zero point, clamped: what ignores the accumulator would conform.
+    """
+    trivial = np.clip(inputs["zero_point"], inputs["low"], inputs["high"])
+    if result.size and np.array_equal(result, trivial):
+        raise InputError(
+            f"profile {profile.name}: its limits leave a requantizer nothing to compute, each "
+            "result is the zero point between low and high; widen clamp, shift, accumulator_bits "
+            "or multiplier_bits"
+        )
 
 
 def _thinned(rng: np.random.Generator, cases: Cases, count: int) -> Cases:

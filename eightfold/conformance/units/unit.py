@@ -1,7 +1,7 @@
 """What the units have in common: columns of integers, levels, and their cases."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -56,6 +56,15 @@ class UnitCases:
 
     def __len__(self) -> int:
         return len(self.kinds)
+
+    def take(self, places: NDArray[np.int64]) -> "UnitCases":
+        """Return some of the cases."""
+        return replace(
+            self,
+            inputs={name: values[places] for name, values in self.inputs.items()},
+            results={name: values[places] for name, values in self.results.items()},
+            kinds=self.kinds[places],
+        )
 
 
 @dataclass(frozen=True)

@@ -118,9 +118,10 @@ def test_a_right_unit_conforms_in_any_number_of_shares(
         assert results.total_cases() == (1 if share == 20_000 else -(-2642 // share))
     judged = judge_run(folder)
     (finding,) = judged.statement.findings
-    assert finding.conforms
+    assert finding.right
     assert finding.counts[Shown.EXACT] > 2000
-    assert judged.statement.line().endswith("requantizer, unit level, smoke")
+    told = f"requantizer: no deviation found in {finding.cases} cases, which would have told all"
+    assert told in judged.statement.line()
     assert judged.statement.subject == "Right"
 
 
@@ -140,7 +141,7 @@ def test_a_wrong_unit_deviates_as_often_in_any_number_of_shares(
 
 def test_an_adapter_that_raises_is_a_verdict(tmp_path: Path, adapters: Path) -> None:
     (finding,) = judge_run(ask(tmp_path / "run", adapters, "Raises")).statement.findings
-    assert not finding.conforms
+    assert not finding.right
     assert finding.counts[Shown.CRASHED] == finding.cases
     assert "the adapter raised RuntimeError: out of paper" in " ".join(finding.diagnosis)
 
@@ -148,8 +149,8 @@ def test_an_adapter_that_raises_is_a_verdict(tmp_path: Path, adapters: Path) -> 
 def test_models_are_asked_and_judged_claim_by_claim(tmp_path: Path, adapters: Path) -> None:
     statement = judge_run(ask(tmp_path / "run", adapters, "Models")).statement
     assert [finding.claim for finding in statement.findings] == ["ADD", "MAXIMUM", NETWORKS]
-    assert statement.conforms
-    assert "2 of 38 rows, network level, smoke" in statement.line()
+    assert statement.holds
+    assert "networks, ADD, MAXIMUM: no deviation found in 16 cases" in statement.line()
 
 
 def test_models_that_differ_are_kept_whole(tmp_path: Path, adapters: Path) -> None:
@@ -162,12 +163,60 @@ def test_models_that_differ_are_kept_whole(tmp_path: Path, adapters: Path) -> No
         assert name == "MAXIMUM"
 
 
-def test_claims_that_wait_are_not_judged(tmp_path: Path, adapters: Path) -> None:
-    folder = planned_run(tmp_path / "run", adapters, "Models")
+def run_only(folder: Folder, places: Sequence[int]) -> None:
+    """Run some of the units that wait, by their places."""
     with folder.store(writable=True) as store:
-        number, unit = store.waiting()[0]
-    keep(folder, number, unit, run_unit(unit.as_record())[1])
-    assert [each.claim for each in judge_run(folder).statement.findings] == ["ADD"]
+        waiting = store.waiting()
+    for number, unit in (waiting[place] for place in places):
+        keep(folder, number, unit, run_unit(unit.as_record())[1])
+
+
+def test_claims_that_wait_are_incomplete(tmp_path: Path, adapters: Path) -> None:
+    folder = planned_run(tmp_path / "run", adapters, "Models")
+    run_only(folder, [0])
+    found = judge_run(folder).statement
+    assert [(each.claim, each.cases, each.waiting) for each in found.findings] == [
+        ("ADD", 6, 0),
+        ("MAXIMUM", 0, 6),
+        (NETWORKS, 0, 4),
+    ]
+    assert (found.standing, found.holds) == ("incomplete", False)
+
+
+@pytest.mark.parametrize("places", [[0], [2]], ids=str)
+def test_a_wrong_operator_deviates_by_any_of_its_units(
+    places: list[int], tmp_path: Path, adapters: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = judge_run(ask(tmp_path / "whole", adapters, "Broken", ["MAXIMUM"])).statement.findings[0]
+    monkeypatch.setattr(conformance, "TOGETHER", 2)
+    folder = planned_run(tmp_path / "run", adapters, "Broken", ["MAXIMUM"])
+    run_only(folder, places)
+    judged = judge_run(folder)
+    (finding,) = judged.statement.findings
+    answered = [str(number) for place in places for number in (2 * place, 2 * place + 1)]
+    assert judged.names["MAXIMUM"] == answered
+    assert (finding.cases, finding.waiting) == (len(answered), 6 - len(answered))
+    expected = [each for each in whole.failed if each.name in answered]
+    assert list(finding.failed) == expected
+    assert judged.statement.standing == ("deviates" if expected else "incomplete")
+
+
+@pytest.mark.parametrize("places", [[3], [8, 2]], ids=str)
+def test_cases_of_a_unit_keep_their_numbers_when_others_wait(
+    places: list[int], tmp_path: Path, adapters: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = judge_run(ask(tmp_path / "whole", adapters, "Wrong")).statement.findings[0]
+    monkeypatch.setattr(conformance, "SHARE", 300)
+    folder = planned_run(tmp_path / "run", adapters, "Wrong")
+    run_only(folder, places)
+    (finding,) = judge_run(folder).statement.findings
+    answered = {
+        n for place in places for n in range(300 * place, min(300 * place + 300, whole.asked))
+    }
+    assert (finding.cases, finding.asked) == (len(answered), whole.asked)
+    expected = [each for each in whole.failed if int(each.name) in answered]
+    assert list(finding.failed) == expected != []
+    assert finding.smallest[0].startswith(tuple(f"case {each.name}:" for each in expected))
 
 
 @pytest.mark.parametrize(("name", "claim"), [("Right", "requantizer"), ("Models", "ADD")])

@@ -8,7 +8,8 @@ NASTY = "<script>alert(1)</script> & \x00\x1b[31m 'é' `x >>> 1`"
 
 
 def statement(subject: str = "my core") -> Statement:
-    """Return a statement: claims that conform, deviate, are not judged, and are not claimed."""
+    """Return a statement: claims that are right, deviate, are incomplete in every way, were not
+    asked, and are not claimed."""
     profile = Profile(
         name="mine",
         claims=("requantizer", "dot", "tables", *OPERATORS[:12]),
@@ -26,6 +27,8 @@ def statement(subject: str = "my core") -> Statement:
         ),
         smallest=("case 7: acc 1", "  SRDHM(1, multiplier 5) = 1", "  theirs: 10, expected 11"),
         power=("1 of 61 mistakes cannot be seen in these cases: left_missing.",),
+        known=61,
+        unseen=1,
     )
     add = Finding(
         claim="ADD",
@@ -41,12 +44,18 @@ def statement(subject: str = "my core") -> Statement:
         requantizer,
         Finding(claim="dot", counts={Outcome.EXACT: 1600}),
         add,
-        Finding(claim="CONV_2D", counts={Outcome.EXACT: 6}),
+        Finding(claim="CONV_2D", counts={Outcome.EXACT: 6}, known=73, unseen=35),
+        Finding(claim="LOGISTIC", counts={}, waiting=6),
+        Finding(claim="MAX_POOL_2D", counts={Outcome.EXACT: 2}, waiting=4),
         Finding(claim="MUL", counts={}, diagnosis=("Its limits leave no model of MUL.",)),
         Finding(claim="networks", counts={Outcome.EXACT: 4}),
     )
     return Statement(subject=subject, profile=profile, level="smoke", seed=5, findings=findings)
 
 
-CASES = {"ADD": [f"ADD/{n:04}" for n in range(6)], "CONV_2D": [f"CONV_2D/{n:04}" for n in range(6)]}
-"""Names of the cases of models."""
+CASES = {
+    "ADD": [f"ADD/{n:04}" for n in range(6)],
+    "CONV_2D": [f"CONV_2D/{n:04}" for n in range(6)],
+    "MAX_POOL_2D": ["MAX_POOL_2D/0001", "MAX_POOL_2D/0004"],
+}
+"""Names of the cases of models that were answered."""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.judge.models.explanation import (
@@ -87,7 +87,7 @@ def judge_models(
     networks = claim == NETWORKS
     mistakes, diagnosis = _of_networks(judged, runs) if networks else _of_operator(claim, runs)
     diagnosis += _endings(judged, profile, networks)
-    return Finding(
+    finding = Finding(
         claim=claim,
         counts={outcome: counts[outcome] for outcome in Outcome if counts[outcome]},
         mistakes=mistakes,
@@ -97,8 +97,8 @@ def judge_models(
             for each in failed[:LISTED]
         ),
         smallest=tuple(_smallest(failed, profile)),
-        power=tuple(_power(claim, judged, profile)) if power else (),
     )
+    return _with_power(finding, judged, profile) if power else finding
 
 
 def _runs(judged: Sequence[_Judged], profile: Profile) -> list[Answered]:
@@ -276,15 +276,21 @@ def _parameters(graph: Graph, operator: Operator) -> list[str]:
     return [*lines, f"  options: {options}"] if options else lines
 
 
-def _power(claim: str, judged: Sequence[_Judged], profile: Profile) -> list[str]:
-    legal = [each for each in judged if each.graph is not None]
-    if claim == NETWORKS:
-        kinds = Counter(op.name for each in legal if each.graph for op in each.graph.operators)
-        return [
+def _with_power(finding: Finding, judged: Sequence[_Judged], profile: Profile) -> Finding:
+    """Add what the cases could not have told apart."""
+    legal = [(each, each.graph) for each in judged if each.graph is not None]
+    if finding.claim == NETWORKS:
+        kinds = Counter(op.name for _, graph in legal for op in graph.operators)
+        text = (
             f"{len(legal)} networks have {kinds.total()} operators of {len(kinds)} kinds. Which "
             "mistakes can be told apart is judged operator by operator."
-        ]
-    subjects = [
-        _subject(each, each.graph.operators[0], profile) for each in legal if each.graph is not None
-    ]
-    return operator_power(claim, subjects).sentences()
+        )
+        return replace(finding, power=(text,))
+    subjects = [_subject(each, graph.operators[0], profile) for each, graph in legal]
+    power = operator_power(finding.claim, subjects)
+    return replace(
+        finding,
+        power=tuple(power.sentences()),
+        known=power.mistakes,
+        unseen=len(power.unseen),
+    )

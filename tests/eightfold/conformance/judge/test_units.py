@@ -32,7 +32,7 @@ def test_right_answers_conform(unit: str, name: str) -> None:
         return
     cases = unit_cases(unit, profile, "smoke", 3)
     finding = judge_unit(unit, profile, cases, UnitAnswers(results=right(cases)))
-    assert finding.conforms and finding.cases == len(cases)
+    assert finding.right and finding.cases == len(cases)
     assert (finding.diagnosis, finding.failed, finding.smallest) == ((), (), ())
     assert finding.power
 
@@ -125,7 +125,7 @@ def test_missing_unknown_and_extra_answers_deviate_and_hide_no_mistake() -> None
 def test_right_but_too_many_answers_deviate() -> None:
     cases = unit_cases("fake_quantize", TFLITE, "smoke", 0)
     answers = UnitAnswers(results=right(cases), extra=1)
-    assert not judge_unit("fake_quantize", TFLITE, cases, answers).conforms
+    assert not judge_unit("fake_quantize", TFLITE, cases, answers).right
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -136,7 +136,7 @@ def test_a_unit_that_never_answers_deviates(unit: str, marker: int) -> None:
     finding = judge_unit(unit, TFLITE, cases, UnitAnswers(results=results))
     outcome = Outcome.MISSING if marker == MISSING else Outcome.UNKNOWN_BITS
     assert finding.counts[outcome] == len(cases) == finding.cases
-    assert not finding.mistakes and not finding.conforms
+    assert not finding.mistakes and not finding.right
     assert f"theirs: {outcome.text}" in finding.smallest[-1]
     assert len(finding.failed) == min(len(cases), LISTED)
 

@@ -12,9 +12,14 @@ from eightfold.conformance.profile import OPERATORS, PROFILES
 from eightfold.conformance.report import statement_lines, write_reports
 from eightfold.conformance.report.as_json import SCHEMA_VERSION, statement_as_json
 from eightfold.conformance.report.rows import claim_rows
-from eightfold.conformance.verdict import Finding, Outcome, Statement
+from eightfold.conformance.units.unit import Level
+from eightfold.conformance.verdict import STANDINGS, Finding, Outcome, Statement
 from eightfold.files import IMPORT_ROOT
 from tests.support.conformance.statements import CASES, statement
+
+RIGHT = Finding(claim="ADD", counts={Outcome.EXACT: 6}, known=73, unseen=35)
+WRONG = Finding(claim="SUB", counts={Outcome.EXACT: 3, Outcome.WRONG: 1})
+WAITING = Finding(claim="MUL", counts={}, waiting=6)
 
 DOCUMENT = IMPORT_ROOT / "docs/conform-json.md"
 
@@ -25,19 +30,25 @@ def test_every_claim_of_the_spec_has_a_row() -> None:
     assert [row.claim for row in operators] == list(OPERATORS)
     assert [row.number for row in operators] == list(range(1, 39))
     standings = {row.claim: row.standing for row in rows}
-    assert [claim for claim, how in standings.items() if how == "conforms"] == [
-        "dot",
-        "CONV_2D",
-        "networks",
-    ]
-    assert [claim for claim, how in standings.items() if how == "deviates"] == [
-        "requantizer",
-        "ADD",
-    ]
-    assert standings["tables"] == standings["MUL"] == standings["SOFTMAX"].replace(
-        "claimed", "judged"
-    ) == "not judged"  # fmt: skip
+    found = {how: [c for c, stands in standings.items() if stands == how] for how in STANDINGS}
+    assert found == {
+        "deviates": ["requantizer", "ADD"],
+        "incomplete": ["LOGISTIC", "MAX_POOL_2D", "MUL"],
+        "no deviation found": ["dot", "CONV_2D", "networks"],
+        "conforms": [],
+    }
+    assert standings["tables"] == standings["RESHAPE"] == "not asked"
     assert standings["fake_quantize"] == standings["QUANTIZE"] == "not claimed"
+
+
+@pytest.mark.parametrize("level", ["standard", "full"])
+def test_the_word_conforms_needs_more_than_smoke(level: Level) -> None:
+    rows = claim_rows(replace(statement(), level=level))
+    conforming = [row.claim for row in rows if row.standing == "conforms"]
+    assert conforming == ["dot", "CONV_2D", "networks"]
+    text = "\n".join(statement_lines(replace(statement(), level=level)))
+    assert "CONV_2D: conforms, all 6 cases are exact." in text
+    assert "conforms" not in "\n".join(statement_lines(statement()))
 
 
 def test_tpu_mlir_has_units_alone() -> None:
@@ -47,8 +58,8 @@ def test_tpu_mlir_has_units_alone() -> None:
     )
     assert [row.claim for row in claim_rows(of_tpu)] == ["requantizer", "fake_quantize"]
     assert list(statement_lines(of_tpu))[-2:] == [
-        "Claimed, but not judged: fake_quantize.",
-        "Eightfold conformance 1.0, TPU-MLIR int8, requantizer, unit level, full",
+        "Claimed, not asked: fake_quantize.",
+        "Eightfold conformance 1.0, TPU-MLIR int8, no limits, requantizer, unit level, full",
     ]
 
 
@@ -57,10 +68,64 @@ def test_sentences_end_with_the_statement() -> None:
     assert lines[0].startswith("requantizer: deviates, 116 off by one of 2642 cases; 2 more")
     assert "  0: off by one, 127 instead of 126" in lines
     assert "1 of 61 mistakes cannot be seen in these cases: left_missing." in lines
-    assert lines[-2] == "Claimed, but not judged: tables, 10 operators."
-    assert lines[-1] == (
-        "Eightfold conformance 1.0, TFLite int8 (litert), 1 of 38 rows, dot, network level, smoke; "
-        "deviates: requantizer, ADD, MUL"
+    for line in (
+        "dot: no deviation found in 1600 cases.",
+        "CONV_2D: no deviation found in 6 cases, which could not have told 35 of 73 mistakes.",
+        "LOGISTIC: incomplete, 0 of 6 cases were answered.",
+        "MAX_POOL_2D: incomplete, 2 of 6 cases were answered, all of them exact.",
+        "MUL: incomplete, it has no cases.",
+    ):
+        assert line in lines
+    assert lines[-2] == "Claimed, not asked: tables, 7 operators."
+
+
+HEAD = "Eightfold conformance 1.0, TFLite int8 (litert), limits (shift [-20, 0], zero_points [0])"
+
+
+@pytest.mark.parametrize(
+    ("level", "line"),
+    [
+        (
+            "smoke",
+            f"{HEAD}, network level, smoke; dot, networks, CONV_2D: no deviation found in 1610 "
+            "cases, which could not have told 35 of 73 mistakes; deviates: requantizer, ADD; "
+            "incomplete: LOGISTIC, MAX_POOL_2D, MUL, 2 of 12 cases were answered",
+        ),
+        (
+            "full",
+            f"{HEAD}, 1 of 38 rows, dot, network level, full; deviates: requantizer, ADD; "
+            "incomplete: LOGISTIC, MAX_POOL_2D, MUL, 2 of 12 cases were answered",
+        ),
+    ],
+)
+def test_the_line_has_its_limits_and_every_claim_that_was_asked(level: Level, line: str) -> None:
+    assert replace(statement(), level=level).line() == line
+
+
+@pytest.mark.parametrize(
+    ("findings", "level", "standing", "holds"),
+    [
+        ([RIGHT], "smoke", "no deviation found", True),
+        ([RIGHT], "standard", "conforms", True),
+        ([RIGHT, WAITING], "standard", "incomplete", False),
+        ([RIGHT, WRONG, WAITING], "smoke", "deviates", False),
+        ([replace(WRONG, waiting=7)], "full", "deviates", False),
+        ([replace(RIGHT, extra=1)], "full", "deviates", False),
+        ([], "full", "incomplete", False),
+    ],
+)
+def test_the_worst_claim_is_the_standing(
+    findings: list[Finding], level: Level, standing: str, holds: bool
+) -> None:
+    found = replace(statement(), findings=tuple(findings), level=level)
+    assert (found.standing, found.holds) == (standing, holds)
+    assert found.conforms == (standing == "conforms")
+
+
+def test_a_known_failure_deviates_though_cases_wait() -> None:
+    found = replace(WRONG, waiting=7)
+    assert (
+        found.headline("full") == "SUB: deviates, 1 wrong of 4 cases; 4 of 11 cases were answered."
     )
 
 
@@ -73,7 +138,7 @@ def junit(tmp_path: Path, of: Statement, cases: dict | None = None) -> ElementTr
 def test_junit_has_a_suite_per_claim_and_an_entry_per_model(tmp_path: Path) -> None:
     root = junit(tmp_path, statement(), CASES)
     suites = {suite.get("name"): suite for suite in root}
-    assert list(suites) == ["requantizer", "dot", "ADD", "CONV_2D", "MUL", "networks"]
+    assert list(suites) == [finding.claim for finding in statement().findings]
     counted = {
         name: tuple(int(suite.get(key, "")) for key in ("tests", "failures", "errors"))
         for name, suite in suites.items()
@@ -83,10 +148,12 @@ def test_junit_has_a_suite_per_claim_and_an_entry_per_model(tmp_path: Path) -> N
         "dot": (1, 0, 0),
         "ADD": (7, 3, 1),
         "CONV_2D": (6, 0, 0),
+        "LOGISTIC": (1, 0, 1),
+        "MAX_POOL_2D": (3, 0, 1),
         "MUL": (1, 0, 1),
         "networks": (1, 0, 0),
     }
-    for key, total in (("tests", 17), ("failures", 4), ("errors", 2)):
+    for key, total in (("tests", 21), ("failures", 4), ("errors", 4)):
         assert root.get(key) == str(total)
     cases = {case.get("name"): case for case in suites["ADD"].iter("testcase")}
     assert list(cases) == [*CASES["ADD"], "ADD"]
@@ -97,8 +164,32 @@ def test_junit_has_a_suite_per_claim_and_an_entry_per_model(tmp_path: Path) -> N
     (unit,) = suites["requantizer"].iter("failure")
     assert unit.get("type") == "second_half_up"
     assert "theirs: 10, expected 11" in (unit.text or "")
-    power = [p.get("value") for p in suites["requantizer"].iter("property")][-1]
+    (waiting,) = suites["LOGISTIC"].iter("error")
+    assert waiting.get("type") == "incomplete"
+    assert waiting.get("message") == "LOGISTIC: incomplete, 0 of 6 cases were answered."
+    power = properties(suites["requantizer"])["power"]
     assert power and "left_missing" in power
+
+
+def properties(suite: ElementTree.Element) -> dict[str | None, str | None]:
+    """Return what a suite says of itself."""
+    return {each.get("name"): each.get("value") for each in suite.iter("property")}
+
+
+@pytest.mark.parametrize(
+    ("level", "standing"), [("smoke", "no deviation found"), ("full", "conforms")]
+)
+def test_machines_can_tell_that_nothing_was_found_from_that_it_conforms(
+    level: Level, standing: str, tmp_path: Path
+) -> None:
+    good = replace(statement(), findings=(RIGHT,), level=level)
+    (suite,) = junit(tmp_path, good)
+    assert properties(suite)["standing"] == standing
+    table = statement_as_json(good)
+    assert (table["standing"], table["holds"]) == (standing, True)
+    assert table["conforms"] == (standing == "conforms")
+    (claim,) = [each for each in table["claims"] if each["finding"]]
+    assert claim["standing"] == standing
 
 
 def test_junit_of_a_conforming_unit_passes(tmp_path: Path) -> None:
@@ -120,9 +211,11 @@ def test_json_has_all(tmp_path: Path) -> None:
     assert claims["tables"] == {
         "claim": "tables",
         "layer": "unit",
-        "standing": "not judged",
+        "standing": "not asked",
         "finding": None,
     }
+    waiting = claims["MAX_POOL_2D"]["finding"]
+    assert (waiting["asked"], waiting["cases"]) == (6, 2)
 
 
 def fields_of(heading: str) -> dict[str, str]:

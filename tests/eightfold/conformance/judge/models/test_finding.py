@@ -69,7 +69,7 @@ NATURAL = [
 @pytest.mark.parametrize(("operator", "mistake"), NATURAL)
 def test_a_natural_mistake_is_named(operator: str, mistake: str) -> None:
     found = finding(operator, mistake)
-    assert not found.conforms
+    assert not found.right
     assert found.mistakes[0] == mistake, found.diagnosis
     # TFLite Micro's form of LOGISTIC has a fixed zero point, and but for it the same codes.
     assert len(found.mistakes) == 1 or mistake.endswith("_form"), found.diagnosis
@@ -97,9 +97,9 @@ def test_mistakes_of_two_operands_are_named(operator: str, mistake: str) -> None
 def test_a_right_runtime_conforms(operator: str) -> None:
     cases = list(operator_cases(operator, TFLITE))
     found = judge_models(operator, cases, answers(broken(operator), cases), TFLITE)
-    assert found.conforms, found.lines()
+    assert found.right, found.lines("standard")
     assert not found.mistakes and not found.diagnosis and not found.smallest
-    assert found.headline == f"{operator}: conforms, all {len(cases)} cases are exact."
+    assert found.headline("standard") == f"{operator}: conforms, all {len(cases)} cases are exact."
     assert found.power
 
 
@@ -108,9 +108,9 @@ def test_a_right_runtime_conforms(operator: str) -> None:
 def test_a_right_runtime_conforms_over_many_seeds(seed: int) -> None:
     for operator in OPERATORS:
         cases = list(operator_cases(operator, TFLITE, "smoke", seed))
-        assert judge_models(operator, cases, answers(broken(operator), cases), TFLITE).conforms
+        assert judge_models(operator, cases, answers(broken(operator), cases), TFLITE).right
     cases = list(network_cases(TFLITE, "smoke", seed))
-    assert judge_models(NETWORKS, cases, answers(broken("ADD"), cases), TFLITE).conforms
+    assert judge_models(NETWORKS, cases, answers(broken("ADD"), cases), TFLITE).right
 
 
 @pytest.mark.long
@@ -124,7 +124,7 @@ def test_every_mistake_is_named(operator: str) -> None:
     assert unseen < len(mistakes) / 3 or not mistakes
     for mistake in mistakes[:: 1 if operator not in ("ADD", "MUL", "SUB") else 12]:
         found = finding(operator, mistake.name, count=30)
-        assert found.conforms or mistake.name in found.mistakes
+        assert found.right or mistake.name in found.mistakes
 
 
 def test_every_operator_of_the_spec_has_mistakes() -> None:
@@ -135,7 +135,7 @@ def test_every_operator_of_the_spec_has_mistakes() -> None:
 
 def test_two_mistakes_deviate_with_the_closest_and_what_is_left() -> None:
     found = finding("CONV_2D", "padding_0", "clamp_wraps")
-    assert not found.conforms
+    assert not found.right
     assert not found.mistakes
     assert "No mistake with a name explains all results. The closest is" in found.diagnosis[0]
     assert "models that it does not explain" in found.diagnosis[1]
@@ -198,7 +198,7 @@ def test_illegal_models_are_to_be_refused() -> None:
     ]
     found = judge_models("CONV_2D", cases, given, TFLITE)
     assert found.counts == {Outcome.ACCEPTED: 1, Outcome.CRASHED: 1}
-    text = " ".join(found.lines())
+    text = " ".join(found.lines("standard"))
     assert f"Accepted though illegal: to be refused: {cases[0].refusal}." in text
     assert "Illegal models that were not refused: SIGSEGV; to be refused:" in text
 
@@ -207,7 +207,7 @@ def test_the_guilty_operator_of_networks_is_found_and_its_mistake_named() -> Non
     cases = list(network_cases(TFLITE, "standard", count=60))
     kind = broken("CONV_2D", "relu_always")
     found = judge_models(NETWORKS, cases, answers(kind, cases), TFLITE)
-    assert not found.conforms
+    assert not found.right
     assert found.layer == "network"
     assert found.mistakes == ("CONV_2D relu_always",)
     assert "CONV_2D deviates on right operands" in found.diagnosis[0]
@@ -222,7 +222,7 @@ def test_of_networks_outputs_alone_can_be_judged() -> None:
         kept = {i: t for i, t in answer.tensors.items() if i in outputs}
         given.append(replace(answer, tensors=kept))
     found = judge_models(NETWORKS, cases, given, TFLITE)
-    assert not found.conforms
+    assert not found.right
     assert found.counts[Outcome.EXACT] + found.counts.get(Outcome.WRONG, 0) <= 20
 
 

@@ -49,7 +49,7 @@ def found(name: str, operator: str, seed: int, count: int = 100) -> Finding:
 )
 def test_what_a_runtime_computes_has_a_name(name: str, operator: str, mistake: str) -> None:
     finding = found(name, operator, seed=0)
-    assert finding.mistakes[0] == mistake, finding.lines()
+    assert finding.mistakes[0] == mistake, finding.lines("standard")
     assert "It explains all" in finding.diagnosis[0]
 
 
