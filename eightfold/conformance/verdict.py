@@ -217,8 +217,8 @@ class Statement:
     @property
     def standing(self) -> Standing:
         """The worst of all claims that were asked; incomplete without any."""
-        found = [each.standing(self.level) for each in self.findings]
-        return min(found or STANDINGS[1:2], key=STANDINGS.index)
+        found = {each.standing(self.level) for each in self.findings} or {"incomplete"}
+        return next(each for each in STANDINGS if each in found)
 
     @property
     def holds(self) -> bool:

@@ -187,7 +187,9 @@ def test_claims_that_wait_are_incomplete(tmp_path: Path, adapters: Path) -> None
 def test_a_wrong_operator_deviates_by_any_of_its_units(
     places: list[int], tmp_path: Path, adapters: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = judge_run(ask(tmp_path / "whole", adapters, "Broken", ["MAXIMUM"])).statement.findings[0]
+    whole = judge_run(ask(tmp_path / "whole", adapters, "Broken", ["MAXIMUM"])).statement.findings[
+        0
+    ]
     monkeypatch.setattr(conformance, "TOGETHER", 2)
     folder = planned_run(tmp_path / "run", adapters, "Broken", ["MAXIMUM"])
     run_only(folder, places)
