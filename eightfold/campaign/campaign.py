@@ -24,7 +24,7 @@ def planned(suites: Sequence[str], request: Request) -> list[Unit]:
     Raises
     ------
     InputError
-        If a suite does not run on the request's backend.
+        If a suite does not run on the request's backend, or has no cases of what is asked for.
     """
     units = []
     for name in suites:
@@ -38,9 +38,10 @@ def planned(suites: Sequence[str], request: Request) -> list[Unit]:
             raise InputError(f"--suite {name} runs no netlists; leave out --netlist")
         if request.netlist and request.backend == "golden":
             raise InputError("--netlist is simulated; use --backend verilator")
-        units += suite.plan(request)
-    if not units:
-        raise InputError("no cases: ask for other operators, or for more of them")
+        found = list(suite.plan(request))
+        if not found:
+            raise InputError(f"--suite {name}: no cases; ask for other operators, or leave it out")
+        units += found
     return units
 
 

@@ -73,8 +73,8 @@ class Folder:
         """
         if self.facts_file.exists():
             raise InputError(
-                f"{self.path}: has a campaign; resume it by eightfold campaign resume "
-                f"{shlex.quote(str(self.path))}, or name another folder by --out"
+                f"{self.path}: has a campaign; resume it by {resume_command(self.path)}, or name "
+                "another folder by --out"
             )
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -185,6 +185,11 @@ class Folder:
 def repeat_command(folder: Path, case: str) -> str:
     """Return the command that runs a case again."""
     return f"eightfold campaign repeat {shlex.quote(str(folder))} {case}"
+
+
+def resume_command(folder: Path) -> str:
+    """Return the command that runs what is left of a campaign."""
+    return f"eightfold campaign resume {shlex.quote(str(folder))}"
 
 
 def _write_tensors(path: Path, tensors: Mapping[int, np.ndarray]) -> None:

@@ -185,7 +185,7 @@ def run_command(
 
     farm = {name: options.pop(name) for name in FARM}
     request = Request(
-        operators=_operators(operators),
+        operators=_operators(operators, options["backend"]),
         config=Path(config).stem,
         settings="" if config == ODD else settings_of(AcceleratorConfig.load(config)),
         **options,
@@ -274,14 +274,19 @@ def merge(folders: tuple[Path, ...], output: Path) -> None:
     _end(Folder(output), failed=bool(different))
 
 
-def _operators(text: str) -> list[str]:
+def _operators(text: str, backend: str) -> list[str]:
+    from eightfold.compiler import HARDWARE
     from eightfold.conformance.models.operators import OPERATORS
 
     if text == "all":
-        return list(OPERATORS)
+        return [name for name in OPERATORS if backend == "golden" or name in HARDWARE]
     names = [name.strip().upper() for name in text.split(",") if name.strip()]
     if unknown := sorted(set(names) - set(OPERATORS)):
         raise InputError(f"--operators: no operator {', '.join(unknown)}; eightfold ops lists them")
+    if backend != "golden" and (none := sorted(set(names) - HARDWARE)):
+        raise InputError(
+            f"--operators: the accelerator does not compute {', '.join(none)}; use --backend golden"
+        )
     return list(dict.fromkeys(names))
 
 
@@ -344,12 +349,7 @@ def run_units(folder: Any, kept: bool = True, **options: Any) -> str:
 
 
 def _go_on(folder: Any, **options: Any) -> None:
-    from eightfold.campaign.report import is_fine_so_far, summary
-
-    why = run_units(folder, **options)
-    if why == "budget" and is_fine_so_far(folder):
-        click.echo(summary(folder))
-        return
+    run_units(folder, **options)
     _end(folder)
 
 

@@ -53,12 +53,6 @@ def summary(folder: Folder) -> str:
         return f"{stands.verdict.state}: {stands.verdict.sentence}"
 
 
-def is_fine_so_far(folder: Folder) -> bool:
-    """Return whether nothing is wrong in what has run: all passed or were refused, none lost."""
-    with _read(folder) as (_, stands):
-        return stands.verdict.state != "failed" and not stands.counts["lost"]
-
-
 def holds(folder: Folder) -> bool:
     """Return whether the campaign has passed.
 

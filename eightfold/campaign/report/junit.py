@@ -1,23 +1,30 @@
 """A campaign as JUnit XML, which continuous integration shows: an entry for each case.
 
-A suite of entries is a suite of cases in a column. Cases that have not run have no entry; that, and
-a broken floor of functional coverage, is an entry of the suite ``campaign``, so that what is not a
-pass is not shown as one.
+A suite of entries is a suite of cases in a column. The cases of a unit that has not run are one
+entry together, an error. That there are such, and a broken floor of functional coverage, are
+entries of the suite ``campaign``, so that what is not a pass is not shown as one.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import IO, Any
 
-from eightfold.campaign.folder import Folder, commits, repeat_command
+from eightfold.campaign.folder import Folder, commits, repeat_command, resume_command
 from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.report.asked import asked_commands
 from eightfold.campaign.report.verdict import Standing
 from eightfold.campaign.results import Results
 from eightfold.report.junit import JUnitXml
 
-ELEMENTS = {"failed": "failure", "error": "error", "lost": "error", "refused": "skipped"}
-"""What an entry holds, by the verdict of its case."""
+ELEMENTS = {
+    "failed": "failure",
+    "error": "error",
+    "lost": "error",
+    "waiting": "error",
+    "refused": "skipped",
+}
+"""What an entry holds, by the verdict of its case, or because its unit waits."""
 
 
 def write_junit(
@@ -52,7 +59,7 @@ class _Writer:
 
     def write(self) -> None:
         suites, shortcomings = _suites(self._results), _shortcomings(self._standing)
-        totals = _totals(self._standing.counts)
+        totals = _totals(sum(suites.values(), Counter()))
         totals["tests"] += len(shortcomings)
         totals["failures"] += sum(kind == "failure" for kind, _ in shortcomings.values())
         totals["errors"] += sum(kind == "error" for kind, _ in shortcomings.values())
@@ -76,20 +83,28 @@ class _Writer:
             self._xml.text("\n")
             self._properties()
             for planned in self._results.units(suite, column):
+                if planned.state == "waiting":
+                    self._waiting(planned.unit)
                 cases = self._results.cases(planned.number)
                 each = (planned.seconds or 0.0) / max(1, len(cases))
                 for case in cases:
                     self._case(planned.unit, case, each)
         self._xml.text("\n")
 
+    def _waiting(self, unit: Unit) -> None:
+        message = f"{unit.count} {'cases have' if unit.count > 1 else 'case has'} not run"
+        place = _class(unit, unit.operator)
+        with (
+            self._xml.element("testcase", classname=place, name=unit.name, time=0.0),
+            self._xml.element("error", message=message, type="waiting"),
+        ):
+            self._xml.text(f"{message}\n{resume_command(self._folder.path)}\n")
+        self._xml.text("\n")
+
     def _case(self, unit: Unit, case: Case, seconds: float) -> None:
         name = unit.case_name(case.seed)
-        place = (unit.suite, unit.column.replace(" ", "-"), case.operator)
         with self._xml.element(
-            "testcase",
-            classname=".".join(filter(None, place)),
-            name=name,
-            time=seconds,
+            "testcase", classname=_class(unit, case.operator), name=name, time=seconds
         ):
             if case.verdict in ELEMENTS:
                 message = case.message.partition("\n")[0]
@@ -128,12 +143,17 @@ class _Writer:
         self._xml.properties(named)
 
 
-def _suites(results: Results) -> dict[tuple[str, str], dict[str, int]]:
-    """Return cases by verdict of every suite in every column."""
-    found: dict[tuple[str, str], dict[str, int]] = {}
+def _class(unit: Unit, operator: str) -> str:
+    return ".".join(filter(None, (unit.suite, unit.column.replace(" ", "-"), operator)))
+
+
+def _suites(results: Results) -> dict[tuple[str, str], Counter[str]]:
+    """Return entries of every suite in every column: cases by verdict, and units that wait."""
+    found: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for (suite, _, column, verdict), count in results.counts().items():
-        counts = found.setdefault((suite, column), {})
-        counts[verdict] = counts.get(verdict, 0) + count
+        found[suite, column][verdict] += count if verdict != "waiting" else 0
+    for planned in results.units():
+        found[planned.unit.suite, planned.unit.column]["waiting"] += planned.state == "waiting"
     return found
 
 
@@ -142,7 +162,7 @@ def _totals(counts: Mapping[str, int]) -> dict[str, int]:
     for verdict, element in ELEMENTS.items():
         held[element] += counts.get(verdict, 0)
     return {
-        "tests": sum(count for verdict, count in counts.items() if verdict != "waiting"),
+        "tests": sum(counts.values()),
         "failures": held["failure"],
         "errors": held["error"],
         "skipped": held["skipped"],

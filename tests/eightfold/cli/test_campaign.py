@@ -141,7 +141,7 @@ def test_its_own_death_takes_its_workers_along(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_one_line_and_what_has_run_is_kept(tmp_path: Path, whole: Path) -> None:
     folder = tmp_path / "campaign"
-    assert command(*LONG, "--budget", "1ms", "--out", str(folder))[0] == 0
+    assert command(*LONG, "--budget", "1ms", "--out", str(folder))[0] == 1
     room = (folder / "results.sqlite").stat().st_size + (1 << 14)
 
     def fill() -> None:
@@ -231,6 +231,10 @@ WRONG = {
         "no operator GRU, LSTM",
     ),
     "suite": (("run", "--suite", "faults", "--out", "{new}"), "does not run on golden"),
+    "operator of golden alone": (
+        ("run", "--operators", "DEQUANTIZE,ADD", "--backend", "verilator", "--out", "{new}"),
+        "the accelerator does not compute DEQUANTIZE; use --backend golden",
+    ),
     "budget": ((*SMALL, "--budget", "soon", "--out", "{new}"), "--budget soon: is not a time"),
     "cluster option": (
         (*SMALL, "--cluster-option", "queue=sim", "--out", "{new}"),
@@ -285,6 +289,10 @@ def test_the_current_state_of_one_that_was_stopped_is_told(
 ) -> None:
     folder = tmp_path / "campaign"
     status, out, _ = command(*SMALL, "--budget", "1ms", "--out", str(folder))
-    assert status == 0
+    assert status == 1, "what has not run has not passed"
     assert f"stopped: budget; eightfold campaign resume {folder} goes on" in out
-    assert inside(capsys, monkeypatch, "report", str(folder))[1] == out.partition("\n")[2]
+    told = out.partition("\n")[2]
+    assert told.startswith("incomplete: 0 of 12 cases")
+    assert inside(capsys, monkeypatch, "report", str(folder))[:2] == (1, told)
+    words = ("merge", str(folder), "-o", str(tmp_path / "both"))
+    assert inside(capsys, monkeypatch, *words)[:2] == (1, told)

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -102,7 +103,7 @@ def test_a_runtime_that_aborts_deviates(mine: Path, capsys: pytest.CaptureFixtur
 def stop_after(units: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a run end after some units, as its budget would; they run in this process."""
 
-    def go_on(folder: Folder, **_: object) -> str:
+    def go_on(folder: Folder, **options: Any) -> str:
         with folder.store(writable=True) as store:
             waiting = store.waiting()
             for number, unit in waiting[:units]:

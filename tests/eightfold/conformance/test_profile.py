@@ -136,3 +136,24 @@ def test_limits_are_checked_in_python_too() -> None:
     wrong: Any = [0]
     with pytest.raises(InputError, match="zero_points must be a list of integers"):
         Limits(zero_points=wrong)
+
+
+@pytest.mark.parametrize(
+    ("profile", "text"),
+    [
+        (PROFILES["tflite"], ""),
+        (PROFILES["tflm"], ""),
+        (PROFILES["tpu-mlir"], ""),
+        (PROFILES["tpu-mlir-8"], "multiplier_bits 8"),
+        (PROFILES["tflite-single"], "rounding single"),
+        (PROFILES["eightfold"], "operands constant, types int8"),
+        (Profile(name="a", limits=Limits(shift=(-31, 30), rounding="double")), ""),
+        (
+            Profile(name="a", limits=Limits(shift=(-31, 0), clamp=((-128, 127), (0, 127)))),
+            "shift [-31, 0], clamp [[-128, 127], [0, 127]]",
+        ),
+    ],
+    ids=range(8),
+)
+def test_limits_in_words_are_those_that_narrow_the_spec(profile: Profile, text: str) -> None:
+    assert profile.limits_text == text

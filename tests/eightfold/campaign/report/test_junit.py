@@ -88,7 +88,24 @@ def test_what_has_not_run_and_coverage_are_entries_of_the_campaign(tmp_path: Pat
     check_counts(campaign)
     held = {case.attrib["name"]: next(iter(case)).tag for case in campaign.iter("testcase")}
     assert held == {"complete": "error", "coverage": "failure"}
-    assert int(root.attrib["tests"]) == 50 + 2
+    assert int(root.attrib["tests"]) == 50 + 1 + 2
+
+
+def test_a_unit_that_has_not_run_is_an_error_by_its_name(tmp_path: Path) -> None:
+    folder = make_campaign(tmp_path / "a", Plan(operators=("ADD", "SUB"), ends=0.25))
+    root = junit(folder)
+    for suite in [root, *root.iter("testsuite")]:
+        check_counts(suite)
+    with folder.store() as results:
+        waiting = {each.unit.name for each in results.units() if each.state == "waiting"}
+    found = {
+        case.attrib["name"]: error
+        for case in root.iter("testcase")
+        if (error := case.find("error[@type='waiting']")) is not None
+    }
+    assert found.keys() == waiting and len(waiting) == 9
+    assert {error.attrib["message"] for error in found.values()} == {"50 cases have not run"}
+    assert f"eightfold campaign resume {folder.path}" in (next(iter(found.values())).text or "")
 
 
 def test_a_pass_has_the_entries_of_its_cases_alone(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from eightfold.conformance.profile import PROFILES, Limits, Profile
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.units.unit import LEVELS, UnitCases
+from eightfold.errors import InputError
 from eightfold.model.builder import ModelBuilder
 from eightfold.reference.oracle import Oracle
 
@@ -205,6 +206,27 @@ def test_limits_hold_and_what_they_leave_out_is_counted() -> None:
     pairs = zip(inputs["low"].tolist(), inputs["high"].tolist(), strict=True)
     assert set(pairs) == {(-128, 127), (0, 127)}
     np.testing.assert_array_equal(cases.results["result"], results_of(cases, double_rounding, True))
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        Limits(clamp=((0, 0),)),
+        Limits(clamp=((-128, -128), (127, 127))),
+        Limits(shift=(-31, -31), accumulator_bits=8),
+        Limits(shift=(-20, -10), multiplier_bits=4),
+    ],
+    ids=range(4),
+)
+def test_limits_within_which_the_accumulator_does_not_matter_are_refused(limits: Limits) -> None:
+    profile = Profile(name="nothing", claims=("requantizer",), limits=limits)
+    with pytest.raises(InputError, match="profile nothing: its limits leave a requantizer nothing"):
+        unit_cases("requantizer", profile)
+
+
+def test_one_step_of_the_result_is_enough() -> None:
+    cases = unit_cases("requantizer", Profile(name="little", limits=Limits(clamp=((0, 1),))))
+    assert set(cases.results["result"].tolist()) == {0, 1}
 
 
 def test_tflite_with_one_rounding_has_no_result_beyond_int32() -> None:
