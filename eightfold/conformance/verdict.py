@@ -3,7 +3,7 @@
 A statement is a ledger: each claim that was asked has an entry, whatever has become of it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Literal, get_args
@@ -19,11 +19,11 @@ Layer = Literal["unit", "operator", "network"]
 
 Standing = Literal["deviates", "incomplete", "no deviation found", "conforms"]
 """What was found of a claim that was asked, the worst first. ``incomplete``: not all of its cases
-were answered, or it has none. A claim conforms at a level of `TELLING` alone."""
+were answered, or it has none. A claim conforms at a level of `CONFORMANCE_LEVELS` alone."""
 
 STANDINGS: tuple[Standing, ...] = get_args(Standing)
 
-TELLING: tuple[Level, ...] = ("standard", "full")
+CONFORMANCE_LEVELS: tuple[Level, ...] = ("standard", "full")
 """Levels that have cases enough for the word *conforms*."""
 
 
@@ -142,7 +142,7 @@ class Finding:
             return "deviates"
         if not self.right:
             return "incomplete"
-        return "conforms" if level in TELLING else "no deviation found"
+        return "conforms" if level in CONFORMANCE_LEVELS else "no deviation found"
 
     def headline(self, level: Level) -> str:
         """Return the finding in a sentence."""
@@ -153,15 +153,15 @@ class Finding:
                 found = "incomplete, it has no cases"
             case "incomplete":
                 exact = ", all of them exact" if self.cases else ""
-                found = f"incomplete, {self.answered}{exact}"
+                found = f"incomplete, {self._progress}{exact}"
             case "no deviation found":
-                found = nothing_found(self.cases, self.known, self.unseen)
+                found = no_deviation_text(self.cases, self.known, self.unseen)
             case "conforms":
                 found = f"conforms, all {self.cases} cases are exact"
         return f"{self.claim}: {found}."
 
     @property
-    def answered(self) -> str:
+    def _progress(self) -> str:
         """How many of the cases were answered, in words."""
         return f"{self.cases} of {self.asked} cases were answered"
 
@@ -173,7 +173,7 @@ class Finding:
         ]
         parts = [f"deviates, {', '.join(wrong)} of {self.cases} cases" if wrong else "deviates"]
         parts += [f"{self.extra} more results came than were asked for"] if self.extra else []
-        parts += [self.answered] if self.waiting else []
+        parts += [self._progress] if self.waiting else []
         return "; ".join(parts)
 
     def lines(self, level: Level) -> list[str]:
@@ -182,7 +182,7 @@ class Finding:
         return [*found, "The smallest failing case:", *self.smallest] if self.smallest else found
 
 
-def nothing_found(cases: int, known: int, unseen: int) -> str:
+def no_deviation_text(cases: int, known: int, unseen: int) -> str:
     """Return in words that cases show no deviation, and what they could not have shown.
 
     ``known`` and ``unseen`` as a `Finding` has them.
@@ -255,7 +255,7 @@ class Statement:
 
     def _conforming(self) -> Iterator[str]:
         """Yield what conforms: how many rows, and which units."""
-        if self.level not in TELLING:
+        if self.level not in CONFORMANCE_LEVELS:
             return
         good = [each for each in self.findings if each.right]
         if any(each.layer == "operator" for each in self.findings):
@@ -265,31 +265,28 @@ class Statement:
 
     def _others(self) -> Iterator[str]:
         """Yield what does not conform, or has not been shown to."""
-        by_standing = {
-            standing: [each for each in self.findings if each.standing(self.level) == standing]
-            for standing in STANDINGS
-        }
-        if found := by_standing["no deviation found"]:
-            known, unseen = sum(each.known for each in found), sum(each.unseen for each in found)
-            cases = sum(each.cases for each in found)
-            yield f"{_listed(found)}: {nothing_found(cases, known, unseen)}"
-        if found := by_standing["deviates"]:
-            yield f"deviates: {', '.join(each.claim for each in found)}"
-        if found := by_standing["incomplete"]:
-            answered, asked = sum(each.cases for each in found), sum(each.asked for each in found)
-            yield f"incomplete: {_listed(found)}, {answered} of {asked} cases were answered"
-
-
-def _listed(findings: Sequence[Finding]) -> str:
-    return listed([each.claim for each in findings])
+        for standing in ("no deviation found", "deviates", "incomplete"):
+            found = [each for each in self.findings if each.standing(self.level) == standing]
+            claims, cases = claims_text(each.claim for each in found), sum(f.cases for f in found)
+            if found and standing == "no deviation found":
+                known, unseen = sum(f.known for f in found), sum(f.unseen for f in found)
+                yield f"{claims}: {no_deviation_text(cases, known, unseen)}"
+            elif found and standing == "deviates":
+                yield f"deviates: {', '.join(each.claim for each in found)}"
+            elif found:
+                asked = sum(each.asked for each in found)
+                yield f"incomplete: {claims}, {cases} of {asked} cases were answered"
 
 
 NAMED = 5
 """Operators that a sentence names; of more it says how many."""
 
 
-def listed(claims: Sequence[str]) -> str:
+def claims_text(claims: Iterable[str]) -> str:
     """Return claims in words: units and networks by name, operators too if they are few."""
-    operators = [claim for claim in claims if claim in OPERATORS]
-    few = operators if len(operators) <= NAMED else [f"{len(operators)} operators"]
-    return ", ".join([*(claim for claim in claims if claim not in OPERATORS), *few])
+    others, operators = [], []
+    for claim in claims:
+        (operators if claim in OPERATORS else others).append(claim)
+    return ", ".join(
+        [*others, *(operators if len(operators) <= NAMED else [f"{len(operators)} operators"])]
+    )

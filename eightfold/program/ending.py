@@ -15,9 +15,10 @@ from eightfold.program.crash import write_report
 from eightfold.program.streams import complain, guard_standard_output
 
 STATUSES = (
-    "Exit status: 0, all is well. 1, a comparison failed, check found a violation, or the hardware "
-    "hung or broke a rule. 2, bad input, something unsupported, a tool that is missing or fails, a "
-    "full disk. 3, an internal error; one line names the file with its report. 130, interrupted."
+    "Exit status: 0, all is well. 1, a comparison failed or was not made, check found a violation, "
+    "or the hardware hung or broke a rule. 2, bad input, something unsupported, a tool that is "
+    "missing or fails, a full disk. 3, an internal error; one line names the file with its report. "
+    "130, interrupted."
 )
 """What every program returns, for its help."""
 

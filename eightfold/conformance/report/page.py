@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from eightfold.conformance.report.rows import ClaimRow, Place, claim_rows
 from eightfold.conformance.vectors.manifest import SPECS
-from eightfold.conformance.verdict import Outcome, Statement, listed
+from eightfold.conformance.verdict import Outcome, Statement, claims_text
 from eightfold.report.page import State, Verdict, machine, render
 
 SIGNS = {"deviates": "✗", "incomplete": "…", "no deviation found": "○", "conforms": "✓"}
@@ -35,7 +35,7 @@ def conformance_page(statement: Statement, facts: Sequence[tuple[str, str]] = ()
     """
     rows = claim_rows(statement)
     asked = [row for row in rows if row.finding]
-    untouched = [
+    unanswered = [
         row for row in asked if row.finding and row.finding.asked == row.finding.waiting > 0
     ]
     layers = {
@@ -54,11 +54,11 @@ def conformance_page(statement: Statement, facts: Sequence[tuple[str, str]] = ()
         sections=list(_sections(asked)),
         facts=[*_facts(statement), *facts],
         asked=asked,
-        told=[row for row in asked if row not in untouched],
-        untouched=untouched,
+        findings=[row for row in asked if row not in unanswered],
+        unanswered=unanswered,
         layers={name: of_layer for name, of_layer in layers.items() if of_layer},
         unasked={
-            what: listed(claims)
+            what: claims_text(claims)
             for standing, what in UNASKED.items()
             if (claims := [row.claim for row in rows if row.standing == standing])
         },

@@ -6,7 +6,7 @@ import click
 
 from eightfold.conformance.report.rows import claim_rows
 from eightfold.conformance.units.unit import Level
-from eightfold.conformance.verdict import Finding, Outcome, Statement, listed
+from eightfold.conformance.verdict import Finding, Outcome, Statement, claims_text
 
 FAILED = 5
 """Failed cases of a claim that are printed."""
@@ -18,7 +18,7 @@ def statement_lines(statement: Statement) -> Iterator[str]:
         yield from _finding_lines(finding, statement.level)
         yield ""
     if claims := [row.claim for row in claim_rows(statement) if row.standing == "not asked"]:
-        yield f"Claimed, not asked: {listed(claims)}."
+        yield f"Claimed, not asked: {claims_text(claims)}."
     yield statement.line()
 
 
