@@ -231,6 +231,20 @@ WRONG = {
         "no operator GRU, LSTM",
     ),
     "suite": (("run", "--suite", "faults", "--out", "{new}"), "does not run on golden"),
+    "suite without cases": (
+        (
+            "run",
+            "--suite",
+            "networks",
+            "--suite",
+            "operators",
+            "--operators",
+            ",",
+            "--out",
+            "{new}",
+        ),
+        "--suite operators: no cases; ask for other operators, or leave it out",
+    ),
     "operator of golden alone": (
         ("run", "--operators", "DEQUANTIZE,ADD", "--backend", "verilator", "--out", "{new}"),
         "the accelerator does not compute DEQUANTIZE; use --backend golden",
