@@ -1,6 +1,7 @@
 """Run a model: golden in this process, or RTL in a simulator; a runtime beside it to compare."""
 
 import hashlib
+import math
 import platform
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -15,21 +16,23 @@ from eightfold.closing import Closing
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import HardwareError, InputError
 from eightfold.execute import run_graphs
-from eightfold.execute.macs import count_macs
 from eightfold.extras import needs_extra
 from eightfold.golden.quantization import Reference
 from eightfold.inputs import Inputs, random_inputs, resolve_inputs
 from eightfold.memory import IDEAL, MemoryTiming
 from eightfold.model import Graph, Limits, load_model, normalize_dimensions
+from eightfold.operator_reports import golden_reports, hardware_reports
 from eightfold.reference.deviations import litert_tensors
 from eightfold.reference.oracle import Oracle, OracleError
 from eightfold.reference.runtimes import RUNTIMES
-from eightfold.report import REWRITTEN, OperatorReport, Provenance, RunResult, fingerprint
-from eightfold.report.record import Record, StreamRecord, TensorRecord
+from eightfold.report import Provenance, RunResult, fingerprint
+from eightfold.report.clock import clock_of
+from eightfold.report.record import Record, TensorRecord
 
 if TYPE_CHECKING:
-    from eightfold.compiler.rewrite import Rewritten
+    from eightfold.compiler.passes import Prepared
     from eightfold.sim.simulator.progress import OnProgress
+    from eightfold.simulate import NetworkRun
 
 Backend = Literal["golden", "verilator", "icarus"]
 
@@ -51,8 +54,7 @@ class Session(Closing):
     memory
         How long the simulated memory takes: what `eightfold.memory.MemoryTiming.load` reads.
     stall
-        Probability, 0 to below 1, that a channel of the simulated memory pauses in a cycle; figures
-        of cycles are without.
+        Probability, 0 to below 1, that a channel of the simulated memory pauses in a cycle.
     netlist
         The netlist of the accelerator that is simulated in place of its RTL, such as ``ecp5``:
         docs/gates.md has all. Empty: the RTL.
@@ -69,13 +71,22 @@ class Session(Closing):
         compiled, or ``all``.
     cascade
         Whether chains of operators may run strip by strip.
+    fast
+        Leave out the second pass in the simulator. Cycles are always those of a pass that stores
+        only what the network needs, in a memory that does not pause; ``compare``, ``all_tensors``
+        and ``stall`` disturb that, and a run with them is followed by such a pass, whose outputs
+        must be the same. Without it their results have no cycles.
+    clock
+        MHz for times, in place of what was measured for ``config``, see
+        `eightfold.report.clock.MEASURED`.
 
     Raises
     ------
     InputError
         From any method: a bad model, input, configuration, or a missing tool.
     HardwareError
-        From a run: the simulated hardware hung or broke a rule of its streams.
+        From a run: the simulated hardware hung, broke a rule of its streams, or gave other outputs
+        in the second pass.
     """
 
     def __init__(
@@ -94,6 +105,8 @@ class Session(Closing):
         max_elements: int | None = None,
         no_rewrite: Collection[str] = (),
         cascade: bool = True,
+        fast: bool = False,
+        clock: float | None = None,
     ) -> None:
         if backend not in ("golden", "verilator", "icarus"):
             raise InputError(f"backend must be golden, verilator or icarus, not {backend!r}")
@@ -103,6 +116,8 @@ class Session(Closing):
             raise InputError(f"fallback must be golden, not {fallback!r}")
         if not 0 <= stall < 1:
             raise InputError(f"stall must be at least 0 and below 1, not {stall}")
+        if clock is not None and not 0 < clock < math.inf:
+            raise InputError(f"clock must be a number of MHz above 0, not {clock}")
         timing = MemoryTiming.load(memory)
         if backend == "golden":
             simulated = {
@@ -110,6 +125,8 @@ class Session(Closing):
                 "stall": stall > 0,
                 "netlist": netlist,
                 "trace": trace is not None,
+                "fast": fast,
+                "clock": clock is not None,
             }
             for name, needed in simulated.items():
                 if needed:
@@ -133,6 +150,8 @@ class Session(Closing):
                 raise InputError(f"no_rewrite: {wrong}")
         self.no_rewrite = tuple(no_rewrite)
         self.cascade = cascade
+        self.fast = fast
+        self.clock = clock_of(self.config, clock) if backend != "golden" else None
         self.limits = Limits(max_memory, max_elements)
         self._oracle: Oracle | None = None
 
@@ -206,13 +225,16 @@ class Session(Closing):
         started = time.monotonic()
         if self.backend == "golden":
             runs = run_graphs(graph, batch, self.reference)
-            results = [self._result(model, graph, tensors, {}) for tensors in runs]
+            results = [self._result(model, graph, tensors) for tensors in runs]
         else:
             with needs_extra("rtl", f"backend {self.backend}"):
-                results = self._simulate(model, graph, batch, all_tensors or compare, record)
+                results = self._simulate(model, graph, batch, all_tensors, compare, record)
         if compare:
             for result, inputs in zip(results, batch, strict=True):
                 self._compare(result, graph, _model_bytes(model), inputs)
+        for result in results:
+            if not result.mismatches:
+                _expect_the_same_again(result)
         seconds = (time.monotonic() - started) / len(batch)
         provenance = self._provenance(model, seed, all_tensors, compare)
         for result, inputs in zip(results, batch, strict=True):
@@ -258,6 +280,7 @@ class Session(Closing):
             seed=seed,
             compare=compare,
             all_tensors=all_tensors,
+            fast=self.fast,
             versions=versions,
             inputs=[],
             outputs=[],
@@ -268,12 +291,51 @@ class Session(Closing):
         model: bytes | str | Path,
         graph: Graph,
         batch: Sequence[Mapping[int, np.ndarray]],
-        keep: bool,
+        all_tensors: bool,
+        compare: bool,
         record: bool,
     ) -> list[RunResult]:
+        """Run a batch, and if something disturbs its cycles once more without that."""
         # The simulator's packages are needed, and loaded, only here.
+        from eightfold.compiler.rewrite import rebuild
+
+        reference = cast(Reference, self.reference)
+        options = {"compare": compare, "all_tensors": all_tensors, "stall": self.stall > 0}
+        disturbed = ", ".join(name for name, given in options.items() if given)
+        keep = all_tensors or compare
+        prepared, runs = self._pass(graph, batch, keep=keep, stall=self.stall, record=record)
+        timed: Sequence[NetworkRun | None] = runs
+        if disturbed and self.fast:
+            timed = [None] * len(runs)
+        elif disturbed:
+            _, timed = self._pass(graph, batch, keep=False, stall=0, record=record)
+        computed = {tensor for operator in graph.operators for tensor in operator.outputs}
+        outputs = computed & set(graph.outputs)
+        results = []
+        for run, clean in zip(runs, timed, strict=True):
+            wanted = computed if keep else outputs
+            tensors = rebuild(prepared.rewritten, run.tensors, wanted, reference)
+            result = self._result(model, graph, tensors, prepared, clean)
+            if clean is None:
+                result.untimed = disturbed
+            elif clean is not run:
+                again = rebuild(prepared.rewritten, clean.tensors, outputs, reference)
+                result.again = {index: again[index] for index in outputs}
+            results.append(result)
+        return results
+
+    def _pass(
+        self,
+        graph: Graph,
+        batch: Sequence[Mapping[int, np.ndarray]],
+        *,
+        keep: bool,
+        stall: float,
+        record: bool,
+    ) -> "tuple[Prepared, list[NetworkRun]]":
+        """Compile a network, with every tensor kept or as it is used, and simulate it."""
         from eightfold.compiler.passes import prepare
-        from eightfold.compiler.rewrite import rebuild, run_operators
+        from eightfold.compiler.rewrite import run_operators
         from eightfold.sim.simulator.runner import BenchFailed
         from eightfold.simulate import simulate_network
 
@@ -288,15 +350,15 @@ class Session(Closing):
             no_rewrite=self.no_rewrite,
             cascade=self.cascade,
         )
-        rewritten, network = prepared.rewritten, prepared.network
+        rewritten = prepared.rewritten
         try:
             runs = simulate_network(
                 rewritten.graph,
-                network,
+                prepared.network,
                 batch,
                 simulator=cast(Literal["verilator", "icarus"], self.backend),
                 reference=self.reference,
-                stall=self.stall,
+                stall=stall,
                 netlist=self.netlist,
                 memory=self.memory,
                 trace=self.trace,
@@ -306,51 +368,29 @@ class Session(Closing):
             )
         except BenchFailed as error:
             raise HardwareError(str(error)) from None
-        results = []
-        computed = {tensor for operator in graph.operators for tensor in operator.outputs}
-        wanted = computed if keep else computed & set(graph.outputs)
-        for run in runs:
-            tensors = rebuild(rewritten, run.tensors, wanted, reference)
-            result = self._result(model, graph, tensors, run.counters, run.streams, rewritten)
-            for operator in result.operators:
-                operator.reason = network.reasons.get(operator.index)
-                operator.searched = network.searched.get(operator.index, 0)
-            results.append(result)
-        return results
+        return prepared, runs
 
     def _result(
         self,
         model: bytes | str | Path,
         graph: Graph,
         tensors: dict[int, np.ndarray],
-        counters: Mapping[int, Mapping[str, int]],
-        streams: Sequence[StreamRecord] = (),
-        rewritten: "Rewritten | None" = None,
+        prepared: "Prepared | None" = None,
+        timed: "NetworkRun | None" = None,
     ) -> RunResult:
-        gone = rewritten.gone() if rewritten else set()
+        """Return the result of golden, or of the network that was ``prepared`` for the hardware."""
+        rewritten = prepared.rewritten if prepared else None
         run = rewritten.graph if rewritten else graph
-        computed = {operator.index: count_macs(run, operator) for operator in run.operators}
-        operators = []
-        for operator in graph.operators:
-            counted = dict(counters.get(operator.index, {}))
-            taken = counted.pop("CYCLES", None)
-            macs = None if taken is None else computed[operator.index]
-            operators.append(
-                OperatorReport(
-                    index=operator.index,
-                    name=operator.name,
-                    shape=graph.tensors[operator.outputs[0]].shape,
-                    macs=count_macs(graph, operator),
-                    where=_where(taken, operator.index in gone),
-                    cycles=taken,
-                    hardware_macs=macs,
-                    utilisation=macs / (taken * self.config.macs_per_cycle)
-                    if macs is not None and taken
-                    else None,
-                    counters=counted,
-                    rewritten=rewritten.applied_to(operator.index) if rewritten else [],
-                )
-            )
+        if prepared is None:
+            operators = golden_reports(graph)
+        elif timed is None:
+            operators = hardware_reports(graph, prepared, self.config)
+        else:
+            cycles = {index: counted["CYCLES"] for index, counted in timed.counters.items()}
+            operators = hardware_reports(graph, prepared, self.config, cycles, timed.work)
+            for operator in operators:
+                operator.counters = dict(timed.counters.get(operator.index, {}))
+                operator.counters.pop("CYCLES", None)
         return RunResult(
             model=str(model) if not isinstance(model, bytes) else "(bytes)",
             config=self.config_name,
@@ -362,8 +402,9 @@ class Session(Closing):
             rewrites=rewritten.summary() if rewritten else [],
             operators=operators,
             macs_per_cycle=self.config.macs_per_cycle,
+            clock=self.clock,
             record=Record(
-                streams=streams,
+                streams=timed.streams if timed else (),
                 tensors=_tensor_records(graph),
                 names={tensor.index: tensor.name for tensor in run.tensors},
             ),
@@ -410,11 +451,15 @@ class Session(Closing):
                     )
 
 
-def _where(cycles: int | None, gone: bool) -> str:
-    """Return where an operator ran; what was rewritten is rebuilt in golden if it is wanted."""
-    if cycles is not None:
-        return "hardware"
-    return REWRITTEN if gone else "golden"
+def _expect_the_same_again(result: RunResult) -> None:
+    """Check that both passes over an input have the same outputs, where there were two."""
+    for index, tensor in result.again.items():
+        if _differ(tensor, result.outputs[index]).any():
+            raise HardwareError(
+                f"output tensor {index} differs in the second pass over the same input, which "
+                f"stores only what the network needs; --fast leaves it out"
+            )
+    result.again = {}
 
 
 def _differ(got: np.ndarray, expected: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from eightfold import isa
 from eightfold.compiler import Compiled, CompiledNetwork
 from eightfold.compiler.emit.shares import shares
+from eightfold.compiler.emit.work import Work, work
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import HardwareError
 from eightfold.execute import run_graph
@@ -41,12 +42,14 @@ class NetworkRun:
     ``tensors`` has the inputs and every tensor that was kept or computed in golden. Per operator of
     the accelerator: ``counters``, what each counter of `eightfold.isa.COUNTERS` counted from the
     end of the operator before to this one's; CYCLES adds up to ``cycles``, which are those from
-    doorbell to done of all streams. ``streams``: when the commands of each ran, if it was kept.
+    doorbell to done of all streams; and ``work``, how long engines worked for it, earlier too.
+    ``streams``: when the commands of each ran, if it was kept.
     """
 
     tensors: dict[int, np.ndarray]
     cycles: int = 0
     counters: dict[int, dict[str, int]] = field(default_factory=dict)
+    work: dict[int, Work] = field(default_factory=dict)
     streams: list[StreamRecord] = field(default_factory=list)
 
 
@@ -129,8 +132,11 @@ def simulate_network(
         ).runs
         for run, result in zip(runs, results, strict=True):
             _take(graph, compiled, run, result)
+            spans = command_spans(compiled, result.events)
+            run.work |= work(compiled.issued, spans.tolist())
             if record:
-                run.streams.append(_stream_record(compiled, result))
+                counts = result.events[:, 2:]
+                run.streams.append(StreamRecord(compiled=compiled, spans=spans, counts=counts))
     return runs
 
 
@@ -161,14 +167,6 @@ def _take(graph: Graph, compiled: Compiled, run: NetworkRun, result: RunResult) 
         run.tensors[tensor] = result.tensor(offset, kind.shape, kind.dtype)
     run.cycles += result.cycles
     run.counters |= operator_counters(compiled, result)
-
-
-def _stream_record(compiled: Compiled, result: RunResult) -> StreamRecord:
-    return StreamRecord(
-        compiled=compiled,
-        spans=command_spans(compiled, result.events),
-        counts=result.events[:, 2:],
-    )
 
 
 def command_spans(compiled: Compiled, events: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,8 @@ from eightfold.config import AcceleratorConfig
 from eightfold.files import write_file
 from eightfold.memory import MemoryTiming
 from eightfold.program import config_option, memory_option, output_folder_option
-from eightfold.report import print_rows
+from eightfold.report.clock import clock_of
+from eightfold.report.estimated import Estimated, print_estimate
 
 if TYPE_CHECKING:  # golden loads only when needed
     from eightfold.golden.quantization import Reference
@@ -64,6 +65,14 @@ cascade_option = click.option(
     "--no-cascade",
     is_flag=True,
     help="Run layer by layer, no chain of operators strip by strip.",
+)
+
+
+clock_option = click.option(
+    "--clock",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="MHZ",
+    help="Tell times at this clock, in place of what was measured for the preset.",
 )
 
 
@@ -132,7 +141,7 @@ def compile_command(
     Writes commands.bin, model.bin, listing.txt and layout.json (regions, and the arena offsets of
     inputs and outputs); with --fallback and more than one stream, a folder for each.
     """
-    from eightfold.compiler.artifacts import write_compiled
+    from eightfold.compiler.artifacts import region_bytes, write_compiled
     from eightfold.compiler.cascade.decision import explain as explanation
     from eightfold.compiler.passes import prepare
     from eightfold.model import Limits, load_model
@@ -161,6 +170,8 @@ def compile_command(
         f"{len(graph.operators)} operators; {searched} channels needed a search for their "
         f"multiplier, shift and rounding"
     )
+    sizes = region_bytes(streams)
+    click.echo(", ".join(f"{name} {size:,} bytes" for name, size in sizes.items()))
     for line in rewritten.summary():
         click.echo(line)
     for index, reason in sorted(network.reasons.items()):
@@ -179,6 +190,7 @@ def compile_command(
 @no_rewrite_option
 @cascade_option
 @limit_options
+@clock_option
 @click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
 def estimate(
     model: Path,
@@ -190,13 +202,14 @@ def estimate(
     no_cascade: bool,
     max_memory: int | None,
     max_elements: int | None,
+    clock: float | None,
     as_json: bool,
 ) -> None:
     """Estimate MODEL's cycles per operator without simulation."""
     from eightfold.compiler.passes import prepare
     from eightfold.estimate.estimate import estimate as estimated
-    from eightfold.execute.macs import count_macs
     from eightfold.model import Limits, load_model
+    from eightfold.operator_reports import hardware_reports
 
     graph = load_model(model, Limits(max_memory, max_elements))
     sizes = AcceleratorConfig.load(config)
@@ -210,64 +223,22 @@ def estimate(
         no_rewrite=no_rewrite,
         cascade=not no_cascade,
     )
-    rewritten, network = prepared.rewritten, prepared.network
-    found = estimated(network, timing)
-    cycles, total = found.cycles, found.total
-    gone = rewritten.gone()
-    done = {op.index: count_macs(rewritten.graph, op) for op in rewritten.graph.operators}
-    if as_json:
-        operators = [
-            {
-                "index": op.index,
-                "name": op.name,
-                "macs": count_macs(graph, op),
-                "cycles": cycles.get(op.index),
-                "where": _where(op.index, network.reasons, gone),
-                "rewritten": rewritten.applied_to(op.index),
-            }
-            for op in graph.operators
-        ]
-        report = {
-            "model": str(model),
-            "config": config,
-            "memory": str(timing),
-            "cycles": total,
-            "bus_cycles": found.bus,
-            "operators": operators,
-        }
-        click.echo(json.dumps(report, indent=1))
-        return
-    names = ("#", "operator", "MACs", "cycles", "utilisation")
-    rows: list[tuple[str, ...]] = []
-    for op in graph.operators:
-        macs = count_macs(graph, op)
-        taken = cycles.get(op.index)
-        in_hardware = done.get(op.index, 0)
-        used = (
-            f"{in_hardware / (taken * sizes.macs_per_cycle):.1%}" if in_hardware and taken else "-"
-        )
-        shown = _where(op.index, network.reasons, gone) if taken is None else f"{taken:,}"
-        rows.append((str(op.index), op.name, f"{macs:,}" if macs else "-", shown, used))
-    rows.append(("", "total", "", f"{total:,}", ""))
-    console = Console(width=None if sys.stdout.isatty() else 100, highlight=False)
-    print_rows(
-        f"{model}, config {config}, memory {timing}, estimated",
-        [dict(zip(names, row, strict=True)) for row in rows],
-        console,
+    found = estimated(prepared.network, timing)
+    result = Estimated(
+        model=str(model),
+        config=config,
+        memory=str(timing),
+        operators=hardware_reports(graph, prepared, sizes, found.cycles, found.work),
+        macs_per_cycle=sizes.macs_per_cycle,
+        clock=clock_of(sizes, clock),
+        bus_cycles=found.bus,
     )
-    if total:
-        console.print(
-            f"The memory's bus is taken in {found.bus:,} cycles, {found.bus / total:.0%}."
-        )
-    for line in rewritten.summary():
+    if as_json:
+        click.echo(json.dumps(result.as_json(), indent=1))
+        return
+    print_estimate(result, Console(width=None if sys.stdout.isatty() else 100, highlight=False))
+    for line in prepared.rewritten.summary():
         click.echo(line)
-
-
-def _where(operator: int, reasons: Mapping[int, str], gone: Collection[int]) -> str:
-    """Return where an operator would run."""
-    if operator in reasons:
-        return "golden"
-    return "rewritten" if operator in gone else "hardware"
 
 
 @click.command()

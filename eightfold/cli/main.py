@@ -13,6 +13,7 @@ from rich.console import Console
 from eightfold.cli.campaign import campaign
 from eightfold.cli.compiler import (
     cascade_option,
+    clock_option,
     compile_command,
     estimate,
     fallback_option,
@@ -114,6 +115,12 @@ def commands(context: click.Context) -> None:
     metavar="FILE",
     help="Write the waves of the simulation, .vcd or .fst.",
 )
+@click.option(
+    "--fast",
+    is_flag=True,
+    help="Leave out the pass without --compare, --all-tensors and --stall, and with it the cycles.",
+)
+@clock_option
 def run(
     model: Path,
     input_file: Path | None,
@@ -135,6 +142,8 @@ def run(
     json_file: Path | None,
     html_file: Path | None,
     trace: Path | None,
+    fast: bool,
+    clock: float | None,
 ) -> None:
     """Run MODEL once and report every operator."""
     from eightfold.session import Session  # the model reader and golden load only when needed
@@ -158,6 +167,8 @@ def run(
             progress=progress,
             max_memory=max_memory,
             max_elements=max_elements,
+            fast=fast,
+            clock=clock,
         ) as session,
     ):
         result = session.run(

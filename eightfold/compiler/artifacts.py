@@ -1,11 +1,12 @@
 """A compiled network as files: what a host loads, and what a person reads."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from eightfold.compiler import Compiled
 from eightfold.files import Content, write_files
+from eightfold.isa import Space
 from eightfold.isa.listing import listing
 from eightfold.model import Graph
 
@@ -38,6 +39,22 @@ def write_compiled(graph: Graph, streams: Mapping[Path, Compiled]) -> list[Path]
         }
     write_files(contents)
     return list(contents)
+
+
+def region_bytes(streams: Iterable[Compiled]) -> dict[str, int]:
+    """Return the bytes that a network needs, by what they are for.
+
+    Of several streams commands and models add up; they use arena and scratchpad one after the
+    other. The scratchpad's are those up to the last one in use.
+    """
+    streams = list(streams)
+    ends = [p.offset + p.size for s in streams for p in s.placements if p.space is Space.SCRATCHPAD]
+    return {
+        "commands": sum(s.words.nbytes for s in streams),
+        "model": sum(len(s.model) for s in streams),
+        "arena": max((s.arena for s in streams), default=0),
+        "scratchpad": max(ends, default=0),
+    }
 
 
 def _listing(graph: Graph, compiled: Compiled) -> str:

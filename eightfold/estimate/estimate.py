@@ -15,7 +15,7 @@ The hardware's latencies are in `estimate_timing`. Nothing depends on the values
 GATHER, each index is taken for one more than the one before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +23,7 @@ import numpy as np
 
 from eightfold.compiler.emit.emitter import Issued
 from eightfold.compiler.emit.shares import shares
+from eightfold.compiler.emit.work import Work, work
 from eightfold.config import AcceleratorConfig
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Clock
@@ -32,7 +33,7 @@ from eightfold.estimate.memory import Memory
 from eightfold.estimate.moves import Mover
 from eightfold.estimate.sequencer import Sequencer
 from eightfold.estimate.vector import Vector
-from eightfold.isa import Opcode
+from eightfold.isa import Engine, Opcode
 from eightfold.memory import IDEAL, MemoryTiming
 
 if TYPE_CHECKING:  # the compiler chooses by this estimate
@@ -48,11 +49,13 @@ class Estimate:
     `eightfold.compiler.emit.shares` does it: an operator's cycles are those from the end of the
     operator before to the end of its own last command, but in a cascade those between successive
     commands. Operators without commands have 0. The sum is the time from doorbell to done, over all
-    streams. ``bus``: cycles of these in which the memory's data bus was taken, or of its two the
-    busier one: the network takes no fewer with this memory, whatever else becomes faster.
+    streams. ``work``: for how long engines worked for each operator that has commands of them.
+    ``bus``: cycles of these in which the memory's data bus was taken, or of its two the busier one:
+    the network takes no fewer with this memory, whatever else becomes faster.
     """
 
     cycles: dict[int, int]
+    work: dict[int, Work]
     bus: int
 
     @property
@@ -64,13 +67,15 @@ class Estimate:
 def estimate(network: "CompiledNetwork", memory: MemoryTiming = IDEAL) -> Estimate:
     """Return what a network is estimated to take, with a memory that takes what ``memory`` says."""
     cycles: dict[int, int] = {}
+    worked: dict[int, Work] = {}
     bus = 0
     for segment in network.segments:
         if segment.compiled is not None:
             simulated = _simulate(segment.compiled.config, segment.compiled.issued, memory)
             cycles |= _of_operators(segment.compiled, simulated)
+            worked |= work(segment.compiled.issued, _spans(segment.compiled, simulated))
             bus += simulated.bus
-    return Estimate(cycles, bus)
+    return Estimate(cycles, worked, bus)
 
 
 def estimate_network(network: "CompiledNetwork", memory: MemoryTiming = IDEAL) -> dict[int, int]:
@@ -102,19 +107,34 @@ def estimate_stream(
 
 
 class _Simulated(NamedTuple):
-    """Commands: when each is done, when the run ends, cycles of the memory's bus."""
+    """Commands: when each begins and is done; when the run ends, cycles of the memory's bus."""
 
+    begun: dict[int, int]
     done: dict[int, int]
     end: int
     bus: int
 
 
 def _of_operators(compiled: "Compiled", simulated: _Simulated) -> dict[int, int]:
-    done = simulated.done
-    order = sorted(done, key=lambda index: (done[index], index))
-    events = [(index, np.array([done[index]])) for index in order]
+    events = [(index, np.array([simulated.done[index]])) for index in _order(simulated)]
     found = shares(compiled.issued, compiled.operators, events, np.array([simulated.end]))
     return {operator: int(cycles[0]) for operator, cycles in found.items()}
+
+
+def _spans(compiled: "Compiled", simulated: _Simulated) -> Iterator[tuple[int, int, int]]:
+    """Yield index, begin and end of each command of an engine, one after the other."""
+    ends = dict.fromkeys(Engine, 0)
+    for index in _order(simulated):
+        engine = compiled.issued[index].engine
+        assert engine is not None
+        end = simulated.done[index]
+        yield index, min(end, max(ends[engine], simulated.begun[index])), end
+        ends[engine] = end
+
+
+def _order(simulated: _Simulated) -> list[int]:
+    """Return the commands in the order in which they are done."""
+    return sorted(simulated.done, key=lambda index: (simulated.done[index], index))
 
 
 def _simulate(
@@ -139,4 +159,4 @@ def _simulate(
     engines = sum(command.engine is not None for command in issued)
     assert len(sequencer.done) == engines, "a command was never done"
     end = max([sequencer.end, *sequencer.done.values()]) + timing.END
-    return _Simulated(sequencer.done, end, memory.bus_cycles())
+    return _Simulated(sequencer.begun, sequencer.done, end, memory.bus_cycles())

@@ -89,8 +89,8 @@ class Sequencer:
 
     Attributes
     ----------
-    done
-        When each command with an engine was complete, by its index.
+    begun, done
+        When each command with an engine had its tokens, and when it was complete, by its index.
     end
         When the last command came.
     """
@@ -98,6 +98,7 @@ class Sequencer:
     def __init__(self, clock: Clock, config: AcceleratorConfig, issued: Sequence[Issued]) -> None:
         self.clock, self.config, self.issued = clock, config, issued
         self.waits, self.signals = assign_tokens(issued)
+        self.begun: dict[int, int] = {}
         self.done: dict[int, int] = {}
         self.end = 0
         self._tokens = {(giver, taker): deque[int]() for giver in Engine for taker in Engine}
@@ -162,4 +163,6 @@ class Sequencer:
         needed = [self._tokens[giver, engine] for giver in givers] + [self._ends[engine]]
         while not all(needed):
             yield self._changed
-        return max(cycle, *(tokens.popleft() for tokens in needed)) + 1
+        begin = max(cycle, *(tokens.popleft() for tokens in needed)) + 1
+        self.begun[index] = begin
+        return begin

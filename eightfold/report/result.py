@@ -8,9 +8,10 @@ import numpy as np
 
 from eightfold.reference.deviations import DEVIATIONS
 from eightfold.reference.runtimes import RUNTIMES
+from eightfold.report.clock import Clock, times_json
 from eightfold.report.record import Record
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Of `RunResult.as_json`: counts up when a field goes or changes its meaning, not when one comes.
 """
 
@@ -24,13 +25,20 @@ or kept of it was computed, by golden from what the hardware has."""
 class OperatorReport:
     """One operator of a run.
 
-    ``cycles`` and ``utilisation`` (MACs per cycle over the array's MACs per cycle) are None where
-    the hardware did not compute it; ``mismatches`` is None where nothing was compared. ``reason``
-    says why an operator ran in golden; ``where`` is ``hardware``, ``golden`` or `REWRITTEN`.
-    ``hardware_macs`` are those that the hardware did, fewer than ``macs`` where channels were left
-    out; ``rewritten``: what rules of the compiler have done to it. ``searched`` counts channels
-    whose requantization had to be searched and proved. ``counters``: what the accelerator's
-    counters counted during the operator.
+    ``where`` is ``hardware``, ``golden`` or `REWRITTEN`, ``reason`` says why an operator ran in
+    golden. ``macs`` are those that the file asks for, ``hardware_macs`` those that the hardware
+    did: fewer where channels were left out, or none.
+
+    Of the pass that is timed, None where there is no such pass or the hardware did not compute it:
+    ``cycles`` from the end of the operator before to its own, which add up to the run's;
+    ``engine_cycles``, in which an engine worked for it, and ``multiplier_cycles``, in which the
+    matrix engine did, see `eightfold.compiler.emit.work.Work`; ``utilisation``: ``hardware_macs``
+    over those that the multipliers can do in ``multiplier_cycles``, None without any; ``counters``:
+    what the accelerator's counters counted during ``cycles``.
+
+    ``mismatches`` is None where nothing was compared; ``rewritten``: what rules of the compiler
+    have done to it; ``searched`` counts channels whose requantization had to be searched and
+    proved.
     """
 
     index: int
@@ -38,8 +46,10 @@ class OperatorReport:
     shape: tuple[int, ...]
     macs: int
     where: str
-    cycles: int | None = None
     hardware_macs: int | None = None
+    cycles: int | None = None
+    engine_cycles: int | None = None
+    multiplier_cycles: int | None = None
     utilisation: float | None = None
     mismatches: int | None = None
     searched: int = 0
@@ -68,6 +78,7 @@ class Provenance:
     input_file: str | None = None
     compare: bool
     all_tensors: bool
+    fast: bool = False
     versions: dict[str, str | None]
     inputs: list[dict[str, Any]]
     outputs: list[dict[str, Any]]
@@ -96,8 +107,10 @@ class RunResult:
     were applied to which operators before the network was compiled; ``provenance`` is None
     where no `eightfold.Session` ran it.
 
-    ``cycles`` is the sum over the operators that ran in hardware: from doorbell to done. None on
-    the golden backend.
+    ``cycles`` is the sum over the operators that ran in hardware: from doorbell to done, in a pass
+    that nothing disturbs. None on the golden backend, and where that pass was left out: ``untimed``
+    then names what has disturbed the only one. ``again``: the outputs of that pass, if it was the
+    second one, until they are compared with the first's. ``clock``: what times are told of, if any.
 
     ``record`` is there if `eightfold.Session.run` was asked for it: what a page shows besides.
     """
@@ -110,6 +123,9 @@ class RunResult:
     outputs: dict[int, np.ndarray]
     operators: list[OperatorReport]
     macs_per_cycle: int
+    clock: Clock | None = None
+    untimed: str | None = None
+    again: dict[int, np.ndarray] = field(default_factory=dict)
     seconds: float = 0.0
     compared: bool = False
     first_mismatch: str | None = None
@@ -144,7 +160,7 @@ class RunResult:
 
     @property
     def utilisation(self) -> float | None:
-        """MACs in hardware per cycle over the array's MACs per cycle."""
+        """MACs in hardware over those that the multipliers can do in all cycles."""
         return self.hardware_macs / (self.cycles * self.macs_per_cycle) if self.cycles else None
 
     def as_json(self) -> dict[str, Any]:
@@ -157,7 +173,9 @@ class RunResult:
             "reference": self.reference,
             **({} if self.provenance is None else asdict(self.provenance)),
             "macs": self.macs,
+            "hardware_macs": self.hardware_macs if self.backend != "golden" else None,
             "cycles": self.cycles,
+            **times_json(self.cycles, self.clock),
             "utilisation": self.utilisation,
             "mismatches": self.mismatches,
             "seconds": round(self.seconds, 3),

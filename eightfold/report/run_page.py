@@ -13,6 +13,7 @@ from eightfold.report.memory_map import memory_maps
 from eightfold.report.page import Verdict, machine, render
 from eightfold.report.record import Record
 from eightfold.report.result import OperatorReport, RunResult, mac_limit, verdict
+from eightfold.report.table import times
 from eightfold.report.timeline import MATRIX, counts_of, timeline
 
 BAR = 22
@@ -29,7 +30,7 @@ HEAT = 70
 class OperatorRow:
     """An operator on the accelerator against its limits, all in cycles.
 
-    ``multipliers``: those that its MACs in hardware take if all multipliers work. ``port``: beats
+    ``multipliers``: those that its MACs done take if all multipliers work. ``port``: beats
     on the busier of the port's two channels while it ran. ``reached``: the larger of both over its
     cycles.
     """
@@ -89,6 +90,7 @@ def run_page(result: RunResult) -> str:
         sections=list(_sections(result, simulated, bool(left), bool(changed))),
         facts=list(_facts(result)),
         result=result,
+        times=times(result),
         record=record,
         rows={row.operator.index: row for row in rows},
         simulated=simulated,
@@ -211,6 +213,8 @@ def _facts(result: RunResult) -> Iterator[tuple[str, str]]:
             yield "Input", provenance.input_file or "given from Python"
         if result.backend != "golden":
             yield "Memory", provenance.memory
+            if result.clock:
+                yield "Clock", f"{result.clock.mhz:g} MHz, {result.clock.source}"
             yield "Stall probability of the memory", str(provenance.stall)
         if provenance.netlist:
             yield "Simulated", f"netlist {provenance.netlist}"
@@ -248,6 +252,6 @@ def _command(result: RunResult) -> str:
         words += ["--stall", str(provenance.stall)]
     if provenance.netlist:
         words += ["--netlist", provenance.netlist]
-    for name in ("compare", "all_tensors"):
+    for name in ("compare", "all_tensors", "fast"):
         words += [f"--{name.replace('_', '-')}"] if getattr(provenance, name) else []
     return shlex.join(words)

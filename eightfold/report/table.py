@@ -6,16 +6,22 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from eightfold.report.clock import time_of
 from eightfold.report.result import OperatorReport, RunResult
 
 
 def print_table(result: RunResult, console: Console) -> None:
-    """Print a row per operator, the totals, and what is to be noted."""
-    rows = [_row(operator, str(operator.index), operator.name) for operator in result.operators]
-    rows.append(_row(result, "", "total"))
+    """Print a row per operator, the totals, times, and what is to be noted."""
+    rows = [
+        {**cells(operator), "mismatches": count(operator.mismatches)}
+        for operator in result.operators
+    ]
+    total = total_cells(result.macs, result.hardware_macs, result.cycles, result.utilisation)
+    rows.append({**total, "mismatches": count(result.mismatches)})
     title = f"{result.model} on {result.backend}, config {result.config}"
     print_rows(title, rows, console)
-    for line in [*(f"note: {note}" for note in result.notes), *result.rewrites]:
+    notes = [*times(result), *(f"note: {note}" for note in result.notes), *result.rewrites]
+    for line in notes:
         console.print(line, markup=False, highlight=False)
 
 
@@ -42,27 +48,57 @@ def print_rows(title: str, rows: Sequence[Mapping[str, str]], console: Console) 
     console.print(table)
 
 
-_LEFT_OUT = ("output", "utilisation", "where", "MACs", "#")
+_LEFT_OUT = ("output", "worked", "done", "utilisation", "where", "MACs", "#")
 _NARROWEST = 6
 """Characters of a column's heading; longer ones end with an ellipsis."""
 
 
-def _row(of: OperatorReport | RunResult, index: str, name: str) -> dict[str, str]:
-    """Return the cells of an operator's line, or of the total's, by column."""
-    operator = of if isinstance(of, OperatorReport) else None
-    macs = of.hardware_macs if isinstance(of, OperatorReport) else of.macs
-    used = f"{of.utilisation:.1%}" if of.utilisation is not None and macs else "-"
+def cells(operator: OperatorReport) -> dict[str, str]:
+    """Return the cells of an operator's line, by column."""
     return {
-        "#": index,
-        "operator": name,
-        "output": "x".join(map(str, operator.shape)) if operator else "",
-        "MACs": _count(of.macs or None),
-        "cycles": _count(of.cycles),
-        "utilisation": used,
-        "where": operator.where if operator else "",
-        "mismatches": _count(of.mismatches),
+        "#": str(operator.index),
+        "operator": operator.name,
+        "output": "x".join(map(str, operator.shape)),
+        "MACs": count(operator.macs or None),
+        "done": count(operator.hardware_macs or None),
+        "cycles": count(operator.cycles),
+        "worked": count(operator.engine_cycles),
+        "utilisation": _percent(operator.utilisation),
+        "where": operator.where,
     }
 
 
-def _count(value: int | None) -> str:
+def total_cells(
+    macs: int, done: int, cycles: int | None, utilisation: float | None
+) -> dict[str, str]:
+    """Return the cells of a network's line, by column."""
+    return {
+        "#": "",
+        "operator": "total",
+        "output": "",
+        "MACs": count(macs or None),
+        "done": count(done or None),
+        "cycles": count(cycles),
+        "worked": "",
+        "utilisation": _percent(utilisation if done else None),
+        "where": "",
+    }
+
+
+def times(result: RunResult) -> list[str]:
+    """Return what a run in hardware took in time, or why it has no cycles; nothing for golden."""
+    if result.untimed:
+        return [
+            f"No cycles: {result.untimed} takes some of its own, and the pass without it was left "
+            f"out (fast)."
+        ]
+    return [time_of(result.cycles, result.clock, result.config)] if result.cycles else []
+
+
+def count(value: int | None) -> str:
+    """Return a number with its thousands apart, ``-`` for none."""
     return "-" if value is None else f"{value:,}"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"

@@ -50,7 +50,9 @@ def test_the_command_writes_it(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_equals_litert_on_the_accelerator(simulator: Simulator) -> None:
-    with Session(backend=simulator, config=CONFIGS[simulator], no_rewrite=["all"]) as session:
+    with Session(
+        backend=simulator, config=CONFIGS[simulator], no_rewrite=["all"], fast=True
+    ) as session:
         result = session.run(operators_model(), seed=1, compare=True)
     assert result.mismatches == 0
     assert not result.unread

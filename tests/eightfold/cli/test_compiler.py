@@ -1,6 +1,7 @@
 """``eightfold compile``, ``estimate`` and ``header``: files, listing, messages, exit status."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,13 @@ import pytest
 from eightfold.config import PRESETS
 from eightfold.conformance.models.operators import random_case
 from eightfold.isa.decode import read_stream
+from eightfold.report.clock import MEASURED
 from examples.mobilenet.network import mobilenet_model
 from tests.eightfold.cli.test_cli import MODEL, call
 from tests.support.models.single import one_operator
 from tests.support.networks.sparse import sparse_model
+
+BYTES = re.compile(r"(\w+) ([\d,]+) bytes")
 
 
 def test_compile_writes_what_a_host_loads(
@@ -28,6 +32,14 @@ def test_compile_writes_what_a_host_loads(
     assert layout["command_bytes"] == 4 * len(words)
     assert layout["model_bytes"] == len((folder / "model.bin").read_bytes())
     assert [(entry["tensor"], entry["dtype"]) for entry in layout["inputs"]] == [(0, "int8")]
+    sizes = {name: int(size.replace(",", "")) for name, size in BYTES.findall(out)}
+    used = sizes.pop("scratchpad")
+    assert sizes == {
+        "commands": (folder / "commands.bin").stat().st_size,
+        "model": (folder / "model.bin").stat().st_size,
+        "arena": layout["arena_bytes"],
+    }
+    assert 0 < used <= PRESETS["small"].scratchpad
     lines = (folder / "listing.txt").read_text().splitlines()
     assert len([line for line in lines if not line.startswith("#")]) == len(commands)
     assert "# operator 17 SOFTMAX" in lines
@@ -78,10 +90,24 @@ def test_estimate_prints_cycles_per_operator(capsys: pytest.CaptureFixture[str])
     assert report["cycles"] == sum(operator["cycles"] for operator in report["operators"])
     assert {operator["where"] for operator in report["operators"]} == {"hardware"}
     assert 0 < report["bus_cycles"] <= report["cycles"]
+    assert all((each["utilisation"] or 0) <= 1 for each in report["operators"])
+    assert report["clock_mhz"] == MEASURED["base"].mhz
     status, out, _ = call("estimate", MODEL, "--config", "nano", capsys=capsys)
     assert status == 0
+    assert "nano has no measured clock; --clock MHZ gives times." in out
     assert "DEPTHWISE_CONV_2D" in out
     assert "The memory's bus is taken in " in out
+
+
+def test_estimate_tells_times_at_a_clock(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("estimate", MODEL, "--config", "nano", "--clock", 50)
+    _, out, _ = call(*arguments, capsys=capsys)
+    report = json.loads(call(*arguments, "--json", capsys=capsys)[1])
+    assert report["milliseconds"] == report["cycles"] / 50_000
+    assert report["inferences_per_second"] * report["cycles"] == pytest.approx(50e6)
+    assert f"{report['cycles']:,} cycles take {report['milliseconds']:.4g} ms at 50 MHz" in out
+    status, _, err = call("estimate", MODEL, "--clock", 0, capsys=capsys)
+    assert status == 2 and "--clock" in err
 
 
 def test_header_goes_to_a_file_or_standard_output(

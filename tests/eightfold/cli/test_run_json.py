@@ -34,7 +34,7 @@ def repeated(report: dict[str, Any], folder: Path) -> list[object]:
     arguments += ["--seed", report["seed"]] if seeded else ["--input", report["input_file"]]
     for name in ("backend", "reference", "fallback", "stall", "netlist"):
         arguments += [f"--{name}", report[name]] if report[name] else []
-    for name in ("compare", "all_tensors"):
+    for name in ("compare", "all_tensors", "fast"):
         arguments += [f"--{name.replace('_', '-')}"] if report[name] else []
     return arguments
 

@@ -13,7 +13,7 @@ def test_cells_have_cycles_and_the_buss_share() -> None:
     def taken(graph: Graph, config: str, memory: str) -> Estimate:
         assert graph is DIGITS
         cycles = {"ideal": 900, "sdr-sdram-16": 1000}.get(memory, 1800)
-        return Estimate({0: cycles, 1: 200 if config == "base" else 0}, 900)
+        return Estimate({0: cycles, 1: 200 if config == "base" else 0}, {}, 900)
 
     head, _, small, base = memory_table([("D", DIGITS)], ("small", "base"), taken).splitlines()
     assert head == f"| network | preset | {' | '.join(f'`{name}`' for name in PROFILES)} |"

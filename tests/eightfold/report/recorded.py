@@ -4,10 +4,14 @@ import numpy as np
 
 from eightfold import Session, isa
 from eightfold.compiler import compile_network
+from eightfold.compiler.emit.work import Work
+from eightfold.compiler.passes import Prepared
+from eightfold.compiler.rewrite import rewrite
 from eightfold.config import PRESETS
-from eightfold.estimate.estimate import estimate_commands
+from eightfold.estimate.estimate import estimate, estimate_commands
 from eightfold.files import IMPORT_ROOT
 from eightfold.model import load_model
+from eightfold.operator_reports import hardware_reports
 from eightfold.report import RunResult
 from eightfold.report.record import Record, StreamRecord
 from eightfold.simulate import command_spans
@@ -31,7 +35,8 @@ def simulated(model: bytes | None = None, streams: int = 1) -> RunResult:
     result.backend = "verilator"
     assert result.record is not None
     graph = load_model(model or DIGITS)
-    (segment,) = compile_network(graph, PRESETS["nano"]).segments
+    network = compile_network(graph, PRESETS["nano"])
+    (segment,) = network.segments
     compiled = segment.compiled
     assert compiled is not None
     done, end = estimate_commands(compiled)
@@ -48,17 +53,16 @@ def simulated(model: bytes | None = None, streams: int = 1) -> RunResult:
     result.record = Record(
         streams=[record] * streams, tensors=result.record.tensors, names=result.record.names
     )
-    before = 0
-    ends = {compiled.issued[i].operator: cycle for i, cycle in done.items()}
-    ends[compiled.operators[-1]] = end
+    found = estimate(network)
+    cycles = {index: streams * taken for index, taken in found.cycles.items()}
+    work = {
+        index: Work(streams * worked.engines, streams * worked.multipliers)
+        for index, worked in found.work.items()
+    }
+    prepared = Prepared(rewrite(graph, without=["all"]), network)
+    result.operators = hardware_reports(graph, prepared, PRESETS["nano"], cycles, work)
     for operator in result.operators:
-        until = max(before, ends.get(operator.index, 0))
-        operator.where, operator.cycles = "hardware", streams * (until - before)
-        operator.counters = _named(operator.index, operator.cycles)
-        if operator.cycles:
-            operator.hardware_macs = operator.macs
-            operator.utilisation = operator.macs / operator.cycles / result.macs_per_cycle
-        before = until
+        operator.counters = _named(operator.index, operator.cycles or 0)
     return result
 
 

@@ -11,6 +11,7 @@ from eightfold import Session
 from eightfold.isa import COUNTERS
 from eightfold.model.builder import ModelBuilder
 from eightfold.report import RunResult, mac_limit, verdict
+from eightfold.report.clock import Clock
 from eightfold.report.memory_map import memory_maps
 from eightfold.report.run_page import run_page
 from eightfold.report.timeline import axis_of, timeline
@@ -63,19 +64,47 @@ def test_the_verdict_is_that_of_the_command_line(result: RunResult, page: str) -
 
 def test_operators_are_shown_with_cycles_and_limits(result: RunResult, page: str) -> None:
     head, *rows, total = tables(page)["operators"]
-    assert head[5:8] == ["cycles", "multipliers’ limit", "port’s limit"]
+    assert head[4:11] == [
+        *("MACs", "MACs done", "cycles", "engines worked", "utilisation"),
+        *("multipliers’ limit", "port’s limit"),
+    ]
     for operator, row in zip(result.operators, rows, strict=True):
         limit = mac_limit(operator.macs, result.macs_per_cycle)
         assert row[:2] == [str(operator.index), operator.name]
-        assert row[3:8] == [
+        assert row[3:11] == [
             "hardware",
-            f"{operator.macs:,}" if operator.macs else "–",
+            *[f"{operator.macs:,}" if operator.macs else "–"] * 2,
             f"{operator.cycles:,}",
+            f"{operator.engine_cycles:,}",
+            "–" if operator.utilisation is None else f"{operator.utilisation:.1%}",
             f"{limit:,}" if limit else "–",
             f"{(operator.cycles or 0) // 2:,}",
         ]
-        assert row[10] == "not compared"
-    assert total[5] == f"{result.cycles:,}"
+        assert row[12] == "not compared"
+    assert total[6] == f"{result.cycles:,}"
+
+
+def test_a_run_without_its_undisturbed_pass_says_that_it_has_no_cycles(page: str) -> None:
+    untimed = simulated()
+    assert untimed.record is not None
+    untimed.record = replace(untimed.record, streams=())
+    untimed.untimed = "compare"
+    for operator in untimed.operators:
+        operator.cycles = operator.engine_cycles = operator.utilisation = None
+    text = run_page(untimed)
+    assert "the pass without it was left out" in text and "left out" not in page
+    assert "cycles" not in tables(text)["operators"][0]
+    assert "18 of 18" in text and "all in golden" not in text
+
+
+def test_times_are_told_with_the_clock_and_where_it_comes_from(page: str) -> None:
+    timed = simulated()
+    timed.clock = Clock(50, "given with --clock")
+    assert timed.cycles is not None
+    milliseconds = timed.cycles / 50_000
+    sentence = f"{timed.cycles:,} cycles take {milliseconds:.4g} ms at 50 MHz (given with --clock)"
+    assert sentence in run_page(timed)
+    assert "nano has no measured clock; --clock MHZ gives times." in page
 
 
 def test_every_counter_is_explained_with_its_values(result: RunResult, page: str) -> None:

@@ -15,6 +15,7 @@ from eightfold.model import Graph, load_model
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.simulate import NetworkRun, simulate_network
 from examples.mobilenet.network import mobilenet_model
+from tests.support.figures import expect_honest_work
 from tests.support.hardware.small_program import CONFIG as TIGHT
 from tests.support.networks.cascades import CHOICES, AtRandom, Forced, block_model
 from tests.support.networks.machine_run import random_values
@@ -34,6 +35,8 @@ def expect_golden_on_rtl(
     network = compile_network(graph, config, keep=True, cascades=cascades)
     stall = options.get("stall", 0.0)
     (run,) = simulate_network(graph, network, [inputs], simulator=simulator, stall=stall, seed=1)
+    cycles = {index: counters["CYCLES"] for index, counters in run.counters.items()}
+    expect_honest_work(graph, network, cycles, run.work, run.cycles)
     expected = run_graph(graph, inputs)
     for operator in graph.operators:
         for tensor in operator.outputs:

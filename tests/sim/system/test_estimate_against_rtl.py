@@ -14,6 +14,7 @@ from eightfold.inputs import random_inputs
 from eightfold.memory import PROFILES, MemoryTiming
 from eightfold.model import Graph, load_model
 from eightfold.simulate import simulate_network
+from tests.support.figures import expect_honest_work, issued_vectors
 from tests.support.hardware.twins import TWINS
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
 
@@ -37,7 +38,10 @@ def expect_the_rtls_cycles(graph: Graph, preset: str, memory: str = "ideal") -> 
     inputs = random_inputs(graph, 0)
     (run,) = simulate_network(graph, network, [inputs], simulator="verilator", memory=timing)
     simulated = {index: counters["CYCLES"] for index, counters in run.counters.items()}
-    assert sum(simulated.values()) == run.cycles
+    expect_honest_work(graph, network, simulated, run.work, run.cycles)
+    expect_honest_work(graph, network, estimated, found.work, found.total)
+    issues = sum(counters["MATRIX_ISSUE"] for counters in run.counters.values())
+    assert issues == issued_vectors(network)
     if not timing.shared:
         beats = [sum(item[way] for item in run.counters.values()) for way in BEATS]
         assert found.bus == pytest.approx(max(beats), rel=IN_TOTAL)

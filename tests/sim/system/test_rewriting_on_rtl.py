@@ -67,7 +67,7 @@ def test_what_is_left_to_golden_reads_what_was_rewritten() -> None:
     builder.operator("DEQUANTIZE", [b], [real])
     builder.operator("QUANTIZE", [real], [c])
     builder.output(c)
-    with Session("verilator", "nano", fallback="golden") as session:
+    with Session("verilator", "nano", fallback="golden", fast=True) as session:
         result = session.run(builder.build(), compare=True)
     assert result.mismatches == 0
     assert [o.where for o in result.operators] == [REWRITTEN, "hardware", "golden", "golden"]

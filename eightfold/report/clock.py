@@ -1,0 +1,59 @@
+"""Clocks: which were measured for which size of the accelerator, and what cycles take in time."""
+
+from dataclasses import dataclass
+
+from eightfold.config import PRESETS, AcceleratorConfig
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A clock in MHz, and where it comes from."""
+
+    mhz: float
+    source: str
+
+    def milliseconds(self, cycles: int) -> float:
+        """Return the time that cycles take."""
+        return cycles / self.mhz / 1000
+
+    def per_second(self, cycles: int) -> float:
+        """Return how many inferences of so many cycles come one after the other in a second."""
+        return 1e6 * self.mhz / cycles
+
+
+MEASURED = {
+    "small": Clock(91, "slowest of 3 routings on an ECP5 LFE5U-85F, docs/synthesis.md"),
+    "base": Clock(83, "slowest of 2 routings on an ECP5 LFE5U-85F, docs/synthesis.md"),
+}
+"""By preset, rounded down; the others have not been routed. ``make synth CONFIG=<preset>``, and for
+`base` with ``SEEDS=2 BLOCKS=1``, measures them again."""
+
+
+def clock_of(config: AcceleratorConfig, mhz: float | None = None) -> Clock | None:
+    """Return the clock for figures of time: ``mhz`` if given, else the one that was measured.
+
+    None if neither is there.
+    """
+    if mhz is not None:
+        return Clock(mhz, "given with --clock")
+    return next((clock for name, clock in MEASURED.items() if PRESETS[name] == config), None)
+
+
+def times_json(cycles: int | None, clock: Clock | None) -> dict[str, float | str | None]:
+    """Return the fields of a report about time; None for what is not known."""
+    return {
+        "clock_mhz": clock.mhz if clock else None,
+        "clock_source": clock.source if clock else None,
+        "milliseconds": clock.milliseconds(cycles) if clock and cycles else None,
+        "inferences_per_second": clock.per_second(cycles) if clock and cycles else None,
+    }
+
+
+def time_of(cycles: int, clock: Clock | None, config: str) -> str:
+    """Return what cycles take as a sentence, or why that is not known."""
+    if clock is None:
+        return f"{config} has no measured clock; --clock MHZ gives times."
+    return (
+        f"{cycles:,} cycles take {clock.milliseconds(cycles):.4g} ms at {clock.mhz:g} MHz "
+        f"({clock.source}): {clock.per_second(cycles):,.0f} inferences per second."
+    )

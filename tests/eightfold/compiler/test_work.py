@@ -1,0 +1,97 @@
+"""How long engines worked for each operator, from when their commands began and ended."""
+
+import numpy as np
+import pytest
+
+from eightfold.compiler.emit.emitter import Issued
+from eightfold.compiler.emit.work import Work, vectors, work
+from eightfold.compiler.passes import prepare
+from eightfold.config import PRESETS
+from eightfold.conformance.models.operators import accelerator_case, case_rng
+from eightfold.conformance.networks.random import network_rng, random_network
+from eightfold.estimate.estimate import estimate
+from eightfold.files import IMPORT_ROOT
+from eightfold.isa import Engine
+from eightfold.model import load_model
+from eightfold.operator_reports import hardware_reports
+from examples.mobilenet.network import mobilenet_model
+from examples.operators.network import operators_model
+from tests.support.figures import expect_honest_figures
+from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
+from tests.support.networks.redundant import redundant_model
+from tests.support.networks.sparse import sparse_model
+
+DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
+
+MODELS = {
+    "digits": DIGITS.read_bytes,
+    "operators": operators_model,
+    "mobilenet": lambda: mobilenet_model(0.35, 64),
+    **{f"sparse {seed}": lambda seed=seed: sparse_model(seed) for seed in (2, 7)},
+    **{f"redundant {seed}": lambda seed=seed: redundant_model(seed) for seed in (1, 4)},
+    **{f"network {n}": lambda n=n: random_network(network_rng(n))[0] for n in range(8)},
+    **{
+        f"{name} {seed}": lambda name=name, seed=seed: accelerator_case(name, case_rng(name, seed))[
+            0
+        ]
+        for name in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
+        for seed in range(4)
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [(n, c) for n in MODELS for c in ("nano", "base") if (n, c) != ("mobilenet", "nano")],
+)
+def test_cycles_add_up_and_no_multiplier_does_more_than_it_can(name: str, config: str) -> None:
+    expect_honest_estimate(MODELS[name](), config)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NETWORKS)
+def test_cycles_of_mlperf_tiny_add_up(name: str) -> None:
+    expect_honest_estimate(mlperf_tiny(name).read_bytes(), "base")
+
+
+def expect_honest_estimate(model: bytes, config: str) -> None:
+    graph = load_model(model)
+    prepared = prepare(graph, PRESETS[config], fallback=True)
+    found = estimate(prepared.network)
+    reports = hardware_reports(graph, prepared, PRESETS[config], found.cycles, found.work)
+    expect_honest_figures(reports, found.total)
+
+
+def commands() -> list[Issued]:
+    """Return the digits' commands of engines on `nano`."""
+    (segment,) = prepare(load_model(DIGITS), PRESETS["nano"]).network.segments
+    assert segment.compiled is not None
+    return [command for command in segment.compiled.issued if command.engine is not None]
+
+
+def test_cycles_of_several_engines_count_once_and_gaps_do_not() -> None:
+    issued = commands()
+    operator = issued[0].operator
+    mover = [n for n, each in enumerate(issued) if each.engine is Engine.MOVER][:3]
+    issued = [
+        Issued(instruction=each.instruction, operator=operator) if n in mover else each
+        for n, each in enumerate(issued)
+    ]
+    spans = [(mover[0], 10, 30), (mover[1], 20, 40), (mover[2], 60, 65)]
+    assert work(issued, spans) == {operator: Work(engines=35)}
+
+
+def test_a_command_takes_its_vectors_even_behind_the_results_of_another_one() -> None:
+    issued = commands()
+    index = next(n for n, each in enumerate(issued) if each.engine is Engine.MATRIX)
+    operator, count = issued[index].operator, vectors(issued[index])
+    assert count > 3
+    assert work(issued, [(index, 100, 103)]) == {operator: Work(count, count)}
+    longer = work(issued, [(index, 100, 105 + count)])
+    assert longer == {operator: Work(count + 5, count + 5)}
+
+
+def test_only_matrix_commands_have_vectors() -> None:
+    counted = np.array([vectors(command) > 0 for command in commands()])
+    matrix = np.array([command.engine is Engine.MATRIX for command in commands()])
+    np.testing.assert_array_equal(counted, matrix)
