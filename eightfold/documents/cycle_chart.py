@@ -95,8 +95,9 @@ def _panel(axes: Any, item: Measurement) -> None:
     axes.tick_params(length=0)
     axes.spines[["top", "right"]].set_visible(False)
     used = percent(item.limit, item.cycles)
+    *_, (label, _) = item.labelled()
     axes.set_title(
-        f"{item.network.label} on {result.config}: {number(item.cycles)} cycles, {used}",
+        f"{label} on {result.config}: {number(item.cycles)} cycles, {used}",
         loc="left",
         fontweight="bold",
     )
