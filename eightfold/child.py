@@ -15,6 +15,7 @@ import numpy as np
 
 from eightfold.closing import Closing
 from eightfold.files import IMPORT_ROOT
+from eightfold.posix import require_posix
 
 _TENSOR = struct.Struct("<i2sI")  # tensor index, dtype as kind and item size, rank
 
@@ -92,6 +93,7 @@ class Child(Closing):
 
     def start(self) -> Channel:
         """Start the process and return the channel to it; it must not run."""
+        require_posix(f"a process for {self._name}")
         paths = [str(IMPORT_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         local, remote = socket.socketpair()
         local.settimeout(self.timeout)

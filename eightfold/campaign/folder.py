@@ -8,7 +8,6 @@
     DIR/answers/UNIT       what else units gave: results of somebody's implementation
 """
 
-import fcntl
 import json
 import os
 import platform
@@ -29,6 +28,7 @@ from eightfold.campaign.records import Case, Evidence, Unit
 from eightfold.campaign.store import Store
 from eightfold.errors import InputError
 from eightfold.files import IMPORT_ROOT, write_file
+from eightfold.posix import lock
 
 SCHEMA_VERSION = 1
 """Of ``campaign.json``: counts up when a field goes or changes its meaning."""
@@ -122,7 +122,7 @@ class Folder:
         """
         with (self.path / "lock").open("w") as file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(file, wait=False)
             except BlockingIOError:
                 raise InputError(f"{self.path}: another process runs this campaign") from None
             yield

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -14,8 +15,14 @@ from eightfold.extras import needs_extra
 if TYPE_CHECKING:
     from eightfold.ops.describe import Description
 
-_NARROWEST_TABLE = 120
+_NARROWEST_TABLE = 80
 """Columns of a terminal; with fewer, the words of a cell would stand one below the other."""
+
+_WITH_REFERENCE = 120
+"""Columns from which on the table also has the exact reference."""
+
+_GOLDEN = "eightfold.golden."
+"""What the name of every exact reference begins with."""
 
 
 @click.command()
@@ -40,38 +47,55 @@ def ops(as_json: bool, measure: bool, docs: bool) -> None:
         click.echo(json.dumps([each.as_json() for each in descriptions], indent=1))
         return
 
-    _print(descriptions, Console(width=None if sys.stdout.isatty() else 160))
+    _print(descriptions, Console(width=None if sys.stdout.isatty() else _WITH_REFERENCE))
     click.echo(summary(descriptions))
 
 
 def _print(descriptions: "Sequence[Description]", console: Console) -> None:
     """Print a row for each operator, or where the terminal is too narrow for that a paragraph."""
-    rows = [
-        {
-            "operator": each.name,
+    title = "operators of the accelerator; elements per cycle at config base"
+    if console.width < _NARROWEST_TABLE:
+        _print_paragraphs(title, descriptions, console)
+        return
+    with_reference = console.width >= _WITH_REFERENCE
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("operator", no_wrap=True)
+    table.add_column("row", justify="right", no_wrap=True)
+    table.add_column("engine", no_wrap=True)
+    table.add_column("elements per cycle\nlimits", overflow="fold")
+    if with_reference:
+        table.add_column(f"exact reference in {_GOLDEN[:-1]}", no_wrap=True)
+    for each in descriptions:
+        table.add_row(
+            each.name,
+            "" if each.row is None else str(each.row),
+            _engines(each),
+            "\n".join(filter(None, (each.rate, each.limits))),
+            *([each.reference.removeprefix(_GOLDEN)] if with_reference else []),
+        )
+    console.print(title, markup=False, highlight=False)
+    console.print(table)
+    if not with_reference:
+        more = f"{_WITH_REFERENCE} columns, and --json, also show each operator's exact reference."
+        console.print(more, markup=False, highlight=False)
+
+
+def _print_paragraphs(title: str, descriptions: "Sequence[Description]", console: Console) -> None:
+    console.print(title, markup=False, highlight=False)
+    for each in descriptions:
+        facts = {
             "row": "" if each.row is None else str(each.row),
-            "engine": ", ".join(each.engines) or "none",
+            "engine": _engines(each),
             "limits": each.limits,
             "elements per cycle": each.rate,
             "exact reference": each.reference,
         }
-        for each in descriptions
-    ]
-    title = "operators of the accelerator; elements per cycle at config base"
-    if console.width < _NARROWEST_TABLE:
-        console.print(title, markup=False, highlight=False)
-        for row in rows:
-            for name, text in filter(lambda item: item[1], row.items()):
-                line = text if name == "operator" else f"  {name}: {text}"
-                console.print(line, markup=False, highlight=False)
-        return
-    table = Table(title=title)
-    for name in rows[0]:
-        words = name in ("operator", "exact reference")
-        table.add_column(name, justify="right" if name == "row" else "left", no_wrap=words)
-    for row in rows:
-        table.add_row(*row.values())
-    console.print(table)
+        lines = [f"  {name}: {text}" for name, text in facts.items() if text]
+        console.print("\n".join([each.name, *lines]), markup=False, highlight=False)
+
+
+def _engines(description: "Description") -> str:
+    return ", ".join(description.engines) or "none"
 
 
 @needs_extra("rtl", "ops --measure")

@@ -3,7 +3,6 @@
 import math
 import multiprocessing
 import os
-import resource
 import signal
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
@@ -95,6 +94,8 @@ def _serve(
     work: Callable[..., Iterator[Any]], channel: Connection, seconds: float, memory: int
 ) -> None:
     """Answer calls until the channel closes: the child's side of `Worker`."""
+    import resource  # not on Windows
+
     silent = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):  # what is judged is the answers
         os.dup2(silent, stream)
@@ -115,6 +116,8 @@ def _serve(
 
 def _limit_memory(memory: int) -> None:
     """Let the address space grow until what is resident could be ``memory`` bytes."""
+    import resource  # not on Windows
+
     size, resident = Path("/proc/self/statm").read_text().split()[:2]
     limit = memory + (int(size) - int(resident)) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

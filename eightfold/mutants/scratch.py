@@ -1,11 +1,9 @@
 """A copy of a checkout in which one file is mutated, and children that work in it."""
 
 import compileall
-import fcntl
 import hashlib
 import os
 import py_compile
-import resource
 import shutil
 import signal
 import subprocess
@@ -21,6 +19,7 @@ from pathlib import Path
 from eightfold.closing import Closing
 from eightfold.errors import InputError
 from eightfold.mutants.mutator import Mutant
+from eightfold.posix import lock
 from eightfold.sim.simulator.cache import writable_cache
 from eightfold.sim.simulator.limits import VARIABLES, limited, ran_out
 from eightfold.sim.simulator.toolchain import OPTIMISATION_VARIABLE
@@ -181,16 +180,18 @@ class Scratch(Closing):
 def _free(place: Path) -> tuple[int, Path]:
     """Return an open lock and the folder that it stands for: the first that no process has."""
     for number in count():
-        lock = os.open(place / f"{number}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        held = os.open(place / f"{number}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return lock, place / str(number)
+            lock(held, wait=False)
+            return held, place / str(number)
         except BlockingIOError:
-            os.close(lock)
+            os.close(held)
     raise AssertionError
 
 
 def _children_seconds() -> float:
+    import resource  # not on Windows
+
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

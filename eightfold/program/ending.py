@@ -57,7 +57,10 @@ def stop_on_signals() -> None:
     def stop(number: int, _: object) -> NoReturn:
         raise Stopped(number)
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no terminal that hangs up
+        if number is None:
+            continue
         if signal.getsignal(number) != signal.SIG_IGN:  # as in the background, or after nohup
             signal.signal(number, stop)
 

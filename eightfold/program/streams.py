@@ -2,7 +2,6 @@
 
 import io
 import os
-import signal
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -13,6 +12,10 @@ from eightfold.errors import InputError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
+
+
+_READER_GONE = 128 + 13
+"""Status of a program that SIGPIPE ended; Windows has no such signal, and no number of it."""
 
 
 class _Output(io.FileIO):
@@ -38,7 +41,7 @@ class _Output(io.FileIO):
             # What is still buffered must not fail again when Python ends.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
             if isinstance(error, BrokenPipeError):
-                raise SystemExit(128 + signal.SIGPIPE) from None
+                raise SystemExit(_READER_GONE) from None
             raise InputError(f"standard output: cannot be written: {error.strerror}") from None
 
 

@@ -8,7 +8,6 @@ TFLite Micro as it is; see docs/numerics.md for why only these kernels are a bit
 """
 
 import contextlib
-import resource
 import socket
 import struct
 import sys
@@ -19,6 +18,7 @@ import numpy as np
 from eightfold.child import Channel, Child, one_line, packed
 from eightfold.closing import Closing
 from eightfold.extras import needs_extra, require_module
+from eightfold.posix import limit_data
 from eightfold.reference.runtimes import RUNTIMES
 
 _START = "from eightfold.reference.oracle import serve; serve()"
@@ -141,7 +141,7 @@ def serve() -> None:
     of `Oracle`; nothing else calls it.
     """
     number, runtime, memory = sys.argv[1:]
-    resource.setrlimit(resource.RLIMIT_DATA, (int(memory), int(memory)))
+    limit_data(int(memory))
     channel = Channel(socket.socket(fileno=int(number)))
     prepare = RUNTIMES[runtime].prepare
     interpreter = None

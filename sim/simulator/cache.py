@@ -1,7 +1,6 @@
 """Builds kept by the hash of everything that they are made from."""
 
 import errno
-import fcntl
 import hashlib
 import json
 import logging
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from eightfold.errors import InputError
 from eightfold.files import IMPORT_ROOT
+from eightfold.posix import lock
 from eightfold.sim.simulator.places import is_one_word, temporary_folder
 
 ROOM = 1 << 20
@@ -120,5 +120,5 @@ def _make(folder: Path, make: Callable[[Path], None]) -> None:
 def _lock(folder: Path) -> Iterator[None]:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f"{folder.name}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        lock(file, wait=True)
         yield

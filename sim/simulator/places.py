@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from eightfold.errors import InputError
+from eightfold.posix import require_posix
 
 ELSEWHERE = ("/tmp", "/var/tmp")
 """Where temporary files may lie if the user's own choice cannot be used."""
@@ -30,6 +31,7 @@ def temporary_folder() -> Path:
     InputError
         If there is no such place, or somebody else has taken the name: programs run from it.
     """
+    require_posix("a folder for simulators")
     for parent in dict.fromkeys((tempfile.gettempdir(), *ELSEWHERE)):
         folder = Path(parent, f"eightfold-{os.getuid()}")
         if not is_one_word(folder):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from eightfold.errors import InputError
+from eightfold.posix import require_posix
 from eightfold.sim.simulator.places import one_word
 
 Simulator = Literal["verilator", "icarus"]
@@ -56,6 +57,7 @@ def check_simulator(simulator: str) -> None:
     """
     if simulator not in SIMULATORS:
         raise InputError(f"simulator {simulator}: unknown; use one of {', '.join(SIMULATORS)}")
+    require_posix(f"simulation with {simulator.capitalize()}")
     if simulator == "icarus":
         if not icarus_available():
             raise InputError("iverilog is not installed: apt-get install iverilog")

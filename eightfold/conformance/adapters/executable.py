@@ -18,7 +18,6 @@ the last line that it has printed then says why. Every other status, and a signa
 
 import contextlib
 import os
-import resource
 import signal
 import subprocess
 import tempfile
@@ -33,6 +32,7 @@ from eightfold.child import ending
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.errors import InputError
 from eightfold.model import Graph, Tensor, read_model
+from eightfold.posix import limit_data
 
 REFUSES = 3
 """Exit status for a model that is not taken."""
@@ -89,9 +89,7 @@ class Executable:
                     stdout=streams,
                     stderr=streams,
                     start_new_session=True,
-                    preexec_fn=lambda: resource.setrlimit(
-                        resource.RLIMIT_DATA, (self.memory, self.memory)
-                    ),
+                    preexec_fn=lambda: limit_data(self.memory),
                 )
             except (OSError, subprocess.SubprocessError) as error:
                 reason = getattr(error, "strerror", None) or error

@@ -1,7 +1,6 @@
 """The process of a `eightfold.conformance.adapters.model.ModelAdapter`: it answers requests."""
 
 import contextlib
-import resource
 import socket
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,6 +22,7 @@ from eightfold.conformance.adapters.model import (
     ModelAdapter,
     Refused,
 )
+from eightfold.posix import limit_data
 
 _KINDS = "biuf"
 """Kinds of the arrays that can be sent: booleans, integers, floats."""
@@ -34,7 +34,7 @@ def serve() -> None:
     The other arguments are the adapter's file, its class, and the limit of data in bytes.
     """
     number, file, name, memory = sys.argv[1:]
-    resource.setrlimit(resource.RLIMIT_DATA, (int(memory), int(memory)))
+    limit_data(int(memory))
     channel = Channel(socket.socket(fileno=int(number)))
     sys.path.insert(0, str(Path(file).resolve().parent))
     try:
