@@ -2,8 +2,9 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,20 @@ def planned(suites: Sequence[str], request: Request) -> list[Unit]:
 
 
 def begin(folder: Folder, asked: Mapping[str, Any], units: Sequence[Unit]) -> None:
-    """Make the folder of a campaign, nothing of which has run."""
-    folder.create(asked, lambda store: store.plan(units))
+    """Make the folder of a campaign, nothing of which has run; units run `interleaved`."""
+    folder.create(asked, lambda store: store.plan(interleaved(units)))
+
+
+def interleaved(units: Iterable[Unit]) -> list[Unit]:
+    """Return units in an order in which each operator, file or claim comes soon.
+
+    The first unit of each, then the second of each, and so on; a campaign that is stopped early
+    has seen them all.
+    """
+    groups: dict[tuple[str, str, str], list[Unit]] = {}
+    for unit in units:
+        groups.setdefault((unit.suite, unit.operator, unit.column), []).append(unit)
+    return [unit for turn in zip_longest(*groups.values()) for unit in turn if unit is not None]
 
 
 def failed_again(folder: Folder) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -12,7 +13,7 @@ from eightfold.cli.compiler import netlist_option, reference_option
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
 from eightfold.extras import needs_extra
-from eightfold.program import CONFIG_HELP, output_folder_option
+from eightfold.program import CONFIG_HELP, Stopped, output_folder_option
 from eightfold.progress import terminal_progress
 
 CLUSTERS = ("slurm", "lsf", "pbs", "sge", "htcondor")
@@ -338,13 +339,18 @@ def run_units(folder: Any, kept: bool = True, **options: Any) -> str:
     from eightfold.campaign.campaign import builds_of, go_on
     from eightfold.campaign.progress import shown_progress
 
-    with terminal_progress("building simulators") as on_build:
-        builds = builds_of(folder, on_build)
-    with shown_progress() as on_progress:
-        why = go_on(folder, builds=builds, on_progress=on_progress, **options)
+    resume = f"eightfold campaign resume {quote(str(folder.path))} goes on"
+    advice = resume if kept else "nothing is kept; --out DIR keeps what was answered"
+    try:
+        with terminal_progress("building simulators") as on_build:
+            builds = builds_of(folder, on_build)
+        with shown_progress() as on_progress:
+            why = go_on(folder, builds=builds, on_progress=on_progress, **options)
+    except Stopped as stop:
+        stop.advice.append(advice)
+        raise
     if why != "complete":
-        more = f"; eightfold campaign resume {folder.path} goes on" if kept else ""
-        click.echo(f"stopped: {why}{more}")
+        click.echo(f"stopped: {why}; {advice}" if kept else f"stopped: {why}")
     return why
 
 

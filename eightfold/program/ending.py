@@ -46,9 +46,12 @@ class Stopped(SystemExit):
     def __init__(self, number: int) -> None:
         super().__init__(128 + number)
         self.number = number
+        self.advice: list[str] = []
+        """What to do now; whoever lets it pass may add to it."""
 
     def __str__(self) -> str:
-        return "interrupted" if self.number == signal.SIGINT else "stopped"
+        what = "interrupted" if self.number == signal.SIGINT else "stopped"
+        return "; ".join([what, *self.advice])
 
 
 def stop_on_signals() -> None:

@@ -95,9 +95,7 @@ def test_a_lock_is_held_until_its_file_is_closed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wait", [False, True], ids=["at once", "waits"])
-def test_windows_locks_a_byte(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait: bool
-) -> None:
+def test_windows_locks_a_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait: bool) -> None:
     class Msvcrt:
         LK_NBLCK = 2
         refusals = 2

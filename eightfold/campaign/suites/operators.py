@@ -40,6 +40,9 @@ from eightfold.simulate import simulate_network
 TOGETHER = {"golden": 200, "verilator": 100, "icarus": 8}
 """Models of a unit, so that starting a simulator is a small share; docs/campaigns.md has costs."""
 
+SOON = 10
+"""Models of an operator's first unit in RTL: all operators have been seen after a minute."""
+
 MOST_ELEMENTS = 600
 """Of a model on Icarus, which simulates a hundredth of Verilator's cycles in a second."""
 
@@ -48,9 +51,17 @@ def plan(request: Request) -> Iterator[Unit]:
     """Yield units of some models of one operator each."""
     for operator in request.operators:
         if request.backend == "golden" or operator in HARDWARE:
-            yield from request.units(
-                "operators", operator, request.models, TOGETHER[request.backend]
-            )
+            together = TOGETHER[request.backend]
+            for unit in request.units("operators", operator, request.models, together):
+                yield from _soon(unit) if unit.first == request.seed else (unit,)
+
+
+def _soon(unit: Unit) -> tuple[Unit, ...]:
+    """Return an operator's first unit, in RTL with a few of its models ahead of the others."""
+    if unit.backend == "golden" or unit.count <= SOON:
+        return (unit,)
+    rest = replace(unit, first=unit.first + SOON, count=unit.count - SOON)
+    return replace(unit, count=SOON), rest
 
 
 def run(unit: Unit, trace: Path | None = None) -> Result:

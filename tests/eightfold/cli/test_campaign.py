@@ -99,7 +99,8 @@ def test_ctrl_c_leaves_a_folder_that_resumes(tmp_path: Path, whole: Path) -> Non
     process = start(*LONG, "--out", str(folder))
     wait_for_units(folder, process)
     os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to workers as well
-    assert end(process) == (130, "", "eightfold: interrupted\n")
+    advice = f"eightfold campaign resume {folder} goes on"
+    assert end(process) == (130, "", f"eightfold: interrupted; {advice}\n")
     assert 0 < len(outcomes(folder)) < 10
     status, _, err = command("resume", str(folder))
     assert (status, err) == (0, "")

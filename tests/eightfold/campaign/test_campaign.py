@@ -1,0 +1,39 @@
+"""A campaign's units: in which order they run."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from eightfold.campaign.campaign import begin, planned
+from eightfold.campaign.folder import Folder
+from eightfold.campaign.suites.operators import SOON
+from tests.support.campaign.units import request
+
+OPERATORS = ("ADD", "SOFTMAX", "CONV_2D", "MEAN", "TRANSPOSE")
+
+
+@pytest.mark.parametrize("backend", ["golden", "verilator"])
+def test_every_operator_runs_before_one_runs_again(tmp_path: Path, backend: str) -> None:
+    units = planned(
+        ("operators", "networks"),
+        request(operators=OPERATORS, models=500, networks=25, backend=backend),
+    )
+    begin(Folder(tmp_path / "campaign"), {}, units)
+    with Folder(tmp_path / "campaign").store() as store:
+        order = [unit for _, unit in store.waiting()]
+    assert sorted(unit.name for unit in order) == sorted(unit.name for unit in units)
+    first = order[: len(OPERATORS) + 1]
+    assert {unit.operator for unit in first} == {*OPERATORS, ""}
+    for suite, operator in {(unit.suite, unit.operator) for unit in units}:
+        seeds = [unit.first for unit in order if (unit.suite, unit.operator) == (suite, operator)]
+        assert seeds == sorted(seeds)
+
+
+@pytest.mark.parametrize("seed", [0, 150], ids="seed={}".format)
+def test_the_first_models_of_an_operator_in_rtl_are_few(seed: int) -> None:
+    asked = request(operators=("ADD",), models=300, backend="verilator")
+    units = planned(("operators",), replace(asked, seed=seed))
+    assert units[0].count == SOON
+    assert sum(unit.count for unit in units) == 300
+    assert [s for unit in units for s in unit.seeds] == list(range(seed, seed + 300))
