@@ -1,6 +1,6 @@
 """Eightfold: int8 inference hardware that agrees with the TFLite 8-bit spec bit for bit."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eightfold.first_use import on_first_use
 
@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from eightfold.errors import HardwareError, InputError
     from eightfold.report import OperatorReport, RunResult
     from eightfold.session import Session
+
+__version__: str
 
 __all__ = [
     "AcceleratorConfig",
@@ -20,7 +22,7 @@ __all__ = [
 ]
 
 # So that `eightfold.config` stays light for hw.
-__getattr__, __dir__ = on_first_use(
+_load, __dir__ = on_first_use(
     __name__,
     {
         "AcceleratorConfig": "config",
@@ -31,3 +33,11 @@ __getattr__, __dir__ = on_first_use(
         "Session": "session",
     },
 )
+
+
+def __getattr__(name: str) -> Any:
+    if name != "__version__":
+        return _load(name)
+    from importlib.metadata import version
+
+    return version("eightfold")

@@ -12,9 +12,8 @@ from importlib.util import find_spec
 
 from eightfold.errors import InputError
 
-_REQUIREMENT = re.compile(
-    r"(?P<package>[\w.-]+)[^;]*;\s*(?:(?P<where>.+)\s+and\s+)?extra\s*==\s*[\"'](?P<extra>[\w-]+)[\"']"
-)
+_REQUIREMENT = re.compile(r"(?P<package>[\w.-]+)[^;]*(?:;\s*(?P<where>.+))?")
+_EXTRA = re.compile(r"(?:\s+and\s+)?extra\s*==\s*[\"'](?P<extra>[\w-]+)[\"']")
 
 
 @contextmanager
@@ -63,17 +62,30 @@ def _package_of(module: str, extra: str) -> tuple[str, str] | None:
     That is the one of the same name, or of the name that the module's begins with (cocotb brings
     ``cocotb_tools``).
     """
-    try:
-        lines = requires("eightfold") or []
-    except PackageNotFoundError:  # run from a folder of sources that was never installed
-        return None
-    found = [match for line in lines if (match := _REQUIREMENT.match(line))]
+    packages = packages_of(extra)
     name = module.partition(".")[0].replace("_", "-").lower()
-    packages = {
-        match["package"]: (match["where"] or "").strip("()")
-        for match in found
-        if match["extra"] == extra
-    }
     fitting = [package for package in packages if f"{name}-".startswith(f"{package.lower()}-")]
     package = max(fitting, key=len, default=None)
     return None if package is None else (package, packages[package])
+
+
+def packages_of(extra: str) -> dict[str, str]:
+    """Return the packages that an extra asks for, each with the platforms that have it.
+
+    The platforms are a condition of Python's packaging, empty if there is none. Those that are
+    always installed are of the extra "". Of an extra that includes another one, `eightfold` is such
+    a package.
+    """
+    try:
+        lines = requires("eightfold") or []
+    except PackageNotFoundError:  # run from a folder of sources that was never installed
+        return {}
+    found = {}
+    for line in lines:
+        match = _REQUIREMENT.match(line)
+        assert match is not None
+        where = match["where"] or ""
+        of = _EXTRA.search(where)
+        if (of["extra"] if of else "") == extra:
+            found[match["package"]] = _EXTRA.sub("", where).strip("() ")
+    return found

@@ -12,6 +12,9 @@ from eightfold.errors import InputError
 IMPORT_ROOT = Path(__file__).resolve().parents[1]
 """The folder that `eightfold` is imported from; in a checkout its root."""
 
+NETWORKS = Path(__file__).parent / "networks"
+"""The networks that come with Eightfold, ``.tflite`` files."""
+
 Content = str | bytes | Callable[[IO[bytes]], object]
 """Of a file: text, which is written as UTF-8, bytes, or a function that writes to an open file."""
 

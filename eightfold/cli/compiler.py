@@ -12,7 +12,12 @@ from rich.console import Console
 from eightfold.config import AcceleratorConfig
 from eightfold.files import write_file
 from eightfold.memory import MemoryTiming
-from eightfold.program import config_option, memory_option, output_folder_option
+from eightfold.program import (
+    config_option,
+    memory_option,
+    model_argument,
+    output_folder_option,
+)
 from eightfold.report.clock import clock_of
 from eightfold.report.estimated import Estimated, print_estimate
 
@@ -111,7 +116,7 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command("compile")
-@click.argument("model", type=click.Path(path_type=Path))
+@model_argument
 @output_folder_option
 @config_option
 @reference_option
@@ -182,7 +187,7 @@ def compile_command(
 
 
 @click.command()
-@click.argument("model", type=click.Path(path_type=Path))
+@model_argument
 @config_option
 @reference_option
 @fallback_option

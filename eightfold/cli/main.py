@@ -24,8 +24,10 @@ from eightfold.cli.compiler import (
     reference_option,
 )
 from eightfold.cli.conform import conform
+from eightfold.cli.doctor import doctor
 from eightfold.cli.golden_c import golden_c
 from eightfold.cli.hardware import synth, verilog
+from eightfold.cli.info import info
 from eightfold.cli.ops import ops
 from eightfold.cli.vectors import vectors
 from eightfold.errors import InputError
@@ -34,6 +36,7 @@ from eightfold.program import (
     STATUSES,
     config_option,
     memory_option,
+    model_argument,
     one_line_errors,
     stop_on_signals,
 )
@@ -56,7 +59,7 @@ def commands(context: click.Context) -> None:
 
 
 @commands.command()
-@click.argument("model", type=click.Path(path_type=Path))
+@model_argument
 @click.option(
     "--input",
     "input_file",
@@ -202,7 +205,7 @@ def run(
 
 
 @commands.command()
-@click.argument("model", type=click.Path(path_type=Path))
+@model_argument
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def check(model: Path, as_json: bool) -> None:
     """Hold MODEL against the gate that every model passes, and against the rows of the spec.
@@ -243,9 +246,11 @@ for _command in (
     campaign,
     compile_command,
     conform,
+    doctor,
     estimate,
     golden_c,
     header,
+    info,
     ops,
     synth,
     vectors,

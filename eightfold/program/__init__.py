@@ -11,6 +11,7 @@ from eightfold.program.options import (
     CONFIG_HELP,
     config_option,
     memory_option,
+    model_argument,
     output_folder_option,
 )
 
@@ -21,6 +22,7 @@ __all__ = [
     "add_debug_option",
     "config_option",
     "memory_option",
+    "model_argument",
     "one_line_errors",
     "output_folder_option",
     "stop_on_signals",

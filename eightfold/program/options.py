@@ -1,12 +1,28 @@
 """Options of more than one program."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from eightfold.config import PRESETS
+from eightfold.files import NETWORKS
 
 CONFIG_HELP = f"{', '.join(PRESETS)}, or a .toml file"
+
+
+class _Model(click.Path):
+    """A model's file, or the name of a network that comes with Eightfold, if no file has it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the file."""
+        path = super().convert(value, param, ctx)
+        assert isinstance(path, Path)
+        known = NETWORKS / f"{path}.tflite"
+        return known if path.name == str(path) and not path.exists() and known.exists() else path
+
+
+model_argument = click.argument("model", type=_Model(path_type=Path))
 
 config_option = click.option("--config", default="base", show_default=True, help=CONFIG_HELP)
 

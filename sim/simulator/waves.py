@@ -12,7 +12,7 @@ from eightfold.sim.simulator.toolchain import Simulator
 WaveFormat = Literal["vcd", "fst"]
 """A value change dump, or the compressed format of GTKWave and Surfer: a twentieth of its size."""
 
-_LIBRARIES = {"lz4": "liblz4-dev", "z": "zlib1g-dev"}
+LIBRARIES = {"lz4": "liblz4-dev", "z": "zlib1g-dev"}
 """What Verilator's writer of FST is compiled with, and the package that brings each."""
 
 _HEADERS = {"lz4": "lz4.h", "z": "zlib.h"}
@@ -40,14 +40,14 @@ def missing_for_fst(simulator: Simulator) -> str:
     """Return one line that says what to install for a simulator to write FST; empty if it can."""
     if simulator == "icarus":  # comes with its own
         return ""
-    missing = [package for library, package in _LIBRARIES.items() if not _links(library)]
+    missing = [package for library, package in LIBRARIES.items() if not links(library)]
     if not missing:
         return ""
     return f"Verilator needs {' and '.join(missing)} for FST: apt-get install {' '.join(missing)}"
 
 
 @cache
-def _links(library: str) -> bool:
+def links(library: str) -> bool:
     """Return whether a program with a library's header compiles and links."""
     if not shutil.which("c++"):
         return False

@@ -12,8 +12,8 @@ from eightfold.posix import limit_data, lock
 DIGITS = "examples/digits/digits.tflite"
 
 WINDOWS = """
-import importlib.abc, os, shlex, signal, sys, types
-import psutil  # its part for Linux asks for what is taken away
+import importlib.abc, os, shlex, signal, sys
+import distributed, psutil  # their parts for Linux ask for what is taken away
 
 class Absent(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
@@ -28,9 +28,10 @@ for name in ("SIGALRM", "SIGCHLD", "SIGHUP", "SIGKILL", "SIGPIPE", "SIGQUIT", "S
     delattr(signal, name)
 for name in ("getuid", "geteuid", "killpg", "mkfifo", "setsid", "statvfs", "sysconf"):
     delattr(os, name)
-sys.modules["msvcrt"] = msvcrt = types.ModuleType("msvcrt")
-msvcrt.LK_NBLCK, msvcrt.locking = 2, lambda descriptor, mode, count: None
 
+from eightfold import posix
+# A module of the name msvcrt would have others call more of Windows.
+posix._lock_first_byte = lambda descriptor, wait: None
 from eightfold.cli.main import commands
 from eightfold.program import one_line_errors, stop_on_signals
 stop_on_signals()

