@@ -20,7 +20,7 @@ from eightfold.extras import needs_extra
 from eightfold.golden.quantization import Reference
 from eightfold.inputs import Inputs, random_inputs, resolve_inputs
 from eightfold.memory import IDEAL, MemoryTiming
-from eightfold.model import Graph, Limits, load_model, normalize_dimensions
+from eightfold.model import Graph, Limits, load_model, normalize_dimensions, require_int8
 from eightfold.operator_reports import golden_reports, hardware_reports
 from eightfold.reference.deviations import litert_tensors
 from eightfold.reference.oracle import Oracle, OracleError
@@ -190,7 +190,7 @@ class Session(Closing):
             Keep what `eightfold.report.run_page.run_page` shows: when each command ran, where each
             tensor lay, and each one's comparison.
         """
-        graph = load_model(model, self.limits)
+        graph = self._load(model)
         drawn = seed if inputs is None else None
         batch = [random_inputs(graph, seed) if inputs is None else resolve_inputs(graph, inputs)]
         (result,) = self._run(model, graph, batch, all_tensors, compare, seed=drawn, record=record)
@@ -205,9 +205,14 @@ class Session(Closing):
         compare: bool = False,
     ) -> list[RunResult]:
         """Run one inference for each entry of ``batch``, in one simulation."""
-        graph = load_model(model, self.limits)
+        graph = self._load(model)
         resolved = [resolve_inputs(graph, inputs) for inputs in batch]
         return self._run(model, graph, resolved, all_tensors, compare)
+
+    def _load(self, model: bytes | str | Path) -> Graph:
+        graph = load_model(model, self.limits)
+        require_int8(graph)  # in words that help, before inputs are drawn
+        return graph
 
     def _run(
         self,

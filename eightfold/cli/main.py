@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import click
 import numpy as np
+from numpy.lib.format import MAGIC_PREFIX as ARRAY_PREFIX
 from rich.console import Console
 
 from eightfold.cli.campaign import campaign
@@ -236,8 +237,22 @@ def check(model: Path, as_json: bool) -> None:
 def _load_inputs(path: Path) -> dict[str, np.ndarray]:
     """Read the arrays of an npz file."""
     try:
+        with path.open("rb") as file:
+            start = file.read(len(ARRAY_PREFIX))
+        if start == ARRAY_PREFIX:
+            raise InputError(
+                f"--input {path}: a single array, .npy, which does not say whose values it has; "
+                f"write numpy.savez('in.npz', tensor_0=numpy.load('{path.name}')), by the names "
+                "that eightfold info shows"
+            )
+        if not start.startswith(b"PK"):
+            raise InputError(f"--input {path}: cannot be read as .npz, which numpy.savez writes")
         with np.load(path, allow_pickle=False) as archive:
             return dict(archive)
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"--input {path}: cannot be read as .npz: {error.strerror}") from None
     except Exception as error:  # a damaged archive raises whatever zipfile, zlib or numpy likes
         raise InputError(f"--input {path}: cannot be read as .npz: {error}") from None
 

@@ -14,7 +14,7 @@ from eightfold.compiler.rewrite import Rewritten, rewrite
 from eightfold.config import AcceleratorConfig
 from eightfold.golden.quantization import Reference
 from eightfold.memory import IDEAL, MemoryTiming
-from eightfold.model import Graph
+from eightfold.model import Graph, require_int8
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,10 @@ def prepare(
     Raises
     ------
     InputError
-        If operators cannot be computed and ``fallback`` is not set.
+        If operators cannot be computed and ``fallback`` is not set, or not even in golden for their
+        element types.
     """
+    require_int8(graph)
     with _rare_collections():
         rewritten = rewrite(graph, reference, without=no_rewrite)
         network = compile_network(

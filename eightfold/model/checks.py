@@ -1,12 +1,25 @@
 """Checks on a graph as a whole."""
 
-import numpy as np
-
 from eightfold.errors import InputError
 from eightfold.model.graph import Graph
+from eightfold.model.prepare import misfits
 
-_HARDWARE_DTYPES = {np.dtype(kind) for kind in (np.int8, np.int32, np.int64, np.bool_)}
-_SHOWN = 3  # tensors that a message names
+_CONVERSIONS = {
+    "float32": "convert the network with full integer quantization, by the TFLite converter with "
+    "Optimize.DEFAULT, a representative_dataset and TFLITE_BUILTINS_INT8, or by ai-edge-quantizer",
+    "uint8": "uint8 is the scheme of TensorFlow 1, without an exact form in int8; convert the "
+    "float network again, with full integer quantization to int8 (TFLITE_BUILTINS_INT8)",
+    "int16": "convert the float network again with activations of 8 bits in place of 16: "
+    "TFLITE_BUILTINS_INT8 in place of ..._ACTIVATIONS_INT16_WEIGHTS_INT8",
+}
+"""What to do about a network of an element type."""
+
+_EDGES = {"QUANTIZE", "DEQUANTIZE"}
+
+_EDGE_CONVERSION = (
+    "convert the network again with inference_input_type and inference_output_type tf.int8"
+)
+"""What to do if nothing but inputs and outputs are of another type."""
 
 
 def check_order(graph: Graph) -> None:
@@ -51,27 +64,23 @@ def check_order(graph: Graph) -> None:
 
 
 def require_int8(graph: Graph) -> None:
-    """Check that every tensor in use is int8, or int32, int64 or bool beside it.
+    """Check that no operator works on float32, uint8 or int16: such a network is to be converted.
 
-    Reading accepts other element types, because operators that quantize or dequantize may stand
-    at the edges of a model; the hardware does not.
+    Operators that turn float32 into int8 and back may stand at the edges of a model.
 
     Raises
     ------
     InputError
-        If a tensor that an operator or the graph's inputs or outputs name has another dtype.
+        If there are such operators. The message says of the first one how to convert the network.
     """
-    used = {*graph.inputs, *graph.outputs}
-    for operator in graph.operators:
-        used.update(operator.inputs, operator.outputs)
-    wrong = [
-        f"{tensor} is {tensor.dtype.name}"
-        for tensor in graph.tensors
-        if tensor.index in used and tensor.dtype not in _HARDWARE_DTYPES
-    ]
-    if wrong:
-        more = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
-        raise InputError(
-            f"not an int8 model: {', '.join(wrong[:_SHOWN])}{more}; "
-            "convert it with full integer quantization to int8, inputs and outputs included"
-        )
+    found = [each for each in misfits(graph) if each[1].dtype.name in _CONVERSIONS]
+    if not found:
+        return
+    operator, tensor = found[0]
+    kind = tensor.dtype.name
+    edges = kind != "float32" and all(operator.name in _EDGES for operator, _ in found)
+    more = f" (and {len(found) - 1} more)" if found[1:] else ""
+    raise InputError(
+        f"{operator} works on {kind}, in {tensor}{more}; Eightfold computes int8: "
+        f"{_EDGE_CONVERSION if edges else _CONVERSIONS[kind]}; docs/models.md has an example"
+    )

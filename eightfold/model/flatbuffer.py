@@ -18,6 +18,7 @@ _TABLE_COST = 128
 _VTABLE_ENTRY = struct.Struct("<H")
 
 CONVERT = "write it again with the TFLite converter"
+TO_INT8 = "convert the float network with full integer quantization to int8, see docs/models.md"
 """What a message advises when a file is not what a converter would have written."""
 
 _Table = TypeVar("_Table")

@@ -7,7 +7,7 @@ import numpy as np
 
 from eightfold.errors import InputError
 from eightfold.golden.errors import shortened
-from eightfold.model.flatbuffer import CONVERT, Source, text
+from eightfold.model.flatbuffer import CONVERT, TO_INT8, Source, text
 from eightfold.model.graph import Quantization, Tensor
 from eightfold.model.schema import DTYPES, TENSOR_TYPES
 
@@ -47,7 +47,7 @@ class TensorReader:
         if code not in DTYPES:
             kind = next((k for k, c in TENSOR_TYPES.items() if c == code), f"code {code}")
             known = ", ".join(dtype.name for dtype in DTYPES.values())
-            raise InputError(f"{label} has element type {kind}; use one of {known}")
+            raise InputError(f"{label} has element type {kind}, not {known}; {TO_INT8}")
         if packed.Sparsity() is not None:
             raise InputError(f"{label} is sparse; store it densely")
         if packed.IsVariable():

@@ -49,6 +49,7 @@ def on_windows(*lines: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=IMPORT_ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_all_that_simulates_nothing_works(tmp_path: Path) -> None:
     lines = [
         "--version",

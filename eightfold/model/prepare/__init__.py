@@ -15,6 +15,7 @@ from eightfold.model.prepare.cost import Cost, Limits, check_cost, cost_of
 from eightfold.model.prepare.gate import (
     Refusal,
     difference,
+    misfits,
     prepare,
     shapes_are_open,
     unsupported,
@@ -31,6 +32,7 @@ __all__ = [
     "check_cost",
     "cost_of",
     "difference",
+    "misfits",
     "prepare",
     "shapes_are_open",
     "unsupported",

@@ -100,6 +100,16 @@ def unsupported(tensors: Sequence[Tensor], operator: Operator) -> str | None:
     return row.unsupported(Node(tensors, operator))
 
 
+def misfits(graph: Graph) -> list[tuple[Operator, Tensor]]:
+    """Return the operators that do not run for an element type, each with a tensor that has it."""
+    found = []
+    for operator in graph.operators:
+        row = ROWS.get(operator.name)
+        if row is not None and (misfit := row.misfit(Node(graph.tensors, operator))):
+            found.append((operator, misfit[0]))
+    return found
+
+
 def shapes_are_open(tensors: Sequence[Tensor], operator: Operator) -> bool:
     """Return whether an operand that is computed may decide the results' shapes."""
     row = ROWS.get(operator.name)

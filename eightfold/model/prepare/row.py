@@ -129,14 +129,19 @@ class Row:
 
     def unsupported(self, node: Node) -> str | None:
         """Return in words which tensor has an element type that is read and not run, or None."""
+        found = self.misfit(node)
+        return None if found is None else _not_one_of(*found)
+
+    def misfit(self, node: Node) -> tuple[Tensor, Sequence[str]] | None:
+        """Return the tensor of an element type that is read and not run, and which would be run."""
         for position, tensor in enumerate(node.inputs):
             operand = self.operand(position)
             if tensor is not None and operand.values:
                 if operand.dtypes and tensor.dtype.name not in operand.dtypes:
-                    return _not_one_of(tensor, operand.dtypes)
+                    return tensor, operand.dtypes
                 break
         if self.dtypes and node.output.dtype.name not in self.dtypes:
-            return _not_one_of(node.output, self.dtypes)
+            return node.output, self.dtypes
         return None
 
     def result_dtype(self, node: Node) -> np.dtype | None:

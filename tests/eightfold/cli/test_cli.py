@@ -84,7 +84,7 @@ def test_json_goes_to_standard_output_alone(capsys: pytest.CaptureFixture[str]) 
     [
         (["run", "missing.tflite"], "missing.tflite"),
         (["run", MODEL, "--input", "missing.npz"], "--input missing.npz: cannot be read"),
-        (["run", MODEL, "--input", MODEL], "cannot be read as .npz"),
+        (["run", MODEL, "--input", MODEL], "cannot be read as .npz, which numpy.savez writes"),
         (["run", MODEL, "--config", "huge"], "no such preset"),
         (["run", MODEL, "--backend", "fpga"], "'fpga' is not one of"),
         (["run", MODEL, "--seed", "x"], "not a valid integer"),
@@ -119,6 +119,16 @@ def test_a_truncated_model_is_one_line_and_exit_status_2(
     assert out == ""
     assert err.count("\n") == 1
     assert "cut.tflite" in err
+
+
+def test_a_single_array_is_told_how_to_become_an_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "in.npy"
+    np.save(path, np.zeros((1, 8, 8, 1), np.int8))
+    status, out, err = call("run", MODEL, "--input", path, capsys=capsys)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "numpy.savez('in.npz', tensor_0=numpy.load('in.npy'))" in err
 
 
 def test_misnamed_inputs_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,7 +113,11 @@ _UNSOUND = [
     ("buffer index", _tensor(1, buffer=3), "tensor 1 .*buffer 3 of 3"),
     ("external buffer", _external_buffer, "tensor 1 .*outside the flatbuffer"),
     ("external buffer id", _tensor(1, externalBuffer=1), "tensor 1 .*outside the flatbuffer"),
-    ("int4", _tensor(1, type=TENSOR_TYPES["INT4"]), "tensor 1 .*element type INT4; use one of"),
+    (
+        "int4",
+        _tensor(1, type=TENSOR_TYPES["INT4"]),
+        "tensor 1 .*element type INT4, not int8, .*; convert the float network",
+    ),
     ("strange type", _tensor(1, type=99), "tensor 1 .*element type code 99"),
     ("sparse", _tensor(1, sparsity=generated.SparsityParametersT()), "tensor 1 .*is sparse"),
     ("variable", _tensor(3, isVariable=True), "tensor 3 .*keeps state"),
