@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Timer
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -22,7 +23,7 @@ class _Count(MofNCompleteColumn):
 
 
 @contextmanager
-def terminal_progress(text: str) -> "Iterator[OnProgress | None]":
+def terminal_progress(text: str, *, after: float = 0.0) -> "Iterator[OnProgress | None]":
     """Yield a callback that shows a `Progress` on standard error, None where that is no terminal.
 
     Print to standard output when it has ended: a terminal would show both in one line.
@@ -31,6 +32,8 @@ def terminal_progress(text: str) -> "Iterator[OnProgress | None]":
     ----------
     text
         What is being done until the first call.
+    after
+        Seconds after which it is shown; not at all if it has ended by then.
     """
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -44,14 +47,20 @@ def terminal_progress(text: str) -> "Iterator[OnProgress | None]":
         TimeElapsedColumn(),
     )
     # What is printed meanwhile to standard output would go to standard error with the bar.
-    with Bar(*columns, console=console, transient=True, expand=True, redirect_stdout=False) as bar:
-        task = bar.add_task(text, total=None)
+    bar = Bar(*columns, console=console, transient=True, expand=True, redirect_stdout=False)
+    task = bar.add_task(text, total=None)
 
-        def show(progress: "Progress") -> None:
-            bar.update(
-                task, completed=progress.done, total=progress.total, description=progress.text
-            )
-            if progress.total is None:  # rich takes None for no change
-                bar.tasks[0].total = None
+    def show(progress: "Progress") -> None:
+        bar.update(task, completed=progress.done, total=progress.total, description=progress.text)
+        if progress.total is None:  # rich takes None for no change
+            bar.tasks[0].total = None
 
+    begin = Timer(after, bar.start)
+    begin.start() if after else bar.start()
+    try:
         yield show
+    finally:
+        begin.cancel()
+        if begin.ident is not None:
+            begin.join()  # it may be about to start the bar
+        bar.stop()

@@ -18,11 +18,15 @@ from eightfold.program import (
     model_argument,
     output_folder_option,
 )
+from eightfold.progress import terminal_progress
 from eightfold.report.clock import clock_of
 from eightfold.report.estimated import Estimated, print_estimate
 
 if TYPE_CHECKING:  # golden loads only when needed
     from eightfold.golden.quantization import Reference
+
+PROGRESS_SECONDS = 2.0
+"""After which a terminal shows that something still compiles; most networks take less."""
 
 fallback_option = click.option(
     "--fallback",
@@ -152,16 +156,17 @@ def compile_command(
     from eightfold.model import Limits, load_model
 
     graph = load_model(model, Limits(max_memory, max_elements))
-    prepared = prepare(
-        graph,
-        AcceleratorConfig.load(config),
-        reference,
-        fallback=fallback == "golden",
-        keep=keep,
-        memory=MemoryTiming.load(memory),
-        no_rewrite=no_rewrite,
-        cascade=not no_cascade,
-    )
+    with terminal_progress(f"compiling {model.name}", after=PROGRESS_SECONDS):
+        prepared = prepare(
+            graph,
+            AcceleratorConfig.load(config),
+            reference,
+            fallback=fallback == "golden",
+            keep=keep,
+            memory=MemoryTiming.load(memory),
+            no_rewrite=no_rewrite,
+            cascade=not no_cascade,
+        )
     rewritten, network = prepared.rewritten, prepared.network
     streams = [segment.compiled for segment in network.segments if segment.compiled]
     several = len(streams) > 1
@@ -219,16 +224,17 @@ def estimate(
     graph = load_model(model, Limits(max_memory, max_elements))
     sizes = AcceleratorConfig.load(config)
     timing = MemoryTiming.load(memory)
-    prepared = prepare(
-        graph,
-        sizes,
-        reference,
-        fallback=fallback == "golden",
-        memory=timing,
-        no_rewrite=no_rewrite,
-        cascade=not no_cascade,
-    )
-    found = estimated(prepared.network, timing)
+    with terminal_progress(f"estimating {model.name}", after=PROGRESS_SECONDS):
+        prepared = prepare(
+            graph,
+            sizes,
+            reference,
+            fallback=fallback == "golden",
+            memory=timing,
+            no_rewrite=no_rewrite,
+            cascade=not no_cascade,
+        )
+        found = estimated(prepared.network, timing)
     result = Estimated(
         model=str(model),
         config=config,

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -98,6 +99,7 @@ def add_debug_option(command: click.Command) -> None:
 def one_line_errors(command: click.Command, *args: Any, **options: Any) -> NoReturn:
     """Run a command as a program: `STATUSES`, and one line on standard error but for status 0."""
     settings = _Settings()
+    warnings.formatwarning = _warning_line
     try:
         guard_standard_output()
         add_debug_option(command)
@@ -146,6 +148,11 @@ def _internal(error: Exception, debug: bool) -> int:
             f"eightfold: internal error: {what}; --debug shows where, no report can be written"
         )
     return 3
+
+
+def _warning_line(message: Warning | str, *_: Any) -> str:
+    """Return what Python or a library warns of without the lines of our source."""
+    return f"eightfold: warning: {_one_line(str(message))}\n"
 
 
 def _one_line(text: str) -> str:

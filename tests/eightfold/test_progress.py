@@ -1,6 +1,8 @@
 """What long work shows on a terminal, and that it is quiet in a pipe."""
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -8,6 +10,7 @@ from rich.console import Console
 from eightfold import progress
 from eightfold.progress import terminal_progress
 from eightfold.sim.simulator.progress import Progress
+from tests.eightfold.cli.test_cli import call
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int) -> str:
@@ -38,3 +41,44 @@ def test_a_terminal_shows_what_is_done_and_for_how_long(
     assert max(map(len, lines)) <= width + 1
     assert re.search(r"compiling with.*0:00:0\d", lines[-1] + lines[-2])
     assert "/" not in lines[-1] + lines[-2]  # of how many steps is not known
+
+
+class Clock:
+    """In place of a timer: its time comes at once, or never."""
+
+    comes = True
+
+    def __init__(self, seconds: float, begin: Callable[[], None]) -> None:
+        assert seconds == 2
+        self._begin = begin
+        self.ident = None
+
+    def start(self) -> None:
+        if self.comes:
+            self._begin()
+
+    def cancel(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("comes", [True, False], ids=["slow", "quick"])
+@pytest.mark.parametrize("command", ["estimate", "compile"])
+def test_what_compiles_says_so_after_two_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    command: str,
+    comes: bool,
+) -> None:
+    monkeypatch.setattr(Clock, "comes", comes)
+    monkeypatch.setattr(progress, "Timer", Clock)
+    monkeypatch.setattr(
+        progress, "Console", lambda **given: Console(**given, force_terminal=True, width=80)
+    )
+    words = ["digits", *(("-o", str(tmp_path)) if command == "compile" else ())]
+    status, out, err = call(command, *words, capsys=capsys)
+    assert (status, bool(out)) == (0, True)
+    verb = {"estimate": "estimating", "compile": "compiling"}[command]
+    assert (f"{verb} digits" in err) == comes
+    if not comes:
+        assert err == ""

@@ -3,12 +3,15 @@
 import errno
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import click
 import pytest
 
 from eightfold.errors import HardwareError, InputError
+from eightfold.files import IMPORT_ROOT
 from eightfold.program import add_debug_option, one_line_errors
 
 
@@ -118,3 +121,14 @@ def test_every_command_takes_debug_once() -> None:
         add_debug_option(commands)
     for each in (commands, *commands.commands.values()):
         assert [parameter.name for parameter in each.params].count("debug") == 1
+
+
+def test_a_warning_is_one_line() -> None:
+    program = (
+        "import click, warnings; from eightfold.program import one_line_errors; "
+        "warn = lambda: warnings.warn('overflow\\n  in exp', RuntimeWarning); "
+        "one_line_errors(click.Command('x', callback=warn))"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=IMPORT_ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "eightfold: warning: overflow in exp\n")
