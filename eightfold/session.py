@@ -1,6 +1,7 @@
 """Run a model: golden in this process, or RTL in a simulator; a runtime beside it to compare."""
 
 import hashlib
+import logging
 import math
 import platform
 import time
@@ -30,6 +31,7 @@ from eightfold.report.clock import clock_of
 from eightfold.report.record import Record, TensorRecord
 
 if TYPE_CHECKING:
+    from eightfold.compiler.partition import CompiledNetwork
     from eightfold.compiler.passes import Prepared
     from eightfold.sim.simulator.progress import OnProgress
     from eightfold.simulate import NetworkRun
@@ -59,7 +61,8 @@ class Session(Closing):
         The netlist of the accelerator that is simulated in place of its RTL, such as ``ecp5``:
         docs/gates.md has all. Empty: the RTL.
     trace
-        File for the simulation's waves, ``.vcd`` or ``.fst``.
+        File for the simulation's waves, ``.vcd`` or ``.fst``; how large it will be is said by
+        `logging` before.
     progress
         Called with a `eightfold.sim.simulator.progress.Progress` while a simulator is built, and
         during simulation.
@@ -308,12 +311,16 @@ class Session(Closing):
         options = {"compare": compare, "all_tensors": all_tensors, "stall": self.stall > 0}
         disturbed = ", ".join(name for name, given in options.items() if given)
         keep = all_tensors or compare
-        prepared, runs = self._pass(graph, batch, keep=keep, stall=self.stall, record=record)
+        prepared = self._compile(graph, keep=keep)
+        last = self._compile(graph, keep=False) if disturbed and not self.fast else prepared
+        if self.trace is not None:
+            self._note_trace(self.trace, last.network, len(batch))
+        runs = self._run_network(prepared, batch, record, stall=self.stall)
         timed: Sequence[NetworkRun | None] = runs
         if disturbed and self.fast:
             timed = [None] * len(runs)
         elif disturbed:
-            _, timed = self._pass(graph, batch, keep=False, stall=0, record=record)
+            timed = self._run_network(last, batch, record)
         computed = {tensor for operator in graph.operators for tensor in operator.outputs}
         outputs = computed & set(graph.outputs)
         results = []
@@ -324,40 +331,42 @@ class Session(Closing):
             if clean is None:
                 result.untimed = disturbed
             elif clean is not run:
-                again = rebuild(prepared.rewritten, clean.tensors, outputs, reference)
+                again = rebuild(last.rewritten, clean.tensors, outputs, reference)
                 result.again = {index: again[index] for index in outputs}
             results.append(result)
         return results
 
-    def _pass(
-        self,
-        graph: Graph,
-        batch: Sequence[Mapping[int, np.ndarray]],
-        *,
-        keep: bool,
-        stall: float,
-        record: bool,
-    ) -> "tuple[Prepared, list[NetworkRun]]":
-        """Compile a network, with every tensor kept or as it is used, and simulate it."""
+    def _compile(self, graph: Graph, *, keep: bool) -> "Prepared":
+        """Compile a network, with every tensor kept or as it is used."""
         from eightfold.compiler.passes import prepare
-        from eightfold.compiler.rewrite import run_operators
-        from eightfold.sim.simulator.runner import BenchFailed
-        from eightfold.simulate import simulate_network
 
-        reference = cast(Reference, self.reference)
-        prepared = prepare(
+        return prepare(
             graph,
             self.config,
-            reference,
+            cast(Reference, self.reference),
             fallback=self.fallback == "golden",
             keep=keep,
             memory=self.memory,
             no_rewrite=self.no_rewrite,
             cascade=self.cascade,
         )
-        rewritten = prepared.rewritten
+
+    def _run_network(
+        self,
+        prepared: "Prepared",
+        batch: Sequence[Mapping[int, np.ndarray]],
+        record: bool,
+        *,
+        stall: float = 0.0,
+    ) -> "list[NetworkRun]":
+        """Return each inference of a compiled network on the accelerator."""
+        from eightfold.compiler.rewrite import run_operators
+        from eightfold.sim.simulator.runner import BenchFailed
+        from eightfold.simulate import simulate_network
+
+        rewritten, reference = prepared.rewritten, cast(Reference, self.reference)
         try:
-            runs = simulate_network(
+            return simulate_network(
                 rewritten.graph,
                 prepared.network,
                 batch,
@@ -373,7 +382,16 @@ class Session(Closing):
             )
         except BenchFailed as error:
             raise HardwareError(str(error)) from None
-        return prepared, runs
+
+    def _note_trace(self, trace: Path, network: "CompiledNetwork", runs: int) -> None:
+        """Say, by `logging`, how large a trace will be, before anything is built."""
+        from eightfold.estimate.estimate import estimate
+        from eightfold.sim.simulator.toolchain import checked_simulator
+        from eightfold.sim.simulator.waves import size_note
+
+        cycles = runs * estimate(network, self.memory).total
+        note = size_note(trace, checked_simulator(self.backend), self.config.macs_per_cycle, cycles)
+        logging.getLogger(__name__).warning("eightfold: %s", note)
 
     def _result(
         self,

@@ -90,7 +90,8 @@ def _waivers(source: Path) -> list[Path]:
     if not source.is_file():  # a device
         return []
     try:
-        text = waivers(source)
+        with needs_extra("rtl", "a lint"):
+            text = waivers(source)
     except InputError as error:
         click.echo(f"eightfold: no waivers for Verilator's lint: {error}", err=True)
         return []

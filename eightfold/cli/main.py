@@ -117,7 +117,8 @@ def commands(context: click.Context) -> None:
     "--trace",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write the waves of the simulation, .vcd or .fst.",
+    help="Write the waves of the simulation, .fst or .vcd, which has twenty times the size; how "
+    "large it will be is said first.",
 )
 @click.option(
     "--fast",

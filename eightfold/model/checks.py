@@ -6,7 +6,7 @@ from eightfold.model.prepare import misfits
 
 _CONVERSIONS = {
     "float32": "convert the network with full integer quantization, by the TFLite converter with "
-    "Optimize.DEFAULT, a representative_dataset and TFLITE_BUILTINS_INT8, or by ai-edge-quantizer",
+    "Optimize.DEFAULT, a representative_dataset and TFLITE_BUILTINS_INT8, or by litert-quantizer",
     "uint8": "uint8 is the scheme of TensorFlow 1, without an exact form in int8; convert the "
     "float network again, with full integer quantization to int8 (TFLITE_BUILTINS_INT8)",
     "int16": "convert the float network again with activations of 8 bits in place of 16: "

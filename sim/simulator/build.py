@@ -1,5 +1,6 @@
 """Simulation models: a component's Verilog, compiled by one of the simulators, built once."""
 
+import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -155,6 +156,13 @@ def build_model(
     def make(folder: Path) -> None:
         for file, text in texts.items():
             (folder / file).write_text(text, encoding="utf-8")
+        if waves:
+            logging.getLogger(__name__).warning(
+                "eightfold: waves take a simulator of their own: %s is compiled for %s a second "
+                "time; it is kept for the next trace",
+                design.top,
+                simulator.capitalize(),
+            )
         tell(on_progress, f"compiling {design.top} with {simulator.capitalize()}")
         _compile(folder, texts, design, simulator, waves)
 

@@ -6,11 +6,23 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
+import numpy as np
+
 from eightfold.errors import InputError
 from eightfold.sim.simulator.toolchain import Simulator
 
 WaveFormat = Literal["vcd", "fst"]
 """A value change dump, or the compressed format of GTKWave and Surfer: a twentieth of its size."""
+
+_BYTES: dict[WaveFormat, dict[int, float]] = {
+    "vcd": {16: 7828, 64: 12376, 256: 16065},
+    "fst": {16: 1, 64: 1, 256: 1},
+}
+"""Bytes of the whole accelerator's waves per cycle by Verilator, by MACs per cycle: those of the
+digits' network on `nano`, `small` and `base`, which docs/testplan.md says how to measure."""
+
+_ICARUS: dict[WaveFormat, float] = {"vcd": 1.72, "fst": 1}
+"""How many times as many Icarus writes, which leaves no signal out; on `nano`."""
 
 LIBRARIES = {"lz4": "liblz4-dev", "z": "zlib1g-dev"}
 """What Verilator's writer of FST is compiled with, and the package that brings each."""
@@ -34,6 +46,39 @@ def wave_format(trace: Path, simulator: Simulator) -> WaveFormat:
     if needed := missing_for_fst(simulator):
         raise InputError(f"trace {trace}: {needed}; or name a .vcd file")
     return "fst"
+
+
+def trace_size(form: WaveFormat, simulator: Simulator, macs_per_cycle: int, cycles: float) -> float:
+    """Return about how many bytes the waves of the accelerator have.
+
+    Parameters
+    ----------
+    macs_per_cycle
+        Size of the accelerator, by which is interpolated between those that were measured.
+    cycles
+        Of all runs in the simulation.
+    """
+    known = _BYTES[form]
+    rate = np.interp(np.log2(macs_per_cycle), np.log2(list(known)), list(known.values()))
+    return float(rate) * (_ICARUS[form] if simulator == "icarus" else 1) * cycles
+
+
+def size_note(trace: Path, simulator: Simulator, macs_per_cycle: int, cycles: float) -> str:
+    """Return one line that says how large a trace will be, and how small as FST."""
+    form = wave_format(trace, simulator)
+    size = _shown(trace_size(form, simulator, macs_per_cycle, cycles))
+    note = f"{trace}: will have about {size}, for {cycles:,.0f} cycles"
+    if form == "fst":
+        return note
+    small = _shown(trace_size("fst", simulator, macs_per_cycle, cycles))
+    missing = missing_for_fst(simulator)
+    return f"{note}; {trace.with_suffix('.fst').name} has about {small}" + (
+        f" ({missing})" if missing else ""
+    )
+
+
+def _shown(size: float) -> str:
+    return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{max(size / 1e6, 1):,.0f} MB"
 
 
 def missing_for_fst(simulator: Simulator) -> str:

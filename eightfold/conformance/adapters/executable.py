@@ -32,7 +32,7 @@ from eightfold.child import ending
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.errors import InputError
 from eightfold.model import Graph, Tensor, read_model
-from eightfold.posix import limit_data
+from eightfold.posix import limit_data, require_posix
 
 REFUSES = 3
 """Exit status for a model that is not taken."""
@@ -57,6 +57,7 @@ class Executable:
         """
         if self.form not in ("npz", "raw"):
             raise InputError(f"form must be npz or raw, not {self.form!r}")
+        require_posix("an executable's process")
         graph = _graph(model)
         with tempfile.TemporaryDirectory(prefix="eightfold-") as name:
             folder = Path(name)

@@ -50,7 +50,11 @@ def network(dtype: str, *, edges: bool) -> bytes:
 @pytest.mark.parametrize(
     ("dtype", "edges", "advice"),
     [
-        ("float32", False, "representative_dataset and TFLITE_BUILTINS_INT8, or by ai-edge-quant"),
+        (
+            "float32",
+            False,
+            "representative_dataset and TFLITE_BUILTINS_INT8, or by litert-quantizer",
+        ),
         ("uint8", False, "scheme of TensorFlow 1, .* convert the float network again"),
         ("int16", False, "activations of 8 bits in place of 16"),
         ("uint8", True, "inference_input_type and inference_output_type tf.int8"),

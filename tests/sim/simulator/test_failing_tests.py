@@ -59,7 +59,7 @@ def test_without_a_simulation():
 LIBRARIES_ARE_MISSING = """
 from eightfold.sim.simulator import waves
 
-waves._links = lambda library: False
+waves.links = lambda library: False
 """
 
 

@@ -165,7 +165,7 @@ def test_waves_in_fst_where_the_simulator_can(simulator, tmp_path):
 
 
 def test_missing_libraries_of_fst_are_one_clear_line(monkeypatch):
-    monkeypatch.setattr(waves, "_links", lambda library: False)
+    monkeypatch.setattr(waves, "links", lambda library: False)
     text = (
         "trace a.fst: Verilator needs liblz4-dev and zlib1g-dev for FST: "
         "apt-get install liblz4-dev zlib1g-dev; or name a .vcd file"
@@ -176,8 +176,8 @@ def test_missing_libraries_of_fst_are_one_clear_line(monkeypatch):
 
 def test_a_library_that_is_not_there_does_not_link(monkeypatch):
     monkeypatch.setattr(waves, "_HEADERS", {"c": "stdio.h", "d": "no_such_header.h"})
-    assert waves._links("c")
-    assert not waves._links("d")
+    assert waves.links("c")
+    assert not waves.links("d")
 
 
 def test_only_models_with_waves_have_another_key(simulator, monkeypatch):
