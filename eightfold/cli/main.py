@@ -117,7 +117,7 @@ def commands(context: click.Context) -> None:
     "--trace",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write the waves of the simulation, .fst or .vcd, which has twenty times the size; how "
+    help="Write the waves of the simulation, .fst or .vcd, which has ten times the size; how "
     "large it will be is said first.",
 )
 @click.option(

@@ -12,16 +12,16 @@ from eightfold.errors import InputError
 from eightfold.sim.simulator.toolchain import Simulator
 
 WaveFormat = Literal["vcd", "fst"]
-"""A value change dump, or the compressed format of GTKWave and Surfer: a twentieth of its size."""
+"""A value change dump, or the compressed format of GTKWave and Surfer: a tenth of its size."""
 
 _BYTES: dict[WaveFormat, dict[int, float]] = {
     "vcd": {16: 7828, 64: 12376, 256: 16065},
-    "fst": {16: 1, 64: 1, 256: 1},
+    "fst": {16: 595, 64: 1142, 256: 1609},
 }
-"""Bytes of the whole accelerator's waves per cycle by Verilator, by MACs per cycle: those of the
-digits' network on `nano`, `small` and `base`, which docs/testplan.md says how to measure."""
+"""Bytes of the whole accelerator's waves per cycle by Verilator, by MACs per cycle: of
+``eightfold run digits --backend verilator --trace FILE`` on `nano`, `small` and `base`."""
 
-_ICARUS: dict[WaveFormat, float] = {"vcd": 1.72, "fst": 1}
+_ICARUS: dict[WaveFormat, float] = {"vcd": 1.72, "fst": 1.09}
 """How many times as many Icarus writes, which leaves no signal out; on `nano`."""
 
 LIBRARIES = {"lz4": "liblz4-dev", "z": "zlib1g-dev"}
@@ -54,13 +54,14 @@ def trace_size(form: WaveFormat, simulator: Simulator, macs_per_cycle: int, cycl
     Parameters
     ----------
     macs_per_cycle
-        Size of the accelerator, by which is interpolated between those that were measured.
+        Size of the accelerator. The bytes of a cycle grow linearly with its logarithm.
     cycles
         Of all runs in the simulation.
     """
-    known = _BYTES[form]
-    rate = np.interp(np.log2(macs_per_cycle), np.log2(list(known)), list(known.values()))
-    return float(rate) * (_ICARUS[form] if simulator == "icarus" else 1) * cycles
+    sizes, rates = np.log2(list(_BYTES[form])), list(_BYTES[form].values())
+    rate = np.polyval(np.polyfit(sizes, rates, 1), np.log2(macs_per_cycle))
+    rate = max(float(rate), min(rates) / 2)  # of less than the smallest that was measured
+    return rate * (_ICARUS[form] if simulator == "icarus" else 1) * cycles
 
 
 def size_note(trace: Path, simulator: Simulator, macs_per_cycle: int, cycles: float) -> str:

@@ -26,6 +26,8 @@ MEASURED = [
     ("vcd", "verilator", "base", 3_460, 55_584_557),
     ("vcd", "icarus", "nano", 10_267, 138_301_688),
     ("fst", "verilator", "nano", 10_267, 6_112_786),
+    ("fst", "verilator", "small", 5_206, 5_943_361),
+    ("fst", "verilator", "base", 3_460, 5_565_568),
     ("fst", "icarus", "nano", 10_267, 6_685_104),
 ]
 """Format, simulator, configuration, cycles and bytes of `eightfold run digits --trace`."""
@@ -39,20 +41,22 @@ def test_a_size_is_near_to_what_was_measured(
     assert 0.95 < found / size < 1.05
 
 
-def test_sizes_between_presets_are_between_theirs() -> None:
-    small, between, base = (trace_size("vcd", "verilator", macs, 1) for macs in (64, 128, 256))
-    assert small < between < base
+@pytest.mark.parametrize("form", ["vcd", "fst"])
+def test_a_larger_accelerator_has_larger_waves(form: Any) -> None:
+    sizes = [trace_size(form, "verilator", macs, 1) for macs in (1, 16, 64, 128, 256, 1024, 4096)]
+    assert sizes == sorted(set(sizes))
+    assert sizes[0] > 0
 
 
 @pytest.mark.parametrize("missing", ["", "Verilator needs liblz4-dev for FST"])
 def test_a_vcd_is_told_how_small_an_fst_is(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     monkeypatch.setattr(waves, "missing_for_fst", lambda simulator: missing)
     note = size_note(Path("a.vcd"), "verilator", 256, 1_000_000)
-    assert note.startswith("a.vcd: will have about 16.1 GB, for 1,000,000 cycles; a.fst has about ")
+    assert note.startswith("a.vcd: will have about 16.2 GB, for 1,000,000 cycles; a.fst has about ")
     assert note.endswith(f" ({missing})") == bool(missing)
     if not missing:
         note = size_note(Path("a.fst"), "verilator", 16, 100_000)
-        assert note == "a.fst: will have about 60 MB, for 100,000 cycles"
+        assert note == "a.fst: will have about 61 MB, for 100,000 cycles"
 
 
 def test_a_run_says_how_large_its_trace_will_be_before_anything_is_built(
