@@ -4,7 +4,9 @@ What an extra brings is said once, in ``pyproject.toml``; here it is read from t
 installed package.
 """
 
+import platform
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, requires
@@ -70,11 +72,10 @@ def _package_of(module: str, extra: str) -> tuple[str, str] | None:
 
 
 def packages_of(extra: str) -> dict[str, str]:
-    """Return the packages that an extra asks for, each with the platforms that have it.
+    """Return the packages that an extra asks for, each with the systems that have it.
 
-    The platforms are a condition of Python's packaging, empty if there is none. Those that are
-    always installed are of the extra "". Of an extra that includes another one, `eightfold` is such
-    a package.
+    The systems are a condition of Python's packaging, empty if all have the package. What is always
+    installed is of the extra "".
     """
     try:
         lines = requires("eightfold") or []
@@ -89,3 +90,9 @@ def packages_of(extra: str) -> dict[str, str]:
         if (of["extra"] if of else "") == extra:
             found[match["package"]] = _EXTRA.sub("", where).strip("() ")
     return found
+
+
+def is_for_here(systems: str) -> bool:
+    """Return whether a condition of `packages_of`, an expression of Python as well, holds here."""
+    here = {"sys_platform": sys.platform, "platform_machine": platform.machine()}
+    return not systems or bool(eval(systems, {"__builtins__": {}}, here))

@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from eightfold.extras import packages_of
+from eightfold.extras import is_for_here, packages_of
 
 EXTRAS = {
     "rtl": "run --backend verilator or icarus, verilog, ops --measure",
@@ -89,10 +89,10 @@ def findings() -> list[Finding]:
     known = {each.name for each in found}
     for extra, what in EXTRAS.items():
         for package, where in packages_of(extra).items():
-            if package in known or package == "eightfold":
+            if package in known:
                 continue
             known.add(package)
-            only = f", where {where}" if where else ""
+            only = "" if is_for_here(where) else f", where {where}"
             install = f"pip install 'eightfold[{extra}]'{only}"
             found.append(Finding(package, _installed(package), what, install))
     for program, (package, what) in TOOLS.items():

@@ -23,6 +23,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(doctor, "version", known)
     monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
 
 
 def test_what_is_installed_has_its_version(capsys: pytest.CaptureFixture[str]) -> None:
