@@ -21,8 +21,11 @@ _NARROWEST_TABLE = 80
 _WITH_REFERENCE = 120
 """Columns from which on the table also has the exact reference."""
 
+_WITH_WHOLE_REFERENCE = 140
+"""Columns from which on its name is whole."""
+
 _GOLDEN = "eightfold.golden."
-"""What the name of every exact reference begins with."""
+"""What that name begins with."""
 
 
 @click.command()
@@ -47,7 +50,7 @@ def ops(as_json: bool, measure: bool, docs: bool) -> None:
         click.echo(json.dumps([each.as_json() for each in descriptions], indent=1))
         return
 
-    _print(descriptions, Console(width=None if sys.stdout.isatty() else _WITH_REFERENCE))
+    _print(descriptions, Console(width=None if sys.stdout.isatty() else _WITH_WHOLE_REFERENCE))
     click.echo(summary(descriptions))
 
 
@@ -58,20 +61,22 @@ def _print(descriptions: "Sequence[Description]", console: Console) -> None:
         _print_paragraphs(title, descriptions, console)
         return
     with_reference = console.width >= _WITH_REFERENCE
+    left_out = _GOLDEN if console.width < _WITH_WHOLE_REFERENCE else ""
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("operator", no_wrap=True)
     table.add_column("row", justify="right", no_wrap=True)
     table.add_column("engine", no_wrap=True)
     table.add_column("elements per cycle\nlimits", overflow="fold")
     if with_reference:
-        table.add_column(f"exact reference in {_GOLDEN[:-1]}", no_wrap=True)
+        within = f" in {left_out[:-1]}" if left_out else ""
+        table.add_column(f"exact reference{within}", no_wrap=True)
     for each in descriptions:
         table.add_row(
             each.name,
             "" if each.row is None else str(each.row),
             _engines(each),
             "\n".join(filter(None, (each.rate, each.limits))),
-            *([each.reference.removeprefix(_GOLDEN)] if with_reference else []),
+            *([each.reference.removeprefix(left_out)] if with_reference else []),
         )
     console.print(title, markup=False, highlight=False)
     console.print(table)

@@ -1,6 +1,7 @@
 """The command line: what it prints, what it writes, and its exit status."""
 
 import json
+import re
 from pathlib import Path
 
 import click
@@ -285,6 +286,24 @@ def test_a_narrow_terminal_shows_every_word_of_the_operators(
         for name, text in (("limits", each.limits), ("elementspercycle", each.rate)):
             assert not text or f"{name}:{''.join(text.split())}" in shown
         assert f"exactreference:{each.reference}" in shown
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 160])
+def test_usual_terminals_show_a_few_lines_of_each_operator(
+    width: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = lines_at(width, "ops", capsys=capsys)
+    assert max(map(len, lines)) <= width
+    assert len(lines) < 3 * 56
+    starts = [number for number, line in enumerate(lines) if re.match("[A-Z][A-Z_0-9]+ ", line)]
+    descriptions = describe_all()
+    assert [lines[start].split()[0] for start in starts] == [each.name for each in descriptions]
+    for each, start, stop in zip(descriptions, starts, [*starts[1:], None], strict=True):
+        words = " ".join(lines[start:stop]).split()
+        assert not set(each.limits.split()) - set(words)
+        assert not set(each.rate.split()) - set(words)
+        short = each.reference.removeprefix("eightfold.golden.")
+        assert (short in words or each.reference in words) == (width >= 120)
 
 
 @pytest.mark.parametrize("width", [1, 5, 20])
