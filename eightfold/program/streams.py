@@ -57,6 +57,8 @@ def guard_standard_output() -> None:
             os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_WRONLY)
     if sys.stdout is not sys.__stdout__:
         return  # somebody has put another stream in its place, tests for example
+    if os.name == "nt":
+        return  # a console of Windows is written characters, which are no bytes of a file
     known = sys.stdout
     raw = io.BufferedWriter(_Output(1, "w", closefd=False))
     sys.stdout = io.TextIOWrapper(

@@ -121,3 +121,14 @@ def test_windows_locks_a_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, w
 def test_a_limit_of_data_is_left_out_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "resource", None)
     limit_data(1)
+
+
+def test_a_console_of_windows_stays_as_it_is() -> None:
+    program = (
+        "import os, sys; from eightfold.program.streams import guard_standard_output as guard; "
+        "before = sys.stdout; os.name = {name!r}; guard(); print(sys.stdout is before)"
+    )
+    for name, kept in (("nt", "True"), ("posix", "False")):
+        command = [sys.executable, "-c", program.format(name=name)]
+        done = subprocess.run(command, cwd=IMPORT_ROOT, capture_output=True, text=True, check=True)
+        assert done.stdout == f"{kept}\n"
