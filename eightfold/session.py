@@ -456,7 +456,7 @@ class Session(Closing):
         for operator, report in zip(graph.operators, result.operators, strict=True):
             report.mismatches = 0
             for index in operator.outputs:
-                if index not in expected:
+                if index not in expected or index not in result.tensors:
                     result.unread.append(index)
                     continue
                 different = np.argwhere(_differ(result.tensors[index], expected[index]))

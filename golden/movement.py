@@ -55,6 +55,8 @@ def padv2(
 
 def _padded(x: NDArray[np.int8], paddings: ArrayLike, fill: int) -> NDArray[np.int8]:
     padded_shape(x.shape, paddings)
+    if not x.ndim:  # numpy pads no scalar
+        return x.copy()
     return np.pad(x, np.asarray(paddings, dtype=np.int64), constant_values=fill)
 
 

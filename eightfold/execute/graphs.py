@@ -24,6 +24,8 @@ def run_graph(
 ) -> dict[int, np.ndarray]:
     """Return the inputs and every tensor that the graph's operators compute, by index.
 
+    Not there is what no output of the graph comes from, if no number is the result.
+
     Parameters
     ----------
     graph, reference

@@ -9,7 +9,7 @@ import numpy as np
 from eightfold.errors import InputError
 from eightfold.execute.call import OperatorCall
 from eightfold.execute.runners import RUNNERS
-from eightfold.golden.errors import SpecError
+from eightfold.golden.errors import SpecError, UndefinedError
 from eightfold.golden.quantization import Reference
 from eightfold.model.graph import Graph, Operator
 from eightfold.model.prepare import unsupported
@@ -18,19 +18,27 @@ SUPPORTED: frozenset[str] = frozenset(RUNNERS)
 """Names of the operators that `run_operator` runs."""
 
 
+class UndefinedResult(InputError):  # noqa: N818 (says what happened)
+    """The reference kernels run the operator, but what they compute is no number to agree with."""
+
+
 @contextmanager
 def named_errors(operator: Operator) -> Iterator[None]:
     """Within it, whatever golden raises, or numpy warns of, is one line that names the operator.
 
     Raises
     ------
+    UndefinedResult
+        For golden's `UndefinedError`.
     InputError
-        For golden's errors, for numbers that leave their type where golden has not provided for
-        it, and where memory does not suffice.
+        For golden's other errors, for numbers that leave their type where golden has not provided
+        for it, and where memory does not suffice.
     """
     try:
         with np.errstate(divide="raise", over="raise", invalid="raise"):
             yield
+    except UndefinedError as error:
+        raise UndefinedResult(f"{operator}: {error}") from None
     except (SpecError, InputError, ArithmeticError) as error:
         raise InputError(f"{operator}: {error}") from None
     except MemoryError:

@@ -7,7 +7,7 @@ import numpy as np
 
 from eightfold.errors import InputError
 from eightfold.execute.call import OperatorCall
-from eightfold.execute.operator import named_errors, run_operator
+from eightfold.execute.operator import UndefinedResult, named_errors, run_operator
 from eightfold.execute.runners import RUNNERS
 from eightfold.execute.stacking import reshapes, stacked_shape
 from eightfold.golden.quantization import Reference
@@ -38,6 +38,7 @@ class PreparedGraph:
 
     def __init__(self, graph: Graph, reference: str, stacked: int = 1) -> None:
         self._steps = [_Step(graph, operator, reference, stacked) for operator in graph.operators]
+        self._unused = graph.unused()
 
     @property
     def prepared(self) -> int:
@@ -52,7 +53,9 @@ class PreparedGraph:
     ) -> dict[int, np.ndarray]:
         """Return the inputs and every tensor that the operators compute, by index.
 
-        All operators of the graph if None are given; see `eightfold.execute.run_graph`.
+        All operators of the graph if None are given; see `eightfold.execute.run_graph`. Where no
+        output comes from an operator, and no number is its result, its results are left out, and
+        so are those of operators that read them: the kernels run all the same.
         """
         values = dict(inputs)
         steps = [
@@ -60,8 +63,17 @@ class PreparedGraph:
         ]
         if unfit := [step.unfit for step in steps if step.unfit]:
             raise InputError("; ".join(unfit))
+        undefined: set[int] = set()
         for step in steps:
-            step.run(graph, values)
+            operator = step.operator
+            try:
+                if undefined.isdisjoint(operator.inputs):
+                    step.run(graph, values)
+                    continue
+            except UndefinedResult:
+                if operator.index not in self._unused:
+                    raise
+            undefined.update(operator.outputs)
         return values
 
 
@@ -69,7 +81,7 @@ class _Step:
     """One operator, and the function of its inputs that are no constants once it is prepared."""
 
     def __init__(self, graph: Graph, operator: Operator, reference: str, stacked: int) -> None:
-        self._operator, self._reference = operator, reference
+        self.operator, self._reference = operator, reference
         self._inputs = [i for i in operator.inputs if i >= 0 and graph.tensors[i].data is None]
         self._accepted: Signature | None = None
         self._tried = False
@@ -90,7 +102,7 @@ class _Step:
 
     def run(self, graph: Graph, values: dict[int, np.ndarray]) -> None:
         """Add the outputs to ``values``."""
-        operator = self._operator
+        operator = self.operator
         if self._shape is not None:
             values[operator.outputs[0]] = values[operator.inputs[0]].reshape(self._shape)
             return
@@ -115,22 +127,22 @@ class _Step:
 
     def _check_shapes(self, graph: Graph, outputs: Sequence[np.ndarray]) -> None:
         """Refuse results whose shape an operand decides, and otherwise than the graph states."""
-        for index, array in zip(self._operator.outputs, outputs, strict=True):
+        for index, array in zip(self.operator.outputs, outputs, strict=True):
             tensor = graph.tensors[index]
             if array.shape != tensor.shape:
                 raise InputError(
-                    f"{self._operator}: {tensor}: {difference(tensor, array.shape)} {FROM_OPERANDS}"
+                    f"{self.operator}: {tensor}: {difference(tensor, array.shape)} {FROM_OPERANDS}"
                 )
 
     def _prepare(
         self, graph: Graph, values: Mapping[int, np.ndarray]
     ) -> Callable[..., np.ndarray] | None:
-        prepare = RUNNERS[self._operator.name].prepare
+        prepare = RUNNERS[self.operator.name].prepare
         if prepare is None or not self._inputs:
             return None
-        call = OperatorCall(graph, self._operator, values, cast(Reference, self._reference))
+        call = OperatorCall(graph, self.operator, values, cast(Reference, self._reference))
         try:
-            with named_errors(self._operator):
+            with named_errors(self.operator):
                 return prepare(call)
         except InputError:
             return None  # such as a table that has entries for codes that are refused

@@ -9,6 +9,7 @@ import struct
 from typing import Any, TypeVar
 
 import numpy as np
+import tflite
 from flatbuffers import number_types, table
 
 from eightfold.errors import InputError
@@ -20,6 +21,9 @@ _VTABLE_ENTRY = struct.Struct("<H")
 CONVERT = "write it again with the TFLite converter"
 TO_INT8 = "convert the float network with full integer quantization to int8, see docs/models.md"
 """What a message advises when a file is not what a converter would have written."""
+
+EXTERNAL_BUFFER = 24
+"""Of a tensor's vtable: the field is younger than the schema of `tflite`."""
 
 _Table = TypeVar("_Table")
 
@@ -63,6 +67,11 @@ class Source:
         self.spend(_TABLE_COST)
         generated._tab = _CheckedTable(self, position)  # type: ignore[attr-defined]
         return generated
+
+    def model(self) -> tflite.Model:
+        """Return the file's root."""
+        self.check(0, 8)
+        return self.table(tflite.Model(), int.from_bytes(self.content[:4], "little"))
 
     def child(self, generated: Any) -> Any:
         """Check a table that a generated accessor returned, which may be None."""

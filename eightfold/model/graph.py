@@ -38,7 +38,8 @@ class Tensor:
     index: int
     name: str
     shape: tuple[int, ...]
-    """Every dimension at least 1; ``()`` is a scalar."""
+    """Every dimension at least 1; ``()`` is a scalar. Where a constant lists no axes or sizes, one
+    is 0."""
 
     dtype: np.dtype
     """int8, int16, int32, int64, uint8, float32 or bool."""
@@ -94,6 +95,16 @@ class Graph:
     def operator(self, index: int) -> Operator:
         """Return the operator of a number; in a graph that was rewritten that is not its place."""
         return next(operator for operator in self.operators if operator.index == index)
+
+    def unused(self) -> set[int]:
+        """Return the numbers of the operators from whose results no output of the graph comes."""
+        needed, found = set(self.outputs), set()
+        for operator in reversed(self.operators):
+            if needed.isdisjoint(operator.outputs):
+                found.add(operator.index)
+            else:
+                needed.update(operator.inputs)
+        return found
 
     def notes(self) -> list[str]:
         """Return in words which tensors are not taken as the file states them."""

@@ -2,16 +2,17 @@
 
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import tflite
-
 from eightfold.errors import InputError
+from eightfold.model.beside import check_beside
 from eightfold.model.checks import check_order
 from eightfold.model.flatbuffer import CONVERT, Source, text
 from eightfold.model.graph import Graph, Operator
 from eightfold.model.prepare import Limits, check_cost, prepare
+from eightfold.model.registered import options_fault
 from eightfold.model.schema import (
     OPERATOR_NAMES,
     UNIONS,
@@ -56,7 +57,8 @@ def load_model(source: bytes | str | Path, limits: Limits | None = None) -> Grap
     InputError
         If there is no such file, or it is damaged, not a model, or uses what is not supported:
         custom operators, several subgraphs in use, dynamic shapes, sparse tensors, other element
-        types, data outside the file; or an operator does not pass, or the model is beyond the
+        types, data outside the file; or another subgraph or a signature is what LiteRT does not
+        read (`eightfold.model.beside`); or an operator does not pass, or the model is beyond the
         limits. The message is one line and starts with the file's name.
     """
     label, graph = _read(source)
@@ -127,9 +129,7 @@ class _Reader:
 
     def __init__(self, content: bytes) -> None:
         self._source = Source(content)
-        self._source.check(0, 8)
-        root = int.from_bytes(content[:4], "little")
-        self._model = self._source.table(tflite.Model(), root)
+        self._model = self._source.model()
         if self._model.Version() != _SCHEMA_VERSION:
             raise InputError(
                 f"schema version {self._model.Version()} instead of {_SCHEMA_VERSION}; {CONVERT}"
@@ -143,20 +143,24 @@ class _Reader:
     def graph(self) -> Graph:
         tensors = TensorReader(self._source, self._model, self._subgraph).read()
         count = len(tensors)
-        return Graph(
+        codes = [self._operator_code(i) for i in range(self._model.OperatorCodesLength())]
+        packed = self._operators(codes)
+        graph = Graph(
             tensors=tensors,
             operators=tuple(
-                self._operator(index, packed, name, count)
-                for index, (packed, name) in enumerate(self._named_operators())
+                self._operator(index, each, codes[each.OpcodeIndex()][1], count)
+                for index, each in enumerate(packed)
             ),
             inputs=self._indices(self._subgraph, "Inputs", "the graph", count),
             outputs=self._indices(self._subgraph, "Outputs", "the graph", count),
             description=text(self._model.Description()),
         )
+        used = {each.OpcodeIndex() for each in packed}
+        check_beside(self._source.content, [name for _, name in codes], used)
+        return graph
 
-    def _named_operators(self) -> list[tuple[Any, str]]:
-        """Return each packed operator with its builtin name; refuse all others at once."""
-        known = [self._operator_code(i) for i in range(self._model.OperatorCodesLength())]
+    def _operators(self, known: Sequence[tuple[bool, str]]) -> list[Any]:
+        """Return the packed operators; refuse all at once that are not builtin."""
         operators = []
         unknown = {}
         for index in range(self._subgraph.OperatorsLength()):
@@ -169,7 +173,7 @@ class _Reader:
             builtin, name = known[code]
             if not builtin:
                 unknown.setdefault(name, index)
-            operators.append((packed, name))
+            operators.append(packed)
         if unknown:
             listed = ", ".join(f"{name} (operator {i})" for name, i in [*unknown.items()][:_SHOWN])
             if len(unknown) > _SHOWN:
@@ -186,6 +190,8 @@ class _Reader:
         # Old files have only the first field, which holds codes up to 127.
         code = max(packed.DeprecatedBuiltinCode(), self._source.number(packed, _BUILTIN_CODE))
         name = OPERATOR_NAMES.get(code, f"{_UNKNOWN}{code}")
+        if name == "CUSTOM" and packed.CustomCode() is None:
+            return False, f"{_UNKNOWN}{code} without a name"
         if name == "CUSTOM":
             return False, f"custom {text(packed.CustomCode())[:60]!r}"
         return code in OPERATOR_NAMES and name not in _NOT_BUILTIN, name
@@ -231,6 +237,8 @@ class _Reader:
         values = options_table(table)  # the schema's defaults
         if content is not None:
             self._source.table(values, content.Pos)
+        if fault := options_fault(self._source, name, table, content and values):
+            raise ValueError(fault)
         options = {}
         for field, accessor in option_fields(table).items():
             if vector_type(table, accessor) is None:

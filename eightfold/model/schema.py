@@ -151,6 +151,11 @@ def snake_case(accessor: str) -> str:
     return words.removeprefix("_")
 
 
+def option_codes(field: str) -> dict[str, int] | None:
+    """Return the codes of an option by name; None if it is no enum."""
+    return _ENUMS.get(_ENUM_OF_FIELD.get(field, ""))
+
+
 def encode_option(field: str, value: Any) -> Any:
     """Return an option's value as the flatbuffer holds it: the code of an enum's string.
 
@@ -159,8 +164,8 @@ def encode_option(field: str, value: Any) -> Any:
     ValueError
         If ``value`` is a string and not a member of the field's enum.
     """
-    if isinstance(value, str) and field in _ENUM_OF_FIELD:
-        codes = _ENUMS[_ENUM_OF_FIELD[field]]
+    codes = option_codes(field)
+    if isinstance(value, str) and codes is not None:
         if value not in codes:
             raise ValueError(f"{field} must be one of {', '.join(codes)}, not {value!r}")
         return codes[value]
@@ -179,8 +184,9 @@ def decode_option(field: str, value: Any) -> Any:
         return tuple(value.tolist())
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
-    if field in _ENUM_OF_FIELD and isinstance(value, int):
-        for name, code in _ENUMS[_ENUM_OF_FIELD[field]].items():
+    codes = option_codes(field)
+    if codes is not None and isinstance(value, int):
+        for name, code in codes.items():
             if code == value:
                 return name
         raise ValueError(f"{field} has the unknown code {value}")

@@ -7,13 +7,13 @@ import numpy as np
 
 from eightfold.errors import InputError
 from eightfold.golden.errors import shortened
-from eightfold.model.flatbuffer import CONVERT, TO_INT8, Source, text
+from eightfold.model.flatbuffer import CONVERT, EXTERNAL_BUFFER, TO_INT8, Source, text
 from eightfold.model.graph import Quantization, Tensor
 from eightfold.model.schema import DTYPES, TENSOR_TYPES
 
+_LISTED = {np.dtype(np.int32), np.dtype(np.int64)}  # of axes, sizes, indices
 _TENSOR_LIMIT = 1 << 31  # bytes of a tensor; the hardware's addresses have 32 bits
 _RANK_LIMIT = 32
-_EXTERNAL_BUFFER = 24  # of a tensor's vtable: the field is younger than the schema of `tflite`
 
 
 class TensorReader:
@@ -33,6 +33,11 @@ class TensorReader:
         self._subgraph = subgraph
         self._buffer_count = model.BuffersLength()
         self._given = set(source.integers(subgraph, "Inputs"))
+        self._computed = {
+            index
+            for place in range(subgraph.OperatorsLength())
+            for index in source.integers(source.child(subgraph.Operators(place)), "Outputs")
+        }
 
     def read(self) -> tuple[Tensor, ...]:
         """Return the tensors; raise `InputError` for the first that is not sound."""
@@ -52,8 +57,8 @@ class TensorReader:
             raise InputError(f"{label} is sparse; store it densely")
         if packed.IsVariable():
             raise InputError(f"{label} keeps state between runs; make it an input and an output")
-        shape = self._shape(packed, label)
         dtype = DTYPES[code]
+        shape = self._shape(packed, label, dtype)
         size = math.prod(shape) * dtype.itemsize
         if size >= _TENSOR_LIMIT:
             raise InputError(
@@ -62,6 +67,8 @@ class TensorReader:
             )
         quantization = self._quantization(packed, label, shape, dtype)
         content = self._content(packed, label)
+        if not size and content is None:
+            content = np.empty(0, np.uint8)  # of nothing, nothing is needed
         if content is not None:
             if content.size != size:
                 raise InputError(
@@ -73,12 +80,14 @@ class TensorReader:
         stated = bool(shape) or packed.HasRank() or content is not None or index in self._given
         return Tensor(index, name, shape, dtype, quantization, content, stated)
 
-    def _shape(self, packed: Any, label: Tensor) -> tuple[int, ...]:
+    def _shape(self, packed: Any, label: Tensor, dtype: np.dtype) -> tuple[int, ...]:
         vector = self._source.vector(packed, "Shape")
         if vector.size > _RANK_LIMIT:
             raise InputError(f"{label} has {vector.size} dimensions; the limit is {_RANK_LIMIT}")
         shape = self._source.integers(packed, "Shape")
-        if min(shape, default=1) < 1:
+        # Axes and sizes may be none: integers that are neither given nor computed.
+        listed = dtype in _LISTED and label.index not in self._given | self._computed
+        if min(shape, default=1) < (0 if listed else 1):
             raise InputError(
                 f"{label} has shape {shortened(shape)}; dimensions must be fixed and at least 1"
             )
@@ -93,7 +102,7 @@ class TensorReader:
         if index >= self._buffer_count:
             raise InputError(f"{label} refers to buffer {index} of {self._buffer_count}; {CONVERT}")
         buffer = self._source.child(self._model.Buffers(index))
-        external = self._source.number(packed, _EXTERNAL_BUFFER)
+        external = self._source.number(packed, EXTERNAL_BUFFER)
         if external or buffer.Offset():
             raise InputError(f"{label} has its data outside the flatbuffer; store it inside")
         if index == 0 or buffer.DataIsNone():

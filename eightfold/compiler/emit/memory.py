@@ -97,16 +97,25 @@ def plan(
     """
     outside = set(outside)
     groups = _groups(tensors, [pair for pair in together if not outside & set(pair)])
+
+    def beside() -> dict[int, int]:
+        return {step: size for step in range(steps) if (size := room(step, outside))}
+
+    needs = beside()
     while True:
-        resident = [group for group in groups if not outside & set(group)]
-        needs = {step: size for step in range(steps) if (size := room(step, outside))}
+        resident = [group for group in groups if outside.isdisjoint(group)]
         merged = [_merged([tensors[t] for t in group]) for group in resident]
         own = [Block(size, step, step) for step, size in needs.items()]
         offsets = _allocate_longer([*merged, *own], capacity)
         homeless = [i for i, offset in enumerate(offsets) if offset is None]
         if not homeless:
             break
-        outside |= _evicted(homeless, resident, merged, own)
+        for group in _evicted(homeless, resident, merged, own):
+            outside.update(group)
+            # The others have the same places without it, while no step needs other room.
+            if (found := beside()) != needs:
+                needs = found
+                break
     addresses = {
         tensor: offset
         for group, offset in zip(resident, offsets, strict=False)
@@ -134,16 +143,15 @@ def _allocate_longer(blocks: Sequence[Block], capacity: int) -> list[int | None]
 
 def _evicted(
     homeless: Sequence[int], resident: Sequence[list[int]], merged: list[Block], own: list[Block]
-) -> set[int]:
-    """Return the tensors that leave the scratchpad: a homeless one, or the largest beside one."""
-    for index in homeless:
-        if index < len(resident):
-            return set(resident[index])
+) -> list[list[int]]:
+    """Return the groups that leave the scratchpad: homeless ones, or the largest beside a room."""
+    if groups := [resident[index] for index in homeless if index < len(resident)]:
+        return groups
     block = own[homeless[0] - len(resident)]
     beside = [i for i, other in enumerate(merged) if other.meets(block)]
     if not beside:
         raise Overfull
-    return set(resident[max(beside, key=lambda i: merged[i].size)])
+    return [resident[max(beside, key=lambda i: merged[i].size)]]
 
 
 def _groups(tensors: Mapping[int, Block], together: Iterable[tuple[int, int]]) -> list[list[int]]:

@@ -38,6 +38,7 @@ class PositionCall(OperatorCall):
     def __init__(self, call: OperatorCall) -> None:
         super().__init__(call.graph, call.operator, reference=call.reference)
         self.sources: dict[int, Source] = {}
+        self._next = FIRST
 
     def results(self) -> list[NDArray[np.int64]]:
         """Return for each output what its elements are: positions, or codes below `FIRST`.
@@ -54,8 +55,8 @@ class PositionCall(OperatorCall):
         """Return the positions of an input that is copied."""
         tensor = self.input(position)
         if position not in self.sources:
-            first = FIRST + sum(source.size for source in self.sources.values())
-            self.sources[position] = Source(tensor.index, first, tensor.shape)
+            self.sources[position] = Source(tensor.index, self._next, tensor.shape)
+            self._next += self.sources[position].size
         source = self.sources[position]
         return np.arange(source.first, source.first + source.size).reshape(tensor.shape)
 

@@ -29,6 +29,11 @@ def rebuild(
     wanted
         Computed tensors of the source.
 
+    Returns
+    -------
+    dict
+        All of them, but for those that `eightfold.execute.run_graph` leaves out.
+
     Raises
     ------
     InputError
@@ -45,14 +50,14 @@ def rebuild(
     for operator in _needed(rewritten, set(wanted) - known.keys(), known):
         found = run_graph(source, known, reference, [operator])
         for tensor in operator.outputs:
-            if tensor in known:
+            if tensor in known or tensor not in found:
                 continue
             known[tensor] = found[tensor]
             if tensor in parts:
                 channels, computed = parts[tensor]
                 known[tensor] = known[tensor].copy()
                 known[tensor][..., channels] = computed
-    return {tensor: known[tensor] for tensor in (*source.inputs, *wanted)}
+    return {tensor: known[tensor] for tensor in (*source.inputs, *wanted) if tensor in known}
 
 
 def run_operators(

@@ -1,6 +1,7 @@
 """Rows of the operators that copy elements, and of the two that interpolate between pixels."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -192,6 +193,7 @@ MOVEMENT: dict[str, Row] = {
     "SPACE_TO_DEPTH": Row(shapes=_blocks(space_to_depth)),
     "SQUEEZE": Row(shapes=_squeeze, operands=(COPIED,)),
     "STRIDED_SLICE": Row(shapes=_strided_slice, operands=(COPIED, _INT32, _INT32, _INT32)),
-    "TRANSPOSE": Row(shapes=_transpose, operands=(COPIED, _INT32)),
+    # Of a scalar the kernel reads beyond the permutation, and ends.
+    "TRANSPOSE": Row(shapes=_transpose, operands=(replace(COPIED, ranks=(1, 32)), _INT32)),
 }
 """Operators that move elements."""

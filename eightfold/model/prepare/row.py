@@ -100,6 +100,8 @@ class Row:
                 _check_dtype(tensor, operand.dtypes)
             if operand.values:
                 first = first or tensor
+                if 0 in tensor.shape:
+                    raise RejectedError(f"{tensor} has no elements")
                 if self.alike and tensor.dtype != first.dtype:
                     raise RejectedError(f"{tensor} is {tensor.dtype}, but {first} {first.dtype}")
 

@@ -1,0 +1,219 @@
+"""What a file holds beside subgraph 0: other subgraphs, signatures, codes of operators.
+
+Nothing of it is run here. LiteRT reads all of it before it runs subgraph 0, and refuses a file for
+some of what it finds; so do the checks here. It prepares no other subgraph: what it would find out
+only then, such as an operand that is no tensor, is no reason to refuse the file.
+
+Source: ``InterpreterBuilder`` of LiteRT 2.3.0, asked with a file for each rule;
+`tests/eightfold/model/test_beside.py` asks again.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import tflite
+
+from eightfold.errors import InputError
+from eightfold.golden.errors import shortened
+from eightfold.model.flatbuffer import CONVERT, EXTERNAL_BUFFER, Source
+from eightfold.model.registered import ELEMENT_BITS, NO_KERNEL, options_fault
+from eightfold.model.schema import UNIONS, options_name
+
+_ADDRESSES = 1 << 64
+"""LiteRT counts elements and bytes in 64 bits."""
+
+_BLOCKWISE = 2
+"""Of a quantization's details: younger than the schema of `tflite`."""
+
+_DENSE, _SPARSE = 0, 1
+
+
+def check_beside(content: bytes, names: Sequence[str], used: Collection[int]) -> None:
+    """Refuse a file for what LiteRT refuses it for, beside subgraph 0.
+
+    Parameters
+    ----------
+    content
+        The file, of which subgraph 0 has been read.
+    names
+        Of all operator codes: the builtin operator's, another one for what is not builtin.
+    used
+        Numbers of the codes that operators of subgraph 0 refer to.
+
+    Raises
+    ------
+    InputError
+        For the first fault; the message does not name the file.
+    """
+    for number, name in enumerate(names):
+        if number not in used and name in NO_KERNEL:
+            raise InputError(
+                f"operator code {number}, which no operator of subgraph 0 has, is {name}; LiteRT "
+                f"has no kernel for it; {CONVERT}"
+            )
+    source = Source(content)
+    model = source.model()
+    tensors = [source.child(model.Subgraphs(0)).TensorsLength()]
+    for number in range(1, model.SubgraphsLength()):
+        subgraph = source.child(model.Subgraphs(number))
+        _Subgraph(source, model, subgraph, number).check(names)
+        tensors.append(subgraph.TensorsLength())
+    for number in range(model.SignatureDefsLength()):
+        _check_signature(source, source.child(model.SignatureDefs(number)), number, tensors)
+
+
+class _Subgraph:
+    """A subgraph other than 0."""
+
+    def __init__(self, source: Source, model: Any, subgraph: Any, number: int) -> None:
+        self._source, self._model, self._subgraph = source, model, subgraph
+        self._label = f"subgraph {number}"
+
+    def check(self, names: Sequence[str]) -> None:
+        if self._subgraph.TensorsIsNone():
+            raise InputError(f"{self._label} has no tensors; {CONVERT}")
+        for index in range(self._subgraph.TensorsLength()):
+            packed = self._source.child(self._subgraph.Tensors(index))
+            if fault := self._tensor_fault(packed):
+                raise InputError(f"{self._label}: tensor {index} {fault}; {CONVERT}")
+        for index in range(self._subgraph.OperatorsLength()):
+            packed = self._source.child(self._subgraph.Operators(index))
+            if fault := self._operator_fault(packed, names):
+                raise InputError(f"{self._label}: operator {index} {fault}; {CONVERT}")
+
+    def _operator_fault(self, packed: Any, names: Sequence[str]) -> str | None:
+        code = int(packed.OpcodeIndex())
+        if code >= len(names):
+            return f"refers to operator code {code} of {len(names)}"
+        name = names[code]
+        table = options_name(name)
+        options = None
+        for union, codes in UNIONS.items():
+            if table in codes and getattr(packed, f"{union}Type")() == codes[table]:
+                content = getattr(packed, union)()
+                if content is not None:
+                    options = self._source.table(getattr(tflite, table)(), content.Pos)
+        fault = options_fault(self._source, name, table, options)
+        return fault and f"{name}: {fault}"
+
+    def _tensor_fault(self, packed: Any) -> str | None:
+        code, shape = packed.Type(), self._source.integers(packed, "Shape")
+        if code not in ELEMENT_BITS:
+            return f"has the element type code {code}"
+        size = _size(shape, ELEMENT_BITS[code])
+        if size is None:
+            return f"of shape {shortened(shape)} has a size that nothing holds"
+        if fault := self._quantization_fault(packed, shape):
+            return fault
+        content = self._content(packed)
+        if content is None:
+            variable_text = packed.IsVariable() and not ELEMENT_BITS[code]
+            return "is text, and keeps state between runs" if variable_text else None
+        if packed.IsVariable():
+            return "keeps state between runs, and has data"
+        if self._source.number(packed, EXTERNAL_BUFFER):
+            return "has data inside of the flatbuffer, and outside"
+        sparsity = self._source.child(packed.Sparsity())
+        if sparsity is not None:
+            return None if self._is_sparse(sparsity) else "has a sparsity that is not complete"
+        if content < size:
+            return f"takes {size} bytes, but its data has {content}"
+        return None
+
+    def _content(self, packed: Any) -> int | None:
+        """Return the bytes of a constant; None if the tensor is none."""
+        index, count = packed.Buffer(), self._model.BuffersLength()
+        if index == 0:
+            return None
+        if index >= count:
+            raise InputError(
+                f"{self._label} has a tensor that refers to buffer {index} of {count}; {CONVERT}"
+            )
+        buffer = self._source.child(self._model.Buffers(index))
+        if not buffer.DataIsNone():
+            return self._source.vector(buffer, "Data").size
+        if buffer.Offset() <= 1:
+            return None
+        self._source.check(buffer.Offset(), buffer.Size())
+        return buffer.Size()
+
+    def _quantization_fault(self, packed: Any, shape: Sequence[int]) -> str | None:
+        values = self._source.child(packed.Quantization())
+        if values is None:
+            return None
+        if values.DetailsType() == _BLOCKWISE:
+            return None if values.Details() else "has a blockwise quantization without blocks"
+        scales = self._source.vector(values, "Scale").size
+        points = self._source.vector(values, "ZeroPoint").size
+        axis = values.QuantizedDimension()
+        if not scales:
+            return None
+        if points != scales:
+            return f"has {scales} scales and {points} zero points"
+        if axis < 0 or (shape and axis >= len(shape)):
+            return f"is quantized along dimension {axis} of {len(shape)}"
+        if scales > 1 and shape and scales != shape[axis]:
+            return f"has {scales} scales for shape {shortened(shape)}"
+        return None
+
+    def _is_sparse(self, values: Any) -> bool:
+        """Return whether a sparsity says of every dimension how it is stored."""
+        if values.TraversalOrderIsNone() or values.DimMetadataIsNone():
+            return False
+        for index in range(values.DimMetadataLength()):
+            stored = self._source.child(values.DimMetadata(index))
+            if stored.Format() not in (_DENSE, _SPARSE):
+                return False
+            if stored.Format() == _SPARSE and not all(
+                self._has_values(getattr(stored, part)(), getattr(stored, f"{part}Type")())
+                for part in ("ArraySegments", "ArrayIndices")
+            ):
+                return False
+        return True
+
+    def _has_values(self, content: Any, code: int) -> bool:
+        names = {code: name for name, code in vars(tflite.SparseIndexVector).items()}
+        if content is None or not hasattr(tflite, names.get(code, "")):
+            return False
+        vector = self._source.table(getattr(tflite, names[code])(), content.Pos)
+        return not vector.ValuesIsNone()
+
+
+def _size(shape: Sequence[int], bits: int) -> int | None:
+    """Return the bytes of a dense tensor, 0 if its content decides; None if they are too many."""
+    if not bits:
+        return 0
+    elements = 1
+    for size in shape:
+        elements *= size
+        if size < 0 or elements >= _ADDRESSES:
+            return None
+    return size if (size := -(-elements * bits // 8)) < _ADDRESSES else None
+
+
+def _check_signature(source: Source, packed: Any, number: int, tensors: Sequence[int]) -> None:
+    """Refuse a signature that has no name, or one that cannot be read, or that leads nowhere.
+
+    ``tensors`` is how many each subgraph has. LiteRT finds out about the last when the signature
+    is asked for.
+    """
+    label, subgraph = f"signature {number}", packed.SubgraphIndex()
+    if packed.SignatureKey() is None:
+        raise InputError(f"{label} has no name; {CONVERT}")
+    if subgraph >= len(tensors):
+        raise InputError(f"{label} is of subgraph {subgraph} of {len(tensors)}; {CONVERT}")
+    words = [packed.SignatureKey()]
+    for field in ("Inputs", "Outputs"):
+        for place in range(getattr(packed, f"{field}Length")()):
+            named = source.child(getattr(packed, field)(place))
+            words.append(named.Name() or b"")
+            if named.TensorIndex() >= tensors[subgraph]:
+                raise InputError(
+                    f"{label} names tensor {named.TensorIndex()} among its {field.lower()}, but "
+                    f"subgraph {subgraph} has {tensors[subgraph]}; {CONVERT}"
+                )
+    for word in words:
+        try:
+            word.decode()
+        except UnicodeDecodeError:
+            raise InputError(f"{label} has a name that is no UTF-8; {CONVERT}") from None
