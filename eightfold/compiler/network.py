@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, chain
 
 import numpy as np
@@ -23,8 +23,16 @@ from eightfold.compiler.steps.step import Step
 from eightfold.config import AcceleratorConfig
 from eightfold.isa import Space
 from eightfold.isa.packing import FieldError
-from eightfold.memory import IDEAL, MemoryTiming
+from eightfold.memory import IDEAL, PROFILES, MemoryTiming
 from eightfold.model import Graph, Operator
+
+EXTREMES = (IDEAL, PROFILES["sdr-sdram-16"])
+"""Memories for which plans are made where cascades are sought, which takes long: a near and wide
+one, and a narrow one. Elsewhere a plan is made for each of `PROFILES`. These are the same whatever
+the memory of a run is, so that no profile's plan is worse than that of another."""
+
+MANY = 80
+"""Steps of a program beyond which a plan is made for the memory of the run alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +104,8 @@ def compile_operators(
     """Compile consecutive operators; ``wanted`` tensors can be read from the arena afterwards.
 
     ``strategy`` chooses cascades; without one every step is done for itself. ``memory`` is the one
-    for which they are chosen.
+    for which they are chosen, and the parts of convolutions: of the plans for several memories the
+    one that takes fewest cycles with it.
 
     Raises
     ------
@@ -108,9 +117,9 @@ def compile_operators(
     kept = {program.storage(tensor) for tensor in wanted if program.computed(tensor)}
     searched = {operator.index: lowered[operator.index].searched for operator in operators}
 
-    def attempt(proposal: Proposal) -> Compiled:
+    def attempt(proposal: Proposal, planned: MemoryTiming) -> Compiled:
         changed = program.replaced(proposal.cascades)
-        compiler = _NetworkCompiler(changed, config, memory, kept, proposal.outside)
+        compiler = _NetworkCompiler(changed, config, planned, kept, proposal.outside)
         emitter, places = compiler.compile()
         offsets = places.arena.offsets
         issued = tuple(hoist_tables(emitter.issued))
@@ -128,11 +137,30 @@ def compile_operators(
             outside=frozenset(set(places.blocks) - set(places.layout.tensors)),
         )
 
-    if strategy is None:
-        compiled = attempt(Proposal())
-    else:
-        compiled = strategy(Chains(program, kept), config, attempt, memory)
-    return _overlapped(compiled, memory)
+    def plan(planned: MemoryTiming) -> Compiled:
+        tried = partial(attempt, planned=planned)
+        if strategy is None:
+            return tried(Proposal())
+        return strategy(Chains(program, kept), config, tried, planned)
+
+    if len(program.steps) > MANY:
+        return _overlapped(plan(memory), memory)
+    first = plan(IDEAL)
+    others = EXTREMES if first.outside or first.decision else PROFILES.values()
+    planned = dict.fromkeys([*others, *([] if memory in PROFILES.values() else [memory])])
+    return _best([first, *(plan(each) for each in planned if each != IDEAL)], memory)
+
+
+def _best(plans: Sequence[Compiled], memory: MemoryTiming) -> Compiled:
+    """Return the plan that takes fewest cycles with a memory, the first of equal ones."""
+    # The estimate imports `eightfold.compiler.emit`.
+    from eightfold.estimate.estimate import estimate_stream
+
+    different = {plan.words.tobytes(): plan for plan in reversed(plans)}
+    found = [_overlapped(plan, memory) for plan in reversed(different.values())]
+    if len(found) == 1:
+        return found[0]
+    return min(found, key=lambda plan: estimate_stream(plan.config, plan.issued, memory)[1])
 
 
 def _overlapped(compiled: Compiled, memory: MemoryTiming) -> Compiled:

@@ -15,8 +15,9 @@ The hardware's latencies are in `estimate_timing`. Nothing depends on the values
 GATHER, each index is taken for one more than the one before.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -106,6 +107,33 @@ def estimate_stream(
     return simulated.done, simulated.end
 
 
+def estimate_last(
+    config: AcceleratorConfig,
+    issued: Sequence[Issued],
+    memory: MemoryTiming,
+    wanted: Collection[int],
+) -> int:
+    """Return when all of some commands, by index, are done: `estimate_stream` until then alone."""
+    left = set(wanted)
+
+    def finish(sequencer: Sequencer, index: int) -> None:
+        sequencer.finish(index)
+        left.discard(index)
+        if not left:
+            raise _Enough(sequencer.clock.now)
+
+    try:
+        _simulate(config, issued, memory, finish)
+    except _Enough as enough:
+        return enough.cycle
+    raise AssertionError("a command was never done")
+
+
+class _Enough(Exception):  # noqa: N818 - a signal within this module, not an error
+    def __init__(self, cycle: int) -> None:
+        self.cycle = cycle
+
+
 class _Simulated(NamedTuple):
     """Commands: when each begins and is done; when the run ends, cycles of the memory's bus."""
 
@@ -138,14 +166,18 @@ def _order(simulated: _Simulated) -> list[int]:
 
 
 def _simulate(
-    config: AcceleratorConfig, issued: Sequence[Issued], memory_timing: MemoryTiming
+    config: AcceleratorConfig,
+    issued: Sequence[Issued],
+    memory_timing: MemoryTiming,
+    note: Callable[[Sequencer, int], None] = Sequencer.finish,
 ) -> _Simulated:
+    """Run a stream; ``note`` is told of every command that is done."""
     clock = Clock()
     memory = Memory(memory_timing, config.port)
     sequencer = Sequencer(clock, config, issued)
     weights = WeightBuffers(clock, config, memory.read)
     parameters = ParameterBanks(clock, config, memory.read)
-    finish = sequencer.finish
+    finish = partial(note, sequencer)
     matrix = Matrix(clock, config, (weights, parameters), memory.scratchpad, finish)
     units = {
         (Opcode.MOVE, Opcode.GATHER): Mover(clock, config, memory, finish),

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from eightfold.compiler.cascade.step import Cascade
+from eightfold.memory import MemoryTiming
 from eightfold.model import Graph
 
 
@@ -34,12 +35,15 @@ class Chosen:
 class Decision:
     """The cascades of a stream; its cycles by the estimate, and ``alone`` without any.
 
-    Both before commands are cut in pieces that overlap (`eightfold.compiler.overlap`).
+    Both with the ``memory`` that it was planned for, which may be another one than that of the run:
+    the plan is the best of several. Both before commands are cut in pieces that overlap
+    (`eightfold.compiler.overlap`).
     """
 
     cascades: tuple[Chosen, ...]
     cycles: int
     alone: int
+    memory: MemoryTiming
 
 
 def chosen(
@@ -78,7 +82,7 @@ def explain(graph: Graph, decision: Decision | None) -> Iterator[str]:
         return
     yield (
         f"{len(decision.cascades)} cascades: {decision.cycles:,} cycles by the estimate, "
-        f"{decision.alone:,} layer by layer"
+        f"{decision.alone:,} layer by layer, with the memory {decision.memory}"
     )
     for each in decision.cascades:
         first, last = (graph.operator(each.operators[place]) for place in (0, -1))

@@ -41,7 +41,7 @@ REFINED = 6
 FINAL = 9
 """Ways to cut a chain that the estimate compares, if there is time."""
 
-TRIED = 3000
+TRIED = 1500
 """Commands that are estimated for that: the estimate takes as long as there are many."""
 
 SPARE = (0, 1, 2)
@@ -91,7 +91,12 @@ def best_cascades(
     if not used:
         return alone
     cascades = tuple(chosen(cascade, best.outside, cycles, before) for cascade in used.values())
-    decision = Decision(cascades=cascades, cycles=sum(cycles.values()), alone=sum(before.values()))
+    decision = Decision(
+        cascades=cascades,
+        cycles=sum(cycles.values()),
+        alone=sum(before.values()),
+        memory=memory,
+    )
     return replace(best, decision=decision)
 
 

@@ -78,11 +78,15 @@ class Search:
     def __post_init__(self) -> None:
         self._cycles: dict[Plan, int] = {}
 
-    def best(self, starts: Iterable[Plan], options: Options) -> Plan:
+    def best(self, starts: Iterable[Plan], options: Options, known: Sequence[Plan] = ()) -> Plan:
         """Return the best of the plans that are tried.
 
         From each of ``starts`` on, one field after the other gets the best of its ``options``.
+        With ``known`` plans, which are good with other memories, only from the best of them and of
+        the starts.
         """
+        if known:
+            starts = [min((*known, *starts), key=self.cycles)]
         for start in starts:
             plan = start
             for name, values in options.items():
@@ -96,13 +100,15 @@ class Search:
         """Return the cycles from the doorbell to the convolution's last result."""
         if plan not in self._cycles:
             # The estimate imports `eightfold.compiler.emit`, and so this package.
-            from eightfold.estimate.estimate import estimate_stream
+            from eightfold.estimate.estimate import estimate_last
 
             emitter = Emitter(self.config)
             emitter.begin()
             self.emit(emitter, plan)
             own = {id(command) for command in emitter.issued}
             issued = hoist_tables([*emitter.issued, *self.following[:FOLLOWING]])
-            done, _ = estimate_stream(self.config, issued, self.memory)
-            self._cycles[plan] = max(c for index, c in done.items() if id(issued[index]) in own)
+            wanted = [
+                n for n, each in enumerate(issued) if each.engine is not None and id(each) in own
+            ]
+            self._cycles[plan] = estimate_last(self.config, issued, self.memory, wanted)
         return self._cycles[plan]

@@ -121,7 +121,8 @@ class Convolution(Windowed):
                 self._emit_plan(replace(staging, emitter=other, arrivals=arrivals), plan)
 
             search = Search(config, memory, trial, staging.following)
-            best = search.best(self._starts(config), self._options(config))
+            known = [plan for (other, _), plan in self._plans.items() if other == config]
+            best = search.best(self._starts(config), self._options(config), known)
             self._plans[config, memory] = best
         self._emit_plan(staging, self._plans[config, memory])
 

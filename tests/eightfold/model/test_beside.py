@@ -36,7 +36,7 @@ def _model() -> Any:
     z = b.tensor((1, 4, 4, 3), scale=0.25)
     b.operator("RELU", [y], [z])
     b.output(z)
-    model = generated.ModelT.InitFromPackedBuf(b.build())
+    model: Any = generated.ModelT.InitFromPackedBuf(b.build())
     model.subgraphs.append(copy.deepcopy(model.subgraphs[0]))
     return model
 
