@@ -156,7 +156,7 @@ def _best(plans: Sequence[Compiled], memory: MemoryTiming) -> Compiled:
     # The estimate imports `eightfold.compiler.emit`.
     from eightfold.estimate.estimate import estimate_stream
 
-    different = {plan.words.tobytes(): plan for plan in reversed(plans)}
+    different = {tuple(each.instruction for each in plan.issued): plan for plan in reversed(plans)}
     found = [_overlapped(plan, memory) for plan in reversed(different.values())]
     if len(found) == 1:
         return found[0]

@@ -28,7 +28,7 @@ REASONS = (
         "Didn't find op for builtin opcode '.*' version",
         "a version of an operator that this LiteRT does not register",
         "versions say which runtimes know a model's types and options; what those are is checked "
-        "itself",
+        "itself; in other subgraphs nothing is run",
     ),
     Reason(
         "Did not get tensors in subgraph 0",

@@ -1,18 +1,21 @@
 """Where tensors lie, and from when to when: every command works in what is placed then."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from eightfold.compiler import Compiled, compile_network
-from eightfold.compiler.emit.memory import ALIGNMENT
+from eightfold.compiler.emit import memory
+from eightfold.compiler.emit.memory import ALIGNMENT, Block, allocate
 from eightfold.compiler.lower.lowering import HARDWARE
 from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.conformance.networks.random import DRAWN, network_rng, random_network
 from eightfold.files import IMPORT_ROOT
 from eightfold.isa import Space
 from eightfold.model import Graph, load_model
+from eightfold.model.builder import ModelBuilder
 from tests.support.networks.cascades import Forced, block_model
 
 DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
@@ -99,3 +102,24 @@ def test_a_tensor_that_is_forgotten_is_noticed() -> None:
     for missing in stream.placements:
         left = tuple(place for place in stream.placements if place != missing)
         assert outside(replace(stream, placements=left))
+
+
+def test_many_tensors_that_do_not_fit_leave_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One by one, with all others placed anew, a PACK of 1,000 inputs took minutes."""
+    calls = []
+
+    def counted(blocks: Sequence[Block], capacity: int | None) -> list[int | None]:
+        calls.append(len(blocks))
+        return allocate(blocks, capacity)
+
+    monkeypatch.setattr(memory, "allocate", counted)
+    b = ModelBuilder()
+    inputs = [b.input((64,), scale=0.5) for _ in range(600)]
+    output = b.tensor((600, 64), scale=0.5)
+    b.operator("PACK", inputs, [output], {"values_count": 600})
+    b.output(output)
+    graph = load_model(b.build())
+    (segment,) = compile_network(graph, AcceleratorConfig.load("nano")).segments
+    assert segment.compiled is not None
+    assert len(segment.compiled.outside) > 80
+    assert len(calls) < 20

@@ -1,0 +1,115 @@
+"""Constants that list no axes or sizes, such as the shape of a scalar, work as in LiteRT."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eightfold.compiler.passes import prepare
+from eightfold.config import AcceleratorConfig
+from eightfold.errors import InputError
+from eightfold.execute import run_graph
+from eightfold.hostile.stream import run_prepared
+from eightfold.model import load_model
+from eightfold.model.builder import ModelBuilder
+from eightfold.reference.oracle import Oracle
+from eightfold.session import Session
+from eightfold.spec import check_model, check_prepared, has_violation
+
+Case = tuple[str, tuple[int, ...], tuple[tuple[int, ...], ...], tuple[int, ...], float]
+
+_CASES: dict[str, Case] = {
+    "RESHAPE to a scalar": ("RESHAPE", (1, 1), ((0,),), (), 0.5),
+    "RESHAPE of a scalar": ("RESHAPE", (), ((0,),), (), 0.5),
+    "MEAN": ("MEAN", (2, 3, 4), ((0,),), (2, 3, 4), 0.5),
+    "MEAN, rescaled": ("MEAN", (1, 5, 3, 4), ((0,),), (1, 5, 3, 4), 0.375),
+    "MEAN, no rows of axes": ("MEAN", (2, 3), ((0, 2),), (2, 3), 0.5),
+    "MEAN of a scalar": ("MEAN", (), ((0,),), (), 0.25),
+    "SUM": ("SUM", (2, 3), ((0,),), (2, 3), 0.5),
+    "REDUCE_MAX": ("REDUCE_MAX", (2, 3), ((0,),), (2, 3), 0.5),
+    "REDUCE_MIN": ("REDUCE_MIN", (1, 7), ((0,),), (1, 7), 0.5),
+    "PAD": ("PAD", (), ((0, 2),), (), 0.5),
+    "SLICE": ("SLICE", (), ((0,), (0,)), (), 0.5),
+    "STRIDED_SLICE": ("STRIDED_SLICE", (2, 3), ((0,), (0,), (0,)), (2, 3), 0.5),
+}
+"""Operator, shape of the input, shapes of the lists, shape and scale of the result."""
+
+
+def _model(case: Case, *, data: bool = True) -> bytes:
+    operator, shape, lists, result, scale = case
+    b = ModelBuilder()
+    inputs = [b.input(shape, scale=0.5, zero_point=3)]
+    for each in lists:
+        if data:
+            inputs.append(b.constant(np.zeros(each, np.int32)))
+        else:
+            inputs.append(b.tensor(each, dtype=np.int32))  # nothing, so no data is lacking
+    output = b.tensor(result, scale=scale, zero_point=3)
+    b.operator(operator, inputs, [output])
+    b.output(output)
+    return b.build()
+
+
+def _given(case: Case) -> dict[int, np.ndarray]:
+    return {0: np.random.default_rng(7).integers(-128, 128, case[1], np.int8)}
+
+
+@pytest.mark.parametrize("data", [True, False], ids=["with data", "without"])
+@pytest.mark.parametrize("case", _CASES.values(), ids=_CASES)
+def test_golden_and_the_accelerators_model_compute_the_same(case: Case, data: bool) -> None:
+    graph, given = load_model(_model(case, data=data)), _given(case)
+    checked, findings = check_prepared(graph)
+    assert not has_violation(findings + check_model(checked))
+    (output,) = graph.outputs
+    expected = run_graph(graph, given)[output]
+    if case[4] == 0.5:
+        np.testing.assert_array_equal(expected, given[0].reshape(case[3]))
+    prepared = prepare(graph, AcceleratorConfig.load("nano"))
+    if not prepared.network.segments:
+        return  # the result is the input
+    values = run_prepared(prepared, given)
+    np.testing.assert_array_equal(values[prepared.rewritten.graph.outputs[0]], expected)
+
+
+_REFUSED: dict[str, tuple[Case, str]] = {
+    "RESHAPE": (("RESHAPE", (1, 2), ((0,),), (), 0.5), "RESHAPE"),
+    "TRANSPOSE": (("TRANSPOSE", (), ((0,),), (), 0.5), "has rank 0, not 1 to 32"),
+    "EXPAND_DIMS": (("EXPAND_DIMS", (2,), ((0,),), (1, 2), 0.5), "must be one integer, not 0"),
+    "PAD": (("PAD", (2, 3), ((0, 2),), (2, 3), 0.5), "paddings must be 2 pairs"),
+    "GATHER": (("GATHER", (2, 3), ((0,),), (0, 3), 0.5), "dimensions must be fixed"),
+}
+
+
+@pytest.mark.parametrize(("case", "message"), _REFUSED.values(), ids=_REFUSED)
+def test_refuses_what_a_list_of_nothing_is_too_little_for(case: Case, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load_model(_model(case))
+
+
+def test_nothing_is_neither_given_nor_computed_nor_a_value() -> None:
+    def refused(message: str, **what: Any) -> None:
+        b = ModelBuilder()
+        x = b.input((0,) if what.get("given") else (2,), dtype=np.int32)
+        nothing = b.constant(np.zeros(0, np.int32))
+        y = b.tensor((0,) if what.get("computed") else (2,), dtype=np.int32)
+        b.operator("CONCATENATION", [x, nothing], [y])
+        b.output(y)
+        with pytest.raises(InputError, match=message):
+            load_model(b.build())
+
+    refused("tensor 0 .*dimensions must be fixed", given=True)
+    refused("tensor 2 .*dimensions must be fixed", computed=True)
+    refused("tensor 1 .*has no elements")
+
+
+@pytest.mark.slow
+def test_litert_and_rtl_compute_the_same() -> None:
+    with Oracle() as litert, Session("golden") as golden, Session("verilator", "nano") as rtl:
+        for name, case in _CASES.items():
+            model, given = _model(case), _given(case)
+            (expected,) = golden.run(model, given).outputs.values()
+            (computed,) = rtl.run(model, given).outputs.values()
+            np.testing.assert_array_equal(computed, expected, err_msg=name)
+            if name != "SUM":  # LiteRT's int8 kernel is not followed
+                (output,) = load_model(model).outputs
+                np.testing.assert_array_equal(litert.run(model, given)[output], expected, name)
