@@ -146,8 +146,9 @@ def compile_operators(
     if len(program.steps) > MANY:
         return _overlapped(plan(memory), memory)
     first = plan(IDEAL)
-    others = EXTREMES if first.outside or first.decision else PROFILES.values()
-    planned = dict.fromkeys([*others, *([] if memory in PROFILES.values() else [memory])])
+    planned = [*(EXTREMES if first.outside or first.decision else PROFILES.values())]
+    if memory not in PROFILES.values():
+        planned.append(memory)
     return _best([first, *(plan(each) for each in planned if each != IDEAL)], memory)
 
 
