@@ -147,7 +147,7 @@ def depthwise_conv_2d_accumulators(
     # Repeated along the width, so that numpy's inner loop runs over more than the channels.
     factors = np.repeat(weights[0].astype(np.int32)[:, :, None], ow, axis=2)
     for kx, column in enumerate(window.shifted(padded, 1, ow)):
-        contiguous = np.ascontiguousarray(column)
+        contiguous = np.asarray(column, order="C")
         for ky, seen in enumerate(window.shifted(contiguous, 0, oh)):
             acc += np.multiply(seen, factors[ky, kx], out=product)  # wraps, as asked for
     if bias is not None:

@@ -113,7 +113,7 @@ class Window:
         viewed = (shape[0], *counts, shape[3], *self.kernel)
 
         def read(x: NDArray) -> NDArray:
-            padded = np.ascontiguousarray(pad(x))
+            padded = np.asarray(pad(x), order="C")
             sn, sy, sx, sc = padded.strides
             strides = (sn, sy * sh, sx * sw, sc, sy * dh, sx * dw)
             # As numpy's as_strided, which takes ten times as long; the bounds are checked here too.

@@ -57,12 +57,12 @@ def accelerator_labels(compiled: Compiled, inputs: Tensors, results: Tensors) ->
     memory = np.zeros(base + compiled.arena, dtype=np.uint8)
     memory[:base] = np.frombuffer(compiled.model, dtype=np.uint8)
     for tensor, offset in compiled.inputs.items():
-        content = np.ascontiguousarray(inputs[tensor]).reshape(-1).view(np.uint8)
+        content = np.asarray(inputs[tensor], order="C").reshape(-1).view(np.uint8)
         memory[base + offset : base + offset + content.size] = content
     machine = _Traced(compiled, memory, (0, base), (base, compiled.arena))
     machine.run(compiled.words)
     for tensor, offset in compiled.outputs.items():
-        content = np.ascontiguousarray(results[tensor]).reshape(-1).view(np.uint8)
+        content = np.asarray(results[tensor], order="C").reshape(-1).view(np.uint8)
         found = memory[base + offset : base + offset + content.size]
         np.testing.assert_array_equal(found, content, err_msg=f"tensor {tensor}")
     return machine.labels

@@ -87,7 +87,7 @@ def decode(words: NDArray[np.uint32]) -> Iterator[Decoded]:
         command, a token of an engine that does not exist or of a command that takes none, words
         that end before the command does, or words behind END, which the hardware ignores.
     """
-    stream = np.ascontiguousarray(words, dtype="<u4").tobytes()
+    stream = np.asarray(words, dtype="<u4", order="C").tobytes()
     place, number = 0, 0
     while place < len(stream):
         opcode = stream[place]

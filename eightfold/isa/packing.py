@@ -89,7 +89,7 @@ def _encode(name: str, values: np.ndarray, shape: FieldShape, count: int) -> np.
         if values.shape != (count, shape.length):
             raise ValueError(f"{name}: shape {values.shape} is not {(count, shape.length)}")
         _check(name, values, shape.element)
-        rows = np.ascontiguousarray(values, dtype=np.int8)
+        rows = np.asarray(values, dtype=np.int8, order="C")
         return np.array([int.from_bytes(row.tobytes(), "little") for row in rows], dtype=object)
     bits = number(shape)
     _check(name, values, bits)

@@ -89,7 +89,7 @@ def fingerprint(index: int, name: str, array: np.ndarray) -> dict[str, Any]:
 
     The hash is of the elements' bytes, little-endian, the last dimension varying fastest.
     """
-    ordered = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    ordered = np.asarray(array, array.dtype.newbyteorder("<"), order="C")
     return {
         "index": index,
         "name": name,

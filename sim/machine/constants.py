@@ -75,7 +75,7 @@ def _part(command: Decoded, model: NDArray[np.uint8], address: int, size: int) -
     if address + size > len(model):
         text = f"reads MODEL byte {address + size - 1}, of {len(model)}"
         raise CommandError(isa.ErrorCode.ADDRESS, command.number, text)
-    return np.ascontiguousarray(model[address : address + size])
+    return np.asarray(model[address : address + size], order="C")
 
 
 def _unpacked(command: Decoded, records: NDArray[np.uint8]) -> dict[str, NDArray[np.int64]]:

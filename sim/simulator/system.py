@@ -320,7 +320,9 @@ def _write_run(folder: Path, index: int, run: Run, port: int) -> dict[str, Any]:
     if run.model is not None:
         arrays["model"] = np.frombuffer(run.model, np.uint8)
     for offset, contents in run.inputs.items():
-        data = contents if isinstance(contents, bytes) else np.ascontiguousarray(contents).tobytes()
+        data = (
+            contents if isinstance(contents, bytes) else np.asarray(contents, order="C").tobytes()
+        )
         arrays[str(offset)] = np.frombuffer(data, np.uint8)
     np.savez(folder / f"run_{index}.npz", allow_pickle=False, **arrays)
     return {

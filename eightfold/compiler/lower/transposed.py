@@ -44,7 +44,7 @@ def transpose_conv(call: Call) -> tuple[Movement | Convolution, ...]:
         )
         for axis in (0, 1)
     )
-    turned = np.ascontiguousarray(weights[:, ::-1, ::-1])
+    turned = np.asarray(weights[:, ::-1, ::-1], order="C")
     convolution = Convolution(
         source=tensor,
         target=target.index,

@@ -56,7 +56,7 @@ def depthwise_conv_2d(call: Call) -> Windowed:
         return DepthwiseConvolution(
             **geometry, weights=weights[0], parameters=parameters, fill=fill
         )
-    grouped = np.ascontiguousarray(weights[0].transpose(2, 0, 1)[..., None])
+    grouped = np.asarray(weights[0].transpose(2, 0, 1)[..., None], order="C")
     return Convolution(**geometry, weights=grouped, parameters=parameters, fill=fill)
 
 

@@ -96,7 +96,7 @@ class Draft:
         self, like: Tensor | None, data: np.ndarray, quantization: Quantization | None = None
     ) -> int:
         """Add a constant; return its number. Its name is that of ``like``."""
-        data = np.ascontiguousarray(data)
+        data = np.asarray(data, order="C")
         data.flags.writeable = False
         return self.tensor(
             Tensor(

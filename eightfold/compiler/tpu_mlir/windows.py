@@ -45,10 +45,10 @@ def convolution(
     target = steps.temporary(prod(geometry["target_shape"]))
     common = geometry | {"target": target, "parameters": _parameters(fields, outputs, bias)}
     if depth == 1 < inputs == outputs:
-        taps = np.ascontiguousarray(weights[:, 0].transpose(1, 2, 0))
+        taps = np.asarray(weights[:, 0].transpose(1, 2, 0), order="C")
         steps.steps.append(DepthwiseConvolution(**common, weights=taps))
     else:
-        taps = np.ascontiguousarray(weights.transpose(0, 2, 3, 1))
+        taps = np.asarray(weights.transpose(0, 2, 3, 1), order="C")
         steps.steps.append(widened(Convolution(**common, weights=taps), config))
     return geometry["target_shape"]
 

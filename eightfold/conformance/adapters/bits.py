@@ -99,7 +99,7 @@ def to_bits(values: NDArray[Any], width: int) -> NDArray[np.uint8]:
     length = values.shape[1] if values.ndim == 2 else 1
     if width <= 64 and values.dtype.kind in "iu":
         size = next(size for size in (1, 2, 4, 8) if width <= 8 * size)
-        octets = np.ascontiguousarray(values.astype(f"<u{size}")).view(np.uint8)
+        octets = np.asarray(values.astype(f"<u{size}"), order="C").view(np.uint8)
     else:
         size = -(-width // 8)
         mask = (1 << width) - 1

@@ -141,7 +141,7 @@ def _write_raw(
     lines = []
     for index, array in arrays.items():
         lines.append(_line(index, array.dtype, array.shape))
-        (inputs / f"tensor_{index}.bin").write_bytes(np.ascontiguousarray(array).tobytes())
+        (inputs / f"tensor_{index}.bin").write_bytes(np.asarray(array, order="C").tobytes())
     (inputs / "tensors.txt").write_text("".join(lines))
     (outputs / "tensors.txt").write_text(
         "".join(_line(each.index, each.dtype, each.shape) for each in _outputs(graph))

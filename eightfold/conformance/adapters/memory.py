@@ -132,7 +132,7 @@ class Memory:
 
 def write_image(path: Path, contents: NDArray[np.uint8], width: int) -> None:
     """Write bytes as words of ``width`` bytes for ``$readmemh``."""
-    text = np.ascontiguousarray(contents.reshape(-1, width)[:, ::-1]).tobytes().hex()
+    text = np.asarray(contents.reshape(-1, width)[:, ::-1], order="C").tobytes().hex()
     digits = 2 * width
     lines = (text[start : start + digits] for start in range(0, len(text), digits))
     path.write_text("\n".join(lines) + "\n", encoding="ascii")

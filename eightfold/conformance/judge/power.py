@@ -90,6 +90,6 @@ def _split(
     found: dict[bytes, list[str]] = {}
     for name in alike:
         results = subject.compute(cases, (mistakes[name],)) if name else expected
-        codes = np.ascontiguousarray(results, dtype=np.int64)
+        codes = np.asarray(results, dtype=np.int64, order="C")
         found.setdefault(hashlib.blake2b(codes.data).digest(), []).append(name)
     return list(found.values())

@@ -104,7 +104,7 @@ def _strided_slice(rng: Random) -> Case:
         sizes = np.array(codes.shape[: columns.shape[1]])
         columns[1] -= np.where(columns[0] < 0, columns[0] + sizes, columns[0])
     model.other_pair()
-    begin, end, strides = (np.ascontiguousarray(column) for column in columns)
+    begin, end, strides = (np.asarray(column, order="C") for column in columns)
     # Where ends count from begin, LiteRT ends if they are computed and strides are not.
     ends = model.builder.constant(end) if offset else model.given(end)
     inputs = [source, model.given(begin), ends, model.given(strides)]

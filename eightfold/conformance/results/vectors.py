@@ -164,7 +164,7 @@ def split_words(data: NDArray[np.uint8], columns: Columns) -> Arrays:
     arrays, start = {}, 0
     for column in columns:
         end = start + column.width // 8
-        values = np.ascontiguousarray(data[:, start:end]).view(column.dtype)
+        values = np.asarray(data[:, start:end], order="C").view(column.dtype)
         arrays[column.name] = values[:, 0] if column.length == 1 else values
         start = end
     return arrays

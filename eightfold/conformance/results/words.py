@@ -91,7 +91,7 @@ def _nibbles(words: list[bytes], digits: int) -> tuple[NDArray[np.uint8], NDArra
     characters = np.frombuffer(b"".join(words), np.uint8).reshape(len(words), digits)
     values, unknown = _VALUES[characters], _UNKNOWN[characters]
     return tuple(
-        np.ascontiguousarray((half[:, ::2] << 4 | half[:, 1::2])[:, ::-1])
+        np.asarray((half[:, ::2] << 4 | half[:, 1::2])[:, ::-1], order="C")
         for half in (values, unknown)
     )  # pyright: ignore[reportReturnType]
 

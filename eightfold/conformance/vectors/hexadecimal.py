@@ -30,14 +30,14 @@ def hex_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]
 def hex_lines(columns: tuple[Column, ...], arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """Return a line of hexadecimal digits for each case, the highest bit first."""
     rows = np.concatenate([_bytes(arrays[column.name]) for column in columns], axis=1)
-    text = np.ascontiguousarray(rows[:, ::-1]).tobytes().hex()
+    text = np.asarray(rows[:, ::-1], order="C").tobytes().hex()
     digits = 2 * rows.shape[1]
     lines = [text[start : start + digits] for start in range(0, len(text), digits)]
     return "\n".join([*lines, ""]).encode()
 
 
 def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(array).view(np.uint8).reshape(len(array), -1)
+    return np.asarray(array, order="C").view(np.uint8).reshape(len(array), -1)
 
 
 def _bench(name: str, unit: UnitKind, count: int, origin: str) -> bytes:

@@ -137,7 +137,7 @@ class Library:
     def loop(self, name: str, *operands: ArrayLike) -> NDArray[np.int64]:
         """Return ``loop_<name>`` of the broadcast operands."""
         arrays = np.broadcast_arrays(*(np.asarray(each, dtype=np.int64) for each in operands))
-        columns = [np.ascontiguousarray(array) for array in arrays]
+        columns = [np.asarray(array, order="C") for array in arrays]
         out = np.empty(arrays[0].shape, dtype=np.int64)
         pointers = [pointer(column) for column in columns]
         self.functions[f"loop_{name}"](ctypes.c_size_t(out.size), *pointers, pointer(out))
@@ -153,7 +153,7 @@ class Library:
 
     def quantize_multiplier(self, reals: Sequence[float] | NDArray[np.float64]) -> NDArray:
         """Return status, multiplier and shift of each real, shape (3, n)."""
-        real = np.ascontiguousarray(reals, dtype=np.float64)
+        real = np.asarray(reals, dtype=np.float64, order="C")
         out = np.empty((3, real.size), dtype=np.int64)
         self.functions.loop_quantize_multiplier(
             ctypes.c_size_t(real.size), pointer(real), *(pointer(row) for row in out)

@@ -55,7 +55,7 @@ def _table(name: str, *first: Callable[[OperatorCall], object]) -> Callable[...,
 
     def run(library: Library, call: OperatorCall) -> Result:
         table, output = np.zeros(256, dtype=np.int8), _output(call)
-        source = np.ascontiguousarray(call.codes(0))
+        source = np.asarray(call.codes(0), order="C")
         scales = [ctypes.byref(_quantization(call, position)) for position in (0, None)]
         arguments = [argument(call) for argument in first]
         status = library.call(f"{name}_table", *arguments, *scales, pointer(table))
@@ -90,7 +90,7 @@ def _binary(name: int) -> Callable[..., Result]:
         )
         if status:
             return status, output
-        arrays = [np.ascontiguousarray(call.codes(position)) for position in (0, 1)]
+        arrays = [np.asarray(call.codes(position), order="C") for position in (0, 1)]
         rank = max(array.ndim for array in arrays)
         operands: list[object] = []
         for array in arrays:
@@ -117,7 +117,7 @@ def _geometry(window: Window) -> tuple[tuple[int, int], ...]:
 def _filter(call: OperatorCall, weights: np.ndarray, outputs: int, depth: int) -> tuple:
     """Return the filter's structure, and its scales, which must live as long."""
     quantization = call.quantization(1)
-    scales = np.ascontiguousarray(quantization.scale, dtype=np.float32)
+    scales = np.asarray(quantization.scale, dtype=np.float32, order="C")
     zero_point = int(quantization.zero_point[0])
     fields = (pointer(weights), outputs, depth, pointer(scales), scales.size, zero_point)
     return c.Filter(*fields), scales
@@ -125,12 +125,12 @@ def _filter(call: OperatorCall, weights: np.ndarray, outputs: int, depth: int) -
 
 def _bias(call: OperatorCall) -> np.ndarray | None:
     bias = call.optional(2)
-    return None if bias is None else np.ascontiguousarray(bias)
+    return None if bias is None else np.asarray(bias, order="C")
 
 
 def _convolution(name: str, *, depthwise: bool) -> Callable[..., Result]:
     def run(library: Library, call: OperatorCall) -> Result:
-        source, weights = (np.ascontiguousarray(call.codes(position)) for position in (0, 1))
+        source, weights = (np.asarray(call.codes(position), order="C") for position in (0, 1))
         bias, output = _bias(call), _output(call)
         outputs = weights.shape[3 if depthwise else 0]
         filters, _scales = _filter(call, weights, outputs, 0 if depthwise else weights.shape[3])
@@ -152,7 +152,7 @@ def _convolution(name: str, *, depthwise: bool) -> Callable[..., Result]:
 
 
 def _fully_connected(library: Library, call: OperatorCall) -> Result:
-    source, weights = (np.ascontiguousarray(call.codes(position)) for position in (0, 1))
+    source, weights = (np.asarray(call.codes(position), order="C") for position in (0, 1))
     bias, output = _bias(call), _output(call)
     filters, _scales = _filter(call, weights, *weights.shape)
     status = library.call(
@@ -172,7 +172,7 @@ def _fully_connected(library: Library, call: OperatorCall) -> Result:
 
 def _pool(name: str) -> Callable[..., Result]:
     def run(library: Library, call: OperatorCall) -> Result:
-        source, output = np.ascontiguousarray(call.codes(0)), _output(call)
+        source, output = np.asarray(call.codes(0), order="C"), _output(call)
         status = library.call(
             name,
             ctypes.byref(c.Image(*source.shape)),
@@ -189,7 +189,7 @@ def _pool(name: str) -> Callable[..., Result]:
 
 def _reduction(name: str) -> Callable[..., Result]:
     def run(library: Library, call: OperatorCall) -> Result:
-        source, output = np.ascontiguousarray(call.codes(0)), _output(call)
+        source, output = np.asarray(call.codes(0), order="C"), _output(call)
         axes = sum(1 << axis for axis in reduced_axes(call.array(1), source.ndim))
         status = library.call(
             name,

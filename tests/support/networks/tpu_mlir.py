@@ -82,7 +82,7 @@ def nchw(x: NDArray) -> NDArray:
 
 def nhwc(x: NDArray) -> NDArray:
     """Return golden's layout in the accelerator's."""
-    return np.ascontiguousarray(x.transpose(0, 2, 3, 1))
+    return np.asarray(x.transpose(0, 2, 3, 1), order="C")
 
 
 def requantizer(cases: Cases, outputs: int) -> dict[str, Any]:

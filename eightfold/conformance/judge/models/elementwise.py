@@ -219,7 +219,7 @@ def _raw(call: OperatorCall) -> list[np.ndarray]:
 
 
 def _raw_unsigned(call: OperatorCall) -> list[np.ndarray]:
-    return [codes.view(np.uint8) for codes in map(np.ascontiguousarray, _raw(call))]
+    return [np.asarray(codes, order="C").view(np.uint8) for codes in _raw(call)]
 
 
 def _confused(subject: Subject) -> Results:

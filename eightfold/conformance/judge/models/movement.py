@@ -171,7 +171,7 @@ def _reversed_batches(subject: Subject) -> Results:
         return [batches.reshape(codes.shape)]
     x = call.codes(0)
     batches = x.reshape(count, -1, *x.shape[1:])[np.argsort(order)]
-    return run(subject.changed(arrays={0: np.ascontiguousarray(batches.reshape(x.shape))}))
+    return run(subject.changed(arrays={0: np.asarray(batches.reshape(x.shape), order="C")}))
 
 
 def _batch_outermost(subject: Subject) -> Results:
@@ -184,7 +184,7 @@ def _batch_outermost(subject: Subject) -> Results:
         return [batches.reshape(codes.shape)]
     x = call.codes(0)
     batches = x.reshape(-1, count, *x.shape[1:]).swapaxes(0, 1)
-    return run(subject.changed(arrays={0: np.ascontiguousarray(batches.reshape(x.shape))}))
+    return run(subject.changed(arrays={0: np.asarray(batches.reshape(x.shape), order="C")}))
 
 
 def _padded_batches(subject: Subject) -> Results:
@@ -192,7 +192,7 @@ def _padded_batches(subject: Subject) -> Results:
 
 
 def _swapped_margins(subject: Subject) -> Results:
-    margins = np.ascontiguousarray(subject.call.array(2)[:, ::-1])
+    margins = np.asarray(subject.call.array(2)[:, ::-1], order="C")
     return run(subject.changed(arrays={2: margins}))
 
 
@@ -287,7 +287,7 @@ MOVEMENT: dict[str, list[OperatorMistake]] = {
         OperatorMistake(
             "margins_swapped",
             "What is before and behind each axis is swapped.",
-            _operand(1, lambda pads: np.ascontiguousarray(pads[:, ::-1])),
+            _operand(1, lambda pads: np.asarray(pads[:, ::-1], order="C")),
         ),
         RESCALED,
     ],
@@ -302,7 +302,7 @@ MOVEMENT: dict[str, list[OperatorMistake]] = {
         OperatorMistake(
             "margins_swapped",
             "What is before and behind each axis is swapped.",
-            _operand(1, lambda pads: np.ascontiguousarray(pads[:, ::-1])),
+            _operand(1, lambda pads: np.asarray(pads[:, ::-1], order="C")),
         ),
         RESCALED,
     ],

@@ -223,7 +223,7 @@ def _no_filter_zero_point(subject: Subject) -> Results:
 
 def _transposed_filter(subject: Subject) -> Results:
     weights = subject.call.codes(1)
-    other = np.ascontiguousarray(weights.reshape(weights.shape[::-1]).T)
+    other = np.asarray(weights.reshape(weights.shape[::-1]).T, order="C")
     return _codes(subject.changed(arrays={1: other}))
 
 
