@@ -16,7 +16,7 @@ import numpy as np
 from eightfold.closing import Closing
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import HardwareError, InputError
-from eightfold.execute import run_graphs
+from eightfold.execute import run_graph, run_graphs
 from eightfold.extras import needs_extra
 from eightfold.golden.quantization import Reference
 from eightfold.inputs import Inputs, random_inputs, resolve_inputs
@@ -235,6 +235,10 @@ class Session(Closing):
             runs = run_graphs(graph, batch, self.reference)
             results = [self._result(model, graph, tensors) for tensors in runs]
         else:
+            for inputs in batch:
+                # Commands cannot see what golden refuses for values: a computed shape that is not
+                # the declared one, an index outside, a row without a defined result.
+                run_graph(graph, inputs, self.reference)
             with needs_extra("rtl", f"backend {self.backend}"):
                 results = self._simulate(model, graph, batch, all_tensors, compare, record)
         if compare:
@@ -273,9 +277,7 @@ class Session(Closing):
             "simulator": None,
         }
         if self.backend != "golden":
-            from eightfold.sim.simulator.toolchain import simulator_version
-
-            versions["simulator"] = simulator_version(self.backend)
+            versions["simulator"] = self._simulator_version()
         return Provenance(
             model_sha256=hashlib.sha256(_model_bytes(model)).hexdigest(),
             configuration=self.config.as_dict(),
@@ -293,6 +295,11 @@ class Session(Closing):
             inputs=[],
             outputs=[],
         )
+
+    def _simulator_version(self) -> str:
+        from eightfold.sim.simulator.toolchain import simulator_version
+
+        return simulator_version(cast(Literal["verilator", "icarus"], self.backend))
 
     def _simulate(
         self,

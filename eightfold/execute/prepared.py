@@ -16,9 +16,6 @@ from eightfold.model.prepare import difference, shapes_are_open, unsupported
 
 Signature = list[tuple[tuple[int, ...], np.dtype]]
 
-FROM_OPERANDS = "from operands"
-"""The end of a refusal of one inference, whose operands state another shape than the graph."""
-
 
 class PreparedGraph:
     """Runs a graph, operator by operator; what comes again, faster.
@@ -131,7 +128,8 @@ class _Step:
             tensor = graph.tensors[index]
             if array.shape != tensor.shape:
                 raise InputError(
-                    f"{self.operator}: {tensor}: {difference(tensor, array.shape)} {FROM_OPERANDS}"
+                    f"{self.operator}: {tensor}: {difference(tensor, array.shape)}; give inputs "
+                    "that lead to the declared shape, or a model that declares the computed one"
                 )
 
     def _prepare(

@@ -1,6 +1,7 @@
 """A compiled network on the accelerator's model in numpy."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -9,7 +10,9 @@ from eightfold.compiler.passes import Prepared
 from eightfold.compiler.rewrite import run_operators
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Tensor
+from eightfold.session import Session
 from eightfold.sim.machine.machine import Machine, check_tokens
+from eightfold.simulate import NetworkRun
 
 
 def run_compiled(
@@ -61,6 +64,28 @@ def run_prepared(
         else:
             values |= run_compiled(segment.compiled, rewritten.graph, values, seed=seed)
     return values
+
+
+class MachineSession(Session):
+    """A session on hardware, as `eightfold run` has it, whose commands run in numpy.
+
+    Parameters
+    ----------
+    options
+        As `eightfold.Session` takes them, without a backend.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("verilator", **options)
+
+    def _run_network(
+        self, prepared: Prepared, batch: Sequence[Mapping[int, np.ndarray]], record: bool
+    ) -> list[NetworkRun]:
+        reference = cast(Reference, self.reference)
+        return [NetworkRun(tensors=run_prepared(prepared, each, reference)) for each in batch]
+
+    def _simulator_version(self) -> str:
+        return "machine model"
 
 
 def _tensor(memory: np.ndarray, start: int, tensor: Tensor) -> np.ndarray:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from eightfold.closing import Closing
-from eightfold.execute.prepared import FROM_OPERANDS
 from eightfold.hostile.litert import Opinion, ask_litert, difference
 from eightfold.hostile.reasons import reason_for
 from eightfold.hostile.subject import STEPS, Step, examine
@@ -16,6 +15,10 @@ from eightfold.hostile.worker import Worker
 
 GOOD = ("refused", "equal", "tolerated")
 """Kinds of verdicts that are as they should be."""
+
+
+RUNS = ("golden", "stream", "batch")
+"""Steps of `eightfold.hostile.subject.STEPS` that run a file: all equal golden."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +30,8 @@ class Verdict:
     ``memory``, ``died``: a step raised what is not ours, took too long, too much, or ended the
     process. ``accepted``: LiteRT refuses it; ``tolerated``: for one of
     `eightfold.hostile.reasons`. ``different``: LiteRT, or golden, computes something else.
-    ``unsaid``: it is refused for what ``check`` does not report. ``disagreement``: golden refuses
-    what compiles and LiteRT runs, but for an inference whose operands state another shape than
-    the file, which commands cannot see; or the stream ends with an error, and golden runs."""
+    ``unsaid``: it is refused for what ``check`` does not report. ``disagreement``: the
+    accelerator, golden, or golden's second inference refuses what another one runs."""
 
     step: str
     """The last step of `eightfold.hostile.subject.STEPS` that counted."""
@@ -85,8 +87,8 @@ class Trial(Closing):
         done = {step.name: step for step in steps}
         if fault := _fault(done, end):
             return fault
-        accepted = [name for name in ("stream", "golden") if _is_fine(done, name)]
-        last = steps[-1]
+        accepted = [name for name in RUNS if _is_fine(done, name)]
+        last = done.get("golden", steps[-1])
         if not accepted:
             return Verdict("refused", last.name, last.message)
         opinion = self._opinion(content, given, last.tensors)
@@ -99,13 +101,9 @@ class Trial(Closing):
             kind = "tolerated" if _is_tolerated(opinion) else "accepted"
             return Verdict(kind, names, opinion.message)
         if opinion.outcome == "failed":
-            kind = "accepted" if "golden" in accepted else "refused"
-            return Verdict(kind, names, opinion.message)
+            return Verdict("accepted", names, opinion.message)
         if opinion.outcome == "different":
             return Verdict("different", names, opinion.message)
-        if "golden" not in accepted:
-            kind = "refused" if last.message.endswith(FROM_OPERANDS) else "disagreement"
-            return Verdict(kind, "golden", last.message)
         return _compared(done) or Verdict("equal", names, "")
 
     def _opinion(
@@ -139,11 +137,12 @@ def _fault(done: Mapping[str, Step], end: str) -> Verdict | None:
 
 
 def _compared(done: Mapping[str, Step]) -> Verdict | None:
-    """Return a verdict if the compiled stream computes something else than golden, or refuses."""
-    if "stream" in done:
-        if done["stream"].outcome == "refused":
-            return Verdict("disagreement", "stream", done["stream"].message)
-        for index, array in done["stream"].tensors.items():
-            if said := difference(array, done["golden"].tensors[index]):
-                return Verdict("different", "stream", f"tensor {index}: {said} (golden)")
+    """Return a verdict if ways to run a file differ: in a tensor, or in that one refuses it."""
+    golden = done["golden"]
+    for step in (done[name] for name in RUNS):
+        if step.outcome == "refused":
+            return Verdict("disagreement", step.name, step.message)
+        for index, array in step.tensors.items():
+            if said := difference(array, golden.tensors[index]):
+                return Verdict("different", step.name, f"tensor {index}: {said} (golden)")
     return None

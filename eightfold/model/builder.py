@@ -55,11 +55,14 @@ class ModelBuilder:
         *,
         scale: ArrayLike | None = None,
         zero_point: ArrayLike = 0,
+        axis: int = 0,
         dtype: DTypeLike = np.int8,
         name: str | None = None,
     ) -> int:
         """Add an input of the model and return its tensor index; see `tensor`."""
-        index = self.tensor(shape, scale=scale, zero_point=zero_point, dtype=dtype, name=name)
+        index = self.tensor(
+            shape, scale=scale, zero_point=zero_point, axis=axis, dtype=dtype, name=name
+        )
         self._inputs.append(index)
         return index
 

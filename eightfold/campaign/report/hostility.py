@@ -18,7 +18,7 @@ MEANINGS = {
     "accepted": "ran, though LiteRT refuses it",
     "different": "other tensors than LiteRT's, or than golden's",
     "unsaid": "refused for what eightfold check does not say",
-    "disagreement": "golden refuses what compiles and LiteRT runs",
+    "disagreement": "accelerator, golden or its second inference refuses what another runs",
 }
 """Of the kinds of `eightfold.hostile.trial.Verdict`; the first three are as they should be."""
 

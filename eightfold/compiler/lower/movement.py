@@ -23,19 +23,6 @@ SPREAD = 64
 """Bytes that a fill with a computed byte is made of: the widest access."""
 
 
-def renamed(call: Call) -> Steps:
-    """Lower an operator whose result is its input under another shape.
-
-    An operand that is computed, such as this shape, can only say what the graph says already.
-    """
-    if not any(map(call.is_computed, range(1, len(call.inputs)))):
-        return moved(call)
-    source, target = call.input(0), call.output
-    if prod(source.shape) != prod(target.shape):
-        raise CompileError(f"{source} does not have the bytes of {target}")
-    return (_whole(source, target),)
-
-
 def moved(call: Call) -> Steps:
     """Lower an operator whose every result consists of copies from its inputs, and of one code."""
     positions = PositionCall(call)

@@ -4,25 +4,42 @@ import numpy as np
 
 from eightfold.compiler.rewrite.draft import Draft
 from eightfold.compiler.rewrite.elements import REFUSED, runs
+from eightfold.errors import InputError
 from eightfold.execute.call import OperatorCall
 from eightfold.execute.runners import RUNNERS
 from eightfold.model import Operator
-from eightfold.model.prepare import Node
+from eightfold.model.prepare import Node, prepare
 
 
 def fold(draft: Draft) -> None:
-    """Replace results of constants, and shapes, by constants; outputs of the model stay."""
+    """Let constants be read for results of constants, and shapes; outputs of the model stay.
+
+    Raises
+    ------
+    InputError
+        If an operand that is known by now contradicts the model, such as a shape that RESHAPE is
+        told and the shape that its result is declared with.
+    """
     for operator in draft.each():
-        if draft.outputs() & set(operator.outputs):
-            continue
         results = _results(draft, operator)
         if results is None:
             continue
-        draft.remove(operator)
+        is_output = draft.outputs() & set(operator.outputs)
+        if is_output and not any(map(draft.readers, operator.outputs)):
+            continue
         for tensor, data in zip(operator.outputs, results, strict=True):
             like = draft.tensors[tensor]
-            draft.stand_in(tensor, draft.constant(like, data, like.quantization))
+            constant = draft.constant(like, data, like.quantization)
+            if is_output:
+                draft.read(tensor, constant)
+            else:
+                draft.stand_in(tensor, constant)
+        if not is_output:
+            draft.remove(operator)
         draft.say("constants", [operator.index], "it depends on constants alone")
+    _, refusals = prepare(draft.graph)
+    if refusals:
+        raise InputError(str(refusals[0]))
 
 
 def _results(draft: Draft, operator: Operator) -> list[np.ndarray] | None:

@@ -125,10 +125,14 @@ class Draft:
         return number
 
     def stand_in(self, tensor: int, other: int) -> None:
-        """Let ``other``, which has the same elements, be read in place of ``tensor``."""
+        """Let ``other``, which has the same elements, be all that is left of ``tensor``."""
         for source, held in self._held.items():
             if held.tensor == tensor:
                 self._held[source] = replace(held, tensor=other)
+        self.read(tensor, other)
+
+    def read(self, tensor: int, other: int) -> None:
+        """Let operators read ``other``, which has the same elements, in place of ``tensor``."""
         self.operators = [
             replace(o, inputs=tuple(other if t == tensor else t for t in o.inputs))
             if tensor in o.inputs

@@ -26,7 +26,7 @@ def _bytewise(
 
     def prepare(call: OperatorCall) -> _Function | None:
         arrays = [call.array(position) for position in range(len(call.inputs))]
-        if any(array.dtype != np.int8 for array in arrays):
+        if any(array.dtype != np.int8 for array in arrays) or stacks.is_per_axis(call):
             return None
 
         def entries(*codes: np.ndarray) -> np.ndarray:

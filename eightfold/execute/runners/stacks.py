@@ -55,7 +55,14 @@ def _matrix(call: OperatorCall) -> bool:
     return len(weights) == 2 and prod(call.input(0).shape) % weights[1] == 0
 
 
+def is_per_axis(call: OperatorCall) -> bool:
+    """Return whether an element's place decides its scale."""
+    return any(q is not None and q.axis is not None for q in call.every_quantization())
+
+
 def _elementwise(call: OperatorCall) -> bool:
+    if is_per_axis(call):
+        return False
     output = call.output.shape
     for tensor in call.inputs:
         if tensor is None:

@@ -8,6 +8,7 @@ from eightfold.execute import run_graph, run_graphs
 from eightfold.execute.runners import RUNNERS
 from eightfold.execute.stacking import stackable
 from eightfold.model import Graph, load_model
+from eightfold.model.builder import ModelBuilder
 
 SEEDS, WANTED = 300, 4
 Inputs = dict[int, np.ndarray]
@@ -49,3 +50,19 @@ def test_a_stack_is_each_inference_in_turn(operator: str, monkeypatch: pytest.Mo
 def test_operators_without_a_rule_run_one_at_a_time(operator: str) -> None:
     model, _ = random_case(operator, case_rng(operator, 0))
     assert not stackable(load_model(model))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("inferences", [1, 3])
+def test_scales_along_an_axis_stay_with_their_slices(axis: int, inferences: int) -> None:
+    """Neither a table of codes nor a stack of inferences knows an element's place."""
+    builder = ModelBuilder()
+    x = builder.input((2, 2), scale=[0.5, 2], zero_point=[0, 0], axis=axis)
+    y = builder.tensor((2, 2), dtype=np.float32)
+    builder.operator("DEQUANTIZE", [x], [y])
+    builder.output(y)
+    graph, codes = load_model(builder.build()), np.array([[1, 2], [3, 4]], np.int8)
+    expected = [[0.5, 4], [1.5, 8]] if axis else [[0.5, 1], [6, 8]]
+    for _ in range(3):
+        for values in run_graphs(graph, [{x: codes}] * inferences):
+            np.testing.assert_array_equal(values[y], np.array(expected, np.float32))
