@@ -5,16 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from eightfold.compiler.lower.pointwise import OF_ONE_BYTE
-from eightfold.errors import InputError
 from eightfold.execute.call import OperatorCall
+from eightfold.execute.known import REFUSED
 from eightfold.execute.runners import RUNNERS
-from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator, Tensor
 from eightfold.model.prepare import unsupported
-
-REFUSED = (SpecError, InputError, ArithmeticError)
-"""What golden raises for an operator that it does not compute, or not with these operands."""
 
 UNARY = frozenset(OF_ONE_BYTE)
 """Functions of one byte."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+import numpy as np
 from numpy.typing import DTypeLike
 
 from eightfold.conformance.models.tensors import (
@@ -19,6 +20,16 @@ from eightfold.conformance.models.tensors import (
 
 SCALES = (2.0**-16, 2.0**6)
 """Scales of activations stay in this range: a chain of MULs squares them again and again."""
+
+
+def any_rank(value: "Value") -> bool:
+    """Return true: also a scalar suits."""
+    return True
+
+
+def has_axes(value: "Value") -> bool:
+    """Return whether a tensor is no scalar."""
+    return len(value.shape) > 0
 
 
 class UnsuitableError(Exception):
@@ -67,11 +78,11 @@ class GrowingNetwork(SingleOperator):
         """Add an input of the graph."""
         self._need_room(shape)
         scale, zero_point = self.scale() if scale is None else scale, random_zero_point(self.rng)
-        index = self.input(random_codes(self.rng, shape), scale, zero_point)
+        index = self.input(np.asarray(random_codes(self.rng, shape)), scale, zero_point)
         self._inputs.add(index)
         return self._add(Value(index, tuple(shape), scale, zero_point))
 
-    def pick(self, suits: Callable[[Value], bool] = lambda value: True) -> Value:
+    def pick(self, suits: Callable[[Value], bool] = has_axes) -> Value:
         """Return one of the tensors that suit; the newest ones often, so that chains form."""
         suitable = [value for value in self._values if suits(value)]
         if not suitable:

@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 
 from eightfold.conformance.models.tensors import choose, random_codes
-from eightfold.conformance.networks.growing import GrowingNetwork, Value
+from eightfold.conformance.networks.growing import GrowingNetwork, Value, any_rank
 from eightfold.conformance.networks.operators import Extension
 
 
@@ -14,7 +14,10 @@ def _int32(net: GrowingNetwork, values: object) -> int:
 
 
 def _reshape(net: GrowingNetwork) -> None:
-    x = net.pick()
+    x = net.pick(any_rank)
+    if x.shape and net.operators >= _OPEN and net.rng.integers(2):
+        _reshape_open(net, x)
+        return
     size = prod(x.shape)
     first = choose(net.rng, *(n for n in range(1, size + 1) if size % n == 0))
     second = choose(net.rng, *(n for n in range(1, 9) if (size // first) % n == 0))
@@ -32,6 +35,25 @@ def _reshape(net: GrowingNetwork) -> None:
         net.add("RESHAPE", [x], shape, *net.kept(x), {"new_shape": asked})
 
 
+_OPEN = frozenset({"SHAPE", "STRIDED_SLICE", "PACK"})
+
+
+def _reshape_open(net: GrowingNetwork, x: Value) -> None:
+    """Add what Keras writes for Flatten of an open batch: one size is read, a scalar."""
+    axis = int(net.rng.integers(len(x.shape)))
+    size = x.shape[axis]
+    rest = prod(x.shape) // size
+    first = choose(net.rng, *(n for n in range(1, rest + 1) if rest % n == 0))
+    others = [rest] if net.rng.integers(2) else [first, rest // first]
+    sizes = net.add_last("SHAPE", [x], [len(x.shape)], np.int32, {"out_type": "INT32"})
+    place = [_int32(net, [entry]) for entry in (axis, axis + 1, 1)]
+    read = net.add_last("STRIDED_SLICE", [sizes, *place], [], np.int32, {"shrink_axis_mask": 1})
+    parts = [read, *(_int32(net, other) for other in others)]
+    options = {"values_count": len(parts), "axis": 0}
+    packed = net.add_last("PACK", parts, [len(parts)], np.int32, options)
+    net.add("RESHAPE", [x, packed], [size, *others], *net.kept(x))
+
+
 def _padding(net: GrowingNetwork, x: Value) -> tuple[int, list[int]]:
     amounts = net.rng.integers(0, 2, (len(x.shape), 2), endpoint=True).astype(np.int32)
     shape = (np.array(x.shape) + amounts.sum(axis=1)).tolist()
@@ -39,13 +61,13 @@ def _padding(net: GrowingNetwork, x: Value) -> tuple[int, list[int]]:
 
 
 def _pad(net: GrowingNetwork) -> None:
-    x = net.pick(lambda value: len(value.shape) <= 5)
+    x = net.pick(lambda value: 1 <= len(value.shape) <= 5)
     amounts, shape = _padding(net, x)
     net.add("PAD", [x, amounts], shape, *net.kept(x))
 
 
 def _padv2(net: GrowingNetwork) -> None:
-    x = net.pick(lambda value: len(value.shape) <= 5)
+    x = net.pick(lambda value: 1 <= len(value.shape) <= 5)
     amounts, shape = _padding(net, x)
     scale, zero_point = net.kept(x)
     fill = random_codes(net.rng, [])
@@ -89,24 +111,24 @@ def _slice(net: GrowingNetwork) -> None:
 
 
 def _squeeze(net: GrowingNetwork) -> None:
-    x = net.pick(lambda value: 1 in value.shape and len(value.shape) >= 2)
+    x = net.pick(lambda value: 1 in value.shape)
     ones = [axis for axis, size in enumerate(x.shape) if size == 1]
-    most = min(len(ones), len(x.shape) - 1)
-    axes = net.rng.choice(ones, net.rng.integers(1, most, endpoint=True), replace=False).tolist()
+    count = net.rng.integers(1, len(ones), endpoint=True)
+    axes = net.rng.choice(ones, count, replace=False).tolist()
     shape = [size for axis, size in enumerate(x.shape) if axis not in axes]
     net.add("SQUEEZE", [x], shape, *net.kept(x), {"squeeze_dims": axes})
 
 
 def _gather(net: GrowingNetwork) -> None:
     computed = "ARG_MAX" in net.operators and net.rng.integers(4) == 0
-    x = net.pick(lambda value: not computed or 2 <= len(value.shape) <= 4)
+    x = net.pick(lambda value: (2 if computed else 1) <= len(value.shape) <= (4 if computed else 8))
     axis = int(net.rng.integers(len(x.shape)))
     if computed:  # where the axis has its largest codes
         own = [*x.shape[:axis], *x.shape[axis + 1 :]]
         options = {"output_type": "INT32"}
         indices = net.add_last("ARG_MAX", [x, _int32(net, axis)], own, np.int32, options)
     else:
-        own = [int(net.rng.integers(1, 4, endpoint=True))]
+        own = [int(net.rng.integers(1, 4, endpoint=True))] if net.rng.integers(4) else []
         indices = _int32(net, net.rng.integers(0, x.shape[axis], own))
     shape = [*x.shape[:axis], *own, *x.shape[axis + 1 :]]
     net.add("GATHER", [x, indices], shape, *net.kept(x), {"axis": axis})
@@ -184,13 +206,18 @@ def _strided_slice(net: GrowingNetwork) -> None:
     x = net.pick(lambda value: len(value.shape) <= 5 and prod(value.shape) > 1)
     begin = [int(net.rng.integers(size)) for size in x.shape]
     strides = [choose(net.rng, -2, -1, 1, 1, 2) for _ in x.shape]
+    shrunk = [bool(net.rng.integers(4) == 0) for _ in x.shape]  # one element, whose axis goes
+    strides = [1 if only else step for only, step in zip(shrunk, strides, strict=True)]
     sizes = [
         len(range(first, size if step > 0 else -1, step))
-        for first, size, step in zip(begin, x.shape, strides, strict=True)
+        for first, size, step, only in zip(begin, x.shape, strides, shrunk, strict=True)
+        if not only
     ]
-    inputs = [x, *(_int32(net, values) for values in (begin, [0] * len(begin), strides))]
-    mask = (1 << len(begin)) - 1  # to the end
-    net.add("STRIDED_SLICE", inputs, sizes, *net.kept(x), {"end_mask": mask})
+    ends = [first + 1 if only else 0 for first, only in zip(begin, shrunk, strict=True)]
+    inputs = [x, *(_int32(net, values) for values in (begin, ends, strides))]
+    to_end = sum(1 << axis for axis, only in enumerate(shrunk) if not only)
+    masks = {"end_mask": to_end, "shrink_axis_mask": (1 << len(begin)) - 1 - to_end}
+    net.add("STRIDED_SLICE", inputs, sizes, *net.kept(x), masks)
 
 
 def _expand_dims(net: GrowingNetwork) -> None:

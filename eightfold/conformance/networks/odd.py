@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from eightfold.conformance.models.tensors import Case, Random, choose, random_codes
-from eightfold.conformance.networks.growing import GrowingNetwork, UnsuitableError, Value
+from eightfold.conformance.networks.growing import GrowingNetwork, UnsuitableError, Value, has_axes
 from eightfold.conformance.networks.random import DRAWN, EXTENSIONS
 from eightfold.errors import InputError
 from eightfold.model import load_model
@@ -98,7 +98,7 @@ class OddNetwork(GrowingNetwork):
             return None
         return other
 
-    def pick(self, suits: Callable[[Value], bool] = lambda value: True) -> Value:
+    def pick(self, suits: Callable[[Value], bool] = has_axes) -> Value:
         """Return one of the tensors that suit; often the one that was picked before."""
         again = self._last is not None and suits(self._last) and self.rng.integers(3) == 0
         self._last = self._last if again else super().pick(suits)

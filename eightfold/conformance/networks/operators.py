@@ -12,7 +12,7 @@ from eightfold.conformance.models.tensors import (
     random_codes,
     random_zero_point,
 )
-from eightfold.conformance.networks.growing import GrowingNetwork, UnsuitableError, Value
+from eightfold.conformance.networks.growing import GrowingNetwork, Value, any_rank
 
 Extension = Callable[[GrowingNetwork], object]
 ACCUMULATED = 73 * 73  # standard deviations of a uniform weight and code: a product's magnitude
@@ -107,7 +107,7 @@ def _partner(net: GrowingNetwork, a: Value, highest: float = np.inf) -> tuple[Va
         b = net.graph_input(a.shape, min(net.scale(), highest))
     elif kind <= 2:
         shape = [1 if rng.integers(3) == 0 else size for size in a.shape]
-        shape = shape[rng.integers(len(shape)) :]
+        shape = shape[rng.integers(max(len(shape), 1)) :]
         scale = min(net.scale(), highest)
         index = net.builder.constant(
             random_codes(rng, shape), scale=scale, zero_point=random_zero_point(rng)
@@ -122,7 +122,7 @@ def _partner(net: GrowingNetwork, a: Value, highest: float = np.inf) -> tuple[Va
 
 def _binary(name: str) -> Extension:
     def grow(net: GrowingNetwork) -> None:
-        a = net.pick()
+        a = net.pick(any_rank)
         b, (scale, shape) = _partner(net, a)
         suited = a.scale * scale * 73 if name == "MUL" else max(a.scale, scale)
         inputs = [a, b] if net.rng.integers(2) else [b, a]
@@ -134,7 +134,7 @@ def _binary(name: str) -> Extension:
 
 def _extremum(name: str) -> Extension:
     def grow(net: GrowingNetwork) -> None:
-        a = net.pick()
+        a = net.pick(any_rank)
         b, (_, shape) = _partner(net, a)
         if isinstance(b, Value) and net.rng.integers(4):
             b = net.equalized(b, a)
@@ -160,7 +160,7 @@ def _unary(
     """Return the extension by a function of one code; ``out`` gives scale and zero point."""
 
     def grow(net: GrowingNetwork) -> None:
-        x = net.pick()
+        x = net.pick(any_rank)
         if out is None:
             scale, zero_point = net.scale(x.scale), random_zero_point(net.rng)
         else:
@@ -217,10 +217,7 @@ def _reduction(name: str) -> Extension:
         x = net.pick()
         rank = len(x.shape)
         keep = bool(net.rng.integers(2))
-        most = rank if keep else rank - 1  # a scalar would suit few operators
-        if most < 1:
-            raise UnsuitableError
-        axes = net.rng.choice(rank, net.rng.integers(1, most, endpoint=True), replace=False)
+        axes = net.rng.choice(rank, net.rng.integers(1, rank, endpoint=True), replace=False)
         shape = [1 if a in axes else n for a, n in enumerate(x.shape) if keep or a not in axes]
         signed = (axes - rank * net.rng.integers(0, 2, axes.size)).astype(np.int32)
         scale, zero_point = x.scale, x.zero_point  # extremes are not rescaled

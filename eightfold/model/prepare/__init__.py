@@ -20,6 +20,7 @@ from eightfold.model.prepare.gate import (
     shapes_are_open,
     unsupported,
 )
+from eightfold.model.prepare.hollow import hollow
 from eightfold.model.prepare.node import Node, window_of
 from eightfold.model.prepare.rows import ROWS
 
@@ -32,6 +33,7 @@ __all__ = [
     "check_cost",
     "cost_of",
     "difference",
+    "hollow",
     "misfits",
     "prepare",
     "shapes_are_open",

@@ -48,6 +48,27 @@ def test_networks_branch_and_have_several_inputs_and_outputs() -> None:
     assert min(counts) > 0, counts
 
 
+def test_networks_make_and_read_scalars_and_shapes() -> None:
+    codes = integers = shapes = 0
+    for seed in SHAPES_SEEN:
+        graph = load_model(random_network(network_rng(seed))[0])
+        read = [
+            graph.tensors[index]
+            for operator in graph.operators
+            for index in operator.inputs
+            if index >= 0 and graph.tensors[index].data is None
+        ]
+        codes += any(tensor.shape == () and tensor.dtype == np.int8 for tensor in read)
+        integers += any(tensor.shape == () and tensor.dtype == np.int32 for tensor in read)
+        shapes += any(
+            operator.name == "RESHAPE"
+            and graph.tensors[operator.inputs[-1]].dtype == np.int32
+            and graph.tensors[operator.inputs[-1]].data is None
+            for operator in graph.operators
+        )
+    assert min(codes, integers, shapes) > 2, (codes, integers, shapes)
+
+
 def test_the_same_seed_gives_the_same_network() -> None:
     first, second = (random_network(network_rng(7)) for _ in range(2))
     assert first[0] == second[0]
