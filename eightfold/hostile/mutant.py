@@ -7,10 +7,13 @@ import numpy as np
 from eightfold.conformance.models.operators import OPERATORS, case_rng, random_case
 from eightfold.conformance.models.tensors import Case
 from eightfold.conformance.networks.random import network_rng, random_network
+from eightfold.model import load_model
 from eightfold.model.mutate import Mutation, mutate, random_mutations
 
 NETWORKS = "network"
 """Stands for a random network where a base is named."""
+
+_GIVEN = 64  # elements: shapes, axes and the like are smaller
 
 BASES = (*OPERATORS, NETWORKS)
 """What mutants are made of."""
@@ -33,7 +36,8 @@ class Mutant:
     content
         The mutated file.
     given
-        Arrays by tensor index.
+        Arrays by tensor index, also for constants, which may have become inputs; of every third
+        seed these are back to front.
     """
 
     base: str
@@ -59,7 +63,13 @@ def make_mutant(base: str, donor: str, seed: int, mutations: tuple[Mutation, ...
     """Return the mutant that is made so; the same for the same arguments."""
     content, given = base_case(base, seed)
     changed = mutate(content, mutations, base_case(donor, seed)[0])
-    return Mutant(base, donor, seed, mutations, changed, given)
+    step = 1 if seed % 3 else -1
+    constants = {
+        tensor.index: tensor.data.reshape(-1)[::step].reshape(tensor.shape)
+        for tensor in load_model(content).tensors
+        if tensor.data is not None and tensor.data.size <= _GIVEN
+    }
+    return Mutant(base, donor, seed, mutations, changed, {**constants, **given})
 
 
 def random_mutant(seed: int) -> Mutant:

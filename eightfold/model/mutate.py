@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from flatbuffers import number_types
 
-from eightfold.model.schema import DTYPES, OPERATOR_CODES, TENSOR_TYPES
+from eightfold.model.schema import DTYPES, OPERATOR_CODES, TENSOR_TYPES, UNIONS
 from eightfold.model.unpack import field_types, unpack
 from eightfold.model.writer import Table, pack
 
@@ -79,7 +79,9 @@ def mutate(model: bytes, mutations: Sequence[Mutation], donor: bytes) -> bytes:
     draft = _Draft(unpack(model), donor)
     for mutation in mutations:
         if mutation.kind in _OF_TABLES:
-            _OF_TABLES[mutation.kind](draft, _Choices(mutation.choice))
+            choices = _Choices(mutation.choice)
+            draft.place = choices.below(len(draft.subgraphs))
+            _OF_TABLES[mutation.kind](draft, choices)
     content = pack(draft.model)
     for mutation in mutations:
         if mutation.kind in _OF_BYTES:
@@ -113,10 +115,11 @@ class _Choices:
 
 
 class _Draft:
-    """A model as it is changed, and the one that splices come from."""
+    """A model as it is changed, and the one that splices come from; ``place``: which subgraph."""
 
     def __init__(self, model: Table, donor: bytes) -> None:
         self.model = model
+        self.place = 0
         self._donor = donor
 
     @cached_property
@@ -124,8 +127,12 @@ class _Draft:
         return unpack(self._donor)
 
     @property
+    def subgraphs(self) -> list[Table]:
+        return self.model.fields["Subgraphs"]
+
+    @property
     def subgraph(self) -> Table:
-        return self.model.fields["Subgraphs"][0]
+        return self.subgraphs[self.place]
 
     @property
     def tensors(self) -> list[Table]:
@@ -353,8 +360,12 @@ def _set_code(draft: _Draft, operator: Table, code: int) -> None:
 def _donor_operator(draft: _Draft, choices: _Choices) -> tuple[Table, int]:
     """Return an operator of the donor, and its code."""
     operator = deepcopy(choices.of(draft.donor.fields["Subgraphs"][0].fields["Operators"]))
-    code = draft.donor.fields["OperatorCodes"][operator.fields.get("OpcodeIndex", 0)].fields
-    return operator, max(code.get("DeprecatedBuiltinCode", 0), code.get("BuiltinCode", 0))
+    return operator, _code(draft.donor, operator)
+
+
+def _code(model: Table, operator: Table) -> int:
+    code = model.fields["OperatorCodes"][operator.fields.get("OpcodeIndex", 0)].fields
+    return max(code.get("DeprecatedBuiltinCode", 0), code.get("BuiltinCode", 0))
 
 
 def _disguise(draft: _Draft, choices: _Choices) -> None:
@@ -395,6 +406,90 @@ def _splice(draft: _Draft, choices: _Choices) -> None:
         operator.fields[field] = np.array([places[i] for i in indices.tolist()], np.int32)
         draft.subgraph.fields[field] = np.array(edges[field], np.int32)
     draft.operators.insert(len(draft.operators) - choices.below(2), operator)
+
+
+def _computed(draft: _Draft, choices: _Choices) -> None:
+    """Make a constant operand of integers an input of the graph, or the result of an operator.
+
+    Of RESHAPE, which leaves it as it is, of a constant, maybe back to front, or an input; of SHAPE.
+    """
+    place = choices.below(len(draft.operators))
+    operator = draft.operators[place]
+    read = operator.fields.get("Inputs", np.empty(0, np.int32))
+    positions = [n for n, i in enumerate(read.tolist()) if _is_constant_integers(draft, i)]
+    if not positions:
+        return
+    position = choices.of(positions)
+    index, how = int(read[position]), choices.below(4)
+    tensor = draft.tensors[index]
+    result = deepcopy(tensor)
+    result.fields["Buffer"] = 0
+    if how < 2:
+        tensor.fields["Buffer"] = 0
+        edges = draft.subgraph.fields.get("Inputs", np.empty(0, np.int32))
+        draft.subgraph.fields["Inputs"] = np.append(edges, np.int32(index))
+    if how == 0:
+        return
+    if how == 2 and choices.below(2):
+        width = DTYPES[tensor.fields["Type"]].itemsize
+        values = np.frombuffer(draft.data(tensor), np.uint8)
+        values = values[: len(values) // width * width].reshape(-1, width)
+        draft.set_data(tensor, values[::-1].tobytes())
+    shape = result.fields.get("Shape", np.empty(0, np.int32))
+    name, options, source = "RESHAPE", Table("ReshapeOptions", NewShape=shape), index
+    if how == 3:
+        name, options = "SHAPE", Table("ShapeOptions", OutType=result.fields["Type"])
+        inputs = draft.subgraph.fields.get("Inputs", np.empty(0, np.int32)).tolist()
+        source = choices.of([i for i in inputs if 0 <= i < len(draft.tensors)] or [index])
+        rank = len(draft.tensors[source].fields.get("Shape", ()))
+        result.fields["Shape"] = np.array([rank], np.int32)
+    draft.tensors.append(result)
+    operator.fields["Inputs"] = read.copy()
+    operator.fields["Inputs"][position] = len(draft.tensors) - 1
+    code = UNIONS["BuiltinOptions"][options.name]
+    edges = {"Inputs": [source], "Outputs": [len(draft.tensors) - 1]}
+    fields = {name: np.array(indices, np.int32) for name, indices in edges.items()}
+    before = Table("Operator", **fields, BuiltinOptionsType=code, BuiltinOptions=options)
+    _set_code(draft, before, OPERATOR_CODES[name])
+    draft.operators.insert(place, before)
+
+
+def _is_constant_integers(draft: _Draft, index: int) -> bool:
+    if not 0 <= index < len(draft.tensors):
+        return False
+    tensor = draft.tensors[index]
+    integers = DTYPES.get(tensor.fields.get("Type", 0)) in (np.int32, np.int64)
+    return integers and len(draft.data(tensor)) > 0
+
+
+def _subgraph(draft: _Draft, choices: _Choices) -> None:
+    """Add a copy of the subgraph, the donor's, or a signature of the subgraph."""
+    how = choices.below(3)
+    if how == 0:
+        draft.subgraphs.append(deepcopy(draft.subgraph))
+    elif how == 1:
+        graph = deepcopy(draft.donor.fields["Subgraphs"][0])
+        for operator in graph.fields["Operators"]:
+            _set_code(draft, operator, _code(draft.donor, operator))
+        for tensor in graph.fields["Tensors"]:
+            data = _data(draft.donor, tensor)
+            tensor.fields["Buffer"] = 0
+            if data:
+                draft.set_data(tensor, data)
+        draft.subgraphs.append(graph)
+    else:
+        edges = {
+            field: [
+                Table("TensorMap", Name=f"{field} {number}", TensorIndex=int(index) % (1 << 32))
+                for number, index in enumerate(draft.subgraph.fields.get(field, ()))
+            ]
+            for field in ("Inputs", "Outputs")
+        }
+        signatures = draft.model.fields.setdefault("SignatureDefs", [])
+        key = f"signature {len(signatures)}"
+        signatures.append(
+            Table("SignatureDef", **edges, SignatureKey=key, SubgraphIndex=draft.place)
+        )
 
 
 def _transplant(draft: _Draft, choices: _Choices) -> None:
@@ -470,6 +565,8 @@ _OF_TABLES: dict[str, Callable[[_Draft, _Choices], None]] = {
     "opcode": _opcode,
     "disguise": _disguise,
     "splice": _splice,
+    "computed": _computed,
+    "subgraph": _subgraph,
     "transplant": _transplant,
     "edge": _edge,
     "buffer": _buffer,
@@ -485,6 +582,6 @@ _OF_BYTES: dict[str, Callable[[bytes, _Choices], bytes]] = {
 KINDS = (*_OF_TABLES, *_OF_BYTES)
 """Kinds of mutations; the function of each says what it changes."""
 
-_OFTEN = ("shape", "type", "quantization", "operand", "option", "constant")
+_OFTEN = ("shape", "type", "quantization", "operand", "option", "constant", "computed")
 DRAWN = (*_OFTEN, *_OFTEN, *KINDS)
 """From which a kind is drawn: those that find most are there several times."""

@@ -5,8 +5,10 @@ import pytest
 
 from eightfold.errors import InputError
 from eightfold.hostile.mutant import BASES, base_case, random_mutant
-from eightfold.model import load_model
+from eightfold.model import load_model, read_model
+from eightfold.model.builder import ModelBuilder
 from eightfold.model.mutate import KINDS, Mutation, mutate, random_mutations
+from eightfold.model.unpack import unpack
 
 
 def test_a_seed_gives_the_same_file() -> None:
@@ -46,8 +48,9 @@ def test_no_choice_fails(kind: str) -> None:
 
 
 def test_a_dimension_stays_in_its_type() -> None:
-    content = random_mutant(103971).content  # 2^31 - 1, and then more
-    assert content != base_case(BASES[103971 % len(BASES)], 103971)[0]
+    choices = (473187742010891137, 4719881055475626697)  # 2^31 - 1, and then more
+    model, _ = base_case("REDUCE_MIN", 103971)
+    assert mutate(model, [Mutation("shape", choice) for choice in choices], model) != model
 
 
 def test_most_mutants_get_past_the_structure() -> None:
@@ -60,3 +63,30 @@ def test_most_mutants_get_past_the_structure() -> None:
         else:
             read += 1
     assert read > 150
+
+
+def test_operands_are_computed_and_subgraphs_added() -> None:
+    """Of RESHAPE's operand: an input, results of RESHAPE of it or of a constant, and of SHAPE."""
+    b = ModelBuilder()
+    x, sizes = b.input((2, 3), scale=0.5), b.constant(np.array([3, 2], np.int32))
+    y = b.tensor((3, 2), scale=0.5)
+    b.operator("RESHAPE", [x, sizes], [y])
+    b.output(y)
+    model = b.build()
+    found = set()
+    for choice in range(16):
+        graph = read_model(mutate(model, [Mutation("computed", choice)], model))
+        first = graph.operators[0]
+        known = [graph.tensors[index].data for index in first.inputs]
+        turned = len(graph.operators) > 1 and known[0] is not None and known[0].tolist() == [2, 3]
+        found.add((first.name, len(graph.operators), len(graph.inputs), turned))
+    assert found == {
+        ("RESHAPE", 1, 2, False),
+        ("RESHAPE", 2, 2, False),
+        ("RESHAPE", 2, 1, False),
+        ("RESHAPE", 2, 1, True),
+        ("SHAPE", 2, 1, False),
+    }
+    added = [unpack(mutate(model, [Mutation("subgraph", n)], b.build())).fields for n in range(3)]
+    assert [len(fields["Subgraphs"]) for fields in added] == [2, 2, 1]
+    assert [len(fields.get("SignatureDefs", ())) for fields in added] == [0, 0, 1]
