@@ -1,6 +1,7 @@
 """Networks run in golden and in simulated hardware, tensor for tensor equal to LiteRT."""
 
 import re
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -179,6 +180,83 @@ def test_a_difference_is_counted_and_located(monkeypatch: pytest.MonkeyPatch) ->
 def test_wrong_inputs_are_refused(inputs: dict[int, np.ndarray], message: str) -> None:
     with Session() as session, pytest.raises(InputError, match=message):
         session.run(small_model(), inputs)
+
+
+def reshaped() -> ModelBuilder:
+    """RESHAPE to a shape, and EXPAND_DIMS by an axis that nothing reads, which are inputs."""
+    b = ModelBuilder()
+    x = b.input((2, 3), scale=0.5)
+    sizes, axis = b.input((2,), dtype=np.int32), b.input((), dtype=np.int32)
+    b.output(b.tensor((3, 2), scale=0.5))
+    b.operator("RESHAPE", [x, sizes], [3])
+    b.operator("EXPAND_DIMS", [x, axis], [b.tensor((1, 2, 3), scale=0.5)])
+    return b
+
+
+def picked() -> ModelBuilder:
+    """GATHER at indices that are an input."""
+    b = ModelBuilder()
+    x, places = b.input((4,), scale=0.5), b.input((2,), dtype=np.int32)
+    b.output(b.tensor((2,), scale=0.5))
+    b.operator("GATHER", [x, places], [2], {"axis": 0})
+    return b
+
+
+CONTRADICTED: dict[str, tuple[Callable[[], ModelBuilder], list[object], list[object], str]] = {
+    "shape": (
+        reshaped,
+        [[[1] * 3] * 2, [3, 2], 0],
+        [[[1] * 3] * 2, [2, 3], 0],
+        "operator 0 RESHAPE: tensor 3 .*: declared shape .3, 2., computed .2, 3.; give inputs",
+    ),
+    "elements": (
+        reshaped,
+        [[[1] * 3] * 2, [3, 2], 0],
+        [[[1] * 3] * 2, [3, 3], 0],
+        "operator 0 RESHAPE: ",
+    ),
+    "axis of what nothing reads": (
+        reshaped,
+        [[[1] * 3] * 2, [3, 2], -3],
+        [[[1] * 3] * 2, [3, 2], 1],
+        "operator 1 EXPAND_DIMS: tensor 4 .*: declared shape .1, 2, 3., computed .2, 1, 3.",
+    ),
+    "axis outside": (
+        reshaped,
+        [[[1] * 3] * 2, [3, 2], 0],
+        [[[1] * 3] * 2, [3, 2], 3],
+        "operator 1 EXPAND_DIMS: ",
+    ),
+    "index outside": (
+        picked,
+        [[1, 2, 3, 4], [3, 0]],
+        [[1, 2, 3, 4], [3, 4]],
+        "operator 0 GATHER: an index must be in 0..3",
+    ),
+}
+"""A model, inputs that fit it, inputs that contradict it, and what every backend says of these."""
+
+
+@pytest.mark.parametrize("backend", ["golden", "verilator", "icarus"])
+@pytest.mark.parametrize("name", CONTRADICTED)
+def test_inputs_that_contradict_the_model_are_refused_before_any_backend_runs(
+    name: str, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build, right, wrong, message = CONTRADICTED[name]
+    model = build().build()
+    graph = load_model(model)
+    batch = [
+        {i: np.array(a, graph.tensors[i].dtype) for i, a in zip(graph.inputs, arrays, strict=True)}
+        for arrays in (right, wrong)
+    ]
+    with Session() as golden:
+        golden.run(model, batch[0])
+    monkeypatch.setattr(Session, "_run_network", None)
+    with Session(backend, fallback="golden") as session:
+        for run in (lambda: session.run(model, batch[1]), lambda: session.run_batch(model, batch)):
+            with pytest.raises(InputError, match=f"^{message}") as raised:
+                run()
+            assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("key", [0, "tensor_0", "image"])

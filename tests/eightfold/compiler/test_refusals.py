@@ -1,13 +1,17 @@
 """What the compiler refuses, with a reason, and odd models that it must not refuse."""
 
+import re
+
 import numpy as np
 import pytest
 
 from eightfold.compiler import HARDWARE, compile_network
+from eightfold.compiler.passes import prepare
 from eightfold.config import PRESETS
 from eightfold.conformance.models.operators import case_rng, random_case
 from eightfold.conformance.models.tensors import SingleOperator
 from eightfold.errors import InputError
+from eightfold.execute import run_graph
 from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
 from tests.support.models import (
@@ -18,14 +22,16 @@ from tests.support.models import (
     tolerated_movement,
 )
 from tests.support.models.gated import load_any_shape
-from tests.support.networks.machine_run import expect_golden, random_values
+from tests.support.networks.machine_run import expect_golden, expect_rewritten, random_values
 
 NANO = PRESETS["nano"]
 
 RUN_TIME = (
     "BATCH_TO_SPACE_ND",
+    "EXPAND_DIMS",
     "PAD",
     "PADV2",
+    "RESHAPE",
     "RESIZE_NEAREST_NEIGHBOR",
     "SLICE",
     "SPACE_TO_BATCH_ND",
@@ -45,20 +51,39 @@ def test_an_operand_that_must_be_constant_is_named(
         return model.builder.input(array.shape, dtype=array.dtype)
 
     monkeypatch.setattr(SingleOperator, "given", given)
-    model, _ = random_case(operator, case_rng(operator, 3))
+    model, _ = random_case(operator, case_rng(operator, 1))
     with pytest.raises(InputError, match=rf"{operator}: tensor \d+ '.*' is not constant"):
         compile_network(load_model(model), NANO)
 
 
-def test_a_shape_that_is_computed_must_have_the_elements() -> None:
-    builder = ModelBuilder()
-    x = builder.input((2, 3), scale=0.5)
-    shape = builder.input((1,), dtype=np.int32)
-    y = builder.tensor((7,), scale=0.5)
-    builder.operator("RESHAPE", [x, shape], [y])
-    builder.output(y)
-    with pytest.raises(InputError, match="does not have the bytes"):
-        compile_network(load_model(builder.build()), NANO)
+@pytest.mark.parametrize("declared", [(4, 6), (2, 12), (4, 5)])
+def test_a_shape_that_no_input_changes_may_be_computed(declared: tuple[int, int]) -> None:
+    """Also where no rule has folded it; a declared shape that it contradicts is refused."""
+    b = ModelBuilder()
+    x, y = b.input((2, 3, 4), scale=0.5), b.tensor(declared, scale=0.5)
+    sizes, last, shape = (b.tensor(s, dtype=np.int32) for s in ((3,), (), (2,)))
+    b.operator("SHAPE", [x], [sizes], {"out_type": "INT32"})
+    place = [b.constant(np.array([entry], np.int32)) for entry in (2, 3, 1)]
+    b.operator("STRIDED_SLICE", [sizes, *place], [last], {"shrink_axis_mask": 1})
+    parts = [last, b.constant(np.array(6, np.int32))]
+    b.operator("PACK", parts, [shape], {"values_count": 2, "axis": 0})
+    b.operator("RESHAPE", [x, shape], [y])
+    b.output(y)
+    graph = load_model(b.build())
+    inputs = random_values(graph, 0)
+    if declared == (4, 6):
+        expect_golden(graph, inputs, NANO)
+        rewritten = expect_rewritten(graph, inputs, NANO)
+        assert rewritten.gone() == {0, 1, 2}
+        return
+    wrong = (
+        rf"operator 3 RESHAPE: .*declared shape {re.escape(str([*declared]))}, computed \[4, 6\]"
+    )
+    for compiled in (lambda: compile_network(graph, NANO), lambda: prepare(graph, NANO)):
+        with pytest.raises(InputError, match=wrong):
+            compiled()
+    with pytest.raises(InputError, match=wrong):
+        run_graph(graph, inputs)
 
 
 OF_VALUES = (
