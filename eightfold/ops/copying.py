@@ -205,7 +205,7 @@ def _renamed(name: str) -> tuple[Series, ...]:
         shape = list(size.image[1:])
         options = {}
         if name == "RESHAPE":
-            options = {"new_shape": shape}
+            inputs = [x, model.numbers(shape, name="shape")]
         elif name == "SQUEEZE":
             options = {"squeeze_dims": [0]}
         else:
@@ -226,7 +226,9 @@ def _shape() -> tuple[Series, ...]:
     return (Series("rank 4", build),)
 
 
-_OUTSIDE = "a computed index outside of the axis stops the run with the error INDEX"
+_OUTSIDE = (
+    "a computed index outside of the axis: `run` refuses it, a stream ends with the error INDEX"
+)
 _CENTERS = "not align_corners with half_pixel_centers"
 
 COPYING: dict[str, Entry] = {

@@ -168,7 +168,8 @@ def test_refuses_a_computed_shape_that_is_not_the_declared_one() -> None:
     assert run_graph(graph, inputs)[result].shape == (2, 2)
     message = (
         "operator 0 RESHAPE: tensor 2 'tensor_2': "
-        "declared shape [2, 2], computed [4, 1] from operands"
+        "declared shape [2, 2], computed [4, 1]; give inputs that lead to the declared shape, or a "
+        "model that declares the computed one"
     )
     with pytest.raises(InputError) as raised:
         run_graph(graph, inputs | {size: np.array([4, 1], np.int32)})
