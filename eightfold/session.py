@@ -45,7 +45,8 @@ class Session(Closing):
     Parameters
     ----------
     backend
-        ``golden`` computes with numpy; ``verilator`` and ``icarus`` simulate the accelerator.
+        ``golden`` computes with numpy; ``verilator`` and ``icarus`` simulate the accelerator, after
+        golden has accepted the inference: what it refuses for values, commands cannot see.
     config
         A preset's name, a ``.toml`` file or an `AcceleratorConfig`.
     reference
@@ -236,8 +237,8 @@ class Session(Closing):
             results = [self._result(model, graph, tensors) for tensors in runs]
         else:
             for inputs in batch:
-                # Commands cannot see what golden refuses for values: a computed shape that is not
-                # the declared one, an index outside, a row without a defined result.
+                # Such as a computed shape that is not the declared one, an index outside, a row of
+                # SOFTMAX without a result.
                 run_graph(graph, inputs, self.reference)
             with needs_extra("rtl", f"backend {self.backend}"):
                 results = self._simulate(model, graph, batch, all_tensors, compare, record)

@@ -45,6 +45,11 @@ def wrong_stream(content: bytes, given: Given, folder: str) -> Iterator[Step]:
         yield _changed(step) if step.name == "stream" else step
 
 
+def wrong_batch(content: bytes, given: Given, folder: str) -> Iterator[Step]:
+    for step in examine(content, given, folder):
+        yield _changed(step) if step.name == "batch" else step
+
+
 def golden_refuses(content: bytes, given: Given, folder: str) -> Iterator[Step]:
     for step in examine(content, given, folder):
         yield Step("golden", "refused", "no") if step.name == "golden" else step
@@ -76,6 +81,7 @@ TOOLS = {
         no_gate,
         off_by_one,
         wrong_stream,
+        wrong_batch,
         golden_refuses,
         stream_refuses,
         silent_check,
@@ -104,7 +110,7 @@ def _changed(step: Step) -> Step:
 def test_a_sound_model_is_equal_and_another_refused(trial: Trial) -> None:
     model, given = random_case("CONV_2D", case_rng("CONV_2D", 0))
     verdict = trial.judge(model, given)
-    assert (verdict.kind, verdict.step) == ("equal", "stream+golden")
+    assert (verdict.kind, verdict.step) == ("equal", "golden+stream+batch")
     verdict = trial.judge(relu(2), given)
     assert (verdict.kind, verdict.step) == ("refused", "load")
 
@@ -136,8 +142,9 @@ def test_an_index_outside_is_refused_by_the_stream_and_by_golden(trial: Trial) -
 @pytest.mark.parametrize(
     ("tool", "operands", "kind", "step"),
     [
-        ("off_by_one", 1, "different", "stream+golden"),
+        ("off_by_one", 1, "different", "golden+stream+batch"),
         ("wrong_stream", 1, "different", "stream"),
+        ("wrong_batch", 1, "different", "batch"),
         ("golden_refuses", 1, "disagreement", "golden"),
         ("stream_refuses", 1, "disagreement", "stream"),
         ("no_gate", 2, "accepted", "golden"),
