@@ -297,10 +297,18 @@ class Session(Closing):
             outputs=[],
         )
 
+    # What runs commands in another way has these two of its own.
+
     def _simulator_version(self) -> str:
         from eightfold.sim.simulator.toolchain import simulator_version
 
         return simulator_version(cast(Literal["verilator", "icarus"], self.backend))
+
+    def _network_runs(self, *args: Any, **options: Any) -> "list[NetworkRun]":
+        """Return what `eightfold.simulate.simulate_network` does."""
+        from eightfold.simulate import simulate_network
+
+        return simulate_network(*args, **options)
 
     def _simulate(
         self,
@@ -370,11 +378,10 @@ class Session(Closing):
         """Return each inference of a compiled network on the accelerator."""
         from eightfold.compiler.rewrite import run_operators
         from eightfold.sim.simulator.runner import BenchFailed
-        from eightfold.simulate import simulate_network
 
         rewritten, reference = prepared.rewritten, cast(Reference, self.reference)
         try:
-            return simulate_network(
+            return self._network_runs(
                 rewritten.graph,
                 prepared.network,
                 batch,
@@ -417,7 +424,8 @@ class Session(Closing):
         elif timed is None:
             operators = hardware_reports(graph, prepared, self.config)
         else:
-            cycles = {index: counted["CYCLES"] for index, counted in timed.counters.items()}
+            # The machine model counts none.
+            cycles = {i: counted["CYCLES"] for i, counted in timed.counters.items()} or None
             operators = hardware_reports(graph, prepared, self.config, cycles, timed.work)
             for operator in operators:
                 operator.counters = dict(timed.counters.get(operator.index, {}))

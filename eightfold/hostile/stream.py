@@ -1,18 +1,18 @@
 """A compiled network on the accelerator's model in numpy."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from eightfold.compiler import Compiled
+from eightfold.compiler import Compiled, CompiledNetwork
 from eightfold.compiler.passes import Prepared
 from eightfold.compiler.rewrite import run_operators
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Tensor
 from eightfold.session import Session
 from eightfold.sim.machine.machine import Machine, check_tokens
-from eightfold.simulate import NetworkRun
+from eightfold.simulate import InGolden, NetworkRun
 
 
 def run_compiled(
@@ -57,12 +57,28 @@ def run_prepared(
     Golden computes what the accelerator does not take. ``seed``: as `run_compiled` takes it.
     """
     rewritten = prepared.rewritten
+    return _run(
+        rewritten.graph,
+        prepared.network,
+        inputs,
+        lambda values, operators: run_operators(rewritten, values, operators, reference),
+        seed,
+    )
+
+
+def _run(
+    graph: Graph,
+    network: CompiledNetwork,
+    inputs: Mapping[int, np.ndarray],
+    in_golden: InGolden,
+    seed: int = 0,
+) -> dict[int, np.ndarray]:
     values = dict(inputs)
-    for segment in prepared.network.segments:
+    for segment in network.segments:
         if segment.compiled is None:
-            values = run_operators(rewritten, values, segment.operators, reference)
+            values = in_golden(values, segment.operators)
         else:
-            values |= run_compiled(segment.compiled, rewritten.graph, values, seed=seed)
+            values |= run_compiled(segment.compiled, graph, values, seed=seed)
     return values
 
 
@@ -78,11 +94,16 @@ class MachineSession(Session):
     def __init__(self, **options: Any) -> None:
         super().__init__("verilator", **options)
 
-    def _run_network(
-        self, prepared: Prepared, batch: Sequence[Mapping[int, np.ndarray]], record: bool
+    def _network_runs(
+        self,
+        graph: Graph,
+        network: CompiledNetwork,
+        batch: Sequence[Mapping[int, np.ndarray]],
+        *,
+        in_golden: InGolden,
+        **_: Any,
     ) -> list[NetworkRun]:
-        reference = cast(Reference, self.reference)
-        return [NetworkRun(tensors=run_prepared(prepared, each, reference)) for each in batch]
+        return [NetworkRun(tensors=_run(graph, network, each, in_golden)) for each in batch]
 
     def _simulator_version(self) -> str:
         return "machine model"

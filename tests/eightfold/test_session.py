@@ -251,7 +251,7 @@ def test_inputs_that_contradict_the_model_are_refused_before_any_backend_runs(
     ]
     with Session() as golden:
         golden.run(model, batch[0])
-    monkeypatch.setattr(Session, "_run_network", None)
+    monkeypatch.setattr(Session, "_network_runs", None)
     with Session(backend, fallback="golden") as session:
         for run in (lambda: session.run(model, batch[1]), lambda: session.run_batch(model, batch)):
             with pytest.raises(InputError, match=f"^{message}") as raised:
