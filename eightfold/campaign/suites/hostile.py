@@ -18,7 +18,7 @@ from eightfold.model.mutate import Mutation
 from eightfold.reference.oracle import Oracle
 
 TOGETHER = 200
-"""Files of a unit: two seconds, unless one takes its whole ten."""
+"""Files of a unit: seven seconds, unless one takes its whole ten."""
 
 VERDICTS: dict[str, records.Verdict] = {
     "refused": "passed",
