@@ -71,7 +71,8 @@ def test_operands_that_must_be_constant_are_found(descriptions: list[Description
     assert {name for name in RUN_TIME if not found[name]} == set()
     assert found["CONV_2D"] == ("weights", "bias")
     assert found["PADV2"] == ("paddings",)
-    assert found["EXPAND_DIMS"] == found["GATHER"] == found["ADD"] == ()
+    assert found["RESHAPE"] == ("shape",)
+    assert found["GATHER"] == found["ADD"] == ()
 
 
 def test_limits_are_in_words(descriptions: list[Description]) -> None:
