@@ -17,7 +17,7 @@ from eightfold.campaign.work import PREPARED
 from eightfold.errors import InputError
 from eightfold.files import IMPORT_ROOT
 from eightfold.sim.simulator.build import Model, build_model, design_key, give_model
-from eightfold.sim.simulator.cache import cached
+from eightfold.sim.simulator.cache import cached, is_sound
 from eightfold.sim.simulator.progress import OnProgress
 from eightfold.sim.simulator.toolchain import Simulator
 
@@ -64,7 +64,7 @@ class Builds(WorkerPlugin):
                 "install the same version there"
             )
         for key, model in self.models.items():
-            if not model.directory.exists():  # another machine, or another cache
+            if not is_sound(model.directory):  # another machine, or another cache
 
                 def unpack(folder: Path, archive: bytes = self.archives[key]) -> None:
                     _unpack(archive, folder)
@@ -95,12 +95,11 @@ def build(units: Iterable[Unit], on_progress: OnProgress | None = None) -> Build
 
 
 def _pack(folder: Path) -> bytes:
-    """Return what a simulation needs of a build: not what the compiler left between."""
+    """Return a build as bytes."""
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as archive:
         for path in sorted(folder.iterdir()):
-            if path.is_file() and path.suffix not in (".o", ".cpp", ".h", ".a", ".gch", ".d"):
-                archive.add(path, path.name)
+            archive.add(path, path.name)
     return file.getvalue()
 
 

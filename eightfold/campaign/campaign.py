@@ -1,6 +1,7 @@
 """A campaign from its request to its end: what the command line calls, in Python."""
 
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -109,12 +110,16 @@ def go_on(
     with folder.alone(), folder.store(writable=True) as store:
         if not (waiting := store.left()):
             return "complete"
-        with connect(_no_more_than(farm, waiting)) as client:
+        with (
+            tempfile.TemporaryDirectory(prefix="eightfold-", ignore_cleanup_errors=True) as private,
+            connect(_no_more_than(farm, waiting), Path(private)) as client,
+        ):
             engine = Engine(
                 folder=folder,
                 store=store,
                 client=client,
                 builds=builds,
+                private=Path(private),
                 limit=limit,
                 deadline=deadline,
                 stop_after=stop_after,
@@ -125,7 +130,7 @@ def go_on(
 
 def _no_more_than(farm: Farm, units: int) -> Farm:
     """Return a farm without workers that would have nothing to do."""
-    if farm.scheduler or farm.cluster:
+    if not farm.is_here:
         return farm
     return replace(farm, workers=min(farm.workers or os.cpu_count() or 1, units))
 

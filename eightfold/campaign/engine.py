@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import cast
 
@@ -11,9 +12,9 @@ from distributed import Client, Future, KilledWorker
 from eightfold.campaign.builds import Builds
 from eightfold.campaign.farm import ANSWER_SECONDS, TRIES
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import GOOD, Case, Outcome, Unit, Verdict
+from eightfold.campaign.records import GOOD, Case, Evidence, Outcome, Unit, Verdict
 from eightfold.campaign.store import Store
-from eightfold.campaign.work import run_unit
+from eightfold.campaign.work import run_unit, where_it_hung
 from eightfold.errors import InputError
 
 UNIT_SECONDS = 600.0
@@ -53,6 +54,8 @@ class Engine:
 
     Attributes
     ----------
+    private
+        Folder of this run that nobody else can read.
     limit
         Seconds of a unit, after which its worker ends itself.
     deadline
@@ -67,6 +70,7 @@ class Engine:
     store: Store
     client: Client
     builds: Builds
+    private: Path
     limit: float = UNIT_SECONDS
     deadline: float | None = None
     stop_after: int | None = None
@@ -163,6 +167,7 @@ class Engine:
             run_unit,
             unit.as_record(),
             self.limit,
+            str(self.private),
             key=f"{unit.name}-{number}-{self._begun}",
             pure=False,
         )
@@ -178,7 +183,7 @@ class Engine:
                 f"{TRIES} workers ended while they ran its unit: it took more time "
                 "than --unit-limit gives it, or killed them"
             )
-            outcome = _of_all(unit, "lost", text)
+            outcome = _of_all(unit, "lost", text, where_it_hung(unit, self.private))
         elif error is not None:
             if isinstance(error, InputError):
                 raise error
@@ -217,9 +222,10 @@ class Engine:
         )
 
 
-def _of_all(unit: Unit, verdict: Verdict, text: str) -> Outcome:
+def _of_all(unit: Unit, verdict: Verdict, text: str, log: str = "") -> Outcome:
+    evidence = Evidence(log=log)
     cases = (
-        Case(seed=seed, operator=unit.operator, verdict=verdict, message=text)
+        Case(seed=seed, operator=unit.operator, verdict=verdict, message=text, evidence=evidence)
         for seed in unit.seeds
     )
     return Outcome(cases=tuple(cases))

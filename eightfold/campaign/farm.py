@@ -10,12 +10,16 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from dask import config as dask_config
 from dask.utils import parse_timedelta
-from distributed import Client, LocalCluster
+from distributed import Client, Nanny, SpecCluster
+from distributed.security import Security
 
+from eightfold.campaign.keys import security_of
+from eightfold.campaign.servers import Scheduler, Worker
 from eightfold.errors import InputError
 
 TRIES = 3
@@ -43,35 +47,76 @@ class Farm:
     workers
         Processes on this machine, or jobs of a batch system; None: as many as processors.
     scheduler
-        Address of a running scheduler, ``tcp://HOST:PORT``, in place of all else.
+        Address of a running scheduler, ``tls://HOST:PORT``, in place of all else.
     cluster
         A name of `CLUSTERS`.
     options
         Of the batch system's class, ``name=value``; a name that comes twice makes a list.
+    keys
+        Folder of `eightfold.campaign.keys.make_keys`, for a scheduler or a cluster: who knows them
+        may connect. Processes of this machine have keys of their own, which are in no file.
+
+    Raises
+    ------
+    InputError
+        If a scheduler or a cluster has no keys, or the scheduler's address is of no encrypted one.
     """
 
     workers: int | None = None
     scheduler: str | None = None
     cluster: str | None = None
     options: Sequence[str] = field(default=())
+    keys: Path | None = None
+
+    def __post_init__(self) -> None:
+        if (self.scheduler or self.cluster) and self.keys is None:
+            raise InputError(
+                f"{'--scheduler' if self.scheduler else '--cluster'} needs --keys DIR, for who can "
+                "reach a scheduler runs code on all its workers; eightfold campaign keys DIR makes "
+                "them"
+            )
+        if self.scheduler and not self.scheduler.startswith("tls://"):
+            raise InputError(
+                f"--scheduler {self.scheduler}: is not of the form tls://HOST:PORT; start one with "
+                "keys, as eightfold campaign keys DIR says"
+            )
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the workers are processes of this machine, begun for a campaign."""
+        return not (self.scheduler or self.cluster)
 
 
 @contextmanager
-def connect(farm: Farm) -> Iterator[Client]:
+def connect(farm: Farm, private: Path) -> Iterator[Client]:
     """Yield a client of the workers; those that were started here are ended.
+
+    All connections are encrypted, and both ends have to know the keys. Of processes on this machine
+    nothing listens but on its loopback.
+
+    Parameters
+    ----------
+    farm
+        Where the workers are.
+    private
+        A folder that only the user can read, for what workers on this machine put into files.
 
     Raises
     ------
     InputError
-        If no scheduler answers, or the batch system's options are wrong.
+        If no scheduler answers, or the batch system's options or the keys are wrong.
     """
+    security = Security.temporary() if farm.keys is None else security_of(farm.keys)
     with dask_config.set(_SETTINGS), _quiet():
         if farm.scheduler:
-            with _client(farm.scheduler, farm.scheduler) as client:
+            with _client(farm.scheduler, farm.scheduler, security) as client:
                 client.run_on_scheduler(_set_limits)
                 yield client
             return
-        with _cluster(farm) as cluster, _client(cluster, farm.cluster or "this machine") as client:
+        with (
+            _cluster(farm, security, private) as cluster,
+            _client(cluster, farm.cluster or "this machine", security) as client,
+        ):
             yield client
 
 
@@ -82,6 +127,7 @@ _SETTINGS = {
     "distributed.scheduler.worker-saturation": 1.0,
     "distributed.scheduler.worker-ttl": "2 minutes",
     "distributed.comm.timeouts.connect": f"{ANSWER_SECONDS}s",
+    "distributed.comm.require-encryption": True,
     "distributed.worker.memory.target": False,  # nothing is kept in workers
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
@@ -97,13 +143,13 @@ def _set_limits(dask_scheduler: Any) -> None:
 
 
 @contextmanager
-def _client(address: Any, name: str) -> Iterator[Client]:
+def _client(address: Any, name: str, security: Security) -> Iterator[Client]:
     try:
-        client = Client(address, timeout=ANSWER_SECONDS, set_as_default=False)
+        client = Client(address, security=security, timeout=ANSWER_SECONDS, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise InputError(
             f"{name}: no scheduler answers: {' '.join(str(error).split()) or 'timeout'}; "
-            "start one by: dask scheduler"
+            "start one with these keys, as eightfold campaign keys DIR says"
         ) from None
     try:
         yield client
@@ -113,24 +159,45 @@ def _client(address: Any, name: str) -> Iterator[Client]:
 
 
 @contextmanager
-def _cluster(farm: Farm) -> Iterator[Any]:
+def _cluster(farm: Farm, security: Security, private: Path) -> Iterator[Any]:
     if farm.cluster is None:
         with _interrupts_ignored():
-            cluster = LocalCluster(
-                n_workers=farm.workers or os.cpu_count() or 1,
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address=":0",  # any port, no page
-                silence_logs=logging.CRITICAL,
-            )
+            cluster = _local_cluster(farm.workers or os.cpu_count() or 1, security, private)
     else:
-        cluster = batch_cluster(farm.cluster, farm.options)
+        cluster = batch_cluster(farm.cluster, farm.options, security)
         cluster.scale(jobs=farm.workers or 1)
     try:
         yield cluster
     finally:
         with suppress(Exception):
             cluster.close(timeout=10)
+
+
+def _local_cluster(workers: int, security: Security, private: Path) -> SpecCluster:
+    # Not dask's LocalCluster, whose scheduler always has a server of web pages.
+    common = {
+        "host": "127.0.0.1",
+        "protocol": "tls://",
+        "security": security,
+        "dashboard": False,
+        "dashboard_address": None,
+    }
+    options = {
+        "worker_class": Worker,
+        "nthreads": 1,
+        "memory_limit": 1.0 / workers,
+        "local_directory": str(private),
+        "env": {"TMPDIR": str(private)},  # what is left of those that are killed goes with it
+        "silence_logs": logging.CRITICAL,
+    }
+    worker = {"cls": Nanny, "options": common | options}
+    return SpecCluster(
+        scheduler={"cls": Scheduler, "options": common},
+        workers=dict.fromkeys(range(workers), worker),
+        worker=worker,
+        security=security,
+        silence_logs=logging.CRITICAL,  # pyright: ignore[reportArgumentType] (or a level)
+    )
 
 
 @contextmanager
@@ -143,7 +210,7 @@ def _interrupts_ignored() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def batch_cluster(name: str, options: Sequence[str]) -> Any:
+def batch_cluster(name: str, options: Sequence[str], security: Security) -> Any:
     """Return a cluster of `dask_jobqueue` whose jobs have one worker with one thread each.
 
     Raises
@@ -156,12 +223,17 @@ def batch_cluster(name: str, options: Sequence[str]) -> Any:
     given: dict[str, Any] = {"cores": 1, "processes": 1, "memory": "4GB", **_LONGEST[name]}
     given |= {"job_name": "eightfold"} if name != "htcondor" else {}
     given |= parse_options(options)
-    # A worker has children, runtimes and simulators.
-    prologue = ["export DASK_DISTRIBUTED__WORKER__DAEMON=False"]
-    given["job_script_prologue"] = prologue + _as_list(given.get("job_script_prologue", []))
+    prologue = given.get("job_script_prologue", [])
+    extra = given.get("worker_extra_args", [])
+    given["job_script_prologue"] = [*_PROLOGUE, *_as_list(prologue)]
+    given["worker_extra_args"] = ["--worker-class", _WORKER_CLASS, *_as_list(extra)]
     try:
         return getattr(dask_jobqueue, CLUSTERS[name])(
-            python=sys.executable, scheduler_options={"dashboard_address": None}, **given
+            python=sys.executable,
+            scheduler_cls=Scheduler,
+            scheduler_options={"dashboard": False, "dashboard_address": None},
+            security=security,
+            **given,
         )
     except (TypeError, ValueError) as error:
         raise InputError(
@@ -169,6 +241,18 @@ def batch_cluster(name: str, options: Sequence[str]) -> Any:
             f"dask_jobqueue.{CLUSTERS[name]} does"
         ) from None
 
+
+_WORKER_CLASS = f"{Worker.__module__}.{Worker.__name__}"
+
+_PROLOGUE = (
+    # A worker has children, runtimes and simulators.
+    "export DASK_DISTRIBUTED__WORKER__DAEMON=False",
+    # Its files are nobody else's, and go with it. dask would work in a folder of /tmp whose name
+    # everybody knows, and import from there.
+    'TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/eightfold-XXXXXXXX") || exit 1',
+    "export TMPDIR",
+    "trap 'rm -rf \"$TMPDIR\"' EXIT",
+)
 
 _LONGEST: dict[str, dict[str, Any]] = {
     "slurm": {"walltime": "08:00:00"},

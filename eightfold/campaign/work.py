@@ -8,10 +8,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from eightfold.campaign.records import Outcome, Unit
 from eightfold.campaign.suites import SUITES
+from eightfold.sim.simulator.places import is_private
 
 PREPARED = threading.Event()
 """Set when a worker has its simulators: a new one may be given a unit before."""
@@ -19,7 +21,7 @@ PREPARED = threading.Event()
 _PREPARING_SECONDS = 60.0
 
 
-def run_unit(record: str, limit: float | None = None) -> tuple[str, Outcome]:
+def run_unit(record: str, limit: float | None = None, private: str = "") -> tuple[str, Outcome]:
     """Run a unit; return where, and its outcome.
 
     Parameters
@@ -28,15 +30,17 @@ def run_unit(record: str, limit: float | None = None) -> tuple[str, Outcome]:
         The unit, as `eightfold.campaign.records.Unit.as_record` wrote it.
     limit
         Seconds after which this process ends itself, times the suite's `patience`: only so a kernel
-        or a simulator that hangs is got rid of. Where it hung is in a file of the folder for
-        temporary files.
+        or a simulator that hangs is got rid of.
+    private
+        Folder of the run, where `where_it_hung` finds where that was. A worker on another machine
+        has one of its own.
     """
     if limit is not None:
         PREPARED.wait(_PREPARING_SECONDS)
     unit = Unit.from_record(record)
     started = time.monotonic()
     suite = SUITES[unit.suite]
-    with _limited(unit, None if limit is None else limit * suite.patience):
+    with _limited(unit, None if limit is None else limit * suite.patience, private):
         result = suite.run(unit, None)
     seconds = time.monotonic() - started
     outcome = Outcome(
@@ -46,16 +50,28 @@ def run_unit(record: str, limit: float | None = None) -> tuple[str, Outcome]:
 
 
 @contextmanager
-def _limited(unit: Unit, limit: float | None) -> Iterator[None]:
+def _limited(unit: Unit, limit: float | None, private: str) -> Iterator[None]:
     if limit is None:
         yield
         return
+    folder = private if private and is_private(Path(private)) else _own_folder()
+    number, name = tempfile.mkstemp(".hung", f"{unit.name}-", folder)
     # A thread of the interpreter's own, which needs no lock: it works in a loop in C as well.
-    path = Path(tempfile.gettempdir()) / f"eightfold-hung-{unit.name}.txt"
-    with path.open("w") as file:
+    with open(number, "w") as file:
         faulthandler.dump_traceback_later(limit, exit=True, file=file)
         try:
             yield
         finally:
             faulthandler.cancel_dump_traceback_later()
-    path.unlink()
+            Path(name).unlink(missing_ok=True)
+
+
+@cache
+def _own_folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="eightfold-"))
+
+
+def where_it_hung(unit: Unit, private: Path) -> str:
+    """Return the stacks of the workers that ended themselves because of a unit; empty of others."""
+    files = sorted(private.glob(f"{unit.name}-*.hung"))
+    return "\n".join(path.read_text("utf-8", "replace") for path in files).strip()

@@ -46,7 +46,7 @@ def farm_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Processes on this machine, its processors by default; with --cluster jobs.",
         ),
         click.option(
-            "--scheduler", metavar="tcp://HOST:PORT", help="A running dask scheduler's workers."
+            "--scheduler", metavar="tls://HOST:PORT", help="A running dask scheduler's workers."
         ),
         click.option(
             "--cluster", type=click.Choice(CLUSTERS), help="Jobs of a batch system are the workers."
@@ -57,6 +57,12 @@ def farm_options(command: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             metavar="NAME=VALUE",
             help="As dask-jobqueue takes it: queue=sim, walltime=04:00:00, memory=8GB.",
+        ),
+        click.option(
+            "--keys",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="Of --scheduler and --cluster: what eightfold campaign keys DIR has made.",
         ),
         click.option(
             "--budget", metavar="TIME", help="No more cases begin after it: 90s, 30m, 2h."
@@ -203,7 +209,16 @@ def run_command(
     _go_on(folder, **ready)
 
 
-FARM = ("workers", "scheduler", "cluster", "cluster_options", "budget", "stop_after", "unit_limit")
+FARM = (
+    "workers",
+    "scheduler",
+    "cluster",
+    "cluster_options",
+    "keys",
+    "budget",
+    "stop_after",
+    "unit_limit",
+)
 """Parameters that say where and how long, not what."""
 
 
@@ -275,6 +290,21 @@ def merge(folders: tuple[Path, ...], output: Path) -> None:
     _end(Folder(output), failed=bool(different))
 
 
+@campaign.command()
+@folder_argument
+@needs_extra("campaign", "campaign")
+def keys(folder: Path) -> None:
+    """Make the keys by which a farm's machines know each other, in a new folder.
+
+    The folder is the same on all of them: copy it, or keep it where all can read it. Who has it can
+    run code on every worker. The commands that start a farm with it are printed.
+    """
+    from eightfold.campaign.keys import farm_commands, make_keys
+
+    make_keys(folder)
+    click.echo(farm_commands(folder))
+
+
 def _operators(text: str, backend: str) -> list[str]:
     from eightfold.compiler import HARDWARE
     from eightfold.conformance.models.operators import OPERATORS
@@ -313,6 +343,7 @@ def farm_of(
     scheduler: str | None,
     cluster: str | None,
     cluster_options: tuple[str, ...],
+    keys: Path | None,
     budget: str | None,
     stop_after: int | None,
     unit_limit: str,
@@ -325,7 +356,9 @@ def farm_of(
     if cluster_options and not cluster:
         raise InputError("--cluster-option needs --cluster")
     parse_options(cluster_options)
-    farm = Farm(workers=workers, scheduler=scheduler, cluster=cluster, options=cluster_options)
+    farm = Farm(
+        workers=workers, scheduler=scheduler, cluster=cluster, options=cluster_options, keys=keys
+    )
     return {
         "farm": farm,
         "limit": parse_time("--unit-limit", unit_limit),

@@ -78,7 +78,7 @@ class Scratch(Closing):
         self._lock, folder = _free(place)
         shutil.rmtree(folder, ignore_errors=True)
         self.tree, self._cache = folder / "tree", folder / "cache"
-        self._cache.mkdir(parents=True)
+        self._cache.mkdir(mode=0o700, parents=True)
         shared = writable_cache() / _SHARED
         shared.mkdir(parents=True, exist_ok=True)
         (self._cache / _SHARED).symlink_to(shared)
@@ -180,7 +180,7 @@ class Scratch(Closing):
 def _free(place: Path) -> tuple[int, Path]:
     """Return an open lock and the folder that it stands for: the first that no process has."""
     for number in count():
-        held = os.open(place / f"{number}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        held = os.open(place / f"{number}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             lock(held, wait=False)
             return held, place / str(number)

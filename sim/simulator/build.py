@@ -25,6 +25,9 @@ from eightfold.sim.simulator.waves import WaveFormat
 RECIPE = 2
 """Part of every key: count up when the way models are built changes."""
 
+_LEFT_BY_COMPILERS = (".o", ".cpp", ".h", ".a", ".gch", ".d")
+"""Of files that no simulation needs: nine tenths of a build."""
+
 TIMESCALE = ("1ns", "1ns")
 
 BUILD_ARGS: dict[Simulator, tuple[str, ...]] = {
@@ -165,6 +168,9 @@ def build_model(
             )
         tell(on_progress, f"compiling {design.top} with {simulator.capitalize()}")
         _compile(folder, texts, design, simulator, waves)
+        for path in folder.iterdir():
+            if path.suffix in _LEFT_BY_COMPILERS:
+                path.unlink()
 
     directory = cached(simulator, f"{design.top}-{key}", make)
     plusargs = tuple(word for unit in design.units for word in unit.plusargs)

@@ -1,11 +1,17 @@
-"""Builds kept by the hash of everything that they are made from."""
+"""Builds kept by the hash of everything that they are made from.
+
+Programs run from them: the folder is the user's alone, and each build has a manifest by which it is
+seen, whenever it is used, that it is whole and as it was made.
+"""
 
 import errno
 import hashlib
 import json
 import logging
 import os
+import secrets
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,10 +21,13 @@ from pathlib import Path
 from eightfold.errors import InputError
 from eightfold.files import IMPORT_ROOT
 from eightfold.posix import lock
-from eightfold.sim.simulator.places import is_one_word, temporary_folder
+from eightfold.sim.simulator.places import is_one_word, is_private, is_trusted, private_folder
 
 ROOM = 1 << 20
 """A disk with fewer free bytes is full."""
+
+MANIFEST = "manifest.json"
+"""File of a build: the SHA-256 of each of the others, by name."""
 
 
 def cache_directory() -> Path:
@@ -30,34 +39,52 @@ def cache_directory() -> Path:
         return Path(chosen).absolute()
     if (IMPORT_ROOT / "pyproject.toml").exists():
         return IMPORT_ROOT / "build" / "sim"
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "eightfold"
+    return _user_cache()
+
+
+def _user_cache() -> Path:
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # a user whom the system does not know
+        return private_folder()
+    return folder.absolute() / "eightfold"
 
 
 def writable_cache() -> Path:
-    """Return `cache_directory`, or where it cannot be written a folder for temporary files.
+    """Return `cache_directory`, or another folder where that cannot be used.
 
-    Which is said once, in one line on standard error (by `logging`).
+    It cannot if it cannot be written, or if others can write to it: programs run from it. Then
+    builds are kept in the user's cache folder, or as long as this process runs. Which is said once,
+    in one line on standard error (by `logging`).
     """
     return _writable(cache_directory())
 
 
 @cache
 def _writable(directory: Path) -> Path:
+    if not (reason := _unusable(directory)):
+        return directory
+    folder, until = _user_cache(), ""
+    if _unusable(folder):
+        folder, until = private_folder(), " until this ends; EIGHTFOLD_CACHE chooses a folder"
+    logging.getLogger(__name__).warning(
+        "eightfold: %s: %s; builds are kept in %s%s", directory, reason, folder, until
+    )
+    return folder
+
+
+def _unusable(directory: Path) -> str:
+    """Return why no builds can be kept in a folder, or nothing; it is made if it is not there."""
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not is_private(directory.resolve()):
+            return "others can write to it (chmod go-w), or it is somebody else's"
         with tempfile.TemporaryFile(dir=directory):
-            return directory
+            return ""
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return directory  # others may fill it now, and have done when it is needed
-        folder = temporary_folder()
-        logging.getLogger(__name__).warning(
-            "eightfold: %s: cannot be written: %s; builds are kept in %s",
-            directory,
-            error.strerror,
-            folder,
-        )
-        return folder
+            return ""  # others may fill it now, and have done when it is needed
+        return f"cannot be written: {error.strerror}"
 
 
 def check_room(*folders: Path) -> None:
@@ -77,20 +104,21 @@ def cached(kind: str, key: str, make: Callable[[Path], None]) -> Path:
 
     A folder appears under its name only when complete: it is made under another name while a lock
     is held, so that two processes that want the same thing make it once. If making it fails, what
-    is there of it is kept until the next attempt.
+    is there of it is kept until the next attempt. What is damaged or not the user's is made again.
 
     Raises
     ------
     InputError
         If the cache cannot be written, because the disk is full for example.
     """
-    folder = cache_directory() / kind / key
-    if folder.exists():  # a cache that cannot be written is good to read
-        return folder
+    place = cache_directory()
+    if is_private(place.resolve()) and is_sound(place / kind / key):
+        return place / kind / key  # a cache that cannot be written is good to read
     folder = writable_cache() / kind / key
     try:
         with _lock(folder):
-            if not folder.exists():
+            if not is_sound(folder):
+                _discard(folder)
                 _make(folder, make)
     except OSError as error:
         raise InputError(
@@ -100,6 +128,52 @@ def cached(kind: str, key: str, make: Callable[[Path], None]) -> Path:
     return folder
 
 
+def is_sound(folder: Path) -> bool:
+    """Return whether a build is as it was made: no file is changed, missing or added, and nobody
+    but this user, or root, could write any."""
+    try:
+        known = json.loads((folder / MANIFEST).read_bytes())
+        if not is_private(folder) or not is_trusted((folder / MANIFEST).lstat()):
+            return False
+        return known == _hashes(folder)
+    except (OSError, ValueError, RecursionError):
+        return False
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of a build's files by name; raise `ValueError` if others can write one."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode) or not is_trusted(status):
+            raise ValueError(path)
+        if stat.S_ISREG(status.st_mode) and path.name != MANIFEST:
+            with path.open("rb") as file:
+                found[path.relative_to(folder).as_posix()] = hashlib.file_digest(
+                    file, "sha256"
+                ).hexdigest()
+    return found
+
+
+def _seal(folder: Path) -> None:
+    """Write the manifest of a build that is complete."""
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o755)
+    text = json.dumps(_hashes(folder))
+    number = os.open(folder / MANIFEST, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    with open(number, "w", encoding="utf-8") as file:
+        file.write(text)
+    (folder / MANIFEST).chmod(0o644)
+
+
+def _discard(folder: Path) -> None:
+    if folder.is_symlink() or folder.exists():
+        # Somebody else's cannot be emptied; its name is ours.
+        away = folder.with_name(f"{folder.name}.{secrets.token_hex(4)}.unsound")
+        folder.rename(away)
+        shutil.rmtree(away, ignore_errors=True)
+
+
 def _make(folder: Path, make: Callable[[Path], None]) -> None:
     partial = folder.with_name(f"{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
@@ -107,12 +181,11 @@ def _make(folder: Path, make: Callable[[Path], None]) -> None:
         partial.mkdir()
         make(partial)
     else:  # make refuses to work there
-        place = temporary_folder() / f"{content_key(str(partial))}.partial"
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir()
+        place = Path(tempfile.mkdtemp(".partial", dir=private_folder()))
         make(place)
         shutil.copytree(place, partial)
         shutil.rmtree(place)
+    _seal(partial)
     partial.rename(folder)
 
 

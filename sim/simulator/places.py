@@ -1,10 +1,13 @@
 """Folders that the simulators' tools can work in: ours alone, and one word for make."""
 
+import atexit
 import hashlib
 import os
 import re
+import shutil
 import stat
 import tempfile
+from functools import cache
 from pathlib import Path
 
 from eightfold.errors import InputError
@@ -12,6 +15,9 @@ from eightfold.posix import require_posix
 
 ELSEWHERE = ("/tmp", "/var/tmp")
 """Where temporary files may lie if the user's own choice cannot be used."""
+
+ROOT = 0
+"""The user who can write everywhere."""
 
 _ONE_WORD = re.compile(r"[\w./+@,-]+")
 
@@ -21,39 +27,60 @@ def is_one_word(path: Path) -> bool:
     return _ONE_WORD.fullmatch(str(path)) is not None
 
 
-def temporary_folder() -> Path:
-    """Return a folder that only this user can write, the same for all processes, made if needed.
+def is_trusted(found: os.stat_result) -> bool:
+    """Return whether only this user, or root, can have written a file or a folder.
 
-    It lies in the system's folder for temporary files. Its path is one word.
+    Windows has neither owners nor modes of this kind: a user's folders are the user's alone there.
+    """
+    if not hasattr(os, "getuid"):
+        return True
+    return found.st_uid in (ROOT, os.getuid()) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def is_private(path: Path) -> bool:
+    """Return whether there is such a folder, no link, to which nobody else can write."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and is_trusted(found)
+
+
+@cache
+def private_folder() -> Path:
+    """Return a new folder that only this user can open, and which goes when this process ends.
+
+    Nobody knows its name before. It lies in the system's folder for temporary files; its path is
+    one word.
 
     Raises
     ------
     InputError
-        If there is no such place, or somebody else has taken the name: programs run from it.
+        If there is no such place.
     """
     require_posix("a folder for simulators")
     for parent in dict.fromkeys((tempfile.gettempdir(), *ELSEWHERE)):
-        folder = Path(parent, f"eightfold-{os.getuid()}")
-        if not is_one_word(folder):
+        if not is_one_word(Path(parent)):
             continue
         try:
-            folder.mkdir(mode=0o700, exist_ok=True)
-            found = folder.lstat()
+            folder = tempfile.mkdtemp(prefix="eightfold-", dir=parent)
         except OSError:
             continue
-        private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o022
-        if private and found.st_uid == os.getuid():
-            return folder
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        return Path(folder)
     raise InputError(
         "no folder for temporary files: set TMPDIR to one that can be written, without blanks"
     )
 
 
 def one_word(folder: Path) -> Path:
-    """Return a path of one word to a folder, by way of a link unless its own is."""
+    """Return a path of one word to a folder, by way of a link unless its own is.
+
+    The link goes when this process ends.
+    """
     if is_one_word(folder):
         return folder
-    link = temporary_folder() / hashlib.sha256(os.fsencode(folder)).hexdigest()[:20]
+    link = private_folder() / hashlib.sha256(os.fsencode(folder)).hexdigest()[:20]
     try:
         link.symlink_to(folder)
     except FileExistsError:

@@ -24,6 +24,7 @@ from eightfold.sim.simulator.limits import limited
 from eightfold.sim.simulator.places import one_word
 from eightfold.sim.simulator.toolchain import (
     Simulator,
+    compiler_settings,
     simulator_version,
     tool_environment,
     verilator_root,
@@ -150,7 +151,7 @@ class VerilatorRunner(_Controlled, Verilator):
         classes = (folder / "Vtop_classes.mk").read_text("utf-8")
         lists = re.findall(r"^VM_GLOBAL_(?:FAST|SLOW) \+?= \\\n((?:  .*\n)*)", classes, re.M)
         objects = [f"{name}.o" for name in re.findall(r"\w+", " ".join(lists))]
-        flags = [tool_environment()["MAKEFLAGS"], *make[make.index("Vtop.mk") :]]
+        flags = [compiler_settings(), *make[make.index("Vtop.mk") :]]
         key = content_key(simulator_version("verilator"), objects, flags)
 
         def compile_objects(library: Path) -> None:

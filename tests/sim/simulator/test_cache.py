@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,13 +13,16 @@ import pytest
 from eightfold.errors import InputError
 from eightfold.files import IMPORT_ROOT
 from eightfold.sim.simulator.cache import (
+    MANIFEST,
+    _unusable,
     _writable,
     cache_directory,
     cached,
     check_room,
     content_key,
+    is_sound,
 )
-from eightfold.sim.simulator.places import is_one_word, one_word, temporary_folder
+from eightfold.sim.simulator.places import is_one_word, is_private, one_word, private_folder
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +59,7 @@ def test_a_failed_build_is_not_found_later():
     with pytest.raises(RuntimeError, match="no"):
         cached("kind", "key", fail)
     folder = cached("kind", "key", lambda folder: (folder / "whole").touch())
-    assert [path.name for path in folder.iterdir()] == ["whole"]
+    assert sorted(path.name for path in folder.iterdir()) == [MANIFEST, "whole"]
 
 
 @pytest.fixture
@@ -63,24 +67,101 @@ def temporary(tmp_path, monkeypatch):
     """The system's folder for temporary files, this test's own."""
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    return tmp_path / "temporary" / f"eightfold-{os.getuid()}"
+    private_folder.cache_clear()
+    yield tmp_path / "temporary"
+    private_folder.cache_clear()
 
 
-def test_a_cache_that_cannot_be_written_is_replaced_and_said_once(monkeypatch, temporary, caplog):
+def make_file(folder):
+    (folder / "file").write_text("complete")
+
+
+def test_a_cache_that_cannot_be_written_is_replaced_and_said_once(monkeypatch, own_cache, caplog):
     monkeypatch.setenv("EIGHTFOLD_CACHE", "/dev/null/cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(own_cache / "home"))
     for key in ("one", "two"):
-        folder = cached("kind", key, lambda folder: (folder / "file").touch())
-        assert folder == temporary / "kind" / key
+        folder = cached("kind", key, make_file)
+        assert folder == own_cache / "home" / "eightfold" / "kind" / key
         assert (folder / "file").exists()
     (message,) = caplog.messages
     assert message == (
         f"eightfold: /dev/null/cache: cannot be written: Not a directory; builds are kept in "
-        f"{temporary}"
+        f"{own_cache}/home/eightfold"
     )
 
 
+def test_a_user_without_any_place_has_one_as_long_as_a_process_runs(monkeypatch, temporary, caplog):
+    monkeypatch.setenv("EIGHTFOLD_CACHE", "/dev/null/cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null/home")
+    folder = cached("kind", "key", make_file)
+    assert folder.is_relative_to(temporary)
+    assert private_folder().stat().st_mode & 0o777 == 0o700
+    (message,) = caplog.messages
+    assert message.endswith(f"{private_folder()} until this ends; EIGHTFOLD_CACHE chooses a folder")
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770, 0o720])
+def test_a_cache_that_others_can_write_is_not_used(monkeypatch, own_cache, caplog, mode):
+    shared = own_cache / "shared"
+    monkeypatch.setenv("EIGHTFOLD_CACHE", str(shared))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(own_cache / "home"))
+    assert cached("kind", "key", make_file) == shared / "kind" / "key"
+    assert shared.stat().st_mode & 0o777 == 0o700
+    shared.chmod(mode)
+    _writable.cache_clear()
+    assert cached("kind", "key", make_file).is_relative_to(own_cache / "home")
+    assert "others can write to it (chmod go-w), or it is somebody else's" in caplog.text
+    assert shared.stat().st_mode & 0o7777 == mode  # it may be anything of the user's
+
+
+def test_what_is_somebody_elses_is_not_trusted_but_for_roots(monkeypatch, own_cache):
+    made = cached("kind", "key", make_file)
+    owner = os.stat(own_cache).st_uid
+    monkeypatch.setattr("os.getuid", lambda: owner + 1)
+    monkeypatch.setattr("eightfold.sim.simulator.places.ROOT", owner)
+    assert is_private(own_cache)
+    assert is_sound(made)
+    monkeypatch.setattr("eightfold.sim.simulator.places.ROOT", owner + 2)
+    assert not is_private(own_cache)
+    assert not is_sound(made)
+    assert _unusable(own_cache) == "others can write to it (chmod go-w), or it is somebody else's"
+
+
+DAMAGE = {
+    "changed": lambda folder: (folder / "file").write_text("changed"),
+    "missing": lambda folder: (folder / "file").unlink(),
+    "added": lambda folder: (folder / "more").touch(),
+    "added below": lambda folder: ((folder / "sub").mkdir(), (folder / "sub" / "more").touch()),
+    "a link": lambda folder: (
+        (folder / "file").rename(folder.parent / "away"),
+        (folder / "file").symlink_to(folder.parent / "away"),
+    ),
+    "writable": lambda folder: (folder / "file").chmod(0o666),
+    "folder writable": lambda folder: folder.chmod(0o777),
+    "no manifest": lambda folder: (folder / MANIFEST).unlink(),
+    "no JSON": lambda folder: (folder / MANIFEST).write_text("{"),
+    "another manifest": lambda folder: (folder / MANIFEST).write_text("[]"),
+    "cut": lambda folder: (folder / MANIFEST).write_text(""),
+    "no folder": lambda folder: (shutil.rmtree(folder), folder.write_text("")),
+    "linked": lambda folder: (
+        folder.rename(folder.with_name("away")),
+        folder.symlink_to(folder.with_name("away")),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_build_that_is_not_as_it_was_made_is_made_again(name):
+    made = cached("kind", "key", make_file)
+    assert cached("kind", "key", pytest.fail) == made
+    DAMAGE[name](made)
+    assert cached("kind", "key", make_file) == made
+    assert (made / "file").read_text() == "complete"
+    assert sorted(path.name for path in made.iterdir()) == ["file", MANIFEST]
+
+
 def test_a_cache_that_cannot_be_written_is_read(monkeypatch, own_cache, caplog):
-    made = cached("kind", "key", lambda folder: (folder / "file").touch())
+    made = cached("kind", "key", make_file)
     monkeypatch.setattr("eightfold.sim.simulator.cache._writable", lambda _: 1 / 0)
     assert cached("kind", "key", lambda folder: None) == made
     assert not caplog.messages
@@ -118,7 +199,8 @@ def test_what_is_made_for_a_folder_with_blanks_is_made_elsewhere(monkeypatch, ow
     folder = cached("kind", "key", make)
     assert folder == own_cache / "a $cache" / "kind" / "key"
     assert (folder / "file").read_text() == "complete"
-    assert places[0].parent == temporary
+    assert places[0].parent == private_folder()
+    assert private_folder().parent == temporary
     assert not places[0].exists()
 
 
@@ -135,19 +217,18 @@ def test_a_folder_is_reached_by_one_word(own_cache, temporary):
     assert one_word(own_cache / "a c") != link
 
 
-def test_a_temporary_folder_of_somebody_else_is_not_used(temporary, monkeypatch):
+def test_a_private_folder_cannot_be_known_before(temporary, monkeypatch):
+    (temporary / f"eightfold-{os.getuid()}").symlink_to(temporary)
+    folder = private_folder()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert private_folder() == folder
+    private_folder.cache_clear()
+    assert private_folder() != folder
     monkeypatch.setattr("eightfold.sim.simulator.places.ELSEWHERE", ())
-    temporary.mkdir()
-    temporary.chmod(0o777)
+    monkeypatch.setattr("tempfile.tempdir", "/dev/null")
+    private_folder.cache_clear()
     with pytest.raises(InputError, match="no folder for temporary files: set TMPDIR"):
-        temporary_folder()
-    temporary.chmod(0o700)
-    assert temporary_folder() == temporary
-    somebody = os.getuid() + 1
-    monkeypatch.setattr("os.getuid", lambda: somebody)
-    temporary.rename(temporary.with_name(f"eightfold-{somebody}"))
-    with pytest.raises(InputError, match="no folder for temporary files: set TMPDIR"):
-        temporary_folder()
+        private_folder()
 
 
 def test_key_depends_on_every_part():

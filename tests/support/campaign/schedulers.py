@@ -9,25 +9,32 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from eightfold.campaign.farm import Farm
+from eightfold.campaign.keys import farm_commands, make_keys
 from eightfold.files import IMPORT_ROOT
 
 
 @contextmanager
 def scheduler(
     folder: Path, workers: int, variables: Mapping[str, str] | None = None
-) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """Yield the address of a scheduler with workers, and all processes, the scheduler's first.
+) -> Iterator[tuple[Farm, list[subprocess.Popen[bytes]]]]:
+    """Yield a farm: a scheduler with workers, and all processes, the scheduler's first.
 
-    ``variables`` are environment variables of the workers.
+    They are started as `farm_commands` says. ``variables`` are environment variables of the
+    workers.
     """
+    make_keys(folder / "keys")
+    scheduling, working, _ = farm_commands(folder / "keys").splitlines()
     file = folder / "scheduler.json"
-    listen = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
-    work = ["worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-dashboard"]
-    processes = [_start(folder, {}, *listen, "--scheduler-file", str(file))]
+    listen = ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)]
+    processes = [_start(folder, {}, *scheduling.split()[1:], *listen)]
     try:
         wait_for(lambda: file.exists() and file.read_text(encoding="utf-8").endswith("}"))
-        processes += [_start(folder, variables or {}, *work) for _ in range(workers)]
-        yield json.loads(file.read_text(encoding="utf-8"))["address"], processes
+        address = json.loads(file.read_text(encoding="utf-8"))["address"]
+        words = working.replace("tls://HOST:8786", address)
+        words = words.replace("$(mktemp -d)", str(folder)).split()[1:]
+        processes += [_start(folder, variables or {}, *words) for _ in range(workers)]
+        yield Farm(scheduler=address, keys=folder / "keys"), processes
     finally:
         for process in processes:
             process.kill()
