@@ -78,7 +78,9 @@ def farm_commands(folder: Path) -> str:
     tls = f"--tls-ca-file {certificate} --tls-cert {certificate} --tls-key {key}"
     return "\n".join(
         [
-            f"dask scheduler --protocol tls --no-dashboard {tls}",
+            # Its pages, which it cannot leave out, are none, and on the loopback.
+            "env DASK_DISTRIBUTED__SCHEDULER__HTTP__ROUTES=[] dask scheduler --protocol tls "
+            f"--no-dashboard --dashboard-address 127.0.0.1:0 {tls}",
             f"dask worker tls://HOST:8786 --nthreads 1 --local-directory $(mktemp -d) "
             f"--worker-class eightfold.campaign.servers.Worker {tls}",
             f"eightfold campaign run --scheduler tls://HOST:8786 --keys {folder}",

@@ -76,6 +76,10 @@ def make_file(folder):
     (folder / "file").write_text("complete")
 
 
+def refuse(folder):
+    raise AssertionError(f"{folder} is made again")
+
+
 def test_a_cache_that_cannot_be_written_is_replaced_and_said_once(monkeypatch, own_cache, caplog):
     monkeypatch.setenv("EIGHTFOLD_CACHE", "/dev/null/cache")
     monkeypatch.setenv("XDG_CACHE_HOME", str(own_cache / "home"))
@@ -153,7 +157,7 @@ DAMAGE = {
 @pytest.mark.parametrize("name", DAMAGE)
 def test_a_build_that_is_not_as_it_was_made_is_made_again(name):
     made = cached("kind", "key", make_file)
-    assert cached("kind", "key", pytest.fail) == made
+    assert cached("kind", "key", refuse) == made
     DAMAGE[name](made)
     assert cached("kind", "key", make_file) == made
     assert (made / "file").read_text() == "complete"

@@ -27,7 +27,9 @@ def scheduler(
     scheduling, working, _ = farm_commands(folder / "keys").splitlines()
     file = folder / "scheduler.json"
     listen = ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)]
-    processes = [_start(folder, {}, *scheduling.split()[1:], *listen)]
+    setting, words = scheduling.removeprefix("env ").split(" dask ")
+    variable, _, value = setting.partition("=")
+    processes = [_start(folder, {variable: value}, *words.split(), *listen)]
     try:
         wait_for(lambda: file.exists() and file.read_text(encoding="utf-8").endswith("}"))
         address = json.loads(file.read_text(encoding="utf-8"))["address"]
