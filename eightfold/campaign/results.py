@@ -4,16 +4,16 @@ SQLite in WAL mode: whatever ends the program, a unit and all its cases are ther
 process writes (`eightfold.campaign.store`), any number read.
 """
 
-import json
 import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 from eightfold.campaign.records import Case, Unit
+from eightfold.campaign.soundness import Unsound, check_database, read_hits
 from eightfold.closing import Closing
 from eightfold.errors import InputError
 
@@ -33,7 +33,8 @@ CREATE TABLE units (
     ended REAL,                  -- seconds since 1970
     worker TEXT,
     digest TEXT,                 -- of what must be the same on every machine
-    hits TEXT                    -- coverage, JSON: [[operator, point, bin, models], ...]
+    hits TEXT,                   -- coverage, JSON: [[operator, point, bin, models], ...]
+    answers TEXT                 -- SHA-256 of the file of its answers
 );
 CREATE TABLE cases (
     unit INTEGER NOT NULL REFERENCES units,
@@ -50,10 +51,13 @@ CREATE TABLE sessions (
     workers INTEGER NOT NULL,
     why TEXT                     -- it ended: complete, interrupted, budget, failures
 );
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 """
 
-VERSION = 2
+VERSION = 3
+_CHECKED: dict[Path, tuple[tuple[tuple[int, ...], ...], str]] = {}
+"""States of databases that were found to be sound, and the digests of their plans."""
+
 _COLUMN = "TRIM(backend || ' ' || config || ' ' || netlist)"
 _LARGEST = 2**63 - 1  # integer of SQLite
 
@@ -114,20 +118,32 @@ class Results(Closing):
     Raises
     ------
     InputError
-        If the file is no campaign's, another process writes it, or a disk is full.
+        If the file is no campaign's or damaged, another process writes it, or a disk is full.
+
+    Attributes
+    ----------
+    plan_digest
+        SHA-256 of the records of the units, as the file was opened.
     """
+
+    plan_digest: str
 
     def __init__(self, path: Path, *, writable: bool = False) -> None:
         self.path = path
         self._writable = writable
         if not writable and not path.exists():
             raise InputError(f"{path}: no such campaign; eightfold campaign run --out makes one")
-        with self._told():
+        with self._told(), ExitStack() as opened:
             self._open(path, writable)
+            opened.callback(self._connection.close)
+            with self.snapshot():
+                self.plan_digest = self._check()
+            opened.pop_all()
 
     def _open(self, path: Path, writable: bool) -> None:
         where = str(path) if writable else f"{path.absolute().as_uri()}?mode=ro"
         self._connection = sqlite3.connect(where, uri=not writable, timeout=10)
+        self._connection.execute("PRAGMA trusted_schema = OFF")
         found = self._connection.execute("PRAGMA user_version").fetchone()[0]
         if writable:
             self._connection.execute("PRAGMA journal_mode = WAL")
@@ -138,6 +154,17 @@ class Results(Closing):
         if found != VERSION:
             raise InputError(f"{path}: is no database of a campaign of this version")
 
+    def _check(self) -> str:
+        """Check the whole file, unless this process has done so since it was last written."""
+        files = [path for end in ("", "-wal") if (path := Path(f"{self.path}{end}")).exists()]
+        states = [path.stat() for path in files]
+        state = tuple((each.st_ino, each.st_size, each.st_ctime_ns) for each in states)
+        known, digest = _CHECKED.get(self.path.absolute(), ((), ""))
+        if known != state:
+            digest = check_database(self._connection, _SCHEMA)
+            _CHECKED[self.path.absolute()] = state, digest
+        return digest
+
     def close(self) -> None:
         """Close the file; a writer leaves it as one that can be read without being written."""
         if self._writable:
@@ -147,11 +174,13 @@ class Results(Closing):
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """Say in one line what the database cannot do."""
+        """Say in one line what the database cannot do, or why it is not believed."""
         try:
             yield
         except sqlite3.Error as error:
             raise InputError(f"{self.path}: {error}") from None
+        except Unsound as error:
+            raise InputError(f"{self.path}: is damaged, or was changed: {error}") from None
 
     def _rows(self, query: str, *values: object) -> list[tuple]:
         with self._told():
@@ -297,6 +326,12 @@ class Results(Closing):
         """Return models by operator, point and bin of functional coverage."""
         found: Counter[tuple[str, str, str]] = Counter()
         for (text,) in self._rows("SELECT hits FROM units WHERE hits IS NOT NULL"):
-            for operator, point, name, count in json.loads(text):
-                found[operator, point, name] += count
+            found.update(read_hits(text))
         return found
+
+    def answers(self) -> Iterator[tuple[Unit, str]]:
+        """Yield the units that have answers, and the SHA-256 of each's."""
+        for record, digest in self._rows(
+            "SELECT record, answers FROM units WHERE answers IS NOT NULL ORDER BY id"
+        ):
+            yield Unit.from_record(record), digest

@@ -11,6 +11,17 @@ from eightfold.campaign.results import Results
 class Store(Results):
     """A campaign's database, to read and to write."""
 
+    _zero: float | None = None
+
+    def _now(self) -> float:
+        """Return seconds since 1970, which never go back as long as the database is open.
+
+        Somebody may set the clock: the time between two moments of a session is right all the same.
+        """
+        if self._zero is None:
+            self._zero = max(0.0, time.time()) - time.monotonic()
+        return time.monotonic() + self._zero
+
     def plan(self, units: Iterable[Unit]) -> None:
         """Add units that wait; those that are there already stay as they are."""
         rows = (
@@ -29,7 +40,7 @@ class Store(Results):
         with self._told(), self._connection:
             return int(
                 self._connection.execute(
-                    "INSERT INTO sessions (started, workers) VALUES (?, ?)", (time.time(), workers)
+                    "INSERT INTO sessions (started, workers) VALUES (?, ?)", (self._now(), workers)
                 ).lastrowid
                 or 0
             )
@@ -39,7 +50,7 @@ class Store(Results):
         with self._told(), self._connection:
             self._connection.execute(
                 "UPDATE sessions SET ended = ?, why = ? WHERE rowid = ?",
-                (time.time(), why, number),
+                (self._now(), why, number),
             )
 
     def waiting(self) -> list[tuple[int, Unit]]:
@@ -55,7 +66,8 @@ class Store(Results):
         failed = "SELECT unit FROM cases WHERE verdict IN ('failed', 'error')"
         with self._told(), self._connection:
             again = self._connection.execute(
-                f"UPDATE units SET state = 'waiting' WHERE id IN ({failed})"
+                "UPDATE units SET state = 'waiting', seconds = NULL, ended = NULL, worker = NULL,"
+                f" digest = NULL, hits = NULL, answers = NULL WHERE id IN ({failed})"
             ).rowcount
             self._connection.execute(f"DELETE FROM cases WHERE unit IN ({failed})")
         return again
@@ -71,14 +83,15 @@ class Store(Results):
             )
             self._connection.execute(
                 "UPDATE units SET state = ?, seconds = ?, ended = ?, worker = ?, digest = ?,"
-                " hits = ? WHERE id = ?",
+                " hits = ?, answers = ? WHERE id = ?",
                 (
                     state,
                     outcome.seconds,
-                    time.time(),
+                    self._now(),
                     worker,
                     outcome.digest,
                     json.dumps(hits) if hits else None,
+                    outcome.answers_digest,
                     number,
                 ),
             )
@@ -97,8 +110,8 @@ class Store(Results):
             Unit.from_record(r) for (r,) in other._rows("SELECT record FROM units ORDER BY id")
         )
         numbers = dict(self._rows("SELECT record, id FROM units"))
-        for number, record, state, seconds, ended, worker, digest, hits in other._rows(
-            "SELECT id, record, state, seconds, ended, worker, digest, hits FROM units"
+        for number, record, state, *ended, digest, hits, answers in other._rows(
+            "SELECT id, record, state, seconds, ended, worker, digest, hits, answers FROM units"
             " WHERE state != 'waiting'"
         ):
             if record in mine:
@@ -119,8 +132,8 @@ class Store(Results):
                 )
                 self._connection.execute(
                     "UPDATE units SET state = ?, seconds = ?, ended = ?, worker = ?, digest = ?,"
-                    " hits = ? WHERE id = ?",
-                    (state, seconds, ended, worker, digest, hits, numbers[record]),
+                    " hits = ?, answers = ? WHERE id = ?",
+                    (state, *ended, digest, hits, answers, numbers[record]),
                 )
         with self._told(), self._connection:
             self._connection.executemany(

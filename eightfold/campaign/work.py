@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from eightfold.campaign.records import Outcome, Unit
-from eightfold.campaign.suites import SUITES
+from eightfold.campaign.suites import suite_of
 from eightfold.sim.simulator.places import is_private
 
 PREPARED = threading.Event()
@@ -39,7 +39,7 @@ def run_unit(record: str, limit: float | None = None, private: str = "") -> tupl
         PREPARED.wait(_PREPARING_SECONDS)
     unit = Unit.from_record(record)
     started = time.monotonic()
-    suite = SUITES[unit.suite]
+    suite = suite_of(unit)
     with _limited(unit, None if limit is None else limit * suite.patience, private):
         result = suite.run(unit, None)
     seconds = time.monotonic() - started

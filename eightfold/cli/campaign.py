@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import click
@@ -29,6 +28,13 @@ SUITES = (
 )
 
 folder_argument = click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+
+
+adapter_option = click.option(
+    "--adapter",
+    metavar="FILE.py:CLASS",
+    help="Of a run of eightfold conform: its adapter. It is code, which no folder chooses.",
+)
 
 
 def _file_option(name: str, text: str) -> Callable[..., Any]:
@@ -225,14 +231,16 @@ FARM = (
 @campaign.command()
 @folder_argument
 @click.option("--failed", is_flag=True, help="Also run again what has failed, after a mend.")
+@adapter_option
 @farm_options
 @needs_extra("campaign", "campaign")
-def resume(folder: Path, failed: bool, **farm: Any) -> None:
+def resume(folder: Path, failed: bool, adapter: str | None, **farm: Any) -> None:
     """Run what is left of a campaign; what was lost is tried again."""
-    from eightfold.campaign.campaign import failed_again
+    from eightfold.campaign.campaign import check_adapter, failed_again
     from eightfold.campaign.folder import Folder
 
     ready = farm_of(**farm)
+    check_adapter(Folder(folder), adapter)
     if failed:
         failed_again(Folder(folder))
     _go_on(Folder(folder), **ready)
@@ -258,14 +266,15 @@ def report(folder: Path, html: Path | None, junit: Path | None, json: Path | Non
 @folder_argument
 @click.argument("case")
 @_file_option("trace", "Write the waves of the simulation.")
+@adapter_option
 @needs_extra("campaign", "campaign")
-def repeat(folder: Path, case: str, trace: Path | None) -> None:
+def repeat(folder: Path, case: str, trace: Path | None, adapter: str | None) -> None:
     """Run one case again, in this process."""
     from eightfold.campaign import campaign as campaigns
     from eightfold.campaign.folder import Folder
 
     with terminal_progress(f"running {case}"):
-        found, how = campaigns.repeat(Folder(folder), case, trace)
+        found, how = campaigns.repeat(Folder(folder), case, trace, adapter)
     click.echo(f"{case}: {found.verdict}, run {how}")
     if found.message:
         log = found.evidence.log if found.evidence else ""
@@ -372,7 +381,7 @@ def run_units(folder: Any, kept: bool = True, **options: Any) -> str:
     from eightfold.campaign.campaign import builds_of, go_on
     from eightfold.campaign.progress import shown_progress
 
-    resume = f"eightfold campaign resume {quote(str(folder.path))} goes on"
+    resume = f"{folder.resume_command()} goes on"
     advice = resume if kept else "nothing is kept; --out DIR keeps what was answered"
     try:
         with terminal_progress("building simulators") as on_build:

@@ -3,15 +3,17 @@
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.conformance.answers import ModelAnswer, UnitAnswers
+from eightfold.conformance.answers import Ending, ModelAnswer, UnitAnswers
+from eightfold.errors import InputError
 
 _FACTS = "facts"
+_NO_ANSWERS = "the answers that were kept cannot be read"
 
 
 def pack_unit(answers: UnitAnswers) -> bytes:
@@ -20,9 +22,23 @@ def pack_unit(answers: UnitAnswers) -> bytes:
     return _pack(facts, answers.results)
 
 
-def unpack_unit(content: bytes) -> UnitAnswers:
-    """Return the answers of `pack_unit`."""
+def unpack_unit(content: bytes, expected: Mapping[str, NDArray[Any]]) -> UnitAnswers:
+    """Return the answers of `pack_unit`, to cases whose right results are ``expected``.
+
+    Raises
+    ------
+    InputError
+        If they are no such answers.
+    """
     facts, results = _unpack(content)
+    kinds = {"extra": int, "note": str, "crashed": bool}
+    right = facts.keys() == kinds.keys() and all(
+        type(facts[name]) is kind for name, kind in kinds.items()
+    )
+    shapes = {name: values.shape for name, values in expected.items()}
+    right &= {name: values.shape for name, values in results.items()} == shapes
+    if not right or any(values.dtype.kind not in "iu" for values in results.values()):
+        raise InputError(f"{_NO_ANSWERS}: they are to other cases")
     return UnitAnswers(results=results, **facts)
 
 
@@ -57,16 +73,32 @@ def pack_models(answers: Sequence[ModelAnswer | Exact]) -> bytes:
     return _pack({"answers": facts}, arrays)
 
 
-def unpack_models(content: bytes) -> list[ModelAnswer | Exact]:
-    """Return the answers of `pack_models`."""
+def unpack_models(content: bytes, count: int) -> list[ModelAnswer | Exact]:
+    """Return the answers of `pack_models`, to ``count`` models.
+
+    Raises
+    ------
+    InputError
+        If they are no such answers.
+    """
     facts, arrays = _unpack(content)
-    tensors: list[dict[int, NDArray[Any]]] = [{} for _ in facts["answers"]]
-    for name, array in arrays.items():
-        place, _, index = name.partition("_")
-        tensors[int(place)][int(index)] = array
+    try:
+        endings = [ModelAnswer(**each) if each else Exact() for each in facts["answers"]]
+        tensors: list[dict[int, NDArray[Any]]] = [{} for _ in endings]
+        for name, array in arrays.items():
+            place, _, index = name.partition("_")
+            tensors[int(place)][int(index)] = array
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise InputError(f"{_NO_ANSWERS}: {type(error).__name__}: {error}") from None
+    known = all(
+        isinstance(each, Exact) or (each.ending in get_args(Ending) and type(each.message) is str)
+        for each in endings
+    )
+    if len(endings) != count or not known:
+        raise InputError(f"{_NO_ANSWERS}: they are to other models")
     return [
-        ModelAnswer(tensors=own, **each) if each else Exact()
-        for each, own in zip(facts["answers"], tensors, strict=True)
+        each if isinstance(each, Exact) else replace(each, tensors=own)
+        for each, own in zip(endings, tensors, strict=True)
     ]
 
 
@@ -78,6 +110,12 @@ def _pack(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes
 
 
 def _unpack(content: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
-    return json.loads(arrays.pop(_FACTS).tobytes()), arrays
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        facts = json.loads(arrays.pop(_FACTS).tobytes())
+    except Exception as error:  # a damaged archive raises whatever zipfile, zlib or numpy likes
+        raise InputError(f"{_NO_ANSWERS}: {error}") from None
+    if not isinstance(facts, dict):
+        raise InputError(f"{_NO_ANSWERS}: no facts")
+    return facts, arrays

@@ -106,7 +106,7 @@ def _cases(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
                 "verdict": case.verdict,
                 "message": case.message,
                 "unit": planned.number,
-                "repeat": None if good else repeat_command(folder, name),
+                "repeat": None if good else repeat_command(folder, name, unit),
             }
 
 

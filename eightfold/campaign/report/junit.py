@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import IO, Any
 
-from eightfold.campaign.folder import Folder, commits, repeat_command, resume_command
+from eightfold.campaign.folder import Folder, commits, repeat_command
 from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.report.asked import asked_commands
 from eightfold.campaign.report.verdict import Standing
@@ -98,7 +98,7 @@ class _Writer:
             self._xml.element("testcase", classname=place, name=unit.name, time=0.0),
             self._xml.element("error", message=message, type="waiting"),
         ):
-            self._xml.text(f"{message}\n{resume_command(self._folder.path)}\n")
+            self._xml.text(f"{message}\n{self._folder.resume_command()}\n")
         self._xml.text("\n")
 
     def _case(self, unit: Unit, case: Case, seconds: float) -> None:
@@ -108,7 +108,7 @@ class _Writer:
         ):
             if case.verdict in ELEMENTS:
                 message = case.message.partition("\n")[0]
-                repeat = repeat_command(self._folder.path, name)
+                repeat = repeat_command(self._folder.path, name, unit)
                 with self._xml.element(ELEMENTS[case.verdict], message=message, type=case.verdict):
                     self._xml.text(f"{case.message}\n{repeat}\n")
         self._xml.text("\n")

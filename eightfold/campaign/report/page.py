@@ -182,7 +182,7 @@ def _shown(folder: Folder, results: Results, found: Sequence[Kind]) -> list[Show
                 id=case_id(unit, row),
                 row=row,
                 name=name,
-                command=repeat_command(folder.path, name),
+                command=repeat_command(folder.path, name, unit),
                 failure=read_failure(folder.failures / name, row.message),
             )
         )

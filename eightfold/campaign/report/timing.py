@@ -41,6 +41,7 @@ def intervals(results: Results) -> list[Interval]:
         if end is None:  # it was killed, or runs: known is when its last unit ended
             later = sessions[number + 1][0] if number + 1 < len(sessions) else float("inf")
             end = max((moment for moment in ended if start <= moment <= later), default=start)
+        end = max(start, end)  # somebody may have set the clock back
         if joined and start <= joined[-1][1]:
             joined[-1][1] = max(joined[-1][1], end)
         else:

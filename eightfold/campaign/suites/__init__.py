@@ -1,5 +1,6 @@
 """What campaigns run: each suite says which units a request becomes, and runs one of them."""
 
+from eightfold.campaign.records import Unit
 from eightfold.campaign.suites import (
     conformance,
     faults,
@@ -12,6 +13,7 @@ from eightfold.campaign.suites import (
     streams,
 )
 from eightfold.campaign.suites.suite import Request, Suite
+from eightfold.errors import InputError
 
 SUITES: dict[str, Suite] = {
     suite.name: suite
@@ -29,4 +31,12 @@ SUITES: dict[str, Suite] = {
 }
 """By name, in the order in which a campaign runs them."""
 
-__all__ = ["SUITES", "Request", "Suite"]
+
+def suite_of(unit: Unit) -> Suite:
+    """Return the suite of a unit; raise `InputError` if there is none of that name."""
+    if unit.suite not in SUITES:
+        raise InputError(f"unit {unit.name}: there is no suite {unit.suite}")
+    return SUITES[unit.suite]
+
+
+__all__ = ["SUITES", "Request", "Suite", "suite_of"]

@@ -8,10 +8,10 @@ import atexit
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,8 +77,34 @@ class Task:
 
     @classmethod
     def from_unit(cls, unit: Unit) -> "Task":
-        """Return the task that a unit is part of."""
-        return cls(**json.loads(unit.settings))
+        """Return the task that a unit is part of.
+
+        Raises
+        ------
+        InputError
+            If its settings are none, or the profile does not claim what it is about.
+        """
+        try:
+            task = cls(**json.loads(unit.settings))
+        except (ValueError, TypeError, RecursionError):
+            raise InputError(f"unit {unit.name}: is no task: {unit.settings[:80]!r}") from None
+        wrong = [
+            each.name
+            for each in fields(cls)
+            if type(getattr(task, each.name))
+            is not {"profile": dict, "seed": int}.get(each.name, str)
+        ]
+        if wrong or task.level not in get_args(Level) or task.seed < 0:
+            raise InputError(f"unit {unit.name}: is no task: {', '.join(wrong) or 'level or seed'}")
+        if unit.operator not in task.claimed.claims:
+            raise InputError(f"unit {unit.name}: the profile does not claim {unit.operator}")
+        return task
+
+    def check_units(self, units: Sequence[Unit]) -> None:
+        """Raise `InputError` unless these are all units of a claim, and of this task."""
+        first = units[0]
+        if list(units) != list(self.units(first.operator, first.backend, first.config)):
+            raise InputError(f"{first.operator}: its units are not those of one run")
 
     @property
     def claimed(self) -> Profile:

@@ -86,7 +86,7 @@ def run(unit: Unit, trace: Path | None = None) -> Result:
 def _case(unit: Unit, seed: int) -> Case:
     path = unit.operator
     try:
-        text = (checked_checkout(IMPORT_ROOT) / path).read_text("utf-8")
+        (text,) = _texts(checked_checkout(IMPORT_ROOT), [path]).values()
         found = _judge().judge(mutants(path, text)[seed])
     except InputError:  # of the checkout, so of every mutant
         raise

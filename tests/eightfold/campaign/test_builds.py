@@ -3,16 +3,18 @@
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from eightfold.campaign import campaign
-from eightfold.campaign.builds import build, source_key
+from eightfold.campaign.builds import Builds, _pack, build, source_key
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suites.suite import settings_of
 from eightfold.config import PRESETS
 from eightfold.sim.simulator.build import Model, build_model, design_key, give_model
+from eightfold.sim.simulator.cache import cached
 from eightfold.sim.simulator.runner import Unit as Design
 from tests.support.campaign.schedulers import scheduler
 from tests.support.hardware.twins import TWINS
@@ -59,6 +61,29 @@ def test_a_model_that_was_given_is_not_built(
     given = Model(tmp_path, "top", "icarus", waves=None)
     give_model(design_key(design, "icarus"), given)
     assert build_model(design, "icarus") is given
+
+
+def test_a_worker_runs_no_build_that_was_changed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    given: dict[str, Model] = {}
+    monkeypatch.setattr("eightfold.sim.simulator.build._GIVEN", given)
+    monkeypatch.setenv("EIGHTFOLD_CACHE", str(tmp_path))
+
+    def make(folder: Path) -> None:
+        (folder / "Vtop").write_text("as it was built")
+        (folder / "Vtop").chmod(0o755)
+
+    model = Model(cached("verilator", "top", make), "top", "verilator", waves=None)
+    builds = Builds(source_key(), {"key": model}, {"key": _pack(model.directory)})
+    worker: Any = None
+    builds.setup(worker)
+    assert given["key"] == model
+    (model.directory / "Vtop").write_text("of somebody else")
+    builds.setup(worker)
+    assert given["key"].directory == tmp_path / "sent" / "key"
+    assert (given["key"].directory / "Vtop").read_text() == "as it was built"
+    assert (given["key"].directory / "Vtop").stat().st_mode & 0o777 == 0o755
 
 
 @pytest.mark.slow

@@ -240,7 +240,11 @@ def test_a_case_is_repeated(tmp_path: Path, adapters: Path) -> None:
     with folder.store() as results:
         row = next(results.rows("failed"))
         name = results.unit(row.unit).case_name(row.seed)
-    case, how = repeat(folder, name)
+    with pytest.raises(
+        InputError, match=f"which is code; if you trust it, add --adapter {adapters}"
+    ):
+        repeat(folder, name)
+    case, how = repeat(folder, name, adapter=f"{adapters}:Broken")
     assert (case.verdict, how) == ("failed", "alone")
     assert case.message == row.message
 

@@ -122,7 +122,9 @@ def test_a_folder_that_is_no_campaign_is_one_line(tmp_path: Path, text: str | No
     folder = Folder(tmp_path)
     if text is not None:
         folder.facts_file.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=r"no campaign; eightfold|is not of this version"):
+    with pytest.raises(
+        InputError, match=r"no campaign; eightfold|is not of this version|is damaged"
+    ):
         folder.facts()
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from eightfold.campaign.records import digest_of
 from eightfold.cli.main import commands
 from eightfold.files import IMPORT_ROOT
 from eightfold.program import one_line_errors
@@ -28,10 +29,11 @@ def start(
     *words: str,
     variables: Mapping[str, str] | None = None,
     before: Callable[[], None] | None = None,
+    group: str = "campaign",
 ) -> subprocess.Popen[str]:
     """Start a command of its own process group."""
     return subprocess.Popen(
-        [sys.executable, "-m", "eightfold.cli.main", "campaign", *words],
+        [sys.executable, "-m", "eightfold.cli.main", group, *words],
         env={**os.environ, "PYTHONPATH": str(IMPORT_ROOT), **(variables or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -212,11 +214,36 @@ def test_campaigns_are_put_together(
     assert outcomes(both) == outcomes(parts[0]) | outcomes(parts[1])
     assert query(both, "SELECT COUNT(*) FROM cases") == [(24,)]
     with closing(sqlite3.connect(parts[1] / "results.sqlite")) as connection, connection:
-        connection.execute("UPDATE units SET digest = 'another'")
+        connection.execute("UPDATE cases SET message = 'another' WHERE seed = 100")
+        cases = connection.execute("SELECT operator, seed, verdict, message FROM cases").fetchall()
+        connection.execute("UPDATE units SET digest = ?", (digest_of(cases, {}, None),))
     words = ["merge", str(both), str(parts[1]), "-o", str(tmp_path / "wrong")]
     status, out, _ = inside(capsys, monkeypatch, *words)
     assert status == 1
     assert out.startswith("operators-RELU-100..111-golden: gave something else")
+
+
+def test_the_same_twice_at_once_gives_the_same_twice(tmp_path: Path) -> None:
+    temporary, precious = tmp_path / "temporary", tmp_path / "precious"
+    temporary.mkdir()
+    precious.write_text("precious")
+    # Whatever names of a run could be guessed.
+    for operator in ("ADD", "RELU"):
+        name = f"eightfold-hung-operators-{operator}-0..199-golden.txt"
+        (temporary / name).symlink_to(precious)
+    before = sorted(temporary.iterdir())
+    variables = {"TMPDIR": str(temporary)}
+    ran = ("--operators", "ADD,RELU", "--models", "200", "--workers", "2")
+    asked = ("--adapter", "golden", "--claims", "MAXIMUM,MINIMUM", "--workers", "1")
+    folders = [tmp_path / f"campaign{number}" for number in range(2)]
+    runs = [start("run", *ran, "--out", str(path), variables=variables) for path in folders]
+    runs += [start("run", *asked, variables=variables, group="conform") for _ in range(2)]
+    ends = [end(process) for process in runs]
+    assert [status for status, *_ in ends] == [0, 0, 0, 0], ends
+    assert ends[2][:2] == ends[3][:2]
+    assert outcomes(folders[0]) == outcomes(folders[1])
+    assert sorted(temporary.iterdir()) == before  # nothing is left
+    assert precious.read_text() == "precious"
 
 
 WRONG = {
@@ -256,9 +283,10 @@ WRONG = {
         "--cluster-option needs --cluster",
     ),
     "both": (
-        (*SMALL, "--scheduler", "tcp://a:1", "--cluster", "lsf", "--out", "{new}"),
+        (*SMALL, "--scheduler", "tls://a:1", "--cluster", "lsf", "--out", "{new}"),
         "--scheduler has its own workers",
     ),
+    "no keys": ((*SMALL, "--scheduler", "tls://a:1", "--out", "{new}"), "needs --keys DIR"),
     "place": ((*SMALL, "--out", "/proc/here"), "/proc/here: cannot be made: "),
 }
 

@@ -46,6 +46,8 @@ class Clock:
     def time(self) -> float:
         return self.now
 
+    monotonic = time
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
@@ -98,7 +100,9 @@ def make_campaign(path: Path, plan: Plan) -> Folder:
 @contextmanager
 def _clock() -> Iterator[Clock]:
     clock = Clock()
-    with mock.patch.object(store, "time", SimpleNamespace(time=clock.time)):
+    with mock.patch.object(
+        store, "time", SimpleNamespace(time=clock.time, monotonic=clock.monotonic)
+    ):
         yield clock
 
 
