@@ -107,7 +107,8 @@ def connect(farm: Farm, private: Path) -> Iterator[Client]:
         If no scheduler answers, or the batch system's options or the keys are wrong.
     """
     security = Security.temporary() if farm.keys is None else security_of(farm.keys)
-    with dask_config.set(_SETTINGS), _quiet():
+    # Dask would work in a folder of /tmp whose name everybody knows, and import from there.
+    with dask_config.set({**_SETTINGS, "temporary-directory": str(private)}), _quiet():
         if farm.scheduler:
             with _client(farm.scheduler, farm.scheduler, security) as client:
                 client.run_on_scheduler(_set_limits)
@@ -186,7 +187,6 @@ def _local_cluster(workers: int, security: Security, private: Path) -> SpecClust
         "worker_class": Worker,
         "nthreads": 1,
         "memory_limit": 1.0 / workers,
-        "local_directory": str(private),
         "env": {"TMPDIR": str(private)},  # what is left of those that are killed goes with it
         "silence_logs": logging.CRITICAL,
     }
@@ -247,8 +247,7 @@ _WORKER_CLASS = f"{Worker.__module__}.{Worker.__name__}"
 _PROLOGUE = (
     # A worker has children, runtimes and simulators.
     "export DASK_DISTRIBUTED__WORKER__DAEMON=False",
-    # Its files are nobody else's, and go with it. dask would work in a folder of /tmp whose name
-    # everybody knows, and import from there.
+    # Its files are nobody else's, and go with it.
     'TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/eightfold-XXXXXXXX") || exit 1',
     "export TMPDIR",
     "trap 'rm -rf \"$TMPDIR\"' EXIT",

@@ -24,17 +24,17 @@ def scheduler(
     workers.
     """
     make_keys(folder / "keys")
-    scheduling, working, _ = farm_commands(folder / "keys").splitlines()
+    commands = farm_commands(folder / "keys").replace("$(mktemp -d)", str(folder))
+    scheduling, working, _ = commands.splitlines()
     file = folder / "scheduler.json"
     listen = ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)]
-    setting, words = scheduling.removeprefix("env ").split(" dask ")
-    variable, _, value = setting.partition("=")
-    processes = [_start(folder, {variable: value}, *words.split(), *listen)]
+    settings, words = scheduling.removeprefix("env ").split(" dask ")
+    given = dict(setting.split("=", 1) for setting in settings.split())
+    processes = [_start(folder, given, *words.split(), *listen)]
     try:
         wait_for(lambda: file.exists() and file.read_text(encoding="utf-8").endswith("}"))
         address = json.loads(file.read_text(encoding="utf-8"))["address"]
-        words = working.replace("tls://HOST:8786", address)
-        words = words.replace("$(mktemp -d)", str(folder)).split()[1:]
+        words = working.replace("tls://HOST:8786", address).split()[1:]
         processes += [_start(folder, variables or {}, *words) for _ in range(workers)]
         yield Farm(scheduler=address, keys=folder / "keys"), processes
     finally:
