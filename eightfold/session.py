@@ -272,8 +272,8 @@ class Session(Closing):
             "python": platform.python_version(),
             "numpy": np.__version__,
             **{
-                name: runtime.version if compare and name == self.reference else None
-                for name, runtime in RUNTIMES.items()
+                name: self._runtime_version() if compare and name == self.reference else None
+                for name in RUNTIMES
             },
             "simulator": None,
         }
@@ -296,6 +296,11 @@ class Session(Closing):
             inputs=[],
             outputs=[],
         )
+
+    def _runtime_version(self) -> str:
+        """Return what reports say of the reference that runs were compared with."""
+        assert self._oracle is not None
+        return self._oracle.runtime.version(self._oracle.loaded)
 
     # What runs commands in another way has these two of its own.
 
@@ -463,9 +468,8 @@ class Session(Closing):
                     model = normalize_dimensions(model)  # LiteRT refuses the file as it is
                 expected = litert_tensors(self._oracle, model, graph, inputs, result.tensors)
         except OracleError as error:
-            raise InputError(
-                f"{result.model}: {runtime.kernels} refuse this model: {error}"
-            ) from None
+            kernels = runtime.kernels(self._runtime_version())
+            raise InputError(f"{result.model}: {kernels} refuse this model: {error}") from None
         result.compared = True
         assert result.record is not None
         tensors = {tensor.index: tensor for tensor in result.record.tensors}

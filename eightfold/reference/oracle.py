@@ -23,6 +23,7 @@ from eightfold.reference.runtimes import RUNTIMES
 
 _START = "from eightfold.reference.oracle import serve; serve()"
 _REQUEST = struct.Struct("<?QI")  # same model as before, bytes of the model, number of inputs
+_LOADED = struct.Struct("<I")  # bytes of the runtime's name and version, when the child begins
 _REPLY = struct.Struct("<?I")  # rejected, number of tensors or bytes of the message
 
 
@@ -74,6 +75,23 @@ class Oracle(Closing):
             _START, [runtime, str(memory)], timeout=timeout, name="the reference kernels"
         )
         self._model: bytes | None = None
+        self._loaded = ""
+
+    @property
+    def loaded(self) -> str:
+        """Name and version of the package whose kernels the child has loaded.
+
+        Raises
+        ------
+        OracleAborted
+            If the child does not start.
+        """
+        if not self._loaded:
+            try:
+                self._started()
+            except (OSError, EOFError) as error:
+                raise OracleAborted(self._child.end(error)) from None
+        return self._loaded
 
     def run(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
         """Run a model once and return the tensors of subgraph 0 by their index.
@@ -101,9 +119,9 @@ class Oracle(Closing):
         OracleAborted
             If the child dies or exceeds the timeout. The next run starts a new child.
         """
-        channel = self._started()
-        self._child.forget()
         try:
+            channel = self._started()
+            self._child.forget()
             repeated = model == self._model
             sent = b"" if repeated else bytes(model)
             head = _REQUEST.pack(repeated, len(sent), len(inputs))
@@ -131,7 +149,9 @@ class Oracle(Closing):
         if self._child.channel is not None:
             return self._child.channel
         self._model = None
-        return self._child.start()
+        channel = self._child.start()
+        self._loaded = channel.receive(*_LOADED.unpack(channel.receive(_LOADED.size))).decode()
+        return channel
 
 
 def serve() -> None:
@@ -143,6 +163,8 @@ def serve() -> None:
     number, runtime, memory = sys.argv[1:]
     limit_data(int(memory))
     channel = Channel(socket.socket(fileno=int(number)))
+    loaded = RUNTIMES[runtime].load().encode()
+    channel.send(_LOADED.pack(len(loaded)) + loaded)
     prepare = RUNTIMES[runtime].prepare
     interpreter = None
     with contextlib.suppress(EOFError):

@@ -5,13 +5,18 @@ are loaded in the child only.
 """
 
 import contextlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib import import_module
 from typing import Protocol
 
 import numpy as np
 import tflite
+
+from eightfold.reference.origin import loaded_from
+
+_RELEASE = re.compile(r"[\d.]+")
 
 
 class Interpreter(Protocol):
@@ -30,10 +35,13 @@ class Runtime:
     """What reports call it."""
 
     package: str
-    """The package that brings it."""
+    """The package that brings it, unless another one lies over it."""
 
     module: str
-    """The module that the child imports."""
+    """The package's module."""
+
+    binding: str
+    """The module within it that the child imports."""
 
     prepare: Callable[[bytes], Interpreter]
     """Takes the bytes of a model; raises whatever the binding raises if the runtime refuses it."""
@@ -48,17 +56,21 @@ class Runtime:
     """Whether its versions are releases. Arithmetic may change from one development version to the
     next, so that a result is nothing without the version."""
 
-    @property
-    def version(self) -> str:
-        """The version of its package."""
-        return version(self.package)
+    def load(self) -> str:
+        """Load it into this process, and return name and version of the package that it is from."""
+        import_module(self.binding)
+        return loaded_from(self.module)
 
-    @property
-    def kernels(self) -> str:
-        """What reports call its kernels."""
-        if self.released:
+    def version(self, loaded: str) -> str:
+        """Return what a report says of what `load` gave: the version alone of `package`."""
+        return loaded.removeprefix(f"{self.package} ")
+
+    def kernels(self, version: str | None) -> str:
+        """Return what reports call its kernels of a version, as `version` gave it."""
+        if self.released and (version is None or _RELEASE.fullmatch(version)):
             return f"{self.title}'s reference kernels"
-        return f"{self.title}'s kernels ({self.package} {self.version})"
+        named = version if version is None or " " in version else f"{self.package} {version}"
+        return f"{self.title}'s kernels ({named or self.package})"
 
 
 class LiteRT:
@@ -143,12 +155,14 @@ RUNTIMES = {
         title="LiteRT",
         package="ai-edge-litert",
         module="ai_edge_litert",
+        binding="ai_edge_litert.interpreter",
         prepare=LiteRT,
     ),
     "tflm": Runtime(
         title="TFLite Micro",
         package="tflite-micro",
         module="tflite_micro",
+        binding="tflite_micro.python.tflite_micro.runtime",
         prepare=TFLiteMicro,
         prints=True,
         lacks=frozenset({"RELU_0_TO_1", "RELU_N1_TO_1"}),

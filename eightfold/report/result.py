@@ -209,7 +209,8 @@ def verdict(result: RunResult) -> str:
     if result.unread:
         equal = f"equal to {runtime.title} but for tensors {result.unread}, which it does not keep"
     else:
-        equal = f"every tensor equals {runtime.kernels} bit for bit"
+        version = result.provenance and result.provenance.versions[result.reference]
+        equal = f"every tensor equals {runtime.kernels(version)} bit for bit"
     names = {operator.name for operator in result.operators if result.reference == "litert"}
     deviations = [
         f", {name} as intended: {why}" for name, why in DEVIATIONS.items() if name in names
