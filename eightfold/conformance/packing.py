@@ -1,5 +1,6 @@
 """Answers as bytes, which pass between processes and are kept in files: ``.npz``."""
 
+import hashlib
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,46 @@ from eightfold.errors import InputError
 
 _FACTS = "facts"
 _NO_ANSWERS = "the answers that were kept cannot be read"
+
+_SEAL = "eightfold answers"
+"""Begins what is kept; behind it are digests of who was asked, and of what."""
+
+
+def seal(asked: str, cases: str, content: bytes) -> bytes:
+    """Return answers with a line before them that says whose they are, and to which cases.
+
+    Parameters
+    ----------
+    asked
+        A text that says who was asked, in full.
+    cases
+        SHA-256 of the cases, as `eightfold.conformance.vectors.digests` has it.
+    """
+    return f"{_line_of(asked)} {cases}\n".encode() + content
+
+
+def unseal(asked: str, cases: str, content: bytes) -> bytes:
+    """Return what `seal` was given.
+
+    Raises
+    ------
+    InputError
+        If they are answers of somebody else, or to other cases.
+    """
+    line, _, rest = content.partition(b"\n")
+    by, _, to = line.decode("utf-8", "replace").rpartition(" ")
+    if by != _line_of(asked):
+        raise InputError("has the answers of another run; ask again in a new folder")
+    if to != cases:
+        raise InputError(
+            "was asked other cases than this version of Eightfold draws; report it with the "
+            "version that asked, or ask again in a new folder"
+        )
+    return rest
+
+
+def _line_of(asked: str) -> str:
+    return f"{_SEAL} {hashlib.sha256(asked.encode()).hexdigest()}"
 
 
 def pack_unit(answers: UnitAnswers) -> bytes:

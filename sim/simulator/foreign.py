@@ -46,6 +46,15 @@ class Port:
 
 
 @dataclass(frozen=True)
+class Module:
+    """A module as Verilator reads it: its ports by name, and the files that it and its parts are
+    in."""
+
+    ports: Mapping[str, Port]
+    files: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
 class Foreign:
     """Verilog and SystemVerilog files that are compiled where they are.
 
@@ -60,12 +69,16 @@ class Foreign:
     systemverilog
         Whether files that are not called ``.sv`` are SystemVerilog too: what is a keyword there,
         as ``before`` or ``bit``, may be a name in Verilog-2005.
+    others
+        What is read besides, as `read_module` has found it: modules that simulators look for in the
+        folders, and files whose names in ``\\`include`` are macros.
     """
 
     sources: tuple[Path, ...] = ()
     includes: tuple[Path, ...] = ()
     defines: tuple[tuple[str, str | int], ...] = ()
     systemverilog: bool = True
+    others: tuple[Path, ...] = ()
 
     def words(self) -> list[Path]:
         """Return the sources by paths that make takes as one word each."""
@@ -89,7 +102,7 @@ class Foreign:
         return ("--no-timing", *language)
 
     def texts(self) -> dict[Path, str]:
-        """Return the text of each source, and of each file that one of them includes.
+        """Return the text of each source, of `others`, and of each file that one of them includes.
 
         Raises
         ------
@@ -97,7 +110,7 @@ class Foreign:
             If a source cannot be read.
         """
         texts: dict[Path, str] = {}
-        waiting = list(self.sources)
+        waiting = [*self.sources, *self.others]
         while waiting:
             file = waiting.pop(0)
             if file in texts:
@@ -130,10 +143,8 @@ def without_comments(text: str) -> str:
     return _COMMENT.sub(lambda match: match[1] or " ", text)
 
 
-def module_ports(
-    foreign: Foreign, top: str, parameters: Mapping[str, str | int]
-) -> dict[str, Port]:
-    """Return the ports of a module, in their order, by name.
+def read_module(foreign: Foreign, top: str, parameters: Mapping[str, str | int]) -> Module:
+    """Return the ports of a module, in their order, and all files that were read for it.
 
     Parameters
     ----------
@@ -155,7 +166,7 @@ def module_ports(
         raise InputError(
             f"there is no module {top!r} in {files}; there is {', '.join(modules) or 'none'}"
         )
-    tree = _tree(foreign, top, parameters)
+    tree, files = _tree(foreign, top, parameters)
     types = {
         each["addr"]: each
         for table in tree["miscsp"]
@@ -168,16 +179,19 @@ def module_ports(
         for each in module["stmtsp"]
         if each["type"] == "VAR" and each["direction"] in ("INPUT", "OUTPUT", "INOUT")
     ]
-    return {port.name: port for port in ports}
+    return Module({port.name: port for port in ports}, files)
 
 
-def _tree(foreign: Foreign, top: str, parameters: Mapping[str, str | int]) -> dict[str, Any]:
-    """Return what Verilator has made of the sources."""
+def _tree(
+    foreign: Foreign, top: str, parameters: Mapping[str, str | int]
+) -> tuple[dict[str, Any], tuple[Path, ...]]:
+    """Return what Verilator has made of the sources, and the files that it has read."""
     with tempfile.TemporaryDirectory(prefix="eightfold-") as name:
-        output = Path(name, "tree.json")
+        output, meta = Path(name, "tree.json"), Path(name, "meta.json")
         command = [
             str(verilator_root() / "bin" / "verilator_bin"),
             *("--json-only", "--json-only-output", str(output), "--Mdir", name),
+            *("--json-only-meta-output", str(meta)),
             *("-Wno-fatal", "-Wno-lint", "-Wno-TIMESCALEMOD", "--top-module", top),
             *foreign.arguments("verilator"),
             *(f"-G{name}={literal(value)}" for name, value in parameters.items()),
@@ -196,7 +210,9 @@ def _tree(foreign: Foreign, top: str, parameters: Mapping[str, str | int]) -> di
         )
         if done.returncode:
             raise InputError(f"module {top}: {_first_error(done.stderr.splitlines())}")
-        return json.loads(output.read_text("utf-8"))
+        read = json.loads(meta.read_text("utf-8"))["files"].values()
+        own = [Path(each["realpath"]) for each in read if not each["filename"].startswith("<")]
+        return json.loads(output.read_text("utf-8")), tuple(sorted(own))
 
 
 def _name(node: Mapping[str, Any]) -> str:

@@ -5,7 +5,6 @@ A unit asks some cases of one claim. What was answered is kept whole, for a verd
 """
 
 import atexit
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -19,19 +18,22 @@ from numpy.typing import NDArray
 from eightfold.campaign.records import Case, Evidence, Unit
 from eightfold.campaign.suites.suite import Result, Suite
 from eightfold.conformance.adapters.adapter import Adapter, ModelRunner, UnitAdapter
-from eightfold.conformance.adapters.load import BUILTIN, load_adapter
+from eightfold.conformance.adapters.load import digest_of, files_of, load_adapter
 from eightfold.conformance.answers import MISSING, ModelAnswer, UnitAnswers
 from eightfold.conformance.judge.models.outcomes import shown
-from eightfold.conformance.packing import Exact, pack_models, pack_unit
+from eightfold.conformance.packing import Exact, pack_models, pack_unit, seal
 from eightfold.conformance.profile import NETWORKS, UNITS, Profile
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.units.unit import Level, UnitCases
+from eightfold.conformance.vectors.digests import digest_of_arrays, digest_of_cases
 from eightfold.conformance.vectors.networks import COUNTS, network_cases
 from eightfold.conformance.vectors.operators import MODELS, REFUSED, OperatorCase, operator_cases
-from eightfold.conformance.verdict import Outcome
+from eightfold.conformance.verdict import KIT, Outcome
 from eightfold.errors import InputError
 from eightfold.model import load_model
-from eightfold.sim.simulator.build import Design
+from eightfold.sim.simulator.build import Design, design_key
+from eightfold.sim.simulator.cache import content_key
+from eightfold.sim.simulator.toolchain import checked_simulator
 
 SHARE = 20_000
 """Cases of a unit of hardware that are asked in one simulation."""
@@ -51,25 +53,24 @@ class Task:
     ----------
     adapter
         As `eightfold.conformance.adapters.load.load_adapter` takes it.
-    source
-        SHA-256 of the adapter's file; empty for those that come with the kit.
+    files
+        What it consists of, as `eightfold.conformance.adapters.load.files_of` gives it.
     profile, level, seed
         What the cases are drawn by; the profile as `Profile.as_dict` gives it.
     """
 
     adapter: str
-    source: str
+    files: dict[str, str]
     profile: dict[str, Any]
     level: Level
     seed: int
 
     @classmethod
     def of(cls, adapter: str, profile: Profile, level: Level, seed: int) -> "Task":
-        """Return the task of an adapter as its file is now; raises as `load_adapter`."""
-        _loaded(adapter)
+        """Return the task of an adapter as its files are now; raises as `load_adapter`."""
         return cls(
             adapter=adapter,
-            source=_source(adapter),
+            files=files_of(adapter, _loaded(adapter)),
             profile=profile.as_dict(),
             level=level,
             seed=seed,
@@ -117,11 +118,24 @@ class Task:
         Raises
         ------
         InputError
-            If its file is not the same any more, or cannot be loaded.
+            If one of its files is not the same any more, or cannot be loaded.
         """
-        if _source(self.adapter) != self.source:
-            raise InputError(f"{self.adapter}: has changed since this run began; begin another one")
+        for name, digest in self.files.items():
+            if digest_of(Path(name)) != digest:
+                raise InputError(
+                    f"{name}: has changed since this run began; begin another one, or put it back"
+                )
         return _loaded(self.adapter)
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What is judged and by which cases, by name: SHA-256 of all that the task has."""
+        cases = [self.profile, self.level, self.seed]
+        return {
+            "kit": KIT,
+            "adapter": content_key(self.adapter, self.files),
+            "profile, level and seed": content_key(*cases),
+        }
 
     def units(self, claim: str, backend: str, name: str) -> Iterator[Unit]:
         """Yield the units of a claim; ``name`` is the adapter's, for reports."""
@@ -154,16 +168,6 @@ class Task:
         """Return models of an operator, or networks: all, or a share of them."""
         make = network_cases if claim == NETWORKS else partial(operator_cases, claim)
         return list(make(self.claimed, self.level, self.seed, first=first, count=count))
-
-
-def _source(adapter: str) -> str:
-    if adapter in BUILTIN:
-        return ""
-    path = Path(adapter.rpartition(":")[0])
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise InputError(f"adapter {adapter}: {error.strerror}; name a class in a file") from None
 
 
 @cache
@@ -205,7 +209,8 @@ def _ask_hardware(unit: Unit, task: Task, adapter: UnitAdapter, trace: Path | No
         verdict="failed" if wrong or answers.extra or answers.crashed else "passed",
         message="; ".join(faults),
     )
-    return Result([case], {}, pack_unit(answers))
+    sealed = seal(unit.as_record(), digest_of_arrays([inputs, expected]), pack_unit(answers))
+    return Result([case], {}, sealed)
 
 
 def _safely(
@@ -277,11 +282,26 @@ def _ask_models(unit: Unit, task: Task, adapter: ModelRunner) -> Result:
         Case(seed=seed, operator=unit.operator, verdict="refused", message="there is no such model")
         for seed in unit.seeds[len(asked) :]
     ]
-    return Result(cases, {}, pack_models(kept))
+    return Result(cases, {}, seal(unit.as_record(), digest_of_cases(asked), pack_models(kept)))
 
 
 def _designs(unit: Unit) -> Sequence[Design]:
     return Task.from_unit(unit).load().designs()
+
+
+def _identity(unit: Unit) -> dict[str, str]:
+    task = Task.from_unit(unit)
+    adapter = task.load()
+    found = task.identity
+    if isinstance(adapter, UnitAdapter) and (designs := adapter.designs()):
+        # What an adapter computes when it is made, such as a macro, is in no file.
+        keys = [design_key(design, checked_simulator(unit.backend)) for design in designs]
+        found["RTL"] = content_key(*keys)
+    return found
+
+
+def _runtime(unit: Unit) -> str | None:
+    return Task.from_unit(unit).load().runtime
 
 
 SUITE = Suite(
@@ -290,4 +310,6 @@ SUITE = Suite(
     backends=("verilator", "icarus", PROCESS),
     run=run,
     designs=_designs,
+    runtime=_runtime,
+    identity=_identity,
 )

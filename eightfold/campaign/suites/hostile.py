@@ -9,7 +9,7 @@ from pathlib import Path
 from eightfold.campaign import records
 from eightfold.campaign.records import Case, Evidence, Unit
 from eightfold.campaign.shrink import Budget, shrink
-from eightfold.campaign.suites.suite import Request, Result, Suite, error_case
+from eightfold.campaign.suites.suite import Request, Result, Suite, error_case, golden_reference
 from eightfold.errors import InputError
 from eightfold.hostile import Trial, Verdict
 from eightfold.hostile.mutant import Mutant, make_mutant, random_mutant
@@ -119,4 +119,5 @@ SUITE = Suite(
     backends=("golden",),
     plan=plan,
     run=run,
+    runtime=golden_reference,
 )

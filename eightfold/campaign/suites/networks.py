@@ -23,6 +23,7 @@ from eightfold.campaign.suites.suite import (
     compare,
     compared_case,
     error_case,
+    golden_reference,
 )
 from eightfold.campaign.suites.together import Job, simulate_together
 from eightfold.compiler import HARDWARE, compile_network
@@ -243,6 +244,7 @@ SUITE = Suite(
     backends=("golden", "verilator", "icarus"),
     plan=plan,
     run=run,
+    runtime=golden_reference,
     designs=accelerator_designs,
     netlists=True,
 )

@@ -18,6 +18,7 @@ from eightfold.campaign.suites.suite import (
     compare,
     compared_case,
     error_case,
+    golden_reference,
 )
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.conformance.models.operators import (
@@ -219,6 +220,7 @@ SUITE = Suite(
     backends=("golden", "verilator", "icarus"),
     plan=plan,
     run=run,
+    runtime=golden_reference,
     designs=accelerator_designs,
     netlists=True,
 )

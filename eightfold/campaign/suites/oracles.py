@@ -3,7 +3,9 @@
 import atexit
 from functools import cache
 
-from eightfold.reference.oracle import Oracle
+from eightfold.errors import InputError
+from eightfold.reference.oracle import Oracle, OracleAborted
+from eightfold.reference.runtimes import RUNTIMES
 
 
 @cache
@@ -12,3 +14,17 @@ def oracle(reference: str) -> Oracle:
     started = Oracle(reference)
     atexit.register(started.close)
     return started
+
+
+def loaded(reference: str) -> str:
+    """Return name and version of the package whose kernels the runtime of a reference has loaded.
+
+    Raises
+    ------
+    InputError
+        If it is not installed, or does not start.
+    """
+    try:
+        return oracle(reference).loaded
+    except OracleAborted as error:
+        raise InputError(f"{RUNTIMES[reference].title} does not start: {error}") from None

@@ -90,6 +90,10 @@ class Suite:
         Runs a unit; waves are written to a file if one is given.
     designs
         What a unit simulates, to be built before it runs.
+    runtime
+        The reference whose kernels a unit asks, a key of `eightfold.reference.runtimes.RUNTIMES`.
+    identity
+        What else a unit's outcome comes from, by name: see `eightfold.campaign.identity`.
     netlists
         Whether it also runs on netlists.
     patience
@@ -102,8 +106,15 @@ class Suite:
     run: Callable[[Unit, Path | None], Result]
     plan: Callable[[Request], Iterable[Unit]] = field(default=lambda request: ())
     designs: Callable[[Unit], Sequence[Design]] = field(default=lambda unit: ())
+    runtime: Callable[[Unit], str | None] = field(default=lambda unit: None)
+    identity: Callable[[Unit], Mapping[str, str]] = field(default=lambda unit: {})
     netlists: bool = False
     patience: int = 1
+
+
+def golden_reference(unit: Unit) -> str | None:
+    """Return the runtime that golden is compared with; RTL is compared with golden."""
+    return unit.reference if unit.backend == "golden" else None
 
 
 def accelerator_designs(unit: Unit) -> Sequence[Design]:

@@ -1,9 +1,9 @@
 """What all adapters are: something that answers cases."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,34 @@ if TYPE_CHECKING:  # loads a simulator's toolchain
 
 
 class Adapter(Closing):
-    """Something that answers cases; a context manager, which ends what it has started."""
+    """Something that answers cases; a context manager, which ends what it has started.
+
+    Attributes
+    ----------
+    runtime
+        A key of `eightfold.reference.runtimes.RUNTIMES`, of what asks one of these.
+    """
+
+    runtime: ClassVar[str | None] = None
 
     def close(self) -> None:
         """End what was started, if anything."""
 
     def designs(self) -> Sequence["Design"]:
         """Return what is simulated, so that it can be built before."""
+        return ()
+
+    def made_of(self) -> Iterable[Path]:
+        """Return the files that it consists of, besides Python modules of its own folder.
+
+        A run is of these files as they were when it began: see
+        `eightfold.conformance.adapters.load.files_of`.
+
+        Raises
+        ------
+        InputError
+            If one does not exist.
+        """
         return ()
 
 

@@ -21,18 +21,19 @@ Inputs = Mapping[int, np.ndarray]
 class _Runtime(ModelAdapter):
     """A runtime of `eightfold.reference.runtimes`, which the child alone loads."""
 
-    module: ClassVar[str]
-
     def answer(self, model: bytes, inputs: Inputs) -> ModelAnswer:
+        from eightfold.reference.runtimes import RUNTIMES
+
+        assert self.runtime is not None
         with needs_extra("compare", type(self).__name__):
-            require_module(self.module)
+            require_module(RUNTIMES[self.runtime].module)
         return super().answer(model, inputs)
 
 
 class LiteRT(_Runtime):
     """LiteRT's reference kernels: the operator resolver ``BUILTIN_REF``."""
 
-    module = "ai_edge_litert"
+    runtime = "litert"
     resolver: ClassVar[str] = "BUILTIN_REF"
     keep: ClassVar[bool] = True
 
@@ -61,7 +62,7 @@ class XNNPACK(LiteRT):
 class TFLiteMicro(_Runtime):
     """TFLite Micro, as PyPI's ``tflite-micro`` has it."""
 
-    module = "tflite_micro"
+    runtime = "tflm"
 
     def run(self, model: bytes, inputs: Inputs) -> dict[int, np.ndarray]:
         from eightfold.reference import runtimes

@@ -4,10 +4,13 @@ import hashlib
 import importlib
 import importlib.util
 import os
+import re
 import sys
+import sysconfig
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from modulefinder import ModuleFinder
 from pathlib import Path
 from types import ModuleType
 
@@ -55,6 +58,56 @@ def load_adapter(name: str) -> Adapter:
             return found()
     except Exception as error:
         raise InputError(f"adapter {name}: cannot be made: {raised(error, file)}") from None
+
+
+def files_of(name: str, adapter: Adapter) -> dict[str, str]:
+    """Return the files that an adapter consists of: the SHA-256 of each by its whole path.
+
+    These are its own file, the Python modules that are imported from the folder of that file,
+    wherever the import stands, and what the adapter itself names: RTL with all that is included, an
+    executable, other files. None of the adapter's own that comes with the kit.
+
+    Raises
+    ------
+    InputError
+        If a file does not exist, or cannot be read.
+    """
+    own = set[Path]() if name in BUILTIN else _modules(Path(name.rpartition(":")[0]).resolve())
+    return {str(path): digest_of(path) for path in sorted({*own, *adapter.made_of()})}
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _modules(path: Path) -> set[Path]:
+    """Return a file and those in its folder that it imports, directly or not."""
+    finder = ModuleFinder([str(path.parent)], excludes=["eightfold"])
+    finder.run_script(str(path))
+    found = [*finder.modules.values()]
+    # An import by a computed name is seen where it has taken place.
+    found += [module for name, module in [*sys.modules.items()] if not _OWN.match(name)]
+    files = {Path(place).resolve() for each in found if (place := getattr(each, "__file__", None))}
+    return {path, *(each for each in files if _is_beside(each, path.parent))}
+
+
+_OWN = re.compile(r"eightfold(\.|$)")
+
+
+def _is_beside(file: Path, folder: Path) -> bool:
+    installed = (sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
+    return file.is_relative_to(folder) and not any(map(file.is_relative_to, installed))
 
 
 def adapter_class(file: str, name: str) -> type[Adapter]:

@@ -4,8 +4,10 @@ What it does wrong - it raises, aborts, hangs, never starts, forgets an output -
 """
 
 import inspect
+import shutil
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -53,6 +55,12 @@ class ModelAdapter(ModelRunner):
     form: ClassVar[Literal["npz", "raw"]] = "npz"
     """Of an executable's inputs and outputs: ``npz`` files, or folders of ``raw`` bytes."""
 
+    files: ClassVar[Sequence[str | Path]] = ()
+    """What it loads or runs besides Python modules in its folder: libraries, tables, scripts.
+
+    Paths are relative to the file that the class stands in. A run is of them as they were when it
+    began, as it is of that file and of the executable."""
+
     timeout: ClassVar[float] = 60.0
     """Seconds for one model, and for the start of the process."""
 
@@ -86,6 +94,17 @@ class ModelAdapter(ModelRunner):
             For a model that it does not take.
         """
         raise NotImplementedError(f"{type(self).__name__} has neither a run method nor a command")
+
+    def made_of(self) -> Iterable[Path]:
+        """Return the executable, the words of `command` that are files, and `files`."""
+        words = [Path(shutil.which(word) or word) for word in self.command]
+        found = [path.resolve() for path in words if path.is_file()]
+        for name in self.files:
+            path = Path(inspect.getfile(type(self))).resolve().parent / name
+            if not path.is_file():
+                raise InputError(f"{type(self).__name__}.files: no file {str(path)!r}")
+            found.append(path)
+        return found
 
     def answer(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> ModelAnswer:
         """Return what it makes of a model; see `run`.

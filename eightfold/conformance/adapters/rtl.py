@@ -7,6 +7,7 @@ of cases and writes another with the results, so that no Python runs in a cycle.
 import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -23,7 +24,7 @@ from eightfold.errors import InputError
 
 if TYPE_CHECKING:  # loads a simulator's toolchain
     from eightfold.sim.simulator.build import Design
-    from eightfold.sim.simulator.foreign import Foreign, Port
+    from eightfold.sim.simulator.foreign import Foreign, Module, Port
 
 
 class RtlAdapter(UnitAdapter):
@@ -109,7 +110,11 @@ class RtlAdapter(UnitAdapter):
             (folder / f"{top}.v").write_text(text, encoding="utf-8")
 
         folder = cached("harness", f"{top}-{content_key(text)}", make)
-        return Verilog(top, (*self.modules(), folder / f"{top}.v"), foreign=self._foreign)
+        return Verilog(top, (*self.modules(), folder / f"{top}.v"), foreign=self._whole)
+
+    def made_of(self) -> Iterable[Path]:
+        """Return its sources, all that is read with them, and `files`."""
+        return (*self._whole.texts(), *self.data_files().values())
 
     def modules(self) -> tuple[Path, ...]:
         """Return further files of ours that the harness instantiates."""
@@ -184,15 +189,24 @@ class RtlAdapter(UnitAdapter):
             self.systemverilog,
         )
 
+    @property
+    def _whole(self) -> "Foreign":
+        """The sources, and what is read with them."""
+        return replace(self._foreign, others=self._module.files)
+
     @cached_property
-    def _ports(self) -> "dict[str, Port]":
-        from eightfold.sim.simulator.foreign import module_ports
+    def _module(self) -> "Module":
+        from eightfold.sim.simulator.foreign import read_module
 
         foreign = self._foreign
         try:
-            return module_ports(foreign, self.top, self.parameters)
+            return read_module(foreign, self.top, self.parameters)
         except InputError as error:
             raise InputError(f"{self.name}.top: {error}") from None
+
+    @property
+    def _ports(self) -> "Mapping[str, Port]":
+        return self._module.ports
 
     def width(self, what: str, port: str, *, is_input: bool) -> int:
         """Return the bits of a port.

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from eightfold.campaign import campaign
-from eightfold.campaign.builds import Builds, _pack, build, source_key
+from eightfold.campaign.builds import Builds, _pack, build
 from eightfold.campaign.folder import Folder
+from eightfold.campaign.identity import source_key
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suites.suite import settings_of
 from eightfold.config import PRESETS

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from eightfold.campaign import campaign
-from eightfold.campaign.builds import Builds, source_key
+from eightfold.campaign.builds import Builds
 from eightfold.campaign.engine import CampaignProgress, Engine
 from eightfold.campaign.farm import Farm, connect
 from eightfold.campaign.folder import Folder, commits
+from eightfold.campaign.identity import source_key
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suites import SUITES
 from eightfold.campaign.work import run_unit

@@ -14,7 +14,7 @@ from distributed import Client
 from distributed.security import Security
 
 from eightfold.campaign import campaign
-from eightfold.campaign.builds import Builds, source_key
+from eightfold.campaign.builds import Builds
 from eightfold.campaign.farm import (
     CLUSTERS,
     Farm,
@@ -24,6 +24,7 @@ from eightfold.campaign.farm import (
     parse_time,
 )
 from eightfold.campaign.folder import Folder
+from eightfold.campaign.identity import source_key
 from eightfold.campaign.keys import make_keys, security_of
 from eightfold.campaign.records import Unit
 from eightfold.cli import campaign as commands

