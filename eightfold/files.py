@@ -1,9 +1,11 @@
-"""Writing files that a user named, and where Eightfold is."""
+"""Writing files that a user named, and where and which Eightfold is."""
 
+import hashlib
 import secrets
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -14,6 +16,23 @@ IMPORT_ROOT = Path(__file__).resolve().parents[1]
 
 NETWORKS = Path(__file__).parent / "networks"
 """The networks that come with Eightfold, ``.tflite`` files."""
+
+
+@cache
+def source_key() -> str:
+    """Return a hash of Eightfold's own sources, of which two installations with the same compute
+    the same."""
+    digest = hashlib.sha256()
+    package = IMPORT_ROOT / "eightfold"
+    folders = [package, *(package / name for name in ("golden", "hw", "sim"))]
+    files = {
+        path for folder in folders for kind in ("py", "v") for path in folder.rglob(f"*.{kind}")
+    }
+    for path in sorted(files):
+        digest.update(f"{path.relative_to(package)}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
 
 Content = str | bytes | Callable[[IO[bytes]], object]
 """Of a file: text, which is written as UTF-8, bytes, or a function that writes to an open file."""

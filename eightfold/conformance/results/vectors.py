@@ -1,4 +1,4 @@
-"""Folders of ``eightfold vectors``, read again: untampered, or not at all."""
+"""Folders of ``eightfold vectors``, read again; `drawn` says whether they are what they seem."""
 
 import csv
 import hashlib
@@ -84,7 +84,10 @@ def load_vectors(folder: Path) -> Vectors:
     table = read_manifest(folder)
     path = folder / NAME
     if table["kit"] != KIT:
-        raise InputError(f"{path}: of kit {table['kit']}, and this is {KIT}; {AGAIN}")
+        raise InputError(
+            f"{path}: of kit {table['kit']}, and this is {KIT}; judge by an Eightfold of kit "
+            f"{table['kit']}, or {AGAIN} and make the results anew"
+        )
     try:
         profile = Profile.from_dict(table["profile"])
     except InputError as error:

@@ -10,10 +10,10 @@ import pytest
 from eightfold.campaign import campaign
 from eightfold.campaign.builds import Builds, _pack, build
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.identity import source_key
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suites.suite import settings_of
 from eightfold.config import PRESETS
+from eightfold.files import source_key
 from eightfold.sim.simulator.build import Model, build_model, design_key, give_model
 from eightfold.sim.simulator.cache import cached
 from eightfold.sim.simulator.runner import Unit as Design

@@ -15,11 +15,11 @@ from eightfold.campaign.builds import Builds
 from eightfold.campaign.engine import CampaignProgress, Engine
 from eightfold.campaign.farm import Farm, connect
 from eightfold.campaign.folder import Folder, commits
-from eightfold.campaign.identity import source_key
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suites import SUITES
 from eightfold.campaign.work import run_unit
 from eightfold.errors import InputError
+from eightfold.files import source_key
 from tests.support.campaign.behaviour import SUITE, Teach, unit
 from tests.support.campaign.schedulers import scheduler
 

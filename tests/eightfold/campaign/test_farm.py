@@ -24,11 +24,11 @@ from eightfold.campaign.farm import (
     parse_time,
 )
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.identity import source_key
 from eightfold.campaign.keys import make_keys, security_of
 from eightfold.campaign.records import Unit
 from eightfold.cli import campaign as commands
 from eightfold.errors import InputError
+from eightfold.files import source_key
 
 SCRIPTS = {
     "slurm": ["#SBATCH -J eightfold", "#SBATCH -p sim", "#SBATCH -t 08:00:00", "#SBATCH -n 1"],

@@ -16,7 +16,6 @@ from eightfold.campaign.builds import Builds
 from eightfold.campaign.campaign import begin, builds_of, failed_again, merge
 from eightfold.campaign.conformance import adapter_name, claims_of, judge_run, planned, run_facts
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.identity import source_key
 from eightfold.campaign.records import Case, Outcome, Unit
 from eightfold.campaign.suites.conformance import Task
 from eightfold.campaign.work import run_unit
@@ -24,6 +23,7 @@ from eightfold.conformance.adapters.load import files_of, load_adapter
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.vectors import operators
 from eightfold.errors import InputError
+from eightfold.files import source_key
 from tests.eightfold.cli.test_cli import call
 
 ADAPTERS = """

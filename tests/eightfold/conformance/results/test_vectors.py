@@ -79,7 +79,10 @@ def test_what_has_changed_is_no_vector(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"kit": "0.9"}, r"of kit 0.9, and this is 1.0; write the vectors again"),
+        (
+            {"kit": "0.9"},
+            r"of kit 0.9, and this is 1.0; judge by an Eightfold of kit 0.9, or write the vectors",
+        ),
         ({"profile": {"name": "a", "spec": "b"}}, r"profile: spec must be one of"),
         ({"level": "most"}, "level or unit"),
         ({"unit": "adder"}, "level or unit"),
