@@ -23,12 +23,14 @@ EVIDENCE ?= build/evidence
 PROOFS ?= build/proofs
 GATES ?= build/gates
 GATE_MODELS ?= 20
+WATCH ?= build/watch
+WATCH_MODELS ?= 30
 MODELS ?=
 
 CAMPAIGN = $(BIN)/eightfold campaign run --workers $(JOBS) --seed $(SEED)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-fast test-long evidence prove gates lint check verilog synth figures docs clean
+.PHONY: help setup run test test-fast test-long watch evidence prove gates lint check verilog synth figures docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | \
@@ -90,6 +92,9 @@ test-long: $(SETUP) ## a campaign: CASES=3000 models per operator in golden, RTL
 	@$(BIN)/eightfold campaign merge $(LONG)/* -o $(LONG)/all || [ $$? -eq 1 ]
 	@$(BIN)/eightfold campaign report $(LONG)/all --html $(LONG)/report.html --junit $(LONG)/report.xml
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m long
+
+watch: $(SETUP) ## golden against the newest nightly of LiteRT and the newest TFLite Micro from PyPI: WATCH_MODELS=30 models of every operator, in WATCH=build/watch; fails if a result has drifted
+	@$(BIN)/python -m eightfold.campaign.watch $(WATCH) --models $(WATCH_MODELS) --seed $(SEED) --workers $(JOBS)
 
 evidence: $(PROVE) ## test-long's campaigns, HOSTILE=100000 mutated models, STREAMS=10000, proofs, MUTANTS=400 of the hardware into EVIDENCE=build/evidence, and docs/evidence.md from them; goes on where it was stopped (many hours)
 	$(foreach name,$(LONG_CAMPAIGNS) $(MORE_CAMPAIGNS),$(call campaign,$(name),$(EVIDENCE)))

@@ -4,6 +4,7 @@ import base64
 import contextlib
 import hashlib
 import os
+import re
 import sys
 from functools import cache
 from importlib.metadata import Distribution, distributions
@@ -31,7 +32,8 @@ def loaded_from(module: str) -> str:
     for package in distributions():
         # All of a package's files are read only where it has such a module.
         if f"{module}/" in (package.read_text("RECORD") or "") and files <= _intact(package, files):
-            return f"{package.metadata['Name']} {package.version}"
+            name = re.sub(r"[-_.]+", "-", package.metadata["Name"]).lower()
+            return f"{name} {package.version}"
     version = getattr(sys.modules[module], "__version__", "of no known version")
     content = "".join(sorted(map(_digest, files)))
     return f"{module} {version}, SHA-256 {hashlib.sha256(content.encode()).hexdigest()[:12]}"

@@ -119,3 +119,11 @@ def test_what_is_installed_is_named_by_its_package() -> None:
     package, version = loaded().split()
     assert package.startswith("ai-edge-litert")
     assert version[0].isdecimal()
+
+
+@pytest.mark.tflm
+def test_a_package_is_named_as_pip_takes_it() -> None:
+    """Its own metadata say ``tflite_micro``."""
+    with Oracle("tflm") as oracle:
+        assert oracle.loaded.startswith("tflite-micro ")
+        assert oracle.runtime.version(oracle.loaded)[0].isdecimal()

@@ -1,0 +1,184 @@
+"""Golden against what its references will be next: ``python -m eightfold.campaign.watch``.
+
+The newest nightly of LiteRT and the newest TFLite Micro are fetched into a folder of their own,
+which lies before what is installed when a campaign of all operators runs. Nothing else changes.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from eightfold.campaign.folder import Folder
+from eightfold.errors import InputError
+from eightfold.reference.runtimes import RUNTIMES
+
+NEWEST = {"litert": "ai-edge-litert-nightly", "tflm": "tflite-micro"}
+"""The package whose newest version is compared with, by reference."""
+
+
+OPERATORS = "all"
+"""As ``--operators`` of a campaign."""
+
+
+@dataclass
+class Operator:
+    """How the models of an operator ended."""
+
+    equal: int = 0
+    refused: int = 0
+    drifted: int = 0
+    message: str = ""
+    """Of the first model that has drifted."""
+
+
+@dataclass
+class Found:
+    """What a reference has shown."""
+
+    version: str
+    """Name and version of the package that its processes had loaded."""
+    operators: dict[str, Operator] = field(default_factory=dict)
+
+    def lines(self) -> list[str]:
+        """Return the finding in lines, operators that have drifted last."""
+        counts = self.operators.values()
+        equal, drifted = (sum(getattr(c, n) for c in counts) for n in ("equal", "drifted"))
+        ran = equal + drifted
+        of = f"{len(counts)} operator{'s' * (len(counts) != 1)}"
+        head = f"{self.version}: {equal:,} of {ran:,} models of {of} are equal"
+        refused = {name: each.refused for name, each in self.operators.items() if each.refused}
+        listed = ", ".join(f"{name} {count}" for name, count in refused.items())
+        return [
+            head + (f"; refused: {listed}" if listed else ""),
+            *(
+                f"  {name}: {each.drifted} of {each.equal + each.drifted} have drifted, "
+                f"first {each.message}"
+                for name, each in self.operators.items()
+                if each.drifted
+            ),
+        ]
+
+    @property
+    def drifted(self) -> bool:
+        """Whether any model has."""
+        return any(each.drifted for each in self.operators.values())
+
+
+def fetch(folder: Path) -> None:
+    """Put the newest packages into a folder, which is made anew.
+
+    Raises
+    ------
+    InputError
+        If they are not to be had.
+    """
+    new = folder.with_name(f"{folder.name}.new")
+    shutil.rmtree(new, ignore_errors=True)
+    # What they need is there already: of the versions that they replace.
+    words = ["install", "--pre", "--no-deps", "--target", str(new), "--retries", "1", "--quiet"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", *words, "--disable-pip-version-check", *NEWEST.values()],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        reason = said[-1].removeprefix("ERROR: ") if said else "pip failed"
+        raise InputError(f"{' and '.join(NEWEST.values())}: cannot be fetched: {reason}")
+    shutil.rmtree(folder, ignore_errors=True)
+    new.rename(folder)
+
+
+def compare(reference: str, packages: Path, out: Path, options: Sequence[str]) -> Found:
+    """Run a campaign of operators against a reference from a folder of packages.
+
+    Parameters
+    ----------
+    out
+        Folder of the campaign, which is made anew.
+    options
+        Further ones of ``eightfold campaign run``.
+
+    Raises
+    ------
+    InputError
+        If it does not run to its end, or another package was loaded.
+    """
+    shutil.rmtree(out, ignore_errors=True)
+    paths = [str(packages.resolve()), *filter(None, [os.environ.get("PYTHONPATH")])]
+    words = ["campaign", "run", "--suite", "operators", "--operators", OPERATORS]
+    words += ["--reference", reference]
+    done = subprocess.run(
+        [sys.executable, "-m", "eightfold.cli.main", *words, "--out", str(out), *options],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        stdout=subprocess.DEVNULL,
+        check=False,
+    )
+    if done.returncode not in (0, 1):
+        raise InputError(f"the campaign against {NEWEST[reference]} did not run")
+    found = found_in(Folder(out), reference)
+    if not found.version.startswith(f"{NEWEST[reference]} "):
+        raise InputError(f"{found.version} was loaded in place of {NEWEST[reference]}")
+    return found
+
+
+def found_in(folder: Folder, reference: str) -> Found:
+    """Return what a campaign of operators has shown.
+
+    Raises
+    ------
+    InputError
+        If cases have not run.
+    """
+    found = Found(folder.facts()["identity"][RUNTIMES[reference].title])
+    with folder.store() as results:
+        if results.left():
+            raise InputError(f"{folder.path}: some cases have not run")
+        for (_, operator, _, verdict), count in sorted(results.counts().items()):
+            each = found.operators.setdefault(operator, Operator())
+            kind = {"passed": "equal", "refused": "refused"}.get(verdict, "drifted")
+            setattr(each, kind, getattr(each, kind) + count)
+        for row in results.rows("failed", "error"):
+            each = found.operators[row.operator]
+            each.message = each.message or f"{row.seed}: {row.message}"
+    return found
+
+
+def watch(folder: Path, options: Mapping[str, int | None]) -> bool:
+    """Fetch, compare, and say what was found; return whether anything has drifted."""
+    packages = folder / "packages"
+    fetch(packages)
+    words = [word for name, value in options.items() if value for word in (f"--{name}", str(value))]
+    drifted = False
+    for reference in NEWEST:
+        found = compare(reference, packages, folder / reference, words)
+        click.echo("\n".join(found.lines()))
+        drifted |= found.drifted
+    return drifted
+
+
+@click.command(help=__doc__)
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--models", type=click.IntRange(min=1), default=30, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--workers", type=click.IntRange(min=1), help="As of eightfold campaign run.")
+def main(folder: Path, **options: int | None) -> None:
+    """End with status 1 if something has drifted, 2 if it cannot be known."""
+    try:
+        drifted = watch(folder, options)
+    except InputError as error:
+        click.echo(f"watch: {error}", err=True)
+        raise SystemExit(2) from None
+    raise SystemExit(drifted)
+
+
+if __name__ == "__main__":
+    main()
