@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,31 +43,32 @@ class Found:
 
     version: str
     """Name and version of the package that its processes had loaded."""
+    lacks: frozenset[str] = frozenset()
+    """Operators that the reference does not have."""
     operators: dict[str, Operator] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
-        """Return the finding in lines, operators that have drifted last."""
+        """Return the finding in lines, what has drifted last."""
         counts = self.operators.values()
         equal, drifted = (sum(getattr(c, n) for c in counts) for n in ("equal", "drifted"))
-        ran = equal + drifted
         of = f"{len(counts)} operator{'s' * (len(counts) != 1)}"
-        head = f"{self.version}: {equal:,} of {ran:,} models of {of} are equal"
+        head = f"{self.version}: {equal:,} of {equal + drifted:,} models of {of} are equal"
         refused = {name: each.refused for name, each in self.operators.items() if each.refused}
         listed = ", ".join(f"{name} {count}" for name, count in refused.items())
-        return [
-            head + (f"; refused: {listed}" if listed else ""),
-            *(
-                f"  {name}: {each.drifted} of {each.equal + each.drifted} have drifted, "
-                f"first {each.message}"
-                for name, each in self.operators.items()
-                if each.drifted
-            ),
-        ]
+        return [head + (f"; refused: {listed}" if listed else ""), *self._drifts()]
+
+    def _drifts(self) -> Iterator[str]:
+        for name, each in self.operators.items():
+            if each.drifted:
+                of = each.equal + each.drifted
+                yield f"  {name}: {each.drifted} of {of} have drifted, first {each.message}"
+            elif not each.equal and name not in self.lacks:
+                yield f"  {name}: all {each.refused} models are refused"
 
     @property
     def drifted(self) -> bool:
-        """Whether any model has."""
-        return any(each.drifted for each in self.operators.values())
+        """Whether a model has drifted, or of an operator that it has none is computed."""
+        return any(self._drifts())
 
 
 def fetch(folder: Path) -> None:
@@ -138,7 +139,8 @@ def found_in(folder: Folder, reference: str) -> Found:
     InputError
         If cases have not run.
     """
-    found = Found(folder.facts()["identity"][RUNTIMES[reference].title])
+    runtime = RUNTIMES[reference]
+    found = Found(folder.facts()["identity"][runtime.title], runtime.lacks)
     with folder.store() as results:
         if results.left():
             raise InputError(f"{folder.path}: some cases have not run")

@@ -60,6 +60,15 @@ def test_equal_and_refused_models_have_not_drifted(tmp_path: Path) -> None:
     assert not watch.found_in(Folder(tmp_path), "litert").drifted
 
 
+def test_an_operator_of_which_nothing_is_computed_any_more_has_drifted(tmp_path: Path) -> None:
+    ended(Folder(tmp_path), {"ADD": ["passed"], "RELU": ["refused", "refused"]})
+    found = watch.found_in(Folder(tmp_path), "litert")
+    assert found.drifted
+    assert found.lines()[-1] == "  RELU: all 2 models are refused"
+    found.lacks = frozenset({"RELU"})  # as TFLite Micro lacks some
+    assert not found.drifted
+
+
 def test_without_the_packages_it_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
