@@ -82,9 +82,11 @@ def digest_of(path: Path) -> str:
     Raises
     ------
     InputError
-        If it cannot be read.
+        If it cannot be read, or is no regular file, which may never end.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path}: cannot be read: it is no file")
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:

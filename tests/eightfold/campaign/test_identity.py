@@ -19,7 +19,7 @@ from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Case, Outcome, Unit
 from eightfold.campaign.suites.conformance import Task
 from eightfold.campaign.work import run_unit
-from eightfold.conformance.adapters.load import files_of, load_adapter
+from eightfold.conformance.adapters.load import digest_of, files_of, load_adapter
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.vectors import operators
 from eightfold.errors import InputError
@@ -142,6 +142,11 @@ def test_a_file_that_is_named_must_exist(adapters: Path) -> None:
     (adapters.parent / "weights.bin").unlink()
     with pytest.raises(InputError, match=r"Program\.files: no file '.*weights.bin'"):
         plan(adapters, "Program")
+
+
+def test_a_device_is_no_file_of_an_adapter() -> None:
+    with pytest.raises(InputError, match="/dev/zero: cannot be read: it is no file"):
+        digest_of(Path("/dev/zero"))
 
 
 @pytest.mark.parametrize(

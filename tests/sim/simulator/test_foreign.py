@@ -90,3 +90,21 @@ def test_an_error_has_its_place(tmp_path: Path) -> None:
     (tmp_path / "b.v").write_text("module b (input a);\n  wire x = ;\nendmodule\n")
     with pytest.raises(InputError, match=r"module b: %Error: .*b.v:2:12: syntax error"):
         read_module(Foreign((tmp_path / "b.v",)), "b", {})
+
+
+def test_what_verilator_finds_by_itself_is_part_of_a_build(tmp_path: Path) -> None:
+    """A module that no source has, and a file whose name is a macro."""
+    top = tmp_path / "top.v"
+    top.write_text(
+        '`define NAME "header.vh"\n`include `NAME\nmodule top(input a);\n  part p(a);\nendmodule\n'
+    )
+    header, part = tmp_path / "header.vh", tmp_path / "part.v"
+    header.write_text("")
+    part.write_text("module part(input a);\nendmodule\n")
+    module = read_module(Foreign((top,)), "top", {})
+    assert list(module.files) == [header, part, top]
+    whole = Foreign((top,), others=module.files)
+    for file in (header, part):
+        before = whole.recipe()
+        file.write_text(f"// changed\n{file.read_text()}")
+        assert whole.recipe() != before
