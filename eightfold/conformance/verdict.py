@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from eightfold.conformance.profile import NETWORKS, OPERATORS, UNITS, Profile
 from eightfold.conformance.units.unit import Level
 
-KIT = "1.0"
+KIT = "1.1"
 """Version of the conformance kit: another one may draw other cases from the same seed."""
 
 Layer = Literal["unit", "operator", "network"]

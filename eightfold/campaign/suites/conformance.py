@@ -93,7 +93,7 @@ class Task:
             each.name
             for each in fields(cls)
             if type(getattr(task, each.name))
-            is not {"profile": dict, "seed": int}.get(each.name, str)
+            is not {"profile": dict, "files": dict, "seed": int}.get(each.name, str)
         ]
         if wrong or task.level not in get_args(Level) or task.seed < 0:
             raise InputError(f"unit {unit.name}: is no task: {', '.join(wrong) or 'level or seed'}")

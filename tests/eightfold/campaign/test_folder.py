@@ -66,14 +66,15 @@ def test_a_folder_runs_no_code_that_its_reader_has_not_named(
     code, marker = tmp_path / "strangers.py", tmp_path / "ran"
     code.write_text(f"import pathlib\n\npathlib.Path({str(marker)!r}).touch()\n")
     profile = Profile.from_dict({"name": "theirs", "claims": ["MAXIMUM"]})
-    source = hashlib.sha256(code.read_bytes()).hexdigest()
+    files = {code.name: hashlib.sha256(code.read_bytes()).hexdigest()}
     task = Task(
-        adapter=f"{code}:Theirs", source=source, profile=profile.as_dict(), level="smoke", seed=0
+        adapter=f"{code}:Theirs", files=files, profile=profile.as_dict(), level="smoke", seed=0
     )
     units = list(task.units("MAXIMUM", "process", "Theirs"))
     folder = Folder(tmp_path / "theirs")
     asked = {"adapter": task.adapter, "backend": "process", "seed": 0}
-    begin(folder, asked, units)
+    # As a stranger has made it: whoever begins a run loads the adapter.
+    folder.create(asked, lambda store: store.plan(units), {"identity": task.identity})
     name = units[0].case_name(0)
     here = {
         "report": ("campaign", "report", folder.path),

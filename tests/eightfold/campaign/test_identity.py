@@ -275,7 +275,7 @@ def test_what_says_not_where_it_comes_from_does_not_go_on(tmp_path: Path) -> Non
     facts = folder.facts()
     del facts["identity"]
     folder.facts_file.write_text(json.dumps(facts))
-    with pytest.raises(InputError, match="says not what its outcomes come from"):
+    with pytest.raises(InputError, match="identity is missing"):
         builds_of(folder)
 
 

@@ -49,7 +49,7 @@ def test_a_wrong_requantizer_is_told_what_is_wrong(folders: tuple[Path, Path]) -
     assert "The smallest failing case:" in lines
     assert any("These coincide in all cases" in line for line in lines)
     assert lines[-1] == (
-        "Eightfold conformance 1.0, TFLite int8 (litert), no limits, unit level, smoke; "
+        "Eightfold conformance 1.1, TFLite int8 (litert), no limits, unit level, smoke; "
         "deviates: requantizer"
     )
 
@@ -64,7 +64,7 @@ def test_a_right_one_conforms_and_reports_are_written(folders: tuple[Path, Path]
     result = conform("judge", vectors, "--results", results, *options)
     assert result.exit_code == 0
     assert result.output.splitlines()[-1] == (
-        "Eightfold conformance 1.0, TFLite int8 (litert), no limits, unit level, smoke; "
+        "Eightfold conformance 1.1, TFLite int8 (litert), no limits, unit level, smoke; "
         "requantizer: no deviation found in 2642 cases, which would have told all 61 mistakes"
     )
     assert json.loads(files[2].read_text())["holds"] is True

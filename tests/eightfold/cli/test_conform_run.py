@@ -79,7 +79,7 @@ def test_a_right_runtime_conforms_and_can_be_reported_again(
     assert "MAXIMUM: no deviation found in 6 cases, which would have told all 2 mistakes." in said
     assert "Claimed, not asked: requantizer, dot, tables, fake_quantize, networks, 36 op" in said
     assert said.endswith(
-        "Eightfold conformance 1.0, TFLite int8 (litert), no limits, operator level, smoke; "
+        "Eightfold conformance 1.1, TFLite int8 (litert), no limits, operator level, smoke; "
         "MAXIMUM, NOT_EQUAL: no deviation found in 12 cases, which would have told all 7 mistakes\n"
     )
     again = call("conform", "report", out, "--json", report, capsys=capsys)
