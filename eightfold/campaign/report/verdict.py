@@ -124,7 +124,6 @@ def standing(results: Results) -> Standing:
     counts: Counter[str] = Counter()
     for (_, _, _, verdict), count in by_place.items():
         counts[verdict] += count
-    counts["waiting"] += max(0, results.total_cases() - counts.total())  # a unit may have lost some
     return Standing(
         counts=counts,
         operators=len({n for suite, n, _, _ in by_place if n and suite not in _NO_OPERATORS}),

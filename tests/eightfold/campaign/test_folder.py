@@ -66,7 +66,7 @@ def test_a_folder_runs_no_code_that_its_reader_has_not_named(
     code, marker = tmp_path / "strangers.py", tmp_path / "ran"
     code.write_text(f"import pathlib\n\npathlib.Path({str(marker)!r}).touch()\n")
     profile = Profile.from_dict({"name": "theirs", "claims": ["MAXIMUM"]})
-    files = {code.name: hashlib.sha256(code.read_bytes()).hexdigest()}
+    files = {str(code): hashlib.sha256(code.read_bytes()).hexdigest()}
     task = Task(
         adapter=f"{code}:Theirs", files=files, profile=profile.as_dict(), level="smoke", seed=0
     )

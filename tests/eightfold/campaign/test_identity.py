@@ -22,9 +22,11 @@ from eightfold.campaign.work import run_unit
 from eightfold.conformance.adapters.load import digest_of, files_of, load_adapter
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.vectors import operators
+from eightfold.conformance.verdict import KIT
 from eightfold.errors import InputError
 from eightfold.files import source_key
 from tests.eightfold.cli.test_cli import call
+from tests.support.campaign.reseal import reseal
 
 ADAPTERS = """
 import os
@@ -169,7 +171,8 @@ def test_a_run_does_not_go_on_when_a_file_has_changed(
     before = path.read_text()
     path.write_text(f"{before}\n")
     message = f"{path}: has changed since this run began; begin another one, or put it back"
-    assert call("campaign", "resume", folder.path, capsys=capsys) == (
+    named = ("--adapter", f"{adapters}:{name}")
+    assert call("campaign", "resume", folder.path, *named, capsys=capsys) == (
         2,
         "",
         f"eightfold: {message}\n",
@@ -246,7 +249,8 @@ def test_after_a_mend_failed_cases_run_again_and_both_versions_are_noted(
     folder = begun(tmp_path / "campaign", [GOLDEN])
     with folder.store(writable=True) as store:
         ((number, unit),) = store.waiting()
-        store.keep(number, Outcome(cases=(Case(seed=0, verdict="failed"),)), "here")
+        cases = (Case(seed=0, verdict="failed"), Case(seed=1, verdict="passed"))
+        store.keep(number, Outcome(cases=cases), "here")
     before = folder.facts()["versions"]["ai-edge-litert"]
     monkeypatch.setattr(identity, "source_key", lambda: "0123")
     monkeypatch.setattr(identity, "loaded", lambda name: "ai-edge-litert 9.9")
@@ -304,7 +308,7 @@ def test_a_report_is_of_what_was_asked_though_files_have_changed(
 ) -> None:
     folder = answer(begun(tmp_path / "run", plan(adapters, "Models")))
     before, facts = judge_run(folder), run_facts(folder)
-    assert before.statement.conforms
+    assert before.statement.holds
     adapters.write_text("")
     monkeypatch.setattr(identity, "source_key", lambda: "0123")
     assert judge_run(folder) == before
@@ -317,6 +321,7 @@ def test_answers_of_two_implementations_are_not_reported(adapters: Path, tmp_pat
     adapters.write_text(f"{ADAPTERS}\n")
     with folder.store(writable=True) as store:
         store.plan(plan(adapters, "Models"))
+    reseal(folder.path)
     with pytest.raises(InputError, match="has answers of 2 runs: another adapter"):
         judge_run(folder)
 
@@ -326,6 +331,7 @@ def test_the_units_of_another_run_are_not_reported(adapters: Path, tmp_path: Pat
     (adapters.parent / "aside.py").write_text(f"{BESIDE['aside.py']}\n")
     two = begun(tmp_path / "two", plan(adapters, "Models"))
     os.replace(two.facts_file, one.facts_file)
+    reseal(one.path)
     with pytest.raises(InputError, match="adapter is not what this campaign began with; report"):
         judge_run(one)
 
@@ -339,6 +345,7 @@ def test_answers_that_were_given_in_another_run_are_not_reported(
     wrong = answer(begun(tmp_path / "wrong", plan(adapters, "Models")))
     for path in (right.path / "answers").iterdir():
         (wrong.path / "answers" / path.name).write_bytes(path.read_bytes())
+    reseal(wrong.path)
     with pytest.raises(InputError, match="wrong: ADD: has the answers of another run; ask again"):
         judge_run(wrong)
 
@@ -350,7 +357,7 @@ def test_cases_that_would_be_drawn_otherwise_are_not_judged(
     folder = answer(begun(tmp_path / "run", plan(adapters, "Models")))
     if what == "kit":
         monkeypatch.setattr("eightfold.campaign.suites.conformance.KIT", "2.0")
-        message = "kit is not what this campaign began with: 1.0 then, 2.0 now; report it with"
+        message = f"kit is not what this campaign began with: {KIT} then, 2.0 now; report it with"
     else:
         draw: Any = operators.random_case
         monkeypatch.setattr(

@@ -1,6 +1,5 @@
 """A folder that was cut, edited or made up is refused in one line, and never passes."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -14,7 +13,7 @@ import pytest
 
 from eightfold.campaign.campaign import begin
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import Unit, digest_of
+from eightfold.campaign.records import Unit
 from eightfold.campaign.store import Store
 from eightfold.campaign.suites.conformance import Task
 from eightfold.campaign.work import run_unit
@@ -22,6 +21,7 @@ from eightfold.conformance.profile import Profile
 from eightfold.errors import InputError
 from tests.eightfold.cli.test_cli import call
 from tests.support.campaign.folders import Plan, broken, make_campaign
+from tests.support.campaign.reseal import reseal
 
 OTHERS: tuple[Any, ...] = (None, True, 7, -1, 2.5, "x", "", [], {}, ["x"], {"x": []}, "\ud800")
 """Values of every type, in place of a field's."""
@@ -332,26 +332,6 @@ def test_no_link_leads_out_of_a_folder(campaigns, tmp_path, capsys, name: str) -
     place.unlink()
     os.mkfifo(place)  # which nobody writes
     judge.expect_refused(name)
-
-
-def reseal(folder: Path) -> None:
-    """Make everything fit that anybody can make fit."""
-    with closing(sqlite3.connect(folder / "results.sqlite")) as connection, connection:
-        plan = hashlib.sha256()
-        for number, record, answers in connection.execute(
-            "SELECT id, record, answers FROM units ORDER BY id"
-        ).fetchall():
-            table = json.loads(record)
-            cases = connection.execute(
-                "SELECT operator, seed, verdict, message FROM cases WHERE unit = ?", (number,)
-            ).fetchall()
-            names = ("suite", "operator", "backend", "config", "netlist", "first", "count")
-            columns = ", ".join(f"{name} = ?" for name in (*names, "digest"))
-            values = (*(table.get(name) for name in names), digest_of(cases, {}, answers))
-            connection.execute(f"UPDATE units SET {columns} WHERE id = ?", (*values, number))
-            plan.update(f"{record}\n".encode())
-    facts = json.loads((folder / "campaign.json").read_text())
-    (folder / "campaign.json").write_text(json.dumps({**facts, "plan": plan.hexdigest()}))
 
 
 @pytest.mark.slow
