@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-import math
 import platform
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -76,10 +75,10 @@ class Session(Closing):
     cascade
         Whether chains of operators may run strip by strip.
     fast
-        Leave out the second pass in the simulator. Cycles are always those of a pass that stores
-        only what the network needs, in a memory that does not pause; ``compare``, ``all_tensors``
-        and ``stall`` disturb that, and a run with them is followed by such a pass, whose outputs
-        must be the same. Without it their results have no cycles.
+        Leave out the undisturbed pass in the simulator. Cycles are always those of a pass that
+        stores only what the network needs, in a memory that does not pause; ``compare``,
+        ``all_tensors`` and ``stall`` disturb that, and a run with them comes after such a pass,
+        whose outputs must be the same. Without it their results have no cycles.
     clock
         MHz for times, in place of what was measured for ``config``, see
         `eightfold.report.clock.MEASURED`.
@@ -90,7 +89,7 @@ class Session(Closing):
         From any method: a bad model, input, configuration, or a missing tool.
     HardwareError
         From a run: the simulated hardware hung, broke a rule of its streams, or gave other outputs
-        in the second pass.
+        in the undisturbed pass.
     """
 
     def __init__(
@@ -120,9 +119,9 @@ class Session(Closing):
             raise InputError(f"fallback must be golden, not {fallback!r}")
         if not 0 <= stall < 1:
             raise InputError(f"stall must be at least 0 and below 1, not {stall}")
-        if clock is not None and not 0 < clock < math.inf:
-            raise InputError(f"clock must be a number of MHz above 0, not {clock}")
         timing = MemoryTiming.load(memory)
+        self.config = AcceleratorConfig.load(config)
+        told = clock_of(self.config, clock)
         if backend == "golden":
             simulated = {
                 "memory": timing != IDEAL,
@@ -142,7 +141,6 @@ class Session(Closing):
         self.stall = stall
         self.netlist = netlist
         self.memory = timing
-        self.config = AcceleratorConfig.load(config)
         self.config_name = str(config) if not isinstance(config, AcceleratorConfig) else "custom"
         self.reference = reference
         self.trace = trace
@@ -155,7 +153,7 @@ class Session(Closing):
         self.no_rewrite = tuple(no_rewrite)
         self.cascade = cascade
         self.fast = fast
-        self.clock = clock_of(self.config, clock) if backend != "golden" else None
+        self.clock = told if backend != "golden" else None
         self.limits = Limits(max_memory, max_elements)
         self._oracle: Oracle | None = None
 
@@ -324,7 +322,7 @@ class Session(Closing):
         compare: bool,
         record: bool,
     ) -> list[RunResult]:
-        """Run a batch, and if something disturbs its cycles once more without that."""
+        """Run a batch, and if something disturbs its cycles before that once without it."""
         # The simulator's packages are needed, and loaded, only here.
         from eightfold.compiler.rewrite import rebuild
 
@@ -333,15 +331,15 @@ class Session(Closing):
         disturbed = ", ".join(name for name, given in options.items() if given)
         keep = all_tensors or compare
         prepared = self._compile(graph, keep=keep)
-        last = self._compile(graph, keep=False) if disturbed and not self.fast else prepared
+        plain = self._compile(graph, keep=False) if disturbed and not self.fast else None
         if self.trace is not None:
-            self._note_trace(self.trace, last.network, len(batch))
+            self._note_trace(self.trace, prepared.network, len(batch))
+        # Waves are of what comes last: the pass that is compared.
+        undisturbed = self._run_network(plain, batch, record) if plain else None
         runs = self._run_network(prepared, batch, record, stall=self.stall)
-        timed: Sequence[NetworkRun | None] = runs
-        if disturbed and self.fast:
-            timed = [None] * len(runs)
-        elif disturbed:
-            timed = self._run_network(last, batch, record)
+        timed: Sequence[NetworkRun | None] = undisturbed or (
+            [None] * len(runs) if disturbed else runs
+        )
         computed = {tensor for operator in graph.operators for tensor in operator.outputs}
         outputs = computed & set(graph.outputs)
         results = []
@@ -351,8 +349,8 @@ class Session(Closing):
             result = self._result(model, graph, tensors, prepared, clean)
             if clean is None:
                 result.untimed = disturbed
-            elif clean is not run:
-                again = rebuild(last.rewritten, clean.tensors, outputs, reference)
+            elif plain:
+                again = rebuild(plain.rewritten, clean.tensors, outputs, reference)
                 result.again = {index: again[index] for index in outputs}
             results.append(result)
         return results
@@ -477,7 +475,8 @@ class Session(Closing):
             report.mismatches = 0
             for index in operator.outputs:
                 if index not in expected or index not in result.tensors:
-                    result.unread.append(index)
+                    known = index in result.tensors
+                    (result.unread if known else result.undefined).append(index)
                     continue
                 different = np.argwhere(_differ(result.tensors[index], expected[index]))
                 report.mismatches += len(different)
@@ -498,9 +497,11 @@ def _expect_the_same_again(result: RunResult) -> None:
     """Check that both passes over an input have the same outputs, where there were two."""
     for index, tensor in result.again.items():
         if _differ(tensor, result.outputs[index]).any():
+            place = tuple(np.argwhere(_differ(tensor, result.outputs[index]))[0].tolist())
             raise HardwareError(
-                f"output tensor {index} differs in the second pass over the same input, which "
-                f"stores only what the network needs; --fast leaves it out"
+                f"output tensor {index} {list(place)} is {result.outputs[index][place]}, and "
+                f"{tensor[place]} in the undisturbed pass over the same input, which stores only "
+                "what the network needs: the hardware or the compiler is wrong"
             )
     result.again = {}
 

@@ -66,11 +66,11 @@ def _tensor_facts(tensor: Any) -> dict[str, Any]:
 
 def _print_tensors(kind: str, tensors: list[dict[str, Any]], console: Console) -> None:
     table = Table(title=kind, title_justify="left")
-    table.add_column("array of an .npz")
-    table.add_column("or its name")
+    table.add_column("array of an .npz", overflow="fold")
+    table.add_column("or its name", overflow="fold")
     table.add_column("type", no_wrap=True)
-    table.add_column("shape")
-    table.add_column("scale", justify="right")
+    table.add_column("shape", overflow="fold")
+    table.add_column("scale", justify="right", overflow="fold")
     table.add_column("zero point", justify="right")
     for each in tensors:
         cells = (

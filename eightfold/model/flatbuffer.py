@@ -19,8 +19,10 @@ _TABLE_COST = 128
 _VTABLE_ENTRY = struct.Struct("<H")
 
 CONVERT = "write it again with the TFLite converter"
-TO_INT8 = "convert the float network with full integer quantization to int8, see docs/models.md"
 """What a message advises when a file is not what a converter would have written."""
+
+TO_INT8 = "convert the float network with full integer quantization to int8, see docs/models.md"
+"""What a message advises when a network computes with other types."""
 
 EXTERNAL_BUFFER = 24
 """Of a tensor's vtable: the field is younger than the schema of `tflite`."""

@@ -51,6 +51,10 @@ class TensorReader:
         label = Tensor(index, name, (), np.dtype(np.int8), None, None)
         if code not in DTYPES:
             kind = next((k for k, c in TENSOR_TYPES.items() if c == code), f"code {code}")
+            if kind in ("RESOURCE", "VARIANT"):
+                raise InputError(
+                    f"{label} keeps state between runs; make the state an input and an output"
+                )
             known = ", ".join(dtype.name for dtype in DTYPES.values())
             raise InputError(f"{label} has element type {kind}, not {known}; {TO_INT8}")
         if packed.Sparsity() is not None:

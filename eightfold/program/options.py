@@ -19,7 +19,7 @@ class _Model(click.Path):
         path = super().convert(value, param, ctx)
         assert isinstance(path, Path)
         known = NETWORKS / f"{path}.tflite"
-        return known if path.name == str(path) and not path.exists() and known.exists() else path
+        return known if path.name == str(path) and not path.is_file() and known.exists() else path
 
 
 model_argument = click.argument("model", type=_Model(path_type=Path))

@@ -1,8 +1,10 @@
 """Clocks: which were measured for which size of the accelerator, and what cycles take in time."""
 
+import math
 from dataclasses import dataclass
 
 from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,9 @@ class Clock:
         return 1e6 * self.mhz / cycles
 
 
+GIVEN = "given with --clock"
+"""The source of a clock that is nobody's measurement."""
+
 MEASURED = {
     "small": Clock(91, "slowest of 3 routings on an ECP5 LFE5U-85F, docs/synthesis.md"),
     "base": Clock(83, "slowest of 2 routings on an ECP5 LFE5U-85F, docs/synthesis.md"),
@@ -33,9 +38,16 @@ def clock_of(config: AcceleratorConfig, mhz: float | None = None) -> Clock | Non
     """Return the clock for figures of time: ``mhz`` if given, else the one that was measured.
 
     None if neither is there.
+
+    Raises
+    ------
+    InputError
+        If ``mhz`` is not a number above 0.
     """
     if mhz is not None:
-        return Clock(mhz, "given with --clock")
+        if not 0 < mhz < math.inf:
+            raise InputError(f"clock must be a number of MHz above 0, not {mhz}")
+        return Clock(mhz, GIVEN)
     return next((clock for name, clock in MEASURED.items() if PRESETS[name] == config), None)
 
 

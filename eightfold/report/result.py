@@ -130,6 +130,7 @@ class RunResult:
     compared: bool = False
     first_mismatch: str | None = None
     unread: list[int] = field(default_factory=list)
+    undefined: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     rewrites: list[str] = field(default_factory=list)
     provenance: Provenance | None = None
@@ -206,6 +207,8 @@ def verdict(result: RunResult) -> str:
     if result.mismatches:
         differ = f"{result.mismatches} elements differ from {runtime.title}"
         return f"{ran}; {differ}: {result.first_mismatch}"
+    if result.undefined:
+        ran += f"; tensors {result.undefined} have no defined result, and no output needs them"
     if result.unread:
         equal = f"equal to {runtime.title} but for tensors {result.unread}, which it does not keep"
     else:

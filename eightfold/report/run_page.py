@@ -9,6 +9,7 @@ import numpy as np
 
 from eightfold import isa
 from eightfold.report import charts
+from eightfold.report.clock import GIVEN
 from eightfold.report.memory_map import memory_maps
 from eightfold.report.page import Verdict, machine, render
 from eightfold.report.record import Record
@@ -252,6 +253,8 @@ def _command(result: RunResult) -> str:
         words += ["--stall", str(provenance.stall)]
     if provenance.netlist:
         words += ["--netlist", provenance.netlist]
+    if result.clock and result.clock.source == GIVEN:
+        words += ["--clock", f"{result.clock.mhz:g}"]
     for name in ("compare", "all_tensors", "fast"):
         words += [f"--{name.replace('_', '-')}"] if getattr(provenance, name) else []
     return shlex.join(words)
