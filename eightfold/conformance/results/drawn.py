@@ -75,8 +75,14 @@ def check_models(
     Raises
     ------
     InputError
-        If a model is missing or another, or anything of it.
+        If a claim or a model is missing or another, or anything of it.
     """
+    planned = [NETWORKS] if vectors.unit == NETWORKS else vectors.manifest.get("operators")
+    if not isinstance(planned, list) or set(claims) != set(map(str, planned)):
+        raise InputError(
+            f"{vectors.folder}: has cases of {', '.join(claims) or 'nothing'}, and its manifest "
+            f"names {planned}; {AGAIN}"
+        )
     for claim, cases in claims.items():
         drawn = draw(claim, vectors.profile, vectors.level, vectors.seed)
         _check_count(vectors, claim, len(cases), len(drawn))

@@ -140,6 +140,11 @@ def leave_out(folder: Path, table: dict[str, Any]) -> None:
     del table["cases"]["ADD/0002"]
 
 
+def leave_out_a_claim(folder: Path, table: dict[str, Any]) -> None:
+    shutil.rmtree(folder / "SHAPE")
+    table["cases"] = {name: e for name, e in table["cases"].items() if name[:6] != "SHAPE/"}
+
+
 def compute_what_is_refused(folder: Path, table: dict[str, Any]) -> None:
     name = next(n for n, e in table["cases"].items() if n[:3] == "ADD" and e["expect"] == "refused")
     shutil.copy(folder / "ADD/0002/expected.npz", folder / name / "expected.npz")
@@ -152,10 +157,12 @@ def compute_what_is_refused(folder: Path, table: dict[str, Any]) -> None:
         (change_expected, "ADD/0002: is not what is drawn for operators, profile tflite, level"),
         (another_model, "ADD/0002: is not what is drawn for operators"),
         (leave_out, "has 5 cases of ADD, and 6 are drawn by profile tflite, level smoke, seed 3"),
+        (leave_out_a_claim, "has cases of ADD, and its manifest names ['ADD', 'SHAPE']; write"),
+        (lambda folder, table: table.pop("operators"), "ADD, SHAPE, and its manifest names None"),
         (compute_what_is_refused, ": is not what is drawn for operators"),
         (lambda folder, table: table.update(level="standard"), "has 6 cases of ADD, and "),
     ],
-    ids=["expected", "another model", "left out", "not refused", "level"],
+    ids=["expected", "another model", "left out", "claim", "no claims", "not refused", "level"],
 )
 def test_an_edited_model_is_told(
     tmp_path: Path, edit: Edit, message: str, monkeypatch: pytest.MonkeyPatch
