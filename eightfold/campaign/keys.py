@@ -1,6 +1,7 @@
 """Keys by which the machines of a farm know each other: whoever reaches a scheduler runs code."""
 
 import os
+import shlex
 import stat
 from pathlib import Path
 
@@ -74,7 +75,7 @@ _ROLES = ("scheduler", "worker", "client")
 
 def farm_commands(folder: Path) -> str:
     """Return the commands that start a farm with the keys in a folder."""
-    certificate, key = folder / CERTIFICATE, folder / KEY
+    certificate, key = (shlex.quote(str(folder / name)) for name in (CERTIFICATE, KEY))
     tls = f"--tls-ca-file {certificate} --tls-cert {certificate} --tls-key {key}"
     return "\n".join(
         [
@@ -84,6 +85,6 @@ def farm_commands(folder: Path) -> str:
             f"--no-dashboard --dashboard-address 127.0.0.1:0 {tls}",
             f"dask worker tls://HOST:8786 --nthreads 1 --local-directory $(mktemp -d) "
             f"--worker-class eightfold.campaign.servers.Worker {tls}",
-            f"eightfold campaign run --scheduler tls://HOST:8786 --keys {folder}",
+            f"eightfold campaign run --scheduler tls://HOST:8786 --keys {shlex.quote(str(folder))}",
         ]
     )

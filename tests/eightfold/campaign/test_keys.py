@@ -23,6 +23,13 @@ def test_keys_are_the_users_alone(tmp_path: Path) -> None:
     assert f"--scheduler tls://HOST:8786 --keys {keys}" in farm_commands(keys)
 
 
+def test_a_folder_with_a_space_is_quoted_in_commands() -> None:
+    scheduler, worker, run = farm_commands(Path("my keys")).splitlines()
+    for command in (scheduler, worker):
+        assert "--tls-cert 'my keys/cert.pem' --tls-key 'my keys/key.pem'" in command
+    assert run.endswith("--keys 'my keys'")
+
+
 def test_keys_are_not_written_over(tmp_path: Path) -> None:
     make_keys(tmp_path / "keys")
     before = (tmp_path / "keys" / "key.pem").read_bytes()
