@@ -166,7 +166,9 @@ def run_facts(folder: Folder) -> list[tuple[str, str]]:
     asked, versions, identity = facts["asked"], facts["versions"], facts["identity"]
     if "adapter" not in asked:
         raise InputError(f"{folder.path}: is no run of eightfold conform")
-    shown = [f"{name} {versions[name]}" for name in ("eightfold", "python", "numpy")]
+    shown = [
+        f"{name} {versions[name]}" for name in ("eightfold", "python", "numpy") if name in versions
+    ]
     shown += [identity[each.title] for each in RUNTIMES.values() if each.title in identity]
     tool = asked["backend"]
     return [

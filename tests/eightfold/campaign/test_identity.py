@@ -316,6 +316,14 @@ def test_a_report_is_of_what_was_asked_though_files_have_changed(
     assert len(dict(facts)["Identity"]) == 16
 
 
+def test_a_run_that_notes_no_versions_has_facts(adapters: Path, tmp_path: Path) -> None:
+    folder = begun(tmp_path / "run", plan(adapters, "Models"))
+    facts = folder.facts()
+    del facts["versions"]["numpy"]
+    folder.facts_file.write_text(json.dumps(facts))
+    assert "numpy" not in dict(run_facts(folder))["Versions"]
+
+
 def test_answers_of_two_implementations_are_not_reported(adapters: Path, tmp_path: Path) -> None:
     folder = begun(tmp_path / "run", plan(adapters, "Models"))
     adapters.write_text(f"{ADAPTERS}\n")
