@@ -229,10 +229,16 @@ def merge(folders: Sequence[Folder], into: Folder) -> list[str]:
     Raises
     ------
     InputError
-        If they are of different versions of Eightfold or of something else that they share.
+        If they are of different versions of Eightfold or of something else that they share, or
+        some are runs of ``eightfold conform`` and others are not.
     """
     known = joined_facts(folders)
     asked = {"merged": [folder.facts()["asked"] for folder in folders]}
+    if len(_of_conform(asked)) > 1:
+        raise InputError(
+            f"{into.path}: runs of eightfold conform are not merged with other campaigns; "
+            "report them one by one"
+        )
     different: list[str] = []
 
     def fill(store: Store) -> None:
@@ -244,3 +250,10 @@ def merge(folders: Sequence[Folder], into: Folder) -> list[str]:
     for folder in folders:
         folder.copy_files(into)
     return different
+
+
+def _of_conform(asked: Mapping[str, Any]) -> set[bool]:
+    """Return whether campaigns are runs of ``eightfold conform``: both, if only some are."""
+    if "merged" in asked:
+        return set().union(*map(_of_conform, asked["merged"]))
+    return {"adapter" in asked}

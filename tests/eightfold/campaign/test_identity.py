@@ -303,6 +303,14 @@ def test_campaigns_of_two_versions_are_not_merged(
     assert Folder(tmp_path / "same").facts()["identity"] == two.facts()["identity"]
 
 
+def test_a_run_of_conform_is_not_merged_with_other_campaigns(tmp_path: Path) -> None:
+    run = begun(tmp_path / "run", [GOLDEN])
+    other = Folder(tmp_path / "other")
+    begin(other, {}, [GOLDEN])
+    with pytest.raises(InputError, match="conform are not merged with other campaigns; report"):
+        merge([run, other], Folder(tmp_path / "both"))
+
+
 def test_a_report_is_of_what_was_asked_though_files_have_changed(
     adapters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
