@@ -178,11 +178,10 @@ def _report(folder: "Folder", html: Path | None, junit: Path | None, json: Path 
     from eightfold.campaign.conformance import judge_run, run_facts
     from eightfold.conformance.report import print_statement, write_reports
 
+    facts = run_facts(folder)  # which refuses what is no run, before the work
     with terminal_progress("judging") as on_progress:
         judged = judge_run(folder, on_progress)
-    write_reports(
-        judged.statement, judged.names, html=html, junit=junit, json=json, facts=run_facts(folder)
-    )
+    write_reports(judged.statement, judged.names, html=html, junit=junit, json=json, facts=facts)
     print_statement(judged.statement)
     raise SystemExit(0 if judged.statement.holds else 1)
 
