@@ -90,7 +90,7 @@ class Finding:
     mistakes
         Names of the mistakes that explain every known result, if some do.
     diagnosis
-        What is wrong, in sentences; why a claim was not judged, if it has no cases.
+        What is wrong, in sentences.
     failed
         The cases that are not exact, `LISTED` of them at most.
     smallest
@@ -223,7 +223,7 @@ class Statement:
     @property
     def holds(self) -> bool:
         """Whether all that was asked is answered and right: nothing less is a pass."""
-        return bool(self.findings) and all(finding.right for finding in self.findings)
+        return self.standing in ("no deviation found", "conforms")
 
     @property
     def conforms(self) -> bool:
