@@ -1,5 +1,7 @@
 """The command that would ask for a campaign again."""
 
+import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,8 @@ import pytest
 
 from eightfold.campaign.report.asked import asked_commands, seeds
 from eightfold.cli.campaign import run_command
+from eightfold.cli.conform import run as conform_run
+from eightfold.conformance.profile import PROFILES
 
 ASKED = {
     "suites": ["operators", "networks"],
@@ -31,6 +35,27 @@ def test_options_by_their_names() -> None:
     ]
     assert asked_commands(dict(reversed(ASKED.items())), None) == [COMMAND]
     assert asked_commands({"stall": 0.0}, None) == ["eightfold campaign run --stall 0.0"]
+
+
+def test_a_run_of_conform_is_asked_by_conform() -> None:
+    asked = {
+        "adapter": "/my files/mine.py:Mine",
+        "profile": json.loads(json.dumps(PROFILES["tflite"].as_dict())),
+        "level": "smoke",
+        "seed": 3,
+        "claims": ["ADD", "networks"],
+        "backend": "icarus",
+    }
+    (command,) = asked_commands(asked, Path("A"))
+    assert command == (
+        "eightfold conform run --adapter '/my files/mine.py:Mine' --profile tflite "
+        "--claims ADD,networks --level smoke --seed 3 --backend icarus --out A"
+    )
+    conform_run.make_context("run", shlex.split(command)[3:])
+    theirs = PROFILES["tflite"].replace(name="mine").as_dict()
+    (command,) = asked_commands({**asked, "profile": theirs, "backend": "process"}, None)
+    assert "--profile PROFILE.toml --claims" in command
+    assert "--backend" not in command
 
 
 def test_merged_campaigns_have_a_command_each() -> None:
