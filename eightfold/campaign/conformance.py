@@ -101,6 +101,7 @@ def judge_run(folder: Folder, on_progress: OnProgress | None = None) -> Judged:
         raise InputError(f"{folder.path}: is no run of eightfold conform")
     task = judged_task(folder, units)
     claims = list(dict.fromkeys(each.unit.operator for each in units))
+    _check_asked(folder, task, claims)
     findings: list[Finding] = []
     names: dict[str, Sequence[str]] = {}
     for done, claim in enumerate(claims):
@@ -120,6 +121,17 @@ def judge_run(folder: Folder, on_progress: OnProgress | None = None) -> Judged:
         findings=tuple(findings),
     )
     return Judged(statement, names)
+
+
+def _check_asked(folder: Folder, task: Task, claims: Sequence[str]) -> None:
+    """Raise `InputError` unless what ``campaign.json`` says was asked is what the units ask."""
+    asked = folder.facts()["asked"]
+    units = {**vars(task), "claims": sorted(claims)}
+    for name in ("adapter", "profile", "level", "seed", "claims"):
+        if name in asked and units[name] != (
+            sorted(map(str, asked[name])) if isinstance(asked[name], list) else asked[name]
+        ):
+            raise InputError(f"{folder.path}: was changed: {name} is not what its units were asked")
 
 
 def _judge_unit(folder: Folder, task: Task, claim: str, units: Sequence[Planned]) -> Finding:

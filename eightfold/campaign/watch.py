@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,10 +21,6 @@ from eightfold.reference.runtimes import RUNTIMES
 
 NEWEST = {"litert": "ai-edge-litert-nightly", "tflm": "tflite-micro"}
 """The package whose newest version is compared with, by reference."""
-
-
-OPERATORS = "all"
-"""As ``--operators`` of a campaign."""
 
 
 @dataclass
@@ -72,17 +69,15 @@ class Found:
 
 
 def fetch(folder: Path) -> None:
-    """Put the newest packages into a folder, which is made anew.
+    """Put the newest packages into a new folder.
 
     Raises
     ------
     InputError
         If they are not to be had.
     """
-    new = folder.with_name(f"{folder.name}.new")
-    shutil.rmtree(new, ignore_errors=True)
     # What they need is there already: of the versions that they replace.
-    words = ["install", "--pre", "--no-deps", "--target", str(new), "--retries", "1", "--quiet"]
+    words = ["install", "--pre", "--no-deps", "--target", str(folder), "--retries", "1", "--quiet"]
     done = subprocess.run(
         [sys.executable, "-m", "pip", *words, "--disable-pip-version-check", *NEWEST.values()],
         stdin=subprocess.DEVNULL,
@@ -94,8 +89,6 @@ def fetch(folder: Path) -> None:
         said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
         reason = said[-1].removeprefix("ERROR: ") if said else "pip failed"
         raise InputError(f"{' and '.join(NEWEST.values())}: cannot be fetched: {reason}")
-    shutil.rmtree(folder, ignore_errors=True)
-    new.rename(folder)
 
 
 def compare(reference: str, packages: Path, out: Path, options: Sequence[str]) -> Found:
@@ -104,7 +97,7 @@ def compare(reference: str, packages: Path, out: Path, options: Sequence[str]) -
     Parameters
     ----------
     out
-        Folder of the campaign, which is made anew.
+        Folder of the campaign, a new one.
     options
         Further ones of ``eightfold campaign run``.
 
@@ -113,10 +106,8 @@ def compare(reference: str, packages: Path, out: Path, options: Sequence[str]) -
     InputError
         If it does not run to its end, or another package was loaded.
     """
-    shutil.rmtree(out, ignore_errors=True)
     paths = [str(packages.resolve()), *filter(None, [os.environ.get("PYTHONPATH")])]
-    words = ["campaign", "run", "--suite", "operators", "--operators", OPERATORS]
-    words += ["--reference", reference]
+    words = ["campaign", "run", "--suite", "operators", "--reference", reference]
     done = subprocess.run(
         [sys.executable, "-m", "eightfold.cli.main", *words, "--out", str(out), *options],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
@@ -154,25 +145,39 @@ def found_in(folder: Folder, reference: str) -> Found:
     return found
 
 
-def watch(folder: Path, options: Mapping[str, int | None]) -> bool:
-    """Fetch, compare, and say what was found; return whether anything has drifted."""
-    packages = folder / "packages"
-    fetch(packages)
+def watch(folder: Path, options: Mapping[str, int | str | None]) -> bool:
+    """Fetch, compare, and say what was found; return whether anything has drifted.
+
+    All is done in a new folder within ``folder``, which stays, without the packages, if something
+    has drifted: it has the cases.
+    """
     words = [word for name, value in options.items() if value for word in (f"--{name}", str(value))]
-    drifted = False
-    for reference in NEWEST:
-        found = compare(reference, packages, folder / reference, words)
-        click.echo("\n".join(found.lines()))
-        drifted |= found.drifted
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        private = Path(tempfile.mkdtemp(prefix="watch-", dir=folder))
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
+    packages, drifted = private / "packages", False
+    try:
+        fetch(packages)
+        for reference in NEWEST:
+            found = compare(reference, packages, private / reference, words)
+            click.echo("\n".join(found.lines()))
+            drifted |= found.drifted
+    finally:
+        shutil.rmtree(packages if drifted else private, ignore_errors=True)
+    if drifted:
+        click.echo(f"The cases are in {private}.")
     return drifted
 
 
 @click.command(help=__doc__)
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--operators", metavar="NAMES", help="Only these, as of eightfold campaign run.")
 @click.option("--models", type=click.IntRange(min=1), default=30, show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--workers", type=click.IntRange(min=1), help="As of eightfold campaign run.")
-def main(folder: Path, **options: int | None) -> None:
+def main(folder: Path, **options: int | str | None) -> None:
     """End with status 1 if something has drifted, 2 if it cannot be known."""
     try:
         drifted = watch(folder, options)

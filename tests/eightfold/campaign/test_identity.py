@@ -107,7 +107,7 @@ def plan(adapters: Path, name: str, seed: int = 3) -> list[Unit]:
 
 def begun(path: Path, units: list[Unit]) -> Folder:
     folder = Folder(path)
-    begin(folder, {"adapter": "adapters.py:Models", "backend": units[0].backend}, units)
+    begin(folder, {"adapter": units[0].adapter or "golden", "backend": units[0].backend}, units)
     return folder
 
 

@@ -1,6 +1,5 @@
 """The newest runtimes are compared with golden, by what was loaded, operator by operator."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -89,16 +88,22 @@ def test_a_runtime_that_computes_something_else_has_drifted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fetch(folder: Path) -> None:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        folder.mkdir()
         install(folder, "ai-edge-litert-nightly", "9.9.dev1", NEW)
 
     monkeypatch.setattr(watch, "fetch", fetch)
     monkeypatch.setattr(watch, "NEWEST", {"litert": "ai-edge-litert-nightly"})
-    monkeypatch.setattr(watch, "OPERATORS", "LOGISTIC")
-    result = CliRunner().invoke(watch.main, [str(tmp_path), "--models", "2", "--workers", "1"])
+    mine = tmp_path / "litert" / "mine"
+    mine.parent.mkdir()
+    mine.touch()
+    words = ["--operators", "LOGISTIC", "--models", "2", "--workers", "1"]
+    result = CliRunner().invoke(watch.main, [str(tmp_path), *words])
     assert result.exit_code == 1, result.output
-    first, second = result.stdout.splitlines()
+    first, second, where = result.stdout.splitlines()
+    assert mine.exists()  # what it has not made stays
+    (private,) = (path for path in tmp_path.iterdir() if path != mine.parent)
+    assert where == f"The cases are in {private}."
+    assert [path.name for path in private.iterdir()] == ["litert"]
     assert first == "ai-edge-litert-nightly 9.9.dev1: 0 of 2 models of 1 operator are equal"
     assert second.startswith("  LOGISTIC: 2 of 2 have drifted, first 0: ")
 

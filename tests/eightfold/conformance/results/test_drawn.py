@@ -89,7 +89,7 @@ def leave_out_last(folder: Path, table: dict[str, Any]) -> None:
             r"what is asked is not what|has \d+ cases .* seed 4;",
         ),
         (
-            lambda folder, table: table["profile"]["limits"].update(clamp=[[0, 0]]),
+            lambda folder, table: table["profile"]["limits"].update(clamp=[[0, 1]]),
             r"are drawn by profile tflite|is not what is drawn",
         ),
     ],
@@ -97,7 +97,7 @@ def leave_out_last(folder: Path, table: dict[str, Any]) -> None:
 )
 def test_an_edited_unit_is_told(tmp_path: Path, edit: Edit, message: str) -> None:
     folder = of_unit(tmp_path)
-    assert judge_folders(folder, folder, compare_models).statement.conforms
+    assert judge_folders(folder, folder, compare_models).statement.holds
     edited(folder, edit)
     assert re.search(message, said(folder, folder))
 
@@ -181,7 +181,7 @@ def test_a_network_of_another_seed_is_told(tmp_path: Path) -> None:
     write_networks(tmp_path / "vectors", TFLITE, "smoke", 3)
     write_right_models(tmp_path / "vectors", tmp_path / "results")
     judged = judge_folders(tmp_path / "vectors", tmp_path / "results", compare_models)
-    assert judged.statement.conforms
+    assert judged.statement.holds
     edited(tmp_path / "vectors", lambda folder, table: table.update(seed=4))
     assert "networks/0000: is not what is drawn for networks" in said(
         tmp_path / "vectors", tmp_path / "results"
