@@ -3,10 +3,11 @@
 import hashlib
 import json
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from eightfold.campaign.records import Unit, digest_of
+from eightfold.errors import InputError
 
 
 def reseal(folder: Path) -> None:
@@ -17,9 +18,9 @@ def reseal(folder: Path) -> None:
             "SELECT id, record, state, answers FROM units ORDER BY id"
         ).fetchall():
             table = json.loads(record)
-            if answers is not None:
+            with suppress(InputError, OSError):  # a unit may be made up, and have no answers
                 file = folder / "answers" / Unit.from_record(record).name
-                answers = hashlib.sha256(file.read_bytes()).hexdigest()
+                answers = answers and hashlib.sha256(file.read_bytes()).hexdigest()
             cases = connection.execute(
                 "SELECT operator, seed, verdict, message FROM cases WHERE unit = ?", (number,)
             ).fetchall()
