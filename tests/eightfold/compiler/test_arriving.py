@@ -75,7 +75,9 @@ def test_every_plan_gives_goldens_bytes(
     plan: Plan,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def best(self: Search, starts: list[Plan], options: dict[str, list[int]]) -> Plan:
+    def best(
+        self: Search, starts: list[Plan], options: dict[str, list[int]], known: list[Plan]
+    ) -> Plan:
         rows = next(iter(starts)).direct
         direct = min(plan.direct, rows)
         return replace(plan, direct=direct if "strip" in options else rows)

@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
             Case(seed=2, verdict="failed", operator="ADD", message="differs"),
         )
         store.keep(numbers[done], Outcome(cases=cases, seconds=2.0), "here")
-        store.keep(numbers[tflm], Outcome(cases=cases[:1], seconds=1.0), "here")
+        store.keep(numbers[tflm], Outcome(cases=cases, seconds=1.0), "here")
         caught = Case(
             seed=5, verdict="passed", operator=mutant.operator, message="slice in line 3: caught: t"
         )
