@@ -8,12 +8,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 
 from eightfold.campaign.records import Outcome, Unit
 from eightfold.campaign.suites import suite_of
-from eightfold.sim.simulator.places import is_private
+from eightfold.sim.simulator.places import is_private, private_folder
 
 PREPARED = threading.Event()
 """Set when a worker has its simulators: a new one may be given a unit before."""
@@ -54,7 +53,7 @@ def _limited(unit: Unit, limit: float | None, private: str) -> Iterator[None]:
     if limit is None:
         yield
         return
-    folder = private if private and is_private(Path(private)) else _own_folder()
+    folder = private if private and is_private(Path(private)) else private_folder()
     number, name = tempfile.mkstemp(".hung", f"{unit.name}-", folder)
     # A thread of the interpreter's own, which needs no lock: it works in a loop in C as well.
     with open(number, "w") as file:
@@ -64,11 +63,6 @@ def _limited(unit: Unit, limit: float | None, private: str) -> Iterator[None]:
         finally:
             faulthandler.cancel_dump_traceback_later()
             Path(name).unlink(missing_ok=True)
-
-
-@cache
-def _own_folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="eightfold-"))
 
 
 def where_it_hung(unit: Unit, private: Path) -> str:

@@ -6,12 +6,12 @@ from typing import Any
 from rich.console import Console
 
 from eightfold.report.clock import Clock, time_of, times_json
-from eightfold.report.result import OperatorReport
+from eightfold.report.result import Figures, OperatorReport
 from eightfold.report.table import cells, print_rows, total_cells
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimated:
+class Estimated(Figures):
     """What ``eightfold estimate`` tells of a model.
 
     ``bus_cycles``: cycles in which the memory's bus is taken; the others as of
@@ -29,23 +29,7 @@ class Estimated:
     @property
     def cycles(self) -> int:
         """From doorbell to done."""
-        return sum(operator.cycles or 0 for operator in self.operators)
-
-    @property
-    def macs(self) -> int:
-        """Multiply-accumulates of the model, padding taps included."""
-        return sum(operator.macs for operator in self.operators)
-
-    @property
-    def hardware_macs(self) -> int:
-        """Multiply-accumulates that the hardware would do, padding taps included."""
-        return sum(operator.hardware_macs or 0 for operator in self.operators)
-
-    @property
-    def utilisation(self) -> float | None:
-        """MACs in hardware over those that the multipliers can do in all cycles."""
-        possible = self.cycles * self.macs_per_cycle
-        return self.hardware_macs / possible if possible else None
+        return super().cycles or 0
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``eightfold estimate --json`` writes."""

@@ -99,8 +99,36 @@ def fingerprint(index: int, name: str, array: np.ndarray) -> dict[str, Any]:
     }
 
 
+class Figures:
+    """What operators took, in all: of one inference, or of its estimate."""
+
+    operators: list[OperatorReport]
+    macs_per_cycle: int
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of the model, padding taps included."""
+        return sum(operator.macs for operator in self.operators)
+
+    @property
+    def hardware_macs(self) -> int:
+        """Multiply-accumulates that the hardware did, padding taps included."""
+        return sum(operator.hardware_macs or 0 for operator in self.operators)
+
+    @property
+    def cycles(self) -> int | None:
+        """Cycles of the operators in hardware."""
+        cycles = [operator.cycles for operator in self.operators if operator.cycles is not None]
+        return sum(cycles) if cycles else None
+
+    @property
+    def utilisation(self) -> float | None:
+        """MACs in hardware over those that the multipliers can do in all cycles."""
+        return self.hardware_macs / (self.cycles * self.macs_per_cycle) if self.cycles else None
+
+
 @dataclass(kw_only=True)
-class RunResult:
+class RunResult(Figures):
     """One inference: tensors by index, and what it took.
 
     ``notes`` says which tensors were not taken as the file states them, ``rewrites`` which rules
@@ -137,32 +165,11 @@ class RunResult:
     record: Record | None = None
 
     @property
-    def macs(self) -> int:
-        """Multiply-accumulates of the model, padding taps included."""
-        return sum(operator.macs for operator in self.operators)
-
-    @property
-    def hardware_macs(self) -> int:
-        """Multiply-accumulates that the hardware did, padding taps included."""
-        return sum(operator.hardware_macs or 0 for operator in self.operators)
-
-    @property
-    def cycles(self) -> int | None:
-        """Cycles of the operators in hardware."""
-        cycles = [operator.cycles for operator in self.operators if operator.cycles is not None]
-        return sum(cycles) if cycles else None
-
-    @property
     def mismatches(self) -> int | None:
         """Differing elements over all tensors, None if nothing was compared."""
         if not self.compared:
             return None
         return sum(operator.mismatches or 0 for operator in self.operators)
-
-    @property
-    def utilisation(self) -> float | None:
-        """MACs in hardware over those that the multipliers can do in all cycles."""
-        return self.hardware_macs / (self.cycles * self.macs_per_cycle) if self.cycles else None
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``eightfold run --json`` writes; ``docs/run-json.md`` has every field."""
