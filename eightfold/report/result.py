@@ -137,8 +137,7 @@ class RunResult(Figures):
 
     ``cycles`` is the sum over the operators that ran in hardware: from doorbell to done, in a pass
     that nothing disturbs. None on the golden backend, and where that pass was left out: ``untimed``
-    then names what has disturbed the only one. ``again``: the outputs of that pass, if it was the
-    second one, until they are compared with the first's. ``clock``: what times are told of, if any.
+    then names what has disturbed the only one. ``clock``: what times are told of, if any.
 
     ``record`` is there if `eightfold.Session.run` was asked for it: what a page shows besides.
     """
@@ -153,7 +152,6 @@ class RunResult(Figures):
     macs_per_cycle: int
     clock: Clock | None = None
     untimed: str | None = None
-    again: dict[int, np.ndarray] = field(default_factory=dict)
     seconds: float = 0.0
     compared: bool = False
     first_mismatch: str | None = None
