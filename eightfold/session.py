@@ -136,6 +136,11 @@ class Session(Closing):
                     raise InputError(
                         f"{name} needs a simulation, not golden; use backend verilator or icarus"
                     )
+        if trace is not None:  # refused before golden, compiler and simulator have worked
+            from eightfold.sim.simulator.toolchain import checked_simulator
+            from eightfold.sim.simulator.waves import wave_format
+
+            wave_format(trace, checked_simulator(backend))
         self.backend = cast(Backend, backend)
         self.fallback = fallback
         self.stall = stall

@@ -352,6 +352,10 @@ def test_the_hardware_equals_tflite_micro(simulator: Simulator) -> None:
             "netlist needs a simulation, not golden; use backend verilator or icarus",
         ),
         ({"trace": Path("waves.vcd")}, "trace needs a simulation, not golden"),
+        (
+            {"backend": "verilator", "trace": Path("waves.foo")},
+            r"trace waves\.foo: waves are \.vcd or \.fst; name such a file",
+        ),
         ({"fast": True}, "fast needs a simulation, not golden"),
         ({"clock": 50.0}, "clock needs a simulation, not golden"),
         ({"clock": -1.0}, "clock must be a number of MHz above 0, not -1.0"),
