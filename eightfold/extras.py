@@ -4,18 +4,19 @@ What an extra brings is said once, in ``pyproject.toml``; here it is read from t
 installed package.
 """
 
-import platform
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
 
+from packaging.markers import Marker
+from packaging.requirements import Requirement
+
 from eightfold.errors import InputError
 
-_REQUIREMENT = re.compile(r"(?P<package>[\w.-]+)[^;]*(?:;\s*(?P<where>.+))?")
-_EXTRA = re.compile(r"(?:\s+and\s+)?extra\s*==\s*[\"'](?P<extra>[\w-]+)[\"']")
+_EXTRA = re.compile(r'(?: and )?extra == "([\w-]+)"$')
+"""The end of a marker's text: builds put the extra last, and `Marker` writes it in one form."""
 
 
 @contextmanager
@@ -58,7 +59,7 @@ def require_module(module: str) -> None:
         raise ModuleNotFoundError(f"No module named {module!r}", name=module)
 
 
-def _package_of(module: str, extra: str) -> tuple[str, str] | None:
+def _package_of(module: str, extra: str) -> tuple[str, Marker | None] | None:
     """Return the package of an extra that a module comes with, and the platforms that have it.
 
     That is the one of the same name, or of the name that the module's begins with (cocotb brings
@@ -71,10 +72,10 @@ def _package_of(module: str, extra: str) -> tuple[str, str] | None:
     return None if package is None else (package, packages[package])
 
 
-def packages_of(extra: str) -> dict[str, str]:
+def packages_of(extra: str) -> dict[str, Marker | None]:
     """Return the packages that an extra asks for, each with the systems that have it.
 
-    The systems are a condition of Python's packaging, empty if all have the package. What is always
+    The systems are a condition of Python's packaging, None if all have the package. What is always
     installed is of the extra "".
     """
     try:
@@ -82,17 +83,10 @@ def packages_of(extra: str) -> dict[str, str]:
     except PackageNotFoundError:  # run from a folder of sources that was never installed
         return {}
     found = {}
-    for line in lines:
-        match = _REQUIREMENT.match(line)
-        assert match is not None
-        where = match["where"] or ""
+    for requirement in map(Requirement, lines):
+        where = str(requirement.marker or "")
         of = _EXTRA.search(where)
-        if (of["extra"] if of else "") == extra:
-            found[match["package"]] = _EXTRA.sub("", where).strip("() ")
+        if (of[1] if of else "") == extra:
+            systems = _EXTRA.sub("", where)
+            found[requirement.name] = Marker(systems) if systems else None
     return found
-
-
-def is_for_here(systems: str) -> bool:
-    """Return whether a condition of `packages_of`, an expression of Python as well, holds here."""
-    here = {"sys_platform": sys.platform, "platform_machine": platform.machine()}
-    return not systems or bool(eval(systems, {"__builtins__": {}}, here))

@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from eightfold.extras import is_for_here, packages_of
+from eightfold.extras import packages_of
 
 EXTRAS = {
     "rtl": "run --backend verilator or icarus, verilog, ops --measure",
@@ -92,7 +92,7 @@ def findings() -> list[Finding]:
             if package in known:
                 continue
             known.add(package)
-            only = "" if is_for_here(where) else f", where {where}"
+            only = "" if where is None or where.evaluate() else f", where {where}"
             install = f"pip install 'eightfold[{extra}]'{only}"
             found.append(Finding(package, _installed(package), what, install))
     for program, (package, what) in TOOLS.items():

