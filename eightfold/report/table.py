@@ -28,9 +28,11 @@ def print_table(result: RunResult, console: Console) -> None:
 def print_rows(title: str, rows: Sequence[Mapping[str, str]], console: Console) -> None:
     """Print operators' cells by column, the last row as their total.
 
-    Where a terminal is too narrow, columns are left out, those of `_LEFT_OUT` in this order.
+    Columns without a value are left out, as cycles of what golden has computed; where a terminal is
+    too narrow those of `_LEFT_OUT` too, in this order.
     """
     columns = {name: [row[name] for row in rows] for name in rows[0]}
+    columns = {name: cells for name, cells in columns.items() if not {*cells} <= {"", "-"}}
     for name in _LEFT_OUT:
         widths = [max(_NARROWEST, *map(len, cells)) for cells in columns.values()]
         if sum(widths) + 3 * len(widths) + 1 <= console.width:

@@ -276,6 +276,27 @@ def test_a_narrow_terminal_shows_every_number(capsys: pytest.CaptureFixture[str]
     assert {"DEPTHWISE_CONV_2D", "total"} < {word for row in rows for word in row}
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["run"], "# operator output MACs where"),
+        (["run", "--compare"], "# operator output MACs where mismatches"),
+        (["estimate"], "# operator output MACs done cycles worked utilisation where"),
+    ],
+    ids=["golden", "compared", "estimated"],
+)
+def test_a_table_has_no_column_without_a_value(
+    arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command, *options = arguments
+    (heading,) = (
+        line
+        for line in lines_at(120, command, MODEL, *options, capsys=capsys)
+        if line.startswith("┃")
+    )
+    assert heading.replace("┃", " ").split() == expected.split()
+
+
 def test_a_narrow_terminal_shows_every_word_of_the_operators(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
