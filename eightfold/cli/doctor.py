@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from eightfold.extras import packages_of
+from eightfold.system_packages import how_to_install
 
 EXTRAS = {
     "rtl": "run --backend verilator or icarus, verilog, ops --measure",
@@ -96,9 +97,7 @@ def findings() -> list[Finding]:
             install = f"pip install 'eightfold[{extra}]'{only}"
             found.append(Finding(package, _installed(package), what, install))
     for program, (package, what) in TOOLS.items():
-        found.append(
-            Finding(program, _program_version(program), what, f"apt-get install {package}")
-        )
+        found.append(Finding(program, _program_version(program), what, how_to_install(package)))
     found += _libraries()
     return found
 
@@ -139,7 +138,7 @@ def _libraries() -> list[Finding]:
             package,
             "installed" if links(library) else None,
             "run --backend verilator --trace FILE.fst",
-            f"apt-get install {package}",
+            how_to_install(package),
         )
         for library, package in LIBRARIES.items()
     ]

@@ -15,6 +15,7 @@ from eightfold.formal.proof import Finding, Proof
 from eightfold.formal.property import Property
 from eightfold.rtl.verilog import run_yosys
 from eightfold.sim.simulator.limits import limited, ran_out
+from eightfold.system_packages import how_to_install
 
 ABC = "berkeley-abc"
 """The command of ABC, as Debian's package of the same name installs it."""
@@ -75,7 +76,7 @@ class Checked(Proof):
 
     def prove(self) -> Finding:
         if shutil.which(ABC) is None:
-            return Finding("skipped", f"{ABC} is not installed: apt-get install {ABC}")
+            return Finding("skipped", f"{ABC} is not installed: {how_to_install(ABC)}")
         with TemporaryDirectory(prefix="eightfold-") as scratch:
             folder = Path(scratch)
             checked = self.make()

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 from eightfold.errors import InputError
 from eightfold.posix import require_posix
 from eightfold.sim.simulator.places import one_word
+from eightfold.system_packages import how_to_install
 
 Simulator = Literal["verilator", "icarus"]
 SIMULATORS: tuple[Simulator, ...] = get_args(Simulator)
@@ -60,12 +61,13 @@ def check_simulator(simulator: str) -> None:
     require_posix(f"simulation with {simulator.capitalize()}")
     if simulator == "icarus":
         if not icarus_available():
-            raise InputError("iverilog is not installed: apt-get install iverilog")
+            raise InputError(f"iverilog is not installed: {how_to_install('iverilog')}")
         return
     packages = {"perl": "perl", "make": "make", "c++": "g++"}
     if missing := [package for tool, package in packages.items() if not shutil.which(tool)]:
-        names = " ".join(missing)
-        raise InputError(f"Verilator needs {names}, not installed: apt-get install {names}")
+        raise InputError(
+            f"Verilator needs {' '.join(missing)}, not installed: {how_to_install(*missing)}"
+        )
 
 
 def checked_simulator(simulator: str) -> Simulator:

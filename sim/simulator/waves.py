@@ -10,6 +10,7 @@ import numpy as np
 
 from eightfold.errors import InputError
 from eightfold.sim.simulator.toolchain import Simulator
+from eightfold.system_packages import how_to_install
 
 WaveFormat = Literal["vcd", "fst"]
 """A value change dump, or the compressed format of GTKWave and Surfer: a tenth of its size."""
@@ -89,7 +90,7 @@ def missing_for_fst(simulator: Simulator) -> str:
     missing = [package for library, package in LIBRARIES.items() if not links(library)]
     if not missing:
         return ""
-    return f"Verilator needs {' and '.join(missing)} for FST: apt-get install {' '.join(missing)}"
+    return f"Verilator needs {' and '.join(missing)} for FST: {how_to_install(*missing)}"
 
 
 @cache
