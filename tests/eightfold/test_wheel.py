@@ -5,6 +5,7 @@ import re
 import tarfile
 import zipfile
 from email import message_from_bytes
+from email.message import Message
 from pathlib import Path
 
 import pytest
@@ -82,12 +83,35 @@ def test_the_wheel_has_one_name_and_all_that_is_under_it(wheel: Path) -> None:
         assert f"eightfold/synth/constraints/{path.name}" in found
 
 
-def test_the_description_stands_alone(wheel: Path) -> None:
+def description(wheel: Path) -> Message:
+    """Return the metadata of a wheel; the long description is its payload."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        return message_from_bytes(archive.read(name))
+
+
+def test_the_first_steps_of_the_description_are_those_of_the_wheel(
+    wheel: Path, base: Installation
+) -> None:
+    text = description(wheel).get_payload()
+    assert isinstance(text, str)
+    steps = re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[0].splitlines()
+    assert steps[0] == "pip install eightfold"  # here without an index, by the fixture
+    assert steps[1].startswith("eightfold run digits ")
+    for step in steps[1:]:
+        program, *arguments = step.partition(" #")[0].split()
+        done = base.run(program, *arguments)
+        assert (done.returncode, done.stderr) == (0, ""), step
+    assert "make run" not in text
+    assert not re.search(r"pip install '?\.", text)
+    assert ".venv" not in text
+
+
+def test_the_description_stands_alone(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
         (network,) = (name for name in archive.namelist() if name.endswith("digits.tflite"))
         assert archive.read(network) == DIGITS.read_bytes()
-        metadata = message_from_bytes(archive.read(name))
+    metadata = description(wheel)
     text = metadata.get_payload()
     assert isinstance(text, str)
     assert text.startswith("# Eightfold\n")
