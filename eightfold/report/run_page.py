@@ -33,7 +33,7 @@ class OperatorRow:
 
     ``multipliers``: those that its MACs done take if all multipliers work. ``port``: beats
     on the busier of the port's two channels while it ran. ``reached``: the larger of both over its
-    cycles.
+    cycles, above 1 where multipliers worked for it while the operator before still ran.
     """
 
     operator: OperatorReport
@@ -43,7 +43,7 @@ class OperatorRow:
     @property
     def reached(self) -> float | None:
         cycles = self.operator.cycles
-        return min(1.0, max(self.multipliers, self.port) / cycles) if cycles else None
+        return max(self.multipliers, self.port) / cycles if cycles else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,14 +140,13 @@ def _row(operator: OperatorReport, result: RunResult) -> OperatorRow:
 
 
 def _counters(record: Record, hardware: Sequence[OperatorReport]) -> Iterator[CounterRow]:
-    totals = counts_of(record.streams)[-1]
-    for (name, text), total in zip(isa.COUNTERS, totals.tolist(), strict=True):
+    totals = counts_of(record.streams)[-1].tolist()
+    for (name, text), total in zip(isa.COUNTERS, totals, strict=True):
         values = [
             (o.cycles or 0 if name == "CYCLES" else o.counters[name], o.cycles) for o in hardware
         ]
         cells = [(value, round(HEAT * value / (cycles or 1))) for value, cycles in values]
-        share = total / max(1, int(totals[0]))
-        yield CounterRow(name=name, text=text, total=total, share=share, cells=cells)
+        yield CounterRow(name=name, text=text, total=total, share=total / totals[0], cells=cells)
 
 
 def _state(name: str) -> str:
@@ -170,7 +169,7 @@ def _chart(rows: Sequence[OperatorRow], result: RunResult) -> str:
         places = np.arange(len(rows))
         above = 24 if len(rows) > LONG else 0  # where the end is out of sight, numbers there too
         cycles = [row.operator.cycles or 0 for row in rows]
-        needed = [min(row.multipliers, row.operator.cycles or 0) for row in rows]
+        needed = [row.multipliers for row in rows]
         axes.barh(places, cycles, 0.72, color=charts.SERIES[5], alpha=0.45, label="cycles")
         axes.barh(places, needed, 0.72, color=charts.SERIES[0], label="limit of the multipliers")
         axes.vlines(

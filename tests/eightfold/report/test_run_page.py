@@ -84,6 +84,16 @@ def test_operators_are_shown_with_cycles_and_limits(result: RunResult, page: str
     assert total[6] == f"{result.cycles:,}"
 
 
+def test_a_limit_beyond_the_cycles_is_shown_as_it_is() -> None:
+    overlapped = simulated()
+    operator = overlapped.operators[0]
+    limit = mac_limit(operator.macs, overlapped.macs_per_cycle)
+    operator.cycles = limit // 2
+    operator.counters["READ_BEATS"] = limit // 2
+    _, row, *_ = tables(run_page(overlapped))["operators"]
+    assert row[11] == f"{limit / (limit // 2):.1%}"
+
+
 def test_a_run_without_its_undisturbed_pass_says_that_it_has_no_cycles(page: str) -> None:
     untimed = simulated()
     assert untimed.record is not None
