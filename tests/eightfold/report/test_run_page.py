@@ -80,8 +80,17 @@ def test_operators_are_shown_with_cycles_and_limits(result: RunResult, page: str
             f"{limit:,}" if limit else "–",
             f"{(operator.cycles or 0) // 2:,}",
         ]
-        assert row[12] == "not compared"
+        assert len(row) == len(total) == 12
     assert total[6] == f"{result.cycles:,}"
+
+
+def test_what_was_not_compared_has_no_columns_of_a_comparison() -> None:
+    for compare in (False, True):
+        found = tables(run_page(golden(compare=compare)))
+        assert ("elements that differ" in found["operators"][0]) is compare
+        assert found["tensors"][0][5:] == (["comparison", "first difference"] if compare else [])
+        for name in ("operators", "tensors"):
+            assert len({*map(len, found[name])}) == 1
 
 
 def test_a_limit_beyond_the_cycles_is_shown_as_it_is() -> None:
