@@ -62,11 +62,13 @@ class Quantization:
 
         Raises
         ------
+        RejectedError
+            If there are several, of which most kernels refuse to prepare, and a check ends others.
         UndefinedError
-            If there are several, or the scale is 0.
+            If the scale is 0.
         """
         if self.scale.size != 1:
-            raise UndefinedError(f"an activation has one scale, not {self.scale.size}")
+            raise RejectedError(f"an activation has one scale, not {self.scale.size}")
         if self.scale[0] == 0:
             raise UndefinedError("the scale of an activation must not be 0")
         return self.scale[0], int(self.zero_point[0])

@@ -542,7 +542,9 @@ def _tables(value: Any) -> list[Table]:
 
 
 def _bytes(content: bytes, choices: _Choices) -> bytes:
-    """Overwrite one to four bytes."""
+    """Overwrite one to four bytes, where there are any: a truncation may come first."""
+    if not content:
+        return content
     width = choices.of((1, 2, 4))
     place = choices.below(len(content)) // width * width
     value = choices.integer(np.int64) if choices.below(2) else choices.below(1 << 32)
@@ -552,7 +554,7 @@ def _bytes(content: bytes, choices: _Choices) -> bytes:
 
 def _truncation(content: bytes, choices: _Choices) -> bytes:
     """Cut the end off."""
-    return content[: choices.below(len(content))]
+    return content[: choices.below(len(content))] if content else content
 
 
 _OF_TABLES: dict[str, Callable[[_Draft, _Choices], None]] = {

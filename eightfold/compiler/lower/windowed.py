@@ -15,7 +15,7 @@ from eightfold.compiler.exact.channels import (
 )
 from eightfold.compiler.exact.step_function import StepFunction, solve
 from eightfold.compiler.lower.call import Call
-from eightfold.compiler.steps.axis import LONGEST, Axis
+from eightfold.compiler.steps.axis import Axis
 from eightfold.compiler.steps.channelwise import (
     DepthwiseConvolution,
     MaximumPool,
@@ -116,10 +116,11 @@ def average_pool_2d(call: Call) -> SumPool:
 
 
 def _pool(call: Call) -> dict[str, Any]:
-    """Return the geometry of a pool; a long window without what no output has of the input."""
+    """Return the geometry of a pool, without the taps of a window longer than the input that no
+    output has within it."""
     geometry = call.geometry(call.pool_window())
     for name in ("rows", "columns"):
-        if geometry[name].kernel > LONGEST:
+        if geometry[name].kernel > geometry[name].size:
             geometry[name] = geometry[name].trimmed()
     return geometry
 

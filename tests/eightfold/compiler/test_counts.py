@@ -206,6 +206,19 @@ def test_small_limits_change_no_window(operator: str, monkeypatch: pytest.Monkey
     expect_random(operator, range(12))
 
 
+@pytest.mark.parametrize("operator", ["AVERAGE_POOL_2D", "MAX_POOL_2D"])
+def test_a_window_reads_nothing_that_is_in_no_image(operator: str) -> None:
+    """Rows of taps in the padding of every output are left out, however many there are."""
+    streams = []
+    for rows in (3, 9000):
+        graph = load_model(window(operator, (1, 2, 7, 3), (rows, 4), (2, 1), padding="SAME"))
+        expect_golden(graph, random_values(graph), NANO, keep=False)
+        (segment,) = compile_network(graph, NANO).segments
+        assert segment.compiled is not None
+        streams.append((segment.compiled.words.tolist(), segment.compiled.model))
+    assert streams[0] == streams[1]
+
+
 REDUCED = [((130,), 0), ((2, 130), 1), ((3, 67), 0), ((67, 3), 0), ((2, 67, 3), 1)]
 
 

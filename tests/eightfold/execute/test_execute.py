@@ -195,3 +195,19 @@ def test_pad_needs_quantization_on_both_sides() -> None:
     graph = load_model(builder.build())
     with pytest.raises(InputError, match="PAD: tensor 0 'tensor_0' has no scale and zero point"):
         run_graph(graph, {x: np.zeros((1, 2), np.int8)})
+
+
+@pytest.mark.parametrize("name", ["ADD", "EQUAL", "LOGISTIC"])
+def test_an_unused_operator_of_several_scales_is_refused(name: str) -> None:
+    """LiteRT prepares it all the same, and the scale that it reads there is 0."""
+    b = ModelBuilder()
+    several = b.input((3, 2), scale=[0.5, 0.5, 0.5])
+    inputs = [several] if name == "LOGISTIC" else [b.input((3, 2), scale=0.25), several]
+    dtype = np.bool_ if name == "EQUAL" else np.int8
+    scale = {} if name == "EQUAL" else {"scale": 1 / 256, "zero_point": -128}
+    b.operator(name, inputs, [b.tensor((3, 2), dtype=dtype, **scale)])
+    b.output(inputs[0])
+    graph = load_model(b.build())
+    values = {index: np.zeros((3, 2), np.int8) for index in graph.inputs}
+    with pytest.raises(InputError, match="an activation has one scale, not 3"):
+        run_graph(graph, values)

@@ -47,6 +47,12 @@ def test_no_choice_fails(kind: str) -> None:
         mutate(model, [Mutation(kind, 0)], donor)
 
 
+@pytest.mark.parametrize("kind", ["bytes", "truncation"])
+def test_a_file_without_bytes_stays_one(kind: str) -> None:
+    model, _ = base_case("ADD", 0)
+    assert mutate(model, [Mutation("truncation", 0), Mutation(kind, 5)], model) == b""
+
+
 def test_a_dimension_stays_in_its_type() -> None:
     choices = (473187742010891137, 4719881055475626697)  # 2^31 - 1, and then more
     model, _ = base_case("REDUCE_MIN", 103971)
