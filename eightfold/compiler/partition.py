@@ -15,6 +15,7 @@ from eightfold.compiler.network import (
 )
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
+from eightfold.execute.known import settled
 from eightfold.golden.quantization import Reference
 from eightfold.memory import IDEAL, MemoryTiming
 from eightfold.model import Graph, Operator
@@ -71,13 +72,14 @@ def compile_network(
     ------
     InputError
         If operators cannot be computed and ``fallback`` is not set: all of them, each with the
-        reason.
+        reason. Or if the graph contradicts itself, see `eightfold.execute.known.settled`.
     """
+    known = settled(graph, reference)
     lowered: dict[int, Lowered] = {}
     reasons: dict[int, str] = {}
     for operator in graph.operators:
         try:
-            lowered[operator.index] = lower(graph, operator, config, reference)
+            lowered[operator.index] = lower(known, operator, config, reference)
         except CompileError as error:
             reasons[operator.index] = str(error)
     while True:

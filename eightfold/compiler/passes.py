@@ -12,6 +12,7 @@ from eightfold.compiler.cascade.search import best_cascades
 from eightfold.compiler.partition import CompiledNetwork, compile_network
 from eightfold.compiler.rewrite import Rewritten, rewrite
 from eightfold.config import AcceleratorConfig
+from eightfold.execute.known import settled
 from eightfold.golden.quantization import Reference
 from eightfold.memory import IDEAL, MemoryTiming
 from eightfold.model import Graph, require_int8
@@ -53,9 +54,10 @@ def prepare(
     ------
     InputError
         If operators cannot be computed and ``fallback`` is not set, or not even in golden for their
-        element types.
+        element types; or if the graph contradicts itself, see `eightfold.execute.known.settled`.
     """
     require_int8(graph)
+    settled(graph, reference)  # before rules go by the shapes that the file declares
     with _rare_collections():
         rewritten = rewrite(graph, reference, without=no_rewrite)
         network = compile_network(

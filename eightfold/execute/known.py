@@ -1,6 +1,7 @@
 """What a graph computes whatever its inputs are: from constants, and from shapes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -11,7 +12,7 @@ from eightfold.execute.runners import RUNNERS
 from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Reference
 from eightfold.model.graph import Graph, Operator
-from eightfold.model.prepare import Node, hollow, unsupported
+from eightfold.model.prepare import Node, Refusal, hollow, open_operands, prepare, unsupported
 
 REFUSED = (SpecError, InputError, ArithmeticError)
 """What golden raises for an operator that it does not compute, or not with these operands."""
@@ -56,11 +57,60 @@ def known_results(
     return results if [(each.shape, each.dtype) for each in results] == stated else None
 
 
-def known_integers(graph: Graph, reference: Reference = "litert") -> dict[int, np.ndarray]:
-    """Return the computed int32 and int64 tensors, such as shapes, that no input changes."""
+def settle(graph: Graph, reference: Reference = "litert") -> tuple[Graph, list[Refusal]]:
+    """Return a graph whose operands that no input changes are constants, and what they contradict.
+
+    RESHAPE's shape, an axis and the like may be computed, and still come from constants and shapes
+    alone. Preparation knows nothing of such operands; what reads them is prepared again here.
+
+    Parameters
+    ----------
+    graph
+        One that has passed preparation; it is returned itself if it has no such operand.
+    reference
+        ``litert`` or ``tflm``: whose kernels to equal where they differ.
+
+    Returns
+    -------
+    graph, list of Refusal
+        The graph is for looking at operators one by one: it computes the new constants all the
+        same. The refusals are as `eightfold.model.prepare.prepare` returns them.
+    """
+    operands = {i for each in graph.operators for i in open_operands(graph.tensors, each)}
+    known = _known(graph, operands, reference)
+    if operands.isdisjoint(known):
+        return graph, []
+    data = {index: array for index, array in known.items() if index in operands}
+    told = [op for op in graph.operators if not data.keys().isdisjoint(op.inputs)]
+    # A shape that the file leaves open is a scalar's for all that reads the tensor: not filled in.
+    tensors = [replace(t, data=data.get(t.index, t.data), stated=True) for t in graph.tensors]
+    graph = replace(graph, tensors=tuple(tensors))
+    return graph, prepare(replace(graph, operators=tuple(told)))[1]
+
+
+def settled(graph: Graph, reference: Reference = "litert") -> Graph:
+    """Return the graph of `settle`.
+
+    Raises
+    ------
+    InputError
+        If an operand contradicts the graph, such as RESHAPE's shape its result's declared one.
+    """
+    graph, refusals = settle(graph, reference)
+    if refusals:
+        raise InputError(str(refusals[0]))
+    return graph
+
+
+def _known(graph: Graph, wanted: Set[int], reference: Reference) -> dict[int, np.ndarray]:
+    """Return what is known of computed tensors, and of those that they are computed from."""
+    needed = set(wanted)
+    for operator in reversed(graph.operators):
+        if operator.name != "SHAPE" and not needed.isdisjoint(operator.outputs):
+            needed.update(operator.inputs)
     known: dict[int, np.ndarray] = {}
     for operator in graph.operators:
-        if all(graph.tensors[index].dtype.name in ("int32", "int64") for index in operator.outputs):
+        if not needed.isdisjoint(operator.outputs):
             results = known_results(graph, operator, reference, known)
             known.update(zip(operator.outputs, results or (), strict=False))
     return known

@@ -12,7 +12,7 @@ from eightfold.execute.runners import RUNNERS
 from eightfold.execute.stacking import reshapes, stacked_shape
 from eightfold.golden.quantization import Reference
 from eightfold.model.graph import Graph, Operator
-from eightfold.model.prepare import difference, shapes_are_open, unsupported
+from eightfold.model.prepare import difference, open_operands, unsupported
 
 Signature = list[tuple[tuple[int, ...], np.dtype]]
 
@@ -87,7 +87,7 @@ class _Step:
         unfit = unsupported(graph.tensors, operator)
         self.unfit = f"{operator}: {unfit}" if unfit else None
         # Inputs may have other shapes than the graph says; what they decide is compared alone.
-        self._open = stacked == 1 and shapes_are_open(graph.tensors, operator)
+        self._open = stacked == 1 and bool(open_operands(graph.tensors, operator))
         if stacked > 1 and reshapes(operator):
             # The operator's own shape is that of one inference.
             self._shape = stacked_shape(graph.tensors[operator.outputs[0]], stacked)

@@ -75,7 +75,7 @@ def examine(content: bytes, given: Mapping[int, np.ndarray], folder: str) -> Ite
     found: list[list[str]] = []  # what `check` says, unless the file cannot be read
 
     def check() -> None:
-        checked, findings = check_prepared(read_model(content))
+        checked, findings = check_prepared(read_model(content), LIMITS)
         findings += check_model(checked)
         findings_as_json(findings)
         render(findings, checked)

@@ -1,28 +1,44 @@
 """What preparation refuses or fills in, as findings."""
 
+from eightfold.errors import InputError
+from eightfold.execute.known import settle
 from eightfold.model.graph import Graph, Operator, Tensor
-from eightfold.model.prepare import Refusal, prepare
+from eightfold.model.prepare import Limits, Refusal, check_cost, prepare
 from eightfold.spec.finding import Finding
 
 _SOURCE = "LiteRT, Prepare"
 
 
-def check_prepared(graph: Graph) -> tuple[Graph, list[Finding]]:
+def check_prepared(graph: Graph, limits: Limits | None = None) -> tuple[Graph, list[Finding]]:
     """Return a graph behind the gate, and as findings what did not pass or was filled in.
 
-    A violation has the words with which `eightfold.model.load_model` refuses the model.
+    A violation has the words with which `eightfold.model.load_model` refuses the model, or
+    `eightfold.execute.known.settled` a computed shape that contradicts it.
 
     Parameters
     ----------
     graph
         The model, from `eightfold.model.read_model`.
+    limits
+        Beyond which nothing is computed that shapes may depend on, since no such model is run; the
+        defaults of `eightfold.model.Limits` if None.
     """
     prepared, refusals = prepare(graph)
+    if not refusals and _is_affordable(prepared, limits or Limits()):
+        refusals = settle(prepared)[1]
     findings = [_violation(refusal) for refusal in refusals]
     for operator in prepared.operators:
         filled = (prepared.tensors[index] for index in operator.outputs)
         findings += [_note(operator, t) for t in filled if not t.stated and t.shape]
     return prepared, findings
+
+
+def _is_affordable(graph: Graph, limits: Limits) -> bool:
+    try:
+        check_cost(graph, limits)
+    except InputError:
+        return False
+    return True
 
 
 def _note(operator: Operator, tensor: Tensor) -> Finding:

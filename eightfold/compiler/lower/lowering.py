@@ -37,18 +37,20 @@ class Lowered:
 
 
 METHODS: dict[str, Callable[[Call], Step | tuple[Step, ...]]] = {
-    **dict.fromkeys(("EXPAND_DIMS", "RESHAPE", "SQUEEZE"), lower_movement.renamed),
     **dict.fromkeys(
         (
             "BATCH_TO_SPACE_ND",
             "CONCATENATION",
             "DEPTH_TO_SPACE",
+            "EXPAND_DIMS",
             "PACK",
             "PAD",
+            "RESHAPE",
             "SLICE",
             "SPACE_TO_BATCH_ND",
             "SPACE_TO_DEPTH",
             "SPLIT",
+            "SQUEEZE",
             "STRIDED_SLICE",
             "UNPACK",
         ),

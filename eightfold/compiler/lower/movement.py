@@ -14,30 +14,13 @@ from eightfold.compiler.steps.pieces import affine_pieces
 from eightfold.compiler.steps.strided import copies, cycles, filled
 from eightfold.compiler.steps.swap import best_way, swapped
 from eightfold.compiler.steps.transposition import Transposition
-from eightfold.execute.known import known_integers
 from eightfold.golden.resize import nearest_taps
 from eightfold.model import Tensor
-from eightfold.model.prepare import difference, hollow
 
 Steps = tuple[Alias | Movement, ...]
 
 SPREAD = 64
 """Bytes that a fill with a computed byte is made of: the widest access."""
-
-
-def renamed(call: Call) -> Steps:
-    """Lower an operator whose result is its input under another shape.
-
-    An operand such as this shape may be computed, but not from the model's inputs.
-    """
-    known = known_integers(call.graph, call.reference) if call.is_computed(1) else {}
-    if call.tensor(1) is None or (operand := known.get(call.input(1).index)) is None:
-        return moved(call)
-    source, target = call.input(0), call.output
-    shape = call.golden(hollow(source.shape), operand).shape
-    if words := difference(target, shape):
-        raise CompileError(words)
-    return (_whole(source, target),)
 
 
 def moved(call: Call) -> Steps:

@@ -1,20 +1,11 @@
 """What depends on constants alone is computed by golden once."""
 
 from eightfold.compiler.rewrite.draft import Draft
-from eightfold.errors import InputError
 from eightfold.execute.known import known_results
-from eightfold.model.prepare import prepare
 
 
 def fold(draft: Draft) -> None:
-    """Let constants be read for results of constants, and shapes; outputs of the model stay.
-
-    Raises
-    ------
-    InputError
-        If an operand that is known by now contradicts the model, such as a shape that RESHAPE is
-        told and the shape that its result is declared with.
-    """
+    """Let constants be read for results of constants, and shapes; outputs of the model stay."""
     for operator in draft.each():
         results = known_results(draft.graph, operator, draft.reference)
         if results is None:
@@ -32,6 +23,3 @@ def fold(draft: Draft) -> None:
         if not is_output:
             draft.remove(operator)
         draft.say("constants", [operator.index], "it depends on constants alone")
-    _, refusals = prepare(draft.graph)
-    if refusals:
-        raise InputError(str(refusals[0]))

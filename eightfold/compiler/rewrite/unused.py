@@ -6,7 +6,7 @@ from eightfold.compiler.rewrite.draft import Draft
 from eightfold.errors import InputError
 from eightfold.execute.operator import UndefinedResult, run_operator
 from eightfold.model import Operator
-from eightfold.model.prepare import shapes_are_open
+from eightfold.model.prepare import open_operands
 
 
 def drop_unused(draft: Draft) -> None:
@@ -25,7 +25,7 @@ def drop_unused(draft: Draft) -> None:
 
 def _is_refused(draft: Draft, operator: Operator) -> bool:
     """Return whether golden refuses an operator for what the file says of it."""
-    if shapes_are_open(draft.tensors, operator):
+    if open_operands(draft.tensors, operator):
         return False
     zeros = {
         index: np.zeros(draft.tensors[index].shape, draft.tensors[index].dtype)

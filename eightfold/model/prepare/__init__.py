@@ -16,8 +16,8 @@ from eightfold.model.prepare.gate import (
     Refusal,
     difference,
     misfits,
+    open_operands,
     prepare,
-    shapes_are_open,
     unsupported,
 )
 from eightfold.model.prepare.hollow import hollow
@@ -35,8 +35,8 @@ __all__ = [
     "difference",
     "hollow",
     "misfits",
+    "open_operands",
     "prepare",
-    "shapes_are_open",
     "unsupported",
     "window_of",
 ]

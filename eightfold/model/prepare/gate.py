@@ -110,11 +110,12 @@ def misfits(graph: Graph) -> list[tuple[Operator, Tensor]]:
     return found
 
 
-def shapes_are_open(tensors: Sequence[Tensor], operator: Operator) -> bool:
-    """Return whether an operand that is computed may decide the results' shapes."""
+def open_operands(tensors: Sequence[Tensor], operator: Operator) -> set[int]:
+    """Return the tensors that are computed, and of which the results' shapes may be a matter."""
     row = ROWS.get(operator.name)
     node = Node(tensors, operator)
-    return row is not None and any(
-        node.is_computed(position) and not row.operand(position).values
+    return {
+        operator.inputs[position]
         for position in range(len(node.inputs))
-    )
+        if row is not None and node.is_computed(position) and not row.operand(position).values
+    }

@@ -1,6 +1,7 @@
 """What the compiler refuses, with a reason, and odd models that it must not refuse."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from eightfold.config import PRESETS
 from eightfold.conformance.models.operators import case_rng, random_case
 from eightfold.conformance.models.tensors import SingleOperator
 from eightfold.errors import InputError
-from eightfold.execute import run_graph
-from eightfold.model import load_model
+from eightfold.execute import known, run_graph
+from eightfold.model import Limits, load_model
 from eightfold.model.builder import ModelBuilder
+from eightfold.spec import check_prepared
 from tests.support.models import (
     refusals,
     refusals_movement,
@@ -56,34 +58,77 @@ def test_an_operand_that_must_be_constant_is_named(
         compile_network(load_model(model), NANO)
 
 
-@pytest.mark.parametrize("declared", [(4, 6), (2, 12), (4, 5)])
-def test_a_shape_that_no_input_changes_may_be_computed(declared: tuple[int, int]) -> None:
-    """Also where no rule has folded it; a declared shape that it contradicts is refused."""
+def flattened(declared: tuple[int, ...], results: int = 1) -> bytes:
+    """Return RESHAPEs to (4, 6), a shape that is computed from their input's and a constant."""
     b = ModelBuilder()
-    x, y = b.input((2, 3, 4), scale=0.5), b.tensor(declared, scale=0.5)
+    x = b.input((2, 3, 4), scale=0.5)
     sizes, last, shape = (b.tensor(s, dtype=np.int32) for s in ((3,), (), (2,)))
     b.operator("SHAPE", [x], [sizes], {"out_type": "INT32"})
     place = [b.constant(np.array([entry], np.int32)) for entry in (2, 3, 1)]
     b.operator("STRIDED_SLICE", [sizes, *place], [last], {"shrink_axis_mask": 1})
     parts = [last, b.constant(np.array(6, np.int32))]
     b.operator("PACK", parts, [shape], {"values_count": 2, "axis": 0})
-    b.operator("RESHAPE", [x, shape], [y])
-    b.output(y)
-    graph = load_model(b.build())
+    for _ in range(results):
+        y = b.tensor(declared, scale=0.5)
+        b.operator("RESHAPE", [x, shape], [y])
+        b.output(y)
+    return b.build()
+
+
+@pytest.mark.parametrize("declared", [(4, 6), (2, 12), (4, 5)])
+def test_a_shape_that_no_input_changes_may_be_computed(declared: tuple[int, int]) -> None:
+    """Also where no rule has folded it; a declared shape that it contradicts is refused."""
+    graph = load_model(flattened(declared))
     inputs = random_values(graph, 0)
     if declared == (4, 6):
         expect_golden(graph, inputs, NANO)
         rewritten = expect_rewritten(graph, inputs, NANO)
         assert rewritten.gone() == {0, 1, 2}
+        assert not check_prepared(graph)[1]
         return
-    wrong = (
-        rf"operator 3 RESHAPE: .*declared shape {re.escape(str([*declared]))}, computed \[4, 6\]"
-    )
-    for compiled in (lambda: compile_network(graph, NANO), lambda: prepare(graph, NANO)):
+    words = f"declared shape {[*declared]}, computed [4, 6]"
+    wrong = rf"operator 3 RESHAPE: .*{re.escape(words)}"
+    for compiled in (
+        lambda: compile_network(graph, NANO, fallback=True),
+        lambda: prepare(graph, NANO, fallback=True),
+        lambda: prepare(graph, NANO, no_rewrite=["all"]),
+    ):
         with pytest.raises(InputError, match=wrong):
             compiled()
     with pytest.raises(InputError, match=wrong):
         run_graph(graph, inputs)
+    (finding,) = check_prepared(graph)[1]
+    assert (finding.severity, finding.operator, finding.found) == ("violation", 3, words)
+    assert not check_prepared(graph, Limits(max_elements=1))[1], "no model that is ever run"
+
+
+def test_a_shape_is_computed_once_for_all_that_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = []
+
+    def counted(*args: Any) -> list[np.ndarray] | None:
+        computed.append(args[1].name)
+        return known_results(*args)
+
+    known_results = known.known_results
+    monkeypatch.setattr(known, "known_results", counted)
+    compile_network(load_model(flattened((4, 6), results=5)), NANO)
+    assert computed == ["SHAPE", "STRIDED_SLICE", "PACK"]
+
+
+def test_axes_may_come_from_codes_and_an_open_shape_is_not_filled_in() -> None:
+    b = ModelBuilder()
+    codes, last = b.constant(np.array([[1, 5, 3]], np.int8)), b.constant(np.array(1, np.int32))
+    axes = b.tensor((1,), dtype=np.int32)
+    b.operator("ARG_MAX", [codes, last], [axes], {"output_type": "INT32"})
+    x, y = b.input((2, 3), scale=0.5), b.tensor(None, scale=0.5)
+    b.operator("MEAN", [x, axes], [y], {"keep_dims": False})
+    b.output(y)
+    graph = load_model(b.build())
+    words = r"operator 1 MEAN: .*declared shape \[\], computed \[2\]"
+    with pytest.raises(InputError, match=words):
+        run_graph(graph, random_values(graph, 0))
+    with pytest.raises(InputError, match=words):
+        prepare(graph, NANO)
 
 
 OF_VALUES = (
