@@ -16,6 +16,7 @@ from eightfold.compiler.network import (
 from eightfold.config import AcceleratorConfig
 from eightfold.errors import InputError
 from eightfold.execute.known import settled
+from eightfold.execute.operator import require_supported
 from eightfold.golden.quantization import Reference
 from eightfold.memory import IDEAL, MemoryTiming
 from eightfold.model import Graph, Operator
@@ -71,8 +72,9 @@ def compile_network(
     Raises
     ------
     InputError
-        If operators cannot be computed and ``fallback`` is not set: all of them, each with the
-        reason. Or if the graph contradicts itself, see `eightfold.execute.known.settled`.
+        If operators cannot be computed and ``fallback`` is not set, or not even in golden: all of
+        them, each with the reason. Or if the graph contradicts itself, see
+        `eightfold.execute.known.settled`.
     """
     known = settled(graph, reference)
     lowered: dict[int, Lowered] = {}
@@ -83,6 +85,7 @@ def compile_network(
         except CompileError as error:
             reasons[operator.index] = str(error)
     while True:
+        require_supported(graph, [op for op in graph.operators if op.index in reasons])
         if reasons and not fallback:
             raise InputError(_unsupported(graph, reasons))
         try:

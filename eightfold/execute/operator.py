@@ -1,6 +1,6 @@
 """Run one operator of a graph in numpy, with all its checks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import cast
 
@@ -45,6 +45,19 @@ def named_errors(operator: Operator) -> Iterator[None]:
         raise InputError(f"{operator}: there is not enough memory; use a smaller model") from None
 
 
+def require_supported(graph: Graph, operators: Iterable[Operator]) -> None:
+    """Check that golden has operators, and runs them with tensors of these element types.
+
+    Raises
+    ------
+    InputError
+        If not: all of which that is so, each with the reason.
+    """
+    reasons = ((operator, unsupported(graph.tensors, operator)) for operator in operators)
+    if unfit := [f"{operator}: {reason}" for operator, reason in reasons if reason]:
+        raise InputError("; ".join(unfit))
+
+
 def run_operator(
     graph: Graph,
     operator: Operator,
@@ -72,8 +85,7 @@ def run_operator(
     """
     if reference not in ("litert", "tflm"):
         raise InputError(f"reference must be litert or tflm, not {reference!r}")
-    if unfit := unsupported(graph.tensors, operator):
-        raise InputError(f"{operator}: {unfit}")
+    require_supported(graph, [operator])
     with named_errors(operator):
         call = OperatorCall(graph, operator, values, cast(Reference, reference))
         results = RUNNERS[operator.name].run(call)
