@@ -20,7 +20,7 @@ from eightfold.extras import needs_extra
 from eightfold.golden.quantization import Reference
 from eightfold.inputs import Inputs, random_inputs, resolve_inputs
 from eightfold.memory import IDEAL, MemoryTiming
-from eightfold.model import Graph, Limits, load_model, normalize_dimensions, require_int8
+from eightfold.model import Graph, Limits, load_int8, named, normalize_dimensions
 from eightfold.operator_reports import golden_reports, hardware_reports
 from eightfold.reference.deviations import litert_tensors
 from eightfold.reference.oracle import Oracle, OracleError
@@ -197,7 +197,7 @@ class Session(Closing):
             Keep what `eightfold.report.run_page.run_page` shows: when each command ran, where each
             tensor lay, and each one's comparison.
         """
-        graph = self._load(model)
+        graph = load_int8(model, self.limits)
         drawn = seed if inputs is None else None
         batch = [random_inputs(graph, seed) if inputs is None else resolve_inputs(graph, inputs)]
         (result,) = self._run(model, graph, batch, all_tensors, compare, seed=drawn, record=record)
@@ -212,14 +212,9 @@ class Session(Closing):
         compare: bool = False,
     ) -> list[RunResult]:
         """Run one inference for each entry of ``batch``, in one simulation."""
-        graph = self._load(model)
+        graph = load_int8(model, self.limits)
         resolved = [resolve_inputs(graph, inputs) for inputs in batch]
         return self._run(model, graph, resolved, all_tensors, compare)
-
-    def _load(self, model: bytes | str | Path) -> Graph:
-        graph = load_model(model, self.limits)
-        require_int8(graph)  # in words that help, before inputs are drawn
-        return graph
 
     def _run(
         self,
@@ -237,13 +232,15 @@ class Session(Closing):
         started = time.monotonic()
         undisturbed: list[dict[int, np.ndarray]] = [{} for _ in batch]
         if self.backend == "golden":
-            runs = run_graphs(graph, batch, self.reference)
+            with named(model):
+                runs = run_graphs(graph, batch, self.reference)
             results = [self._result(model, graph, tensors) for tensors in runs]
         else:
-            for inputs in batch:
-                # Such as a computed shape that is not the declared one, an index outside, a row of
-                # SOFTMAX without a result.
-                run_graph(graph, inputs, self.reference)
+            with named(model):
+                for inputs in batch:
+                    # Such as a computed shape that is not the declared one, an index outside, a row
+                    # of SOFTMAX without a result.
+                    run_graph(graph, inputs, self.reference)
             with needs_extra("rtl", f"backend {self.backend}"):
                 results, undisturbed = self._simulate(
                     model, graph, batch, all_tensors, compare, record
@@ -341,8 +338,9 @@ class Session(Closing):
         options = {"compare": compare, "all_tensors": all_tensors, "stall": self.stall > 0}
         disturbed = ", ".join(name for name, given in options.items() if given)
         keep = all_tensors or compare
-        prepared = self._compile(graph, keep=keep)
-        plain = self._compile(graph, keep=False) if disturbed and not self.fast else None
+        with named(model):
+            prepared = self._compile(graph, keep=keep)
+            plain = self._compile(graph, keep=False) if disturbed and not self.fast else None
         if self.trace is not None:
             self._note_trace(self.trace, prepared.network, len(batch))
         # Waves are of what comes last: the pass that is compared.

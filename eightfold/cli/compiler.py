@@ -153,17 +153,19 @@ def compile_command(
     from eightfold.compiler.artifacts import region_bytes, write_compiled
     from eightfold.compiler.cascade.decision import explain as explanation
     from eightfold.compiler.passes import prepare
-    from eightfold.model import Limits, load_model
+    from eightfold.model import Limits, load_int8, named
 
-    graph = load_model(model, Limits(max_memory, max_elements))
-    with terminal_progress(f"compiling {model.name}", after=PROGRESS_SECONDS):
+    graph = load_int8(model, Limits(max_memory, max_elements))
+    sizes = AcceleratorConfig.load(config)
+    timing = MemoryTiming.load(memory)
+    with named(model), terminal_progress(f"compiling {model.name}", after=PROGRESS_SECONDS):
         prepared = prepare(
             graph,
-            AcceleratorConfig.load(config),
+            sizes,
             reference,
             fallback=fallback == "golden",
             keep=keep,
-            memory=MemoryTiming.load(memory),
+            memory=timing,
             no_rewrite=no_rewrite,
             cascade=not no_cascade,
         )
@@ -180,8 +182,8 @@ def compile_command(
         f"{len(graph.operators)} operators; {searched} channels needed a search for their "
         f"multiplier, shift and rounding"
     )
-    sizes = region_bytes(streams)
-    click.echo(", ".join(f"{name} {size:,} bytes" for name, size in sizes.items()))
+    regions = region_bytes(streams)
+    click.echo(", ".join(f"{name} {size:,} bytes" for name, size in regions.items()))
     for line in rewritten.summary():
         click.echo(line)
     for index, reason in sorted(network.reasons.items()):
@@ -218,13 +220,13 @@ def estimate(
     """Estimate MODEL's cycles per operator without simulation."""
     from eightfold.compiler.passes import prepare
     from eightfold.estimate.estimate import estimate as estimated
-    from eightfold.model import Limits, load_model
+    from eightfold.model import Limits, load_int8, named
     from eightfold.operator_reports import hardware_reports
 
-    graph = load_model(model, Limits(max_memory, max_elements))
+    graph = load_int8(model, Limits(max_memory, max_elements))
     sizes = AcceleratorConfig.load(config)
     timing = MemoryTiming.load(memory)
-    with terminal_progress(f"estimating {model.name}", after=PROGRESS_SECONDS):
+    with named(model), terminal_progress(f"estimating {model.name}", after=PROGRESS_SECONDS):
         prepared = prepare(
             graph,
             sizes,

@@ -15,7 +15,7 @@ from eightfold.config import AcceleratorConfig
 from eightfold.execute.known import settled
 from eightfold.golden.quantization import Reference
 from eightfold.memory import IDEAL, MemoryTiming
-from eightfold.model import Graph, require_int8
+from eightfold.model import Graph
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,8 @@ def prepare(
 
     Parameters
     ----------
+    graph
+        From `eightfold.model.load_int8`, which says of other element types how to convert them.
     reference, fallback, keep
         As of `compile_network`.
     memory
@@ -53,10 +55,8 @@ def prepare(
     Raises
     ------
     InputError
-        If operators cannot be computed and ``fallback`` is not set, or not even in golden for their
-        element types; or if the graph contradicts itself, see `eightfold.execute.known.settled`.
+        As `compile_network`.
     """
-    require_int8(graph)
     settled(graph, reference)  # before rules go by the shapes that the file declares
     with _rare_collections():
         rewritten = rewrite(graph, reference, without=no_rewrite)

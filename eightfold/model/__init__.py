@@ -1,10 +1,9 @@
 """A .tflite file as a typed graph: tensors, quantization, operators."""
 
-from eightfold.model.checks import require_int8
 from eightfold.model.graph import Graph, Operator, Quantization, Tensor
 from eightfold.model.normalize import normalize_dimensions
 from eightfold.model.prepare import Limits
-from eightfold.model.reader import load_model, read_model
+from eightfold.model.reader import load_int8, load_model, named, read_model
 
 __all__ = [
     "Graph",
@@ -12,8 +11,9 @@ __all__ = [
     "Operator",
     "Quantization",
     "Tensor",
+    "load_int8",
     "load_model",
+    "named",
     "normalize_dimensions",
     "read_model",
-    "require_int8",
 ]

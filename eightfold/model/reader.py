@@ -2,13 +2,14 @@
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from eightfold.errors import InputError
 from eightfold.model.beside import check_beside
-from eightfold.model.checks import check_order
+from eightfold.model.checks import check_order, require_int8
 from eightfold.model.flatbuffer import CONVERT, Source, text
 from eightfold.model.graph import Graph, Operator
 from eightfold.model.prepare import Limits, check_cost, prepare
@@ -38,7 +39,7 @@ _NOT_BUILTIN = {"CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES"}
 def load_model(source: bytes | str | Path, limits: Limits | None = None) -> Graph:
     """Read subgraph 0 of a model.
 
-    Element types int8, int16, int32, int64, uint8, float32 and bool are read; `require_int8`
+    Element types int8, int16, int32, int64, uint8, float32 and bool are read; `load_int8`
     narrows that. Shapes are those that the file states for running it as it is: a batch size
     that could be changed by resizing is taken as written. Every operator has passed
     `eightfold.model.prepare.prepare`: what its row says holds, and the shapes and element types of
@@ -61,16 +62,24 @@ def load_model(source: bytes | str | Path, limits: Limits | None = None) -> Grap
         read (`eightfold.model.beside`); or an operator does not pass, or the model is beyond the
         limits. The message is one line and starts with the file's name.
     """
-    label, graph = _read(source)
-    prepared, refusals = prepare(graph)
-    if refusals:
-        more = f" (and {len(refusals) - 1} more, see eightfold check)" if refusals[1:] else ""
-        raise InputError(f"{label}: {refusals[0]}{more}")
-    try:
+    prepared, refusals = prepare(read_model(source))
+    with named(source):
+        if refusals:
+            more = f" (and {len(refusals) - 1} more, see eightfold check)" if refusals[1:] else ""
+            raise InputError(f"{refusals[0]}{more}")
         check_cost(prepared, limits or Limits())
-    except InputError as error:
-        raise InputError(f"{label}: {error}") from None
     return prepared
+
+
+def load_int8(source: bytes | str | Path, limits: Limits | None = None) -> Graph:
+    """Read a model that is to be run or compiled: `load_model`, and then `require_int8`.
+
+    Parameters and errors as `load_model`; or if an operator works on float32, uint8 or int16.
+    """
+    graph = load_model(source, limits)
+    with named(source):
+        require_int8(graph)
+    return graph
 
 
 def read_model(source: bytes | str | Path) -> Graph:
@@ -78,40 +87,39 @@ def read_model(source: bytes | str | Path) -> Graph:
 
     Parameters and errors as `load_model`, without limits and operators that do not pass.
     """
-    return _read(source)[1]
-
-
-def _read(source: bytes | str | Path) -> tuple[str, Graph]:
-    """Return how messages name a model, and its graph."""
-    if isinstance(source, bytes):
-        label = "model"
-        content = source
-    else:
-        label = "".join(c if c.isprintable() else "?" for c in os.fspath(source))
-        content = _read_file(source, label)
-    try:
+    with named(source):
+        content = source if isinstance(source, bytes) else _read_file(source)
         _check_identifier(content)
         graph = _Reader(content).graph()
         check_order(graph)
+    return graph
+
+
+@contextmanager
+def named(source: bytes | str | Path) -> Iterator[None]:
+    """Within it, the message of an `InputError` starts with the model's file, or with "model"."""
+    try:
+        yield
     except InputError as error:
-        raise InputError(f"{label}: {error}") from None
-    return label, graph
+        label = "model" if isinstance(source, bytes) else os.fspath(source)
+        printable = "".join(c if c.isprintable() else "?" for c in label)
+        raise InputError(f"{printable}: {error}") from None
 
 
-def _read_file(path: str | Path, label: str) -> bytes:
+def _read_file(path: str | Path) -> bytes:
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
-            raise InputError(f"{label}: not a regular file; name a .tflite file")
+            raise InputError("not a regular file; name a .tflite file")
         if status.st_size > _FILE_LIMIT:
             raise InputError(
-                f"{label}: {status.st_size} bytes, more than {_FILE_LIMIT}; use a smaller model"
+                f"{status.st_size} bytes, more than {_FILE_LIMIT}; use a smaller model"
             )
         return Path(path).read_bytes()
     except OSError as error:
-        raise InputError(f"{label}: {error.strerror}; name a readable .tflite file") from None
+        raise InputError(f"{error.strerror}; name a readable .tflite file") from None
     except ValueError:  # a NUL character
-        raise InputError(f"{label}: not a file name; name a .tflite file") from None
+        raise InputError("not a file name; name a .tflite file") from None
 
 
 def _check_identifier(content: bytes) -> None:

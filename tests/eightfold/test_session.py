@@ -254,7 +254,7 @@ def test_inputs_that_contradict_the_model_are_refused_before_any_backend_runs(
     monkeypatch.setattr(Session, "_network_runs", None)
     with Session(backend, fallback="golden") as session:
         for run in (lambda: session.run(model, batch[1]), lambda: session.run_batch(model, batch)):
-            with pytest.raises(InputError, match=f"^{message}") as raised:
+            with pytest.raises(InputError, match=f"^model: {message}") as raised:
                 run()
             assert "\n" not in str(raised.value)
 

@@ -10,6 +10,7 @@ import pytest
 from eightfold.config import PRESETS
 from eightfold.conformance.models.operators import random_case
 from eightfold.isa.decode import read_stream
+from eightfold.model.builder import ModelBuilder
 from eightfold.report.clock import MEASURED
 from examples.mobilenet.network import mobilenet_model
 from tests.eightfold.cli.test_cli import MODEL, call
@@ -74,6 +75,7 @@ def test_compile_names_what_it_cannot_compute(
     status, out, err = call("compile", model, "-o", tmp_path / "out", capsys=capsys)
     assert (status, out) == (2, "")
     assert err.count("\n") == 1
+    assert err.startswith(f"eightfold: {model}: the accelerator cannot compute 1 operator; use ")
     assert f"operator 0 {name}" in err
     assert "--fallback golden" in err
     assert not (tmp_path / "out").exists()
@@ -81,6 +83,46 @@ def test_compile_names_what_it_cannot_compute(
     status, out, _ = call(*arguments, capsys=capsys)
     assert status == 0
     assert f"golden: operator 0 {name}" in out
+
+
+def contradicted() -> bytes:
+    """Return a RESHAPE to a shape that is computed and not declared."""
+    b = ModelBuilder()
+    x, sizes, y = b.input((2, 3)), b.tensor((2,), dtype=np.int32), b.tensor((3, 2))
+    b.operator("SHAPE", [x], [sizes], {"out_type": "INT32"})
+    b.operator("RESHAPE", [x, sizes], [y])
+    b.output(y)
+    return b.build()
+
+
+def one_of(name: str, dtype: str = "int8") -> bytes:
+    """Return a model of one operator that takes and gives an element type."""
+    b = ModelBuilder()
+    x, y = b.input((1, 4), dtype=dtype, scale=0.5), b.tensor((1, 4), dtype=dtype, scale=0.5)
+    b.operator(name, [x], [y])
+    b.output(y)
+    return b.build()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (contradicted(), "operator 1 RESHAPE: tensor 2 'tensor_2': declared shape [3, 2], "),
+        (one_of("RELU", "int16"), "operator 0 RELU works on int16, in tensor 0 'tensor_0'; "),
+        (one_of("CEIL"), "operator 0 CEIL: not supported; "),
+    ],
+    ids=["contradicted", "int16", "unsupported"],
+)
+def test_every_command_names_the_file_that_it_refuses(
+    content: bytes, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = tmp_path / "model.tflite"
+    model.write_bytes(content)
+    for command, *options in (("run",), ("estimate",), ("compile", "-o", tmp_path / "out")):
+        status, out, err = call(command, model, *options, capsys=capsys)
+        assert (status, out) == (2, "")
+        assert err.startswith(f"eightfold: {model}: {words}")
+        assert err.count("\n") == 1
 
 
 def test_estimate_prints_cycles_per_operator(capsys: pytest.CaptureFixture[str]) -> None:
