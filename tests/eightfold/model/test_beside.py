@@ -5,48 +5,30 @@ Every case is subgraph 1 of a sound model, its signatures or its operator codes,
 """
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-import flatbuffers
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as generated
 
 from eightfold.errors import InputError
 from eightfold.model import load_model
-from eightfold.model.builder import ModelBuilder
 from eightfold.model.registered import ELEMENT_BITS, NO_KERNEL
 from eightfold.model.schema import OPERATOR_CODES
 from eightfold.reference.oracle import Oracle, OracleError, OracleRejected
-
-Edit = Callable[[Any], object]
+from tests.support.models.edited import Edit, edited
 
 _INPUT = {0: np.ones((1, 4, 4, 2), np.int8)}
 
 
-def _model() -> Any:
-    """Two subgraphs alike, of tensors 0 input, 1 weights, 2 bias, 3 convolved, 4 output."""
-    b = ModelBuilder()
-    x = b.input((1, 4, 4, 2), scale=0.5)
-    w = b.constant(np.ones((3, 1, 1, 2), np.int8), scale=[0.5, 0.25, 1.0])
-    c = b.constant(np.zeros(3, np.int32), scale=[0.25, 0.125, 0.5])
-    y = b.tensor((1, 4, 4, 3), scale=0.5)
-    b.operator("CONV_2D", [x, w, c], [y], {"stride_w": 1, "stride_h": 1})
-    z = b.tensor((1, 4, 4, 3), scale=0.25)
-    b.operator("RELU", [y], [z])
-    b.output(z)
-    model: Any = generated.ModelT.InitFromPackedBuf(b.build())
+def _twice(model: Any) -> None:
+    """Let a model have two subgraphs alike."""
     model.subgraphs.append(copy.deepcopy(model.subgraphs[0]))
-    return model
 
 
 def _edited(edit: Edit) -> bytes:
-    model = _model()
-    edit(model)
-    builder = flatbuffers.Builder()
-    builder.Finish(model.Pack(builder), b"TFL3")
-    return bytes(builder.Output())
+    return edited(_twice, edit)
 
 
 def _subgraph(**fields: Any) -> Edit:

@@ -1,56 +1,32 @@
 """Every unsound file is refused in one line that says what, where and what to do instead."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import flatbuffers
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as generated
 
 from eightfold.errors import InputError
 from eightfold.model import load_int8, read_model
-from eightfold.model.builder import ModelBuilder
 from eightfold.model.schema import TENSOR_TYPES
+from tests.support.models.edited import Edit, convolved, edited
 from tests.support.models.mlperf_tiny import mlperf_tiny
 
 
-def _model() -> bytes:
-    """Tensors: 0 input, 1 weights, 2 bias, 3 convolved, 4 output."""
-    b = ModelBuilder()
-    x = b.input((1, 4, 4, 2), scale=0.5)
-    w = b.constant(np.ones((3, 1, 1, 2), np.int8), scale=[0.5, 0.25, 1.0])
-    c = b.constant(np.zeros(3, np.int32), scale=[0.25, 0.125, 0.5])
-    y = b.tensor((1, 4, 4, 3), scale=0.5)
-    b.operator("CONV_2D", [x, w, c], [y], {"stride_w": 1, "stride_h": 1})
-    z = b.tensor((1, 4, 4, 3), scale=0.25)
-    b.operator("RELU", [y], [z])
-    b.output(z)
-    return b.build()
-
-
-def _edited(edit: Callable[[Any], object]) -> bytes:
-    model = generated.ModelT.InitFromPackedBuf(_model())
-    edit(model)
-    builder = flatbuffers.Builder()
-    builder.Finish(model.Pack(builder), b"TFL3")
-    return bytes(builder.Output())
-
-
-def _tensor(index: int, **fields: Any) -> Callable[[Any], object]:
+def _tensor(index: int, **fields: Any) -> Edit:
     return lambda model: vars(model.subgraphs[0].tensors[index]).update(fields)
 
 
-def _quantization(index: int, **fields: Any) -> Callable[[Any], object]:
+def _quantization(index: int, **fields: Any) -> Edit:
     return lambda model: vars(model.subgraphs[0].tensors[index].quantization).update(fields)
 
 
-def _operator(index: int, **fields: Any) -> Callable[[Any], object]:
+def _operator(index: int, **fields: Any) -> Edit:
     return lambda model: vars(model.subgraphs[0].operators[index]).update(fields)
 
 
-def _subgraph(**fields: Any) -> Callable[[Any], object]:
+def _subgraph(**fields: Any) -> Edit:
     return lambda model: vars(model.subgraphs[0]).update(fields)
 
 
@@ -195,22 +171,22 @@ def test_data_of_buffer_0_is_nobodys() -> None:
     def fill(model: Any) -> None:
         model.buffers[0].data = np.arange(5, dtype=np.uint8)
 
-    assert [t.data is None for t in read_model(_edited(fill)).tensors] == [
-        t.data is None for t in read_model(_edited(lambda model: None)).tensors
+    assert [t.data is None for t in read_model(edited(fill)).tensors] == [
+        t.data is None for t in read_model(edited(lambda model: None)).tensors
     ]
 
 
 def test_the_model_that_the_cases_edit_is_sound() -> None:
-    graph = read_model(_edited(lambda model: None))
+    graph = read_model(edited(lambda model: None))
     assert [operator.name for operator in graph.operators] == ["CONV_2D", "RELU"]
 
 
 @pytest.mark.parametrize(
     ("edit", "message"), [case[1:] for case in _UNSOUND], ids=[case[0] for case in _UNSOUND]
 )
-def test_refuses_and_says_where(edit: Callable[[Any], object], message: str) -> None:
+def test_refuses_and_says_where(edit: Edit, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
-        read_model(_edited(edit))
+        read_model(edited(edit))
     assert len(str(caught.value).splitlines()) == 1
 
 
@@ -221,7 +197,7 @@ def test_refuses_and_says_where(edit: Callable[[Any], object], message: str) -> 
         (b"TFL", "not a .tflite file"),
         (b"\x89PNG\r\n\x1a\n" + bytes(64), "not a .tflite file: bytes 4 to 7 are"),
         (b"\x00\x00\x00\x10TFL3", "damaged or truncated"),
-        (_model()[:100], "damaged or truncated"),
+        (convolved()[:100], "damaged or truncated"),
     ],
     ids=["empty", "three bytes", "picture", "header only", "truncated"],
 )
@@ -247,24 +223,24 @@ def test_refuses_what_cannot_be_opened(name: str, tmp_path: Path) -> None:
 def test_refuses_a_structure_without_end() -> None:
     long = "x" * (2**21 + 1)
     with pytest.raises(InputError, match="more tables and elements than any network"):
-        read_model(_edited(lambda model: vars(model).update(description=long)))
+        read_model(edited(lambda model: vars(model).update(description=long)))
 
 
 def test_reads_a_resizable_batch_as_written() -> None:
     edit = _tensor(0, shapeSignature=_ints(-1, 4, 4, 2))
-    assert read_model(_edited(edit)).tensors[0].shape == (1, 4, 4, 2)
+    assert read_model(edited(edit)).tensors[0].shape == (1, 4, 4, 2)
 
 
 def test_reads_subgraph_0_of_several_that_nothing_runs() -> None:
     def double(model: Any) -> None:
         model.subgraphs *= 2
 
-    assert len(read_model(_edited(double)).operators) == 2
+    assert len(read_model(edited(double)).operators) == 2
 
 
 def test_missing_options_have_the_schemas_defaults() -> None:
     edit = _operator(0, builtinOptions=None, builtinOptionsType=0)
-    options = read_model(_edited(edit)).operators[0].options
+    options = read_model(edited(edit)).operators[0].options
     assert (options["padding"], options["stride_w"], options["dilation_w_factor"]) == ("SAME", 0, 1)
 
 
@@ -273,16 +249,16 @@ def test_codes_in_the_old_field_alone_are_read() -> None:
         for code in model.operatorCodes:
             code.builtinCode = 0
 
-    assert [o.name for o in read_model(_edited(old)).operators] == ["CONV_2D", "RELU"]
+    assert [o.name for o in read_model(edited(old)).operators] == ["CONV_2D", "RELU"]
 
 
 def test_scales_without_zero_points_are_refused() -> None:
     with pytest.raises(InputError, match="3 scales and 0 zero points"):
-        read_model(_edited(_quantization(1, zeroPoint=None)))
+        read_model(edited(_quantization(1, zeroPoint=None)))
 
 
 def test_arrays_are_read_only() -> None:
-    tensor = read_model(_model()).tensors[1]
+    tensor = read_model(convolved()).tensors[1]
     assert tensor.data is not None
     assert tensor.quantization is not None
     arrays = (tensor.data, tensor.quantization.scale, tensor.quantization.zero_point)
