@@ -1,0 +1,1 @@
+"""The laboratory: what shows that this hardware is right and what it costs, in a checkout only."""
