@@ -1,7 +1,8 @@
 """Golden against what its references will be next: ``python -m eightfold.campaign.watch``.
 
 The newest nightly of LiteRT and the newest TFLite Micro are fetched into a folder of their own,
-which lies before what is installed when a campaign of all operators runs. Nothing else changes.
+which lies before what is installed when a campaign of all operators runs. Nothing else changes. The
+same campaign against what is installed says how many models that refused.
 """
 
 import os
@@ -43,6 +44,8 @@ class Found:
     lacks: frozenset[str] = frozenset()
     """Operators that the reference does not have."""
     operators: dict[str, Operator] = field(default_factory=dict)
+    before: "Found | None" = None
+    """What the installed version has shown of the same models."""
 
     def lines(self) -> list[str]:
         """Return the finding in lines, what has drifted last."""
@@ -61,10 +64,13 @@ class Found:
                 yield f"  {name}: {each.drifted} of {of} have drifted, first {each.message}"
             elif not each.equal and name not in self.lacks:
                 yield f"  {name}: all {each.refused} models are refused"
+            elif self.before and each.refused > self.before.operators[name].refused:
+                known = f"{self.before.operators[name].refused} by {self.before.version}"
+                yield f"  {name}: refused {each.refused}, {known}"
 
     @property
     def drifted(self) -> bool:
-        """Whether a model has drifted, or of an operator that it has none is computed."""
+        """Whether a model has drifted, or more are refused than before."""
         return any(self._drifts())
 
 
@@ -91,11 +97,13 @@ def fetch(folder: Path) -> None:
         raise InputError(f"{' and '.join(NEWEST.values())}: cannot be fetched: {reason}")
 
 
-def compare(reference: str, packages: Path, out: Path, options: Sequence[str]) -> Found:
-    """Run a campaign of operators against a reference from a folder of packages.
+def compare(reference: str, packages: Path | None, out: Path, options: Sequence[str]) -> Found:
+    """Run a campaign of operators against a reference.
 
     Parameters
     ----------
+    packages
+        A folder that lies before what is installed; None: what is installed is meant.
     out
         Folder of the campaign, a new one.
     options
@@ -106,7 +114,8 @@ def compare(reference: str, packages: Path, out: Path, options: Sequence[str]) -
     InputError
         If it does not run to its end, or another package was loaded.
     """
-    paths = [str(packages.resolve()), *filter(None, [os.environ.get("PYTHONPATH")])]
+    first = [str(packages.resolve())] if packages else []
+    paths = [*first, *filter(None, [os.environ.get("PYTHONPATH")])]
     words = ["campaign", "run", "--suite", "operators", "--reference", reference]
     done = subprocess.run(
         [sys.executable, "-m", "eightfold.cli.main", *words, "--out", str(out), *options],
@@ -115,9 +124,10 @@ def compare(reference: str, packages: Path, out: Path, options: Sequence[str]) -
         check=False,
     )
     if done.returncode not in (0, 1):
-        raise InputError(f"the campaign against {NEWEST[reference]} did not run")
+        name = NEWEST[reference] if packages else RUNTIMES[reference].title
+        raise InputError(f"the campaign against {name} did not run")
     found = found_in(Folder(out), reference)
-    if not found.version.startswith(f"{NEWEST[reference]} "):
+    if packages and not found.version.startswith(f"{NEWEST[reference]} "):
         raise InputError(f"{found.version} was loaded in place of {NEWEST[reference]}")
     return found
 
@@ -162,6 +172,7 @@ def watch(folder: Path, options: Mapping[str, int | str | None]) -> bool:
         fetch(packages)
         for reference in NEWEST:
             found = compare(reference, packages, private / reference, words)
+            found.before = compare(reference, None, private / f"{reference}-installed", words)
             click.echo("\n".join(found.lines()))
             drifted |= found.drifted
     finally:

@@ -68,6 +68,18 @@ def test_an_operator_of_which_nothing_is_computed_any_more_has_drifted(tmp_path:
     assert not found.drifted
 
 
+def test_more_refusals_than_before_are_a_drift(tmp_path: Path) -> None:
+    ends: dict[str, list[Verdict]] = {"ADD": ["refused", "passed"], "MUL": ["refused", "passed"]}
+    ended(Folder(tmp_path / "before"), {**ends, "ADD": ["passed", "passed"]})
+    ended(Folder(tmp_path / "after"), ends)
+    before, found = (watch.found_in(Folder(tmp_path / n), "litert") for n in ("before", "after"))
+    assert not found.drifted
+    found.before = before
+    assert found.lines()[1:] == [f"  ADD: refused 1, 0 by {before.version}"]
+    found.before = found
+    assert not found.drifted
+
+
 def test_without_the_packages_it_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,7 +115,7 @@ def test_a_runtime_that_computes_something_else_has_drifted(
     assert mine.exists()  # what it has not made stays
     (private,) = (path for path in tmp_path.iterdir() if path != mine.parent)
     assert where == f"The cases are in {private}."
-    assert [path.name for path in private.iterdir()] == ["litert"]
+    assert {path.name for path in private.iterdir()} == {"litert", "litert-installed"}
     assert first == "ai-edge-litert-nightly 9.9.dev1: 0 of 2 models of 1 operator are equal"
     assert second.startswith("  LOGISTIC: 2 of 2 have drifted, first 0: ")
 
