@@ -117,10 +117,13 @@ def compile_operators(
     kept = {program.storage(tensor) for tensor in wanted if program.computed(tensor)}
     searched = {operator.index: lowered[operator.index].searched for operator in operators}
 
-    def attempt(proposal: Proposal, planned: MemoryTiming) -> Compiled:
+    undecided = set[MemoryTiming]()
+
+    def attempt(proposal: Proposal, planned: MemoryTiming, second: bool) -> Compiled:
         changed = program.replaced(proposal.cascades)
-        compiler = _NetworkCompiler(changed, config, planned, kept, proposal.outside)
+        compiler = _NetworkCompiler(changed, config, planned, kept, proposal.outside, second)
         emitter, places = compiler.compile()
+        undecided.update([planned] if emitter.undecided else [])
         offsets = places.arena.offsets
         issued = tuple(hoist_tables(emitter.issued))
         results = sorted(tensor for tensor in wanted if program.computed(tensor))
@@ -137,8 +140,8 @@ def compile_operators(
             outside=frozenset(set(places.blocks) - set(places.layout.tensors)),
         )
 
-    def plan(planned: MemoryTiming) -> Compiled:
-        tried = partial(attempt, planned=planned)
+    def plan(planned: MemoryTiming, second: bool = False) -> Compiled:
+        tried = partial(attempt, planned=planned, second=second)
         if strategy is None:
             return tried(Proposal())
         return strategy(Chains(program, kept), config, tried, planned)
@@ -146,10 +149,14 @@ def compile_operators(
     if len(program.steps) > MANY:
         return _overlapped(plan(memory), memory)
     first = plan(IDEAL)
-    planned = [*(EXTREMES if first.outside or first.decision else PROFILES.values())]
+    slow = first.outside or first.decision
+    planned = [*(EXTREMES if slow else PROFILES.values())]
     if memory not in PROFILES.values():
         planned.append(memory)
-    return _best([first, *(plan(each) for each in planned if each != IDEAL)], memory)
+    plans = [first, *(plan(each) for each in planned if each != IDEAL)]
+    if not slow:
+        plans += [plan(each, second=True) for each in planned if each in undecided]
+    return _best(plans, memory)
 
 
 def _best(plans: Sequence[Compiled], memory: MemoryTiming) -> Compiled:
@@ -270,16 +277,17 @@ class _NetworkCompiler:
         memory: MemoryTiming,
         kept: Collection[int],
         outside: Collection[int] = (),
+        second: bool = False,
     ) -> None:
         self.program, self.config, self.outside = program, config, outside
-        self.memory = memory
+        self.memory, self.second = memory, second
         self.kept = set(kept)
         self.rooms = dict.fromkeys(range(len(program.steps)), config.scratchpad // 2)
 
     def compile(self) -> tuple[Emitter, _Memory]:
         """Return the stream; a step without enough room gets more, and all starts again."""
         while True:
-            emitter = Emitter(self.config, self.memory)
+            emitter = Emitter(self.config, self.memory, second=self.second)
             try:
                 return emitter, self._attempt(emitter)
             except (CompileError, FieldError) as error:

@@ -97,9 +97,10 @@ class Buffered:
 class Emitter:
     """Collects the commands and the model image of one network.
 
-    ``memory`` is the one that steps choose their commands for. ``operator`` and ``step`` are those
-    whose commands are being emitted. ``buffered`` is what parts of the room have held, as far as it
-    is known, by step.
+    ``memory`` is the one that steps choose their commands for. A step that is ``undecided`` between
+    two plans goes by the ``second`` or by the first. ``operator`` and ``step`` are those whose
+    commands are being emitted. ``buffered`` is what parts of the room have held, as far as it is
+    known, by step.
 
     Raises
     ------
@@ -116,6 +117,8 @@ class Emitter:
     operator: int = 0
     step: int = -1
     buffered: dict[int, list[Buffered]] = field(default_factory=dict)
+    second: bool = False
+    undecided: bool = False
     _tables: OrderedDict[int, bytes] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from eightfold.compiler.emit.emitter import Emitter, Issued
 from eightfold.compiler.emit.tokens import hoist_tables
 from eightfold.config import AcceleratorConfig
+from eightfold.isa import Instruction
 from eightfold.memory import MemoryTiming
 
 Piece = tuple[Callable[[], None], Callable[[], None]]
@@ -18,6 +19,9 @@ Piece = tuple[Callable[[], None], Callable[[], None]]
 
 FOLLOWING = 16
 """Commands behind a convolution that are estimated with it: their constants are fetched ahead."""
+
+PROMISING = 1.15
+"""Plans that take up to so many times the cycles of the best one are followed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,24 +81,38 @@ class Search:
 
     def __post_init__(self) -> None:
         self._cycles: dict[Plan, int] = {}
+        self._measured: dict[tuple[Instruction, ...], int] = {}
 
-    def best(self, starts: Iterable[Plan], options: Options, known: Sequence[Plan] = ()) -> Plan:
-        """Return the best of the plans that are tried.
+    def best(
+        self, starts: Sequence[Plan], options: Options, known: Sequence[Plan] = ()
+    ) -> list[Plan]:
+        """Return the best of the plans that are tried, behind a rival if there is one.
 
         From each of ``starts`` on, one field after the other gets the best of its ``options``.
-        With ``known`` plans, which are good with other memories, only from the best of them and of
-        the starts.
+        With ``known`` plans, which are good with other memories, only from the promising ones. The
+        rival is then what is found from the best of the known plans and the starts: it may be
+        better for the network, of which the search sees little.
         """
-        if known:
-            starts = [min((*known, *starts), key=self.cycles)]
-        for start in starts:
-            plan = start
-            for name, values in options.items():
-                if name in ("strip", "near") and not plan.strip:
-                    continue
-                candidates = [plan, *(replace(plan, **{name: value}) for value in values)]
-                plan = min(candidates, key=self.cycles)
-        return min(self._cycles, key=self.cycles)
+        if not known:
+            return [self._found(starts, options)]
+        near = self._descend(min((*known, *starts), key=self.cycles), options)
+        most = PROMISING * min(map(self.cycles, starts))
+        best = self._found([start for start in starts if self.cycles(start) <= most], options)
+        rivals = best != near and self.cycles(best) <= self.cycles(near)
+        return [near, best] if rivals else [near]
+
+    def _found(self, starts: Iterable[Plan], options: Options) -> Plan:
+        """Return the best of what plans become, the first of equal ones."""
+        return min((self._descend(start, options) for start in starts), key=self.cycles)
+
+    def _descend(self, plan: Plan, options: Options) -> Plan:
+        """Return what a plan becomes if one field after the other gets the best of its options."""
+        for name, values in options.items():
+            if name in ("strip", "near") and not plan.strip:
+                continue
+            candidates = [plan, *(replace(plan, **{name: value}) for value in values)]
+            plan = min(candidates, key=self.cycles)
+        return plan
 
     def cycles(self, plan: Plan) -> int:
         """Return the cycles from the doorbell to the convolution's last result."""
@@ -105,10 +123,16 @@ class Search:
             emitter = Emitter(self.config)
             emitter.begin()
             self.emit(emitter, plan)
-            own = {id(command) for command in emitter.issued}
-            issued = hoist_tables([*emitter.issued, *self.following[:FOLLOWING]])
-            wanted = [
-                n for n, each in enumerate(issued) if each.engine is not None and id(each) in own
-            ]
-            self._cycles[plan] = estimate_last(self.config, issued, self.memory, wanted)
+            # Different plans may be the same commands.
+            commands = tuple(command.instruction for command in emitter.issued)
+            if commands not in self._measured:
+                own = {id(command) for command in emitter.issued}
+                issued = hoist_tables([*emitter.issued, *self.following[:FOLLOWING]])
+                wanted = [
+                    n
+                    for n, each in enumerate(issued)
+                    if each.engine is not None and id(each) in own
+                ]
+                self._measured[commands] = estimate_last(self.config, issued, self.memory, wanted)
+            self._cycles[plan] = self._measured[commands]
         return self._cycles[plan]

@@ -121,14 +121,16 @@ class Convolution(Windowed):
                 self._emit_plan(replace(staging, emitter=other, arrivals=arrivals), plan)
 
             search = Search(config, memory, trial, staging.following)
-            known = [plan for (other, _), plan in self._plans.items() if other == config]
-            best = search.best(self._starts(config), self._options(config), known)
-            self._plans[config, memory] = best
-        self._emit_plan(staging, self._plans[config, memory])
+            known = [plans[0] for (other, _), plans in self._plans.items() if other == config]
+            starts = list(self._starts(config))
+            self._plans[config, memory] = search.best(starts, self._options(config), known)
+        plans = self._plans[config, memory]
+        emitter.undecided |= len(plans) > 1
+        self._emit_plan(staging, plans[-1 if emitter.second else 0])
 
     @cached_property
-    def _plans(self) -> dict[tuple[AcceleratorConfig, MemoryTiming], Plan]:
-        """The best plans that were found so far."""
+    def _plans(self) -> dict[tuple[AcceleratorConfig, MemoryTiming], list[Plan]]:
+        """The best plans that were found so far, two where they are rivals."""
         return {}
 
     def _starts(self, config: AcceleratorConfig) -> Iterator[Plan]:

@@ -1,16 +1,19 @@
 """First convolutions, part by part while their input arrives: every plan gives golden's bytes."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from eightfold import isa
 from eightfold.compiler import compile_network
-from eightfold.compiler.emit.emitter import Interval
+from eightfold.compiler.emit.emitter import Emitter, Interval
 from eightfold.compiler.steps.arriving import Plan, Search, growing
 from eightfold.config import PRESETS
+from eightfold.estimate.estimate import estimate, estimate_last
 from eightfold.isa import Space
+from eightfold.memory import IDEAL, PROFILES
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
 from tests.support.networks.covered import expect_covered, said
@@ -77,10 +80,10 @@ def test_every_plan_gives_goldens_bytes(
 ) -> None:
     def best(
         self: Search, starts: list[Plan], options: dict[str, list[int]], known: list[Plan]
-    ) -> Plan:
-        rows = next(iter(starts)).direct
+    ) -> list[Plan]:
+        rows = starts[0].direct
         direct = min(plan.direct, rows)
-        return replace(plan, direct=direct if "strip" in options else rows)
+        return [replace(plan, direct=direct if "strip" in options else rows)]
 
     monkeypatch.setattr(Search, "best", best)
     graph = network(shape, filters, stride, padding, second)
@@ -97,6 +100,72 @@ def test_strips_come_from_memory_where_that_is_faster() -> None:
     assert any(
         c.fields["source_space"] == Space.ARENA.value and c.fields["run"] == 9 for c in moves
     )
+
+
+def search(cycles: dict[int, int], monkeypatch: pytest.MonkeyPatch) -> Search:
+    """Return a search to which plans take cycles by their ``first``, 1,000 if not given."""
+    monkeypatch.setattr(Search, "cycles", lambda _, plan: cycles.get(plan.first, 1000))
+    return Search(NANO, IDEAL, lambda _emitter, _plan: None, ())
+
+
+def by_first(*sizes: int) -> list[Plan]:
+    return [Plan(direct=9, first=size, most=99) for size in sizes]
+
+
+def test_a_known_plan_hides_no_better_one_behind_another_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The known plan is the best to begin with, and nothing near it is better; 20's are."""
+    cycles = {10: 90, 20: 100, 30: 100, 21: 80}
+    starts, known = by_first(20, 30), by_first(10)
+    sought = search(cycles, monkeypatch)
+    monkeypatch.setattr(
+        sought,
+        "_descend",
+        lambda plan, _: by_first(21)[0] if plan.first == 20 else plan,
+    )
+    assert sought.best(starts, {}, known) == by_first(10, 21)
+    assert sought.best(starts, {}) == by_first(21)
+
+
+def test_a_known_plan_has_no_rival_that_takes_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    sought = search({10: 90, 20: 100, 30: 101}, monkeypatch)
+    assert sought.best(by_first(20, 30), {}, by_first(10)) == by_first(10)
+
+
+def test_plans_of_the_same_commands_are_estimated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = list[int]()
+
+    def counting(*arguments: Any) -> int:
+        counted.append(estimate_last(*arguments))
+        return counted[-1]
+
+    monkeypatch.setattr("eightfold.estimate.estimate.estimate_last", counting)
+
+    def emit(emitter: Emitter, plan: Plan) -> None:
+        emitter.move((Space.ARENA, 0), (Space.SCRATCHPAD, 0), min(plan.first, 16))
+
+    sought = Search(NANO, IDEAL, emit, ())
+    few, same, more = (sought.cycles(plan) for plan in by_first(8, 16, 99))
+    assert few < same == more
+    assert counted == [few, same]
+
+
+@pytest.mark.parametrize("better", [0, 1])
+def test_of_two_rivals_the_network_takes_the_better(
+    better: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All at once, or row by row, each of which fetches the weights again."""
+    graph = network((1, 16, 16, 3), (8, 3, 3, 3), 1, "SAME", second=False)
+    good, bad = Plan(direct=16, first=64, most=64), Plan(direct=16, first=1, most=1)
+    found = [good, bad] if better == 0 else [bad, good]
+    slow = PROFILES["sdr-sdram-16"]
+
+    def total(*plans: Plan) -> int:
+        monkeypatch.setattr(Search, "best", lambda *_: list(plans))
+        return estimate(compile_network(graph, SMALL, memory=slow), slow).total
+
+    assert total(*found) == total(good) < total(bad)
 
 
 def test_growing_parts_cover_the_whole() -> None:
