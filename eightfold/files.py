@@ -34,6 +34,12 @@ def source_key() -> str:
     return digest.hexdigest()[:16]
 
 
+def file_state(path: Path) -> tuple[int, int, int]:
+    """Return the number, size and time of change of a file: others once it has been written to."""
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_ctime_ns
+
+
 Content = str | bytes | Callable[[IO[bytes]], object]
 """Of a file: text, which is written as UTF-8, bytes, or a function that writes to an open file."""
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,9 @@ import numpy as np
 from eightfold.campaign.records import Case, Evidence, Unit
 from eightfold.campaign.soundness import SCHEMA_VERSION, read_facts
 from eightfold.campaign.store import Store
+from eightfold.campaign.suites import SUITES
 from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT, write_file
+from eightfold.files import IMPORT_ROOT, file_state, write_file
 from eightfold.posix import lock
 
 
@@ -129,7 +131,8 @@ class Folder:
         Raises
         ------
         InputError
-            If it is damaged or was changed, or is not of what ``campaign.json`` says.
+            If it is damaged or was changed, is not of what ``campaign.json`` says, or has units of
+            no suite of ours.
         """
         facts = self.facts()
         store = Store(self.database, writable=writable)
@@ -146,12 +149,16 @@ class Folder:
                 f"{self.path}: was changed: the units of {self.database.name} are not those that "
                 "were planned"
             )
-        for unit, digest in store.answers():
-            content = self.answers(unit)
-            if content is None or hashlib.sha256(content).hexdigest() != digest:
+        for name in store.suites():
+            if name not in SUITES:  # nothing can run its units again, so nobody can believe them
                 raise InputError(
-                    f"{self._answers(unit)}: is missing, or is not what {unit.name} gave"
+                    f"{self.path}: has units of {name[:80]!r}, which is no suite; those of this "
+                    f"version of Eightfold are {', '.join(SUITES)}"
                 )
+        for unit, digest in store.answers():
+            path = self._answers(unit)
+            if not path.exists() or _digest(path, file_state(path)) != digest:
+                raise InputError(f"{path}: is missing, or is not what {unit.name} gave")
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -236,6 +243,13 @@ class Folder:
             if not target.exists():
                 shutil.copytree(source, target)
                 write_file(target / "repeat.txt", repeat_command(other.path, source.name) + "\n")
+
+
+@cache
+def _digest(path: Path, state: tuple[int, ...]) -> str:
+    """Return the SHA-256 of a file, which a process reads once as long as it is in a state."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def repeat_command(folder: Path, case: str, unit: Unit | None = None) -> str:

@@ -16,6 +16,7 @@ from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.soundness import Unsound, check_database, read_hits
 from eightfold.closing import Closing
 from eightfold.errors import InputError
+from eightfold.files import file_state
 
 _SCHEMA = """
 CREATE TABLE units (
@@ -157,8 +158,7 @@ class Results(Closing):
     def _check(self) -> str:
         """Check the whole file, unless this process has done so since it was last written."""
         files = [path for end in ("", "-wal") if (path := Path(f"{self.path}{end}")).exists()]
-        states = [path.stat() for path in files]
-        state = tuple((each.st_ino, each.st_size, each.st_ctime_ns) for each in states)
+        state = tuple(map(file_state, files))
         known, digest = _CHECKED.get(self.path.absolute(), ((), ""))
         if known != state:
             digest = check_database(self._connection, _SCHEMA)
@@ -199,6 +199,10 @@ class Results(Closing):
     def states(self) -> dict[str, int]:
         """Return how many units wait, are done and are lost."""
         return dict(self._rows("SELECT state, COUNT(*) FROM units GROUP BY state"))
+
+    def suites(self) -> list[str]:
+        """Return the names of the suites that the units are of."""
+        return [name for (name,) in self._rows("SELECT DISTINCT suite FROM units ORDER BY suite")]
 
     def left(self) -> int:
         """Return how many units have not ended; lost ones as well."""

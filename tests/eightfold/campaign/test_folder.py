@@ -13,9 +13,11 @@ from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Unit
 from eightfold.campaign.store import Store
 from eightfold.campaign.suites.conformance import Task
+from eightfold.campaign.work import run_unit
 from eightfold.conformance.profile import Profile
 from eightfold.errors import InputError
 from tests.eightfold.cli.test_cli import call
+from tests.support.campaign.asked import asked_of
 
 UNITS = [Unit(suite="operators", operator="ADD", first=0, count=3, backend="golden")]
 
@@ -72,9 +74,8 @@ def test_a_folder_runs_no_code_that_its_reader_has_not_named(
     )
     units = list(task.units("MAXIMUM", "process", "Theirs"))
     folder = Folder(tmp_path / "theirs")
-    asked = {"adapter": task.adapter, "backend": "process", "seed": 0}
     # As a stranger has made it: whoever begins a run loads the adapter.
-    folder.create(asked, lambda store: store.plan(units), {"identity": task.identity})
+    folder.create(asked_of(units), lambda store: store.plan(units), {"identity": task.identity})
     name = units[0].case_name(0)
     here = {
         "report": ("campaign", "report", folder.path),
@@ -99,6 +100,28 @@ def test_a_folder_runs_no_code_that_its_reader_has_not_named(
     status, _, error = call(*here["resume"], "--adapter", task.adapter, capsys=capsys)
     assert (status, marker.exists()) == (2, True)
     assert "no such class" in error
+
+
+def test_kept_answers_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    profile = Profile.from_dict({"name": "mine", "claims": ["MAXIMUM"]})
+    units = list(Task.of("golden", profile, "smoke", 0).units("MAXIMUM", "process", "golden"))
+    folder = Folder(tmp_path / "run")
+    begin(folder, asked_of(units), units)
+    with folder.store(writable=True) as store:
+        for number, unit in store.waiting():
+            _, outcome = run_unit(unit.as_record())
+            folder.keep_answers(unit, outcome.answers)
+            store.keep(number, outcome, "here")
+    folder.store().close()
+    with monkeypatch.context() as patch:
+        for place, name in ((hashlib, "file_digest"), (Path, "read_bytes")):
+            patch.setattr(place, name, lambda *_: pytest.fail("is read again"))
+        folder.store().close()
+    for path in (folder.path / "answers").iterdir():
+        content = path.read_bytes()
+        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(InputError, match="is missing, or is not what"):
+        folder.store()
 
 
 def test_time_never_goes_back_within_a_session(

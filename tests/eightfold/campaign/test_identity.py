@@ -26,6 +26,7 @@ from eightfold.conformance.verdict import KIT
 from eightfold.errors import InputError
 from eightfold.files import source_key
 from tests.eightfold.cli.test_cli import call
+from tests.support.campaign.asked import asked_of
 from tests.support.campaign.reseal import reseal
 
 ADAPTERS = """
@@ -107,7 +108,7 @@ def plan(adapters: Path, name: str, seed: int = 3) -> list[Unit]:
 
 def begun(path: Path, units: list[Unit]) -> Folder:
     folder = Folder(path)
-    begin(folder, {"adapter": units[0].adapter or "golden", "backend": units[0].backend}, units)
+    begin(folder, asked_of(units) if units[0].adapter else {}, units)
     return folder
 
 
@@ -304,7 +305,8 @@ def test_campaigns_of_two_versions_are_not_merged(
 
 
 def test_a_run_of_conform_is_not_merged_with_other_campaigns(tmp_path: Path) -> None:
-    run = begun(tmp_path / "run", [GOLDEN])
+    run = Folder(tmp_path / "run")
+    begin(run, {"adapter": "golden", "backend": "golden"}, [GOLDEN])
     other = Folder(tmp_path / "other")
     begin(other, {}, [GOLDEN])
     with pytest.raises(InputError, match="conform are not merged with other campaigns; report"):

@@ -20,6 +20,7 @@ from eightfold.campaign.work import run_unit
 from eightfold.conformance.profile import Profile
 from eightfold.errors import InputError
 from tests.eightfold.cli.test_cli import call
+from tests.support.campaign.asked import asked_of
 from tests.support.campaign.folders import Plan, broken, make_campaign
 from tests.support.campaign.reseal import reseal
 
@@ -46,8 +47,8 @@ def conform(path: Path) -> Path:
     profile = Profile.from_dict({"name": "mine", "claims": ["MAXIMUM"]})
     task = Task.of("golden", profile, "smoke", 3)
     folder = Folder(path)
-    asked = {"adapter": "golden", "backend": "process", "profile": profile.as_dict(), "seed": 3}
-    begin(folder, asked, list(task.units("MAXIMUM", "process", "golden")))
+    units = list(task.units("MAXIMUM", "process", "golden"))
+    begin(folder, asked_of(units), units)
     with folder.store(writable=True) as store:
         session = store.begin_session(1)
         for number, unit in store.waiting():
@@ -306,6 +307,18 @@ def test_answers_that_were_changed_are_refused(campaigns, tmp_path, capsys) -> N
     judge.expect_refused("a bit")
     path.unlink()
     judge.expect_refused("missing")
+
+
+@pytest.mark.parametrize("name", ["passed", "conform"])
+def test_units_of_no_suite_are_refused(campaigns, tmp_path, capsys, name: str) -> None:
+    judge = Judge(campaigns[name], tmp_path, capsys)
+    edit(judge.folder, "UPDATE units SET record = json_set(record, '$.suite', 'made-up')")
+    reseal(judge.folder)
+    for path in sorted((judge.folder / "answers").glob("*")):
+        path.rename(path.with_name(path.name.replace("conformance", "made_up")))
+    reseal(judge.folder)
+    judge.expect_refused("made-up")
+    assert "has units of 'made-up', which is no suite" in judge.run("report")[2]
 
 
 LINKS = ("campaign.json", "results.sqlite", "results.sqlite-wal", "lock", "failures", "answers")
