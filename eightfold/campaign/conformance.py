@@ -128,9 +128,8 @@ def _check_asked(folder: Folder, task: Task, claims: Sequence[str]) -> None:
     asked = folder.facts()["asked"]
     units = {**vars(task), "claims": sorted(claims)}
     for name in ("adapter", "profile", "level", "seed", "claims"):
-        if name in asked and units[name] != (
-            sorted(map(str, asked[name])) if isinstance(asked[name], list) else asked[name]
-        ):
+        said = asked.get(name)
+        if units[name] != (sorted(map(str, said)) if isinstance(said, list) else said):
             raise InputError(f"{folder.path}: was changed: {name} is not what its units were asked")
 
 

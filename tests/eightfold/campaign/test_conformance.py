@@ -1,8 +1,10 @@
 """Runs of the conformance kit: cases in shares, answers kept, all of them judged."""
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,7 @@ from eightfold.conformance.profile import Profile
 from eightfold.conformance.verdict import NETWORKS
 from eightfold.conformance.verdict import Outcome as Shown
 from eightfold.errors import InputError
+from tests.support.campaign.asked import asked_of
 
 ADAPTERS = """
 import numpy as np
@@ -92,7 +95,7 @@ def planned_run(path: Path, adapter: Path, name: str, claims: Sequence[str] = ()
     task = Task.of(adapter_name(f"{adapter}:{name}"), PROFILE, "smoke", 3)
     units = planned(task, claims_of(task.load(), PROFILE, claims), "verilator")
     folder = Folder(path)
-    begin(folder, {}, units)
+    begin(folder, asked_of(units), units)
     return folder
 
 
@@ -282,4 +285,18 @@ def test_another_folder_is_no_run(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "other")
     begin(folder, {}, [])
     with pytest.raises(InputError, match="is no run of eightfold conform"):
+        judge_run(folder)
+
+
+@pytest.mark.parametrize("name", ["adapter", "profile", "level", "seed", "claims"])
+@pytest.mark.parametrize("value", [..., "x", ["ADD"]], ids=["missing", "text", "list"])
+def test_what_was_asked_is_not_deleted_or_changed(
+    tmp_path: Path, adapters: Path, name: str, value: Any
+) -> None:
+    folder = ask(tmp_path / "run", adapters, "Models", ["MAXIMUM"])
+    facts = folder.facts()
+    asked = {key: each for key, each in facts["asked"].items() if key != name}
+    asked |= {} if value is ... else {name: value}
+    folder.facts_file.write_text(json.dumps({**facts, "asked": asked}))
+    with pytest.raises(InputError, match=rf"was changed: .*{name} is"):
         judge_run(folder)
