@@ -5,6 +5,7 @@ Their modules are imported where they are used: whatever imports this starts on 
 
 import os
 import time
+from pathlib import Path
 from typing import IO
 
 from eightfold.errors import InputError
@@ -18,6 +19,18 @@ def require_posix(what: str) -> None:
         raise InputError(
             f"{what} needs Linux or macOS; on Windows use WSL, its subsystem for Linux"
         )
+
+
+def open_lock(path: Path) -> int:
+    """Open a file for `lock`, which only its user can open; it is made, or it is no link.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened.
+    """
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)  # Windows has no such flag
+    return os.open(path, flags, 0o600)
 
 
 def lock(file: IO | int, *, wait: bool) -> None:

@@ -32,7 +32,7 @@ from eightfold.campaign.store import Store
 from eightfold.campaign.suites import SUITES
 from eightfold.errors import InputError
 from eightfold.files import IMPORT_ROOT, file_state, write_file
-from eightfold.posix import lock
+from eightfold.posix import lock, open_lock
 
 
 @dataclass(frozen=True)
@@ -169,9 +169,8 @@ class Folder:
         InputError
             If one does, or the folder cannot be written.
         """
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)  # Windows has no such flag
         try:
-            held = os.open(self.path / "lock", flags, 0o600)
+            held = open_lock(self.path / "lock")
         except OSError as error:
             raise InputError(f"{self.path / 'lock'}: {error.strerror}") from None
         with open(held, "r+b", buffering=0) as file:

@@ -19,9 +19,10 @@ from pathlib import Path
 from eightfold.closing import Closing
 from eightfold.errors import InputError
 from eightfold.mutants.mutator import Mutant
-from eightfold.posix import lock
+from eightfold.posix import lock, open_lock
 from eightfold.sim.simulator.cache import writable_cache
 from eightfold.sim.simulator.limits import VARIABLES, limited, ran_out
+from eightfold.sim.simulator.places import make_private
 from eightfold.sim.simulator.toolchain import OPTIMISATION_VARIABLE
 
 COPIED = ("eightfold", "hw", "sim", "golden", "constraints", "tests", "pyproject.toml")
@@ -70,17 +71,23 @@ class Scratch(Closing):
         The checkout.
     place
         Where the folders are, one for each process; by default in the cache of builds.
+
+    Raises
+    ------
+    InputError
+        If others can write to one of these folders.
     """
 
     def __init__(self, root: Path, place: Path | None = None) -> None:
         place = place or writable_cache() / "mutants"
-        place.mkdir(parents=True, exist_ok=True)
+        make_private(place)
         self._lock, folder = _free(place)
         shutil.rmtree(folder, ignore_errors=True)
         self.tree, self._cache = folder / "tree", folder / "cache"
-        self._cache.mkdir(mode=0o700, parents=True)
         shared = writable_cache() / _SHARED
-        shared.mkdir(parents=True, exist_ok=True)
+        make_private(shared)
+        for new in (folder, self._cache):
+            new.mkdir(mode=0o700)
         (self._cache / _SHARED).symlink_to(shared)
         ignored = shutil.ignore_patterns("__pycache__", ".*_cache", "node_modules")
         for name in COPIED:
@@ -180,7 +187,7 @@ class Scratch(Closing):
 def _free(place: Path) -> tuple[int, Path]:
     """Return an open lock and the folder that it stands for: the first that no process has."""
     for number in count():
-        held = os.open(place / f"{number}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        held = open_lock(place / f"{number}.lock")
         try:
             lock(held, wait=False)
             return held, place / str(number)

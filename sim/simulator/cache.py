@@ -20,8 +20,15 @@ from pathlib import Path
 
 from eightfold.errors import InputError
 from eightfold.files import IMPORT_ROOT
-from eightfold.posix import lock
-from eightfold.sim.simulator.places import is_one_word, is_private, is_trusted, private_folder
+from eightfold.posix import lock, open_lock
+from eightfold.sim.simulator.places import (
+    NOT_PRIVATE,
+    is_one_word,
+    is_private,
+    is_trusted,
+    make_private,
+    private_folder,
+)
 
 ROOM = 1 << 20
 """A disk with fewer free bytes is full."""
@@ -78,7 +85,7 @@ def _unusable(directory: Path) -> str:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not is_private(directory.resolve()):
-            return "others can write to it (chmod go-w), or it is somebody else's"
+            return NOT_PRIVATE
         with tempfile.TemporaryFile(dir=directory):
             return ""
     except OSError as error:
@@ -109,10 +116,12 @@ def cached(kind: str, key: str, make: Callable[[Path], None]) -> Path:
     Raises
     ------
     InputError
-        If the cache cannot be written, because the disk is full for example.
+        If the cache cannot be written, because the disk is full for example, or others can write to
+        its folder ``kind``.
     """
     place = cache_directory()
-    if is_private(place.resolve()) and is_sound(place / kind / key):
+    private = is_private(place.resolve()) and is_private((place / kind).resolve())
+    if private and is_sound(place / kind / key):
         return place / kind / key  # a cache that cannot be written is good to read
     folder = writable_cache() / kind / key
     try:
@@ -178,7 +187,7 @@ def _make(folder: Path, make: Callable[[Path], None]) -> None:
     partial = folder.with_name(f"{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     if is_one_word(partial):
-        partial.mkdir()
+        partial.mkdir(mode=0o700)
         make(partial)
     else:  # make refuses to work there
         place = Path(tempfile.mkdtemp(".partial", dir=private_folder()))
@@ -191,7 +200,7 @@ def _make(folder: Path, make: Callable[[Path], None]) -> None:
 
 @contextmanager
 def _lock(folder: Path) -> Iterator[None]:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_name(f"{folder.name}.lock").open("w") as file:
+    make_private(folder.parent)
+    with open(open_lock(folder.with_name(f"{folder.name}.lock")), "rb") as file:
         lock(file, wait=True)
         yield

@@ -19,6 +19,9 @@ ELSEWHERE = ("/tmp", "/var/tmp")
 ROOT = 0
 """The user who can write everywhere."""
 
+NOT_PRIVATE = "others can write to it (chmod go-w), or it is somebody else's"
+"""Of a folder: why nothing runs from it."""
+
 _ONE_WORD = re.compile(r"[\w./+@,-]+")
 
 
@@ -44,6 +47,21 @@ def is_private(path: Path) -> bool:
     except OSError:
         return False
     return stat.S_ISDIR(found.st_mode) and is_trusted(found)
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder that nobody else can open, whatever the umask, unless one is there.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made.
+    InputError
+        If others can write to what is there. It may be reached by a link.
+    """
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if not is_private(folder.resolve()):
+        raise InputError(f"{folder}: {NOT_PRIVATE}")
 
 
 @cache

@@ -19,6 +19,7 @@ from eightfold.sim.simulator.build import Model
 from eightfold.sim.simulator.cache import check_room, writable_cache
 from eightfold.sim.simulator.job import ENVIRONMENT
 from eightfold.sim.simulator.limits import limits, ran_out
+from eightfold.sim.simulator.places import make_private
 from eightfold.sim.simulator.progress import OnProgress, Progress
 from eightfold.sim.simulator.simulators import make_runner
 
@@ -77,7 +78,7 @@ class Simulation:
 
     def __post_init__(self) -> None:
         runs = writable_cache() / "runs"
-        runs.mkdir(parents=True, exist_ok=True)
+        make_private(runs)
         _forget_old(runs)
         self.scratch = Path(tempfile.mkdtemp(prefix=f"{self.bench.rpartition('.')[2]}-", dir=runs))
         for name, path in self.files.items():

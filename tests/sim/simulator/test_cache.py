@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import shutil
 import threading
 import time
@@ -12,6 +13,7 @@ import pytest
 
 from eightfold.errors import InputError
 from eightfold.files import IMPORT_ROOT
+from eightfold.mutants.scratch import Scratch
 from eightfold.sim.simulator.cache import (
     MANIFEST,
     _unusable,
@@ -116,6 +118,59 @@ def test_a_cache_that_others_can_write_is_not_used(monkeypatch, own_cache, caplo
     assert cached("kind", "key", make_file).is_relative_to(own_cache / "home")
     assert "others can write to it (chmod go-w), or it is somebody else's" in caplog.text
     assert shared.stat().st_mode & 0o7777 == mode  # it may be anything of the user's
+
+
+@pytest.fixture
+def no_umask():
+    """Nothing of a mode is taken away."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("no_umask")
+def test_nothing_of_a_cache_follows_the_umask(own_cache):
+    modes = {}
+
+    def make(folder):
+        modes["partial"] = folder.stat().st_mode & 0o777
+
+    cached("kind", "key", make)
+    modes |= {name: (own_cache / name).stat().st_mode & 0o777 for name in ("kind", "kind/key.lock")}
+    assert modes == {"partial": 0o700, "kind": 0o700, "kind/key.lock": 0o600}
+
+
+def test_builds_that_others_can_replace_are_not_used(own_cache):
+    made = cached("kind", "key", make_file)
+    made.parent.chmod(0o770)
+    line = f"{own_cache}/kind: others can write to it (chmod go-w), or it is somebody else's"
+    with pytest.raises(InputError, match=re.escape(line)):
+        cached("kind", "key", refuse)
+    made.parent.chmod(0o700)
+    assert cached("kind", "key", refuse) == made
+
+
+def test_no_lock_is_a_link(own_cache):
+    precious = own_cache / "precious"
+    precious.write_text("precious")
+    (own_cache / "kind").mkdir()
+    (own_cache / "kind" / "key.lock").symlink_to(precious)
+    with pytest.raises(InputError, match="kind/key: cannot be made"):
+        cached("kind", "key", make_file)
+    assert precious.read_text() == "precious"
+
+
+@pytest.mark.usefixtures("no_umask")
+def test_no_scratch_follows_the_umask(own_cache):
+    root = own_cache / "checkout"
+    root.mkdir()
+    with Scratch(root) as scratch:
+        place = scratch.tree.parent
+        found = [place.parent, place, place / "cache", own_cache / "verilator-runtime"]
+        assert [path.stat().st_mode & 0o777 for path in found] == [0o700] * 4
+    (own_cache / "mutants").chmod(0o777)
+    with pytest.raises(InputError, match="mutants: others can write to it"):
+        Scratch(root)
 
 
 def test_what_is_somebody_elses_is_not_trusted_but_for_roots(monkeypatch, own_cache):
