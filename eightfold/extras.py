@@ -5,9 +5,9 @@ installed package.
 """
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, requires
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 
 from packaging.markers import Marker
@@ -57,6 +57,15 @@ def require_module(module: str) -> None:
     """
     if find_spec(module) is None:
         raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+
+def installed_versions(packages: Iterable[str]) -> dict[str, str]:
+    """Return the versions of some packages by name; those that are not installed have none."""
+    found = {}
+    for name in packages:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def _package_of(module: str, extra: str) -> tuple[str, Marker | None] | None:

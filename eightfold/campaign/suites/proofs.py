@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from eightfold.campaign.records import Case, Evidence, Unit, Verdict
-from eightfold.campaign.suites.suite import Request, Result, Suite, error_case
+from eightfold.campaign.suites.suite import MAKE_HARDWARE, Request, Result, Suite, error_case
 from eightfold.errors import InputError
-from eightfold.extras import needs_extra
+from eightfold.extras import installed_versions, needs_extra
 from eightfold.formal.proof import How, Proof
 
 VERDICTS: dict[How, Verdict] = {
@@ -81,11 +81,20 @@ def _case(seed: int, proof: Proof) -> Case:
     )
 
 
+@needs_extra("prove", "--suite proofs")
+def _tools() -> dict[str, str]:
+    """Return what proves, and what writes the hardware down for it."""
+    from eightfold.formal.checker import abc_version
+
+    return installed_versions((*MAKE_HARDWARE, "z3-solver")) | {"ABC": abc_version()}
+
+
 SUITE = Suite(
     name="proofs",
     text="what holds of the hardware for all inputs, by solvers",
     backends=(),
     plan=plan,
     run=run,
+    tools=_tools,
     patience=6,  # a proof has its own limit, in CPU time
 )

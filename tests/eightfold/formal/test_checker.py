@@ -1,12 +1,13 @@
 """What a checker makes of properties that hold, that do not, and that say nothing."""
 
+import re
 import shutil
 
 import pytest
 from amaranth.hdl import Module, Signal
 
 from eightfold.errors import InputError
-from eightfold.formal.checker import ABC, Checked
+from eightfold.formal.checker import ABC, Checked, abc_version
 from eightfold.formal.proof import Break
 from eightfold.formal.property import Property
 
@@ -67,3 +68,10 @@ def test_a_break_replaces_one_text() -> None:
     for text in ("dog", "banana"):
         with pytest.raises(InputError, match="a break replaces one text"):
             Break("a", "b").applied(text)
+
+
+@needs_abc
+def test_abc_says_which_one_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert re.match(r"ABC \d", abc_version())
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert abc_version() == "none"
