@@ -82,7 +82,7 @@ def farm_commands(folder: Path) -> str:
             # Its pages, which it cannot leave out, are none, and on the loopback.
             "env DASK_TEMPORARY_DIRECTORY=$(mktemp -d) "
             "DASK_DISTRIBUTED__SCHEDULER__HTTP__ROUTES=[] dask scheduler --protocol tls "
-            f"--no-dashboard --dashboard-address 127.0.0.1:0 {tls}",
+            f"--host HOST --no-dashboard --dashboard-address 127.0.0.1:0 {tls}",
             f"dask worker tls://HOST:8786 --nthreads 1 --local-directory $(mktemp -d) "
             f"--worker-class eightfold.campaign.servers.Worker {tls}",
             f"eightfold campaign run --scheduler tls://HOST:8786 --keys {shlex.quote(str(folder))}",

@@ -1,5 +1,6 @@
 """Keys of a farm: for the user alone, and the commands that use them."""
 
+import shlex
 import ssl
 from pathlib import Path
 
@@ -28,6 +29,13 @@ def test_a_folder_with_a_space_is_quoted_in_commands() -> None:
     for command in (scheduler, worker):
         assert "--tls-cert 'my keys/cert.pem' --tls-key 'my keys/key.pem'" in command
     assert run.endswith("--keys 'my keys'")
+
+
+def test_a_scheduler_listens_where_its_workers_look_for_it_and_nowhere_else() -> None:
+    scheduler, worker, run = map(shlex.split, farm_commands(Path("keys")).splitlines())
+    host = scheduler[scheduler.index("--host") + 1]
+    assert f"tls://{host}:8786" in worker
+    assert f"tls://{host}:8786" in run
 
 
 def test_keys_are_not_written_over(tmp_path: Path) -> None:

@@ -27,7 +27,8 @@ def scheduler(
     commands = farm_commands(folder / "keys").replace("$(mktemp -d)", str(folder))
     scheduling, working, _ = commands.splitlines()
     file = folder / "scheduler.json"
-    listen = ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)]
+    scheduling = scheduling.replace("--host HOST", "--host 127.0.0.1")
+    listen = ["--port", "0", "--scheduler-file", str(file)]
     settings, words = scheduling.removeprefix("env ").split(" dask ")
     given = dict(setting.split("=", 1) for setting in settings.split())
     processes = [_start(folder, given, *words.split(), *listen)]
