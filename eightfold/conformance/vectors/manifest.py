@@ -14,7 +14,8 @@ SPECS = {
     "tflite": "TensorFlow Lite 8-bit quantization specification, kernels of LiteRT 2.3",
     "tpu-mlir": "TPU-MLIR technical manual, chapter Quantization",
 }
-"""What the results are held against."""
+"""What the results are held against. Vectors are the same bytes whatever is installed, so that this
+is a text of its own; its release of LiteRT is the one that pyproject.toml asks for."""
 
 NAME = "manifest.json"
 

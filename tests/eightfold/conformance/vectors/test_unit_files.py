@@ -4,9 +4,11 @@ import csv
 import hashlib
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +18,12 @@ from eightfold.config import AcceleratorConfig
 from eightfold.conformance.profile import PROFILES, UNITS, Profile
 from eightfold.conformance.units.registry import UNIT_KINDS, unit_cases
 from eightfold.conformance.units.unit import UnitCases
+from eightfold.conformance.vectors.manifest import SPECS
 from eightfold.conformance.vectors.unit_files import FORMATS, Format, unit_files, write_unit
+from eightfold.files import IMPORT_ROOT
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.requantizer import Requantizer
+from eightfold.reference.runtimes import RUNTIMES
 from eightfold.rtl.verilog import unit_verilog
 
 TFLITE = PROFILES["tflite"]
@@ -27,6 +32,18 @@ RTL = Path(__file__).parent / "requantizer.v"
 
 needs_icarus = pytest.mark.skipif(shutil.which("iverilog") is None, reason="no Icarus")
 needs_c = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+
+
+def test_the_spec_names_the_release_of_litert_that_is_installed_to_compare_with() -> None:
+    project = tomllib.loads((IMPORT_ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    (asked,) = (
+        each
+        for each in project["optional-dependencies"]["compare"]
+        if each.startswith(RUNTIMES["litert"].package)
+    )
+    release = re.search(r">=([\d.]+)", asked)
+    assert release is not None
+    assert SPECS["tflite"].endswith(f" kernels of LiteRT {release[1]}")
 
 
 @pytest.mark.parametrize("form", FORMATS)
