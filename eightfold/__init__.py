@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from eightfold.first_use import on_first_use
+from eightfold.common.first_use import on_first_use
 
 if TYPE_CHECKING:
-    from eightfold.config import AcceleratorConfig
-    from eightfold.errors import HardwareError, InputError
+    from eightfold.common.errors import HardwareError, InputError
     from eightfold.report import OperatorReport, RunResult
     from eightfold.session import Session
+    from eightfold.target.config import AcceleratorConfig
 
 __version__: str
 
@@ -21,13 +21,13 @@ __all__ = [
     "Session",
 ]
 
-# So that `eightfold.config` stays light for hw.
+# So that `eightfold.target.config` stays light for hw.
 _load, __dir__ = on_first_use(
     __name__,
     {
-        "AcceleratorConfig": "config",
-        "HardwareError": "errors",
-        "InputError": "errors",
+        "AcceleratorConfig": "target.config",
+        "HardwareError": "common.errors",
+        "InputError": "common.errors",
         "OperatorReport": "report",
         "RunResult": "report",
         "Session": "session",

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.model import Graph
 
 Inputs = Mapping[int | str, np.ndarray] | Mapping[int, np.ndarray] | Mapping[str, np.ndarray]

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from eightfold.config import AcceleratorConfig
 from eightfold.execute.macs import count_macs
 from eightfold.model import Graph
 from eightfold.report import REWRITTEN, OperatorReport
+from eightfold.target.config import AcceleratorConfig
 
 if TYPE_CHECKING:  # the compiler loads only when needed
-    from eightfold.compiler.emit.work import Work
     from eightfold.compiler.passes import Prepared
+    from eightfold.isa.work import Work
 
 
 def golden_reports(graph: Graph) -> list[OperatorReport]:

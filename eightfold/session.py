@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from eightfold.closing import Closing
-from eightfold.config import AcceleratorConfig
-from eightfold.errors import HardwareError, InputError
+from eightfold.common.closing import Closing
+from eightfold.common.errors import HardwareError, InputError
+from eightfold.common.extras import needs_extra
 from eightfold.execute import run_graph, run_graphs
-from eightfold.extras import needs_extra
 from eightfold.golden.quantization import Reference
 from eightfold.inputs import Inputs, random_inputs, resolve_inputs
-from eightfold.memory import IDEAL, MemoryTiming
 from eightfold.model import Graph, Limits, load_int8, named, normalize_dimensions
 from eightfold.operator_reports import golden_reports, hardware_reports
 from eightfold.reference.deviations import litert_tensors
@@ -28,11 +26,13 @@ from eightfold.reference.runtimes import RUNTIMES
 from eightfold.report import Provenance, RunResult, fingerprint
 from eightfold.report.clock import clock_of
 from eightfold.report.record import Record, TensorRecord
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import IDEAL, MemoryTiming
 
 if TYPE_CHECKING:
+    from eightfold.common.progress import OnProgress
     from eightfold.compiler.partition import CompiledNetwork
     from eightfold.compiler.passes import Prepared
-    from eightfold.sim.simulator.progress import OnProgress
     from eightfold.simulate import NetworkRun
 
 Backend = Literal["golden", "verilator", "icarus"]
@@ -54,7 +54,7 @@ class Session(Closing):
         ``golden``: operators that the accelerator does not compute run in numpy, and the report
         says so; None: a model with such operators is refused.
     memory
-        How long the simulated memory takes: what `eightfold.memory.MemoryTiming.load` reads.
+        How long the simulated memory takes: what `eightfold.target.memory.MemoryTiming.load` reads.
     stall
         Probability, 0 to below 1, that a channel of the simulated memory pauses in a cycle.
     netlist
@@ -64,7 +64,7 @@ class Session(Closing):
         File for the simulation's waves, ``.vcd`` or ``.fst``; how large it will be is said by
         `logging` before.
     progress
-        Called with a `eightfold.sim.simulator.progress.Progress` while a simulator is built, and
+        Called with a `eightfold.common.progress.Progress` while a simulator is built, and
         during simulation.
     max_memory, max_elements
         Limits of a model, in bytes of a run and in elements of a tensor; None: as
@@ -418,7 +418,7 @@ class Session(Closing):
         from eightfold.sim.simulator.toolchain import checked_simulator
         from eightfold.sim.simulator.waves import size_note
 
-        cycles = runs * estimate(network, self.memory).total
+        cycles = runs * estimate(network.streams, self.memory).total
         note = size_note(trace, checked_simulator(self.backend), self.config.macs_per_cycle, cycles)
         logging.getLogger(__name__).warning("eightfold: %s", note)
 

@@ -12,20 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
+from eightfold.common.errors import HardwareError
+from eightfold.common.progress import OnProgress
 from eightfold.compiler import Compiled, CompiledNetwork
-from eightfold.compiler.emit.shares import shares
-from eightfold.compiler.emit.work import Work, work
-from eightfold.config import AcceleratorConfig
-from eightfold.errors import HardwareError
 from eightfold.execute import run_graph
 from eightfold.gates import gates
-from eightfold.memory import IDEAL, MemoryTiming
+from eightfold.isa.shares import shares
+from eightfold.isa.work import Work, work
 from eightfold.model import Graph, Operator
 from eightfold.report.record import StreamRecord
-from eightfold.sim.simulator.progress import OnProgress
 from eightfold.sim.simulator.sources import Source, Unit
 from eightfold.sim.simulator.system import WORK, Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import IDEAL, MemoryTiming
 
 Tensors = dict[int, np.ndarray]
 

@@ -6,7 +6,6 @@ from amaranth.hdl import Module, ResetInserter, Signal
 from amaranth.lib import data
 from amaranth.lib.wiring import Out, connect
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.control.control import READ_CLIENTS, Control
 from eightfold.hw.matrix.engine import MatrixEngine
@@ -19,6 +18,7 @@ from eightfold.hw.memory.writer import MemoryWriter
 from eightfold.hw.mover.engine import Mover
 from eightfold.hw.ports import TRACE_LAYOUT
 from eightfold.hw.vector.engine import VectorEngine
+from eightfold.target.config import AcceleratorConfig
 
 Unit = TypeVar("Unit", bound=Component)
 

@@ -4,9 +4,9 @@ from amaranth.hdl import unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, Signature
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.isa import ADDRESS_BITS, COUNTERS, Command, Engine, ErrorCode
+from eightfold.target.config import AcceleratorConfig
 
 BURST = 16
 """Most beats of a memory request; a request never crosses a multiple of ``BURST`` beats, so no

@@ -9,12 +9,12 @@ from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.delay import delay
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
+from eightfold.target.config import AcceleratorConfig
 
 REQUANTIZER_INPUT = data.StructLayout({"acc": signed(32), "parameters": REQUANTIZE_LAYOUT})
 """The word of the requantizer's input stream: an accumulator and its own parameters."""

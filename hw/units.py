@@ -4,7 +4,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from eightfold.config import AcceleratorConfig
+from eightfold.target.config import AcceleratorConfig
 
 if TYPE_CHECKING:  # the command line lists the units also where Amaranth is not installed
     from eightfold.hw.blocks.component import Component

@@ -26,8 +26,10 @@ import click
 
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.report import write_report
+from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT, write_file
+from eightfold.common.program import one_line_errors
 from eightfold.compiler.passes import prepare
-from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.conformance.models.operators import OPERATORS, accelerator_case, case_rng
 from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.conformance.profile import NETWORKS, PROFILES, UNITS, Profile
@@ -35,12 +37,10 @@ from eightfold.conformance.vectors.digests import digest_of_cases
 from eightfold.conformance.vectors.networks import network_cases
 from eightfold.conformance.vectors.operators import operator_cases
 from eightfold.conformance.vectors.unit_files import FORMATS, unit_files
-from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT, write_file
 from eightfold.hw.units import UNITS as HARDWARE_UNITS
 from eightfold.model import load_model
-from eightfold.program import one_line_errors
 from eightfold.rtl.verilog import unit_verilog
+from eightfold.target.config import PRESETS, AcceleratorConfig
 from examples.mobilenet.network import mobilenet_model
 from examples.operators.network import operators_model
 from tests.support.campaign.folders import Plan, broken, different, make_campaign, mixed

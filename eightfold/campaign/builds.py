@@ -13,11 +13,11 @@ from eightfold.campaign.records import Unit
 from eightfold.campaign.suites import suite_of
 from eightfold.campaign.suites.oracles import loaded
 from eightfold.campaign.work import PREPARED
-from eightfold.errors import InputError
-from eightfold.files import source_key
+from eightfold.common.errors import InputError
+from eightfold.common.files import source_key
+from eightfold.common.progress import OnProgress
 from eightfold.sim.simulator.build import Model, build_model, design_key, give_model
 from eightfold.sim.simulator.cache import cached, is_sound
-from eightfold.sim.simulator.progress import OnProgress
 from eightfold.sim.simulator.toolchain import Simulator
 
 

@@ -18,8 +18,8 @@ from eightfold.campaign.identity import check_identity, facts_of, joined_facts, 
 from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.store import Store
 from eightfold.campaign.suites import SUITES, Request, suite_of
-from eightfold.errors import InputError
-from eightfold.sim.simulator.progress import OnProgress
+from eightfold.common.errors import InputError
+from eightfold.common.progress import OnProgress
 
 
 def planned(suites: Sequence[str], request: Request) -> list[Unit]:

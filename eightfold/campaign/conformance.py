@@ -11,6 +11,8 @@ from eightfold.campaign.identity import judged_task, short
 from eightfold.campaign.records import Unit
 from eightfold.campaign.results import Planned
 from eightfold.campaign.suites.conformance import PROCESS, SUITE, Task, no_answers, share_of
+from eightfold.common.errors import InputError
+from eightfold.common.progress import OnProgress, tell
 from eightfold.conformance.adapters.adapter import Adapter, ModelRunner, UnitAdapter
 from eightfold.conformance.adapters.load import BUILTIN
 from eightfold.conformance.answers import ModelAnswer, UnitAnswers
@@ -22,9 +24,7 @@ from eightfold.conformance.units.unit import UnitCases
 from eightfold.conformance.vectors.digests import digest_of_arrays, digest_of_cases
 from eightfold.conformance.vectors.operators import OperatorCase
 from eightfold.conformance.verdict import Finding, Statement
-from eightfold.errors import InputError
 from eightfold.reference.runtimes import RUNTIMES
-from eightfold.sim.simulator.progress import OnProgress, tell
 
 
 def adapter_name(text: str) -> str:

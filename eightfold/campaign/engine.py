@@ -15,7 +15,7 @@ from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import GOOD, Case, Evidence, Outcome, Unit, Verdict
 from eightfold.campaign.store import Store
 from eightfold.campaign.work import run_unit, where_it_hung
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 
 UNIT_SECONDS = 600.0
 """Time limit of a unit: a hundred times what most take."""

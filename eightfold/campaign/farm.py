@@ -20,7 +20,7 @@ from distributed.security import Security
 
 from eightfold.campaign.keys import security_of
 from eightfold.campaign.servers import Scheduler, Worker
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 
 TRIES = 3
 """Workers that may die of a unit before it is lost."""

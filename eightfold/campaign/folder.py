@@ -30,9 +30,9 @@ from eightfold.campaign.records import Case, Evidence, Unit
 from eightfold.campaign.soundness import SCHEMA_VERSION, read_facts
 from eightfold.campaign.store import Store
 from eightfold.campaign.suites import SUITES
-from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT, file_state, write_file
-from eightfold.posix import lock, open_lock
+from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT, file_state, write_file
+from eightfold.common.posix import lock, open_lock
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from eightfold.campaign.suites.conformance import SUITE as CONFORMANCE
 from eightfold.campaign.suites.conformance import Task
 from eightfold.campaign.suites.oracles import loaded
 from eightfold.campaign.suites.suite import MAKE_HARDWARE
-from eightfold.errors import InputError
-from eightfold.extras import installed_versions
-from eightfold.files import source_key
+from eightfold.common.errors import InputError
+from eightfold.common.extras import installed_versions
+from eightfold.common.files import source_key
 from eightfold.reference.runtimes import RUNTIMES
 from eightfold.sim.simulator.toolchain import SIMULATORS, Simulator, simulator_version
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from distributed.security import Security
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 
 CERTIFICATE, KEY = "cert.pem", "key.pem"
 

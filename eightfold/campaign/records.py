@@ -9,9 +9,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from eightfold.config import AcceleratorConfig
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.golden.quantization import Reference
+from eightfold.target.config import AcceleratorConfig
 
 Verdict = Literal["passed", "failed", "error", "refused", "lost"]
 """Of a case: equal; different; ended by an exception; not taken by the reference or the

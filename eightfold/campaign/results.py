@@ -14,9 +14,9 @@ from pathlib import Path
 
 from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.soundness import Unsound, check_database, read_hits
-from eightfold.closing import Closing
-from eightfold.errors import InputError
-from eightfold.files import file_state
+from eightfold.common.closing import Closing
+from eightfold.common.errors import InputError
+from eightfold.common.files import file_state
 
 _SCHEMA = """
 CREATE TABLE units (

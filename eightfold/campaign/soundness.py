@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from eightfold.campaign.records import Unit, Verdict, digest_of
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 
 SCHEMA_VERSION = 2
 """Of ``campaign.json``: counts up when a field comes that must be there, goes or changes."""

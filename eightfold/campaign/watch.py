@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 
 from eightfold.campaign.folder import Folder
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.reference.runtimes import RUNTIMES
 
 NEWEST = {"litert": "ai-edge-litert-nightly", "tflm": "tflite-micro"}

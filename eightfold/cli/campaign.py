@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from eightfold.cli.compiler import netlist_option, reference_option
-from eightfold.config import AcceleratorConfig
-from eightfold.errors import InputError
-from eightfold.extras import needs_extra
-from eightfold.program import CONFIG_HELP, Stopped, output_folder_option
-from eightfold.progress import terminal_progress
+from eightfold.common.errors import InputError
+from eightfold.common.extras import needs_extra
+from eightfold.common.program import CONFIG_HELP, Stopped, output_folder_option
+from eightfold.common.terminal import terminal_progress
+from eightfold.target.config import AcceleratorConfig
 
 CLUSTERS = ("slurm", "lsf", "pbs", "sge", "htcondor")
 SUITES = (

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from eightfold.config import AcceleratorConfig
-from eightfold.files import write_file
-from eightfold.memory import MemoryTiming
-from eightfold.program import (
+from eightfold.common.files import write_file
+from eightfold.common.program import (
     config_option,
     memory_option,
     model_argument,
     output_folder_option,
 )
-from eightfold.progress import terminal_progress
+from eightfold.common.terminal import terminal_progress
 from eightfold.report.clock import clock_of
 from eightfold.report.estimated import Estimated, print_estimate
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import MemoryTiming
 
 if TYPE_CHECKING:  # golden loads only when needed
     from eightfold.golden.quantization import Reference
@@ -170,7 +170,7 @@ def compile_command(
             cascade=not no_cascade,
         )
     rewritten, network = prepared.rewritten, prepared.network
-    streams = [segment.compiled for segment in network.segments if segment.compiled]
+    streams = network.streams
     several = len(streams) > 1
     folders = [output / f"stream_{n}" if several else output for n in range(len(streams))]
     for path in write_compiled(rewritten.graph, dict(zip(folders, streams, strict=True))):
@@ -236,7 +236,7 @@ def estimate(
             no_rewrite=no_rewrite,
             cascade=not no_cascade,
         )
-        found = estimated(prepared.network, timing)
+        found = estimated(prepared.network.streams, timing)
     result = Estimated(
         model=str(model),
         config=config,

@@ -12,16 +12,16 @@ import click
 
 from eightfold.cli.campaign import farm_of, farm_options, run_units
 from eightfold.cli.vectors import case_options
-from eightfold.extras import needs_extra
-from eightfold.files import source_key
-from eightfold.progress import terminal_progress
+from eightfold.common.extras import needs_extra
+from eightfold.common.files import source_key
+from eightfold.common.terminal import terminal_progress
 
 if TYPE_CHECKING:  # golden loads only when needed
     from eightfold.campaign.folder import Folder
+    from eightfold.common.progress import OnProgress
     from eightfold.conformance.profile import Profile
     from eightfold.conformance.results.drawn import Draw
     from eightfold.conformance.units.unit import Level
-    from eightfold.sim.simulator.progress import OnProgress
 
 JUDGE_EXAMPLE = """\b
 Example, with a requantizer in Verilog of somebody's own:
@@ -231,10 +231,10 @@ def _judge_models(*arguments: Any) -> Any:
 
 def _remembered(on_progress: "OnProgress | None") -> "Draw":
     """Return what draws models again, and remembers their digests: a minute for all operators."""
+    from eightfold.common.progress import tell
     from eightfold.conformance.results.drawn import model_digests
     from eightfold.conformance.verdict import KIT
     from eightfold.sim.simulator.cache import cached, content_key
-    from eightfold.sim.simulator.progress import tell
 
     def draw(claim: str, profile: "Profile", level: "Level", seed: int) -> list[str]:
         def make(folder: Path) -> None:

@@ -13,8 +13,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from eightfold.extras import packages_of
-from eightfold.system_packages import how_to_install
+from eightfold.common.extras import packages_of
+from eightfold.common.system_packages import how_to_install
 
 EXTRAS = {
     "rtl": "run --backend verilator or icarus, verilog, ops --measure",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from eightfold.program import output_folder_option
+from eightfold.common.program import output_folder_option
 
 
 @click.command("golden-c")

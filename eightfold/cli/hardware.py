@@ -4,16 +4,16 @@ from pathlib import Path
 
 import click
 
-from eightfold.config import PRESETS, AcceleratorConfig
-from eightfold.errors import InputError
-from eightfold.extras import needs_extra
-from eightfold.files import write_file
+from eightfold.common.errors import InputError
+from eightfold.common.extras import needs_extra
+from eightfold.common.files import write_file
+from eightfold.common.program import CONFIG_HELP, config_option
+from eightfold.common.progress import tell
+from eightfold.common.terminal import terminal_progress
 from eightfold.hw.units import UNITS
-from eightfold.program import CONFIG_HELP, config_option
-from eightfold.progress import terminal_progress
 from eightfold.rtl.header import PREFIX
 from eightfold.rtl.packages import CORE, FILE_LIST, file_list, fusesoc_core
-from eightfold.sim.simulator.progress import tell
+from eightfold.target.config import PRESETS, AcceleratorConfig
 
 UNIT_HELP = f"{', '.join(UNITS)}."
 

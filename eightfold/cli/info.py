@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from eightfold.program import model_argument
+from eightfold.common.program import model_argument
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""The command line; `eightfold.program.STATUSES` has its exit statuses."""
+"""The command line; `eightfold.common.program.STATUSES` has its exit statuses."""
 
 import json
 import sys
@@ -31,9 +31,9 @@ from eightfold.cli.hardware import synth, verilog
 from eightfold.cli.info import info
 from eightfold.cli.ops import ops
 from eightfold.cli.vectors import vectors
-from eightfold.errors import InputError
-from eightfold.files import write_file
-from eightfold.program import (
+from eightfold.common.errors import InputError
+from eightfold.common.files import write_file
+from eightfold.common.program import (
     STATUSES,
     config_option,
     memory_option,
@@ -41,7 +41,7 @@ from eightfold.program import (
     one_line_errors,
     stop_on_signals,
 )
-from eightfold.progress import terminal_progress
+from eightfold.common.terminal import terminal_progress
 from eightfold.report import print_table, verdict
 from eightfold.report.page import require_page
 

@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from eightfold.extras import needs_extra
+from eightfold.common.extras import needs_extra
 
 if TYPE_CHECKING:
     from eightfold.ops.describe import Description
@@ -105,9 +105,9 @@ def _engines(description: "Description") -> str:
 
 @needs_extra("rtl", "ops --measure")
 def _measure() -> None:
+    from eightfold.common.terminal import terminal_progress
     from eightfold.ops.figures import FILE, measured, save
     from eightfold.ops.measure import measure
-    from eightfold.progress import terminal_progress
 
     with terminal_progress("measuring operators") as progress:
         figures = measure(on_progress=progress)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from eightfold.files import write_files
+from eightfold.common.files import write_files
 
 SOURCES = Path(__file__).resolve().parent / "sources"
 """The folder of the files that are handed out."""

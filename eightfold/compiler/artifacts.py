@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from eightfold.common.files import Content, write_files
 from eightfold.compiler import Compiled
-from eightfold.files import Content, write_files
 from eightfold.isa import Space
 from eightfold.isa.listing import listing
 from eightfold.model import Graph

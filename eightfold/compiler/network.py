@@ -10,21 +10,23 @@ import numpy as np
 
 from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.decision import Decision
-from eightfold.compiler.emit.emitter import Buffered, Emitter, Issued
+from eightfold.compiler.emit.emitter import Buffered, Emitter
 from eightfold.compiler.emit.memory import Block, Layout, allocate, plan
 from eightfold.compiler.emit.staging import Arrival, NoRoomError, Place, Staging
-from eightfold.compiler.emit.tokens import encode, hoist_tables
 from eightfold.compiler.exact.channels import CompileError
 from eightfold.compiler.lower.lowering import Lowered
 from eightfold.compiler.overlap import overlapped
 from eightfold.compiler.planes import with_planes
 from eightfold.compiler.program import Program
 from eightfold.compiler.steps.step import Step
-from eightfold.config import AcceleratorConfig
+from eightfold.estimate.estimate import estimate_stream
 from eightfold.isa import Space
+from eightfold.isa.issued import Issued, Stream
 from eightfold.isa.packing import FieldError
-from eightfold.memory import IDEAL, PROFILES, MemoryTiming
+from eightfold.isa.tokens import encode, hoist_tables
 from eightfold.model import Graph, Operator
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import IDEAL, PROFILES, MemoryTiming
 
 EXTREMES = (IDEAL, PROFILES["sdr-sdram-16"])
 """Memories for which plans are made where cascades are sought, which takes long: a near and wide
@@ -57,7 +59,7 @@ class Placement:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compiled:
+class Compiled(Stream):
     """A command stream, the model region, and where the arena has inputs and results.
 
     ``inputs`` and ``outputs`` are arena offsets by tensor. ``searched``: per operator, the channels
@@ -66,13 +68,10 @@ class Compiled:
     temporaries, that are not in the scratchpad; ``decision``: which cascades were chosen.
     """
 
-    config: AcceleratorConfig
-    issued: tuple[Issued, ...]
     model: bytes
     arena: int
     inputs: Mapping[int, int]
     outputs: Mapping[int, int]
-    operators: tuple[int, ...]
     searched: Mapping[int, int]
     placements: tuple[Placement, ...] = ()
     outside: frozenset[int] = frozenset()
@@ -162,7 +161,6 @@ def compile_operators(
 def _best(plans: Sequence[Compiled], memory: MemoryTiming) -> Compiled:
     """Return the plan that takes fewest cycles with a memory, the first of equal ones."""
     # The estimate imports `eightfold.compiler.emit`.
-    from eightfold.estimate.estimate import estimate_stream
 
     different = {tuple(each.instruction for each in plan.issued): plan for plan in reversed(plans)}
     found = [_overlapped(plan, memory) for plan in reversed(different.values())]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
+from eightfold.common.errors import InputError
 from eightfold.compiler.cascade.search import best_cascades
 from eightfold.compiler.lower.lowering import Lowered, lower
 from eightfold.compiler.network import (
@@ -13,13 +14,12 @@ from eightfold.compiler.network import (
     Strategy,
     compile_operators,
 )
-from eightfold.config import AcceleratorConfig
-from eightfold.errors import InputError
 from eightfold.execute.known import settled
 from eightfold.execute.operator import require_supported
 from eightfold.golden.quantization import Reference
-from eightfold.memory import IDEAL, MemoryTiming
 from eightfold.model import Graph, Operator
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import IDEAL, MemoryTiming
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +38,14 @@ class CompiledNetwork:
     reasons: dict[int, str]
 
     @property
+    def streams(self) -> list[Compiled]:
+        """What the accelerator runs, in order."""
+        return [segment.compiled for segment in self.segments if segment.compiled]
+
+    @property
     def searched(self) -> dict[int, int]:
         """Per operator, the channels whose requantization had to be searched and proved."""
-        compiled = [segment.compiled for segment in self.segments if segment.compiled]
-        return {index: count for each in compiled for index, count in each.searched.items()}
+        return {index: count for each in self.streams for index, count in each.searched.items()}
 
 
 def compile_network(

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from eightfold.compiler.cascade.search import best_cascades
 from eightfold.compiler.partition import CompiledNetwork, compile_network
 from eightfold.compiler.rewrite import Rewritten, rewrite
-from eightfold.config import AcceleratorConfig
 from eightfold.execute.known import settled
 from eightfold.golden.quantization import Reference
-from eightfold.memory import IDEAL, MemoryTiming
 from eightfold.model import Graph
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import IDEAL, MemoryTiming
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from eightfold.compiler.steps.channelwise import DepthwiseConvolution
 from eightfold.compiler.steps.convolution import Convolution
 from eightfold.compiler.steps.planes import into_planes, pays
 from eightfold.compiler.steps.step import Step
-from eightfold.config import AcceleratorConfig
-from eightfold.memory import MemoryTiming
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import MemoryTiming
 
 
 def with_planes(

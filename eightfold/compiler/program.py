@@ -9,8 +9,8 @@ from eightfold.compiler.cascade.step import Cascade
 from eightfold.compiler.emit.memory import Block
 from eightfold.compiler.lower.lowering import Lowered
 from eightfold.compiler.steps.step import Step
-from eightfold.config import AcceleratorConfig
 from eightfold.model import Graph, Operator
+from eightfold.target.config import AcceleratorConfig
 
 
 class Program:

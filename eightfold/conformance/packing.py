@@ -10,8 +10,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.answers import Ending, ModelAnswer, UnitAnswers
-from eightfold.errors import InputError
 
 _FACTS = "facts"
 _NO_ANSWERS = "the answers that were kept cannot be read"

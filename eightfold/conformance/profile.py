@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
+from eightfold.common.toml_file import named_or_file
 from eightfold.golden.quantization import Reference
 from eightfold.spec.rows import ROWS
-from eightfold.toml_file import named_or_file
 
 Spec = Literal["tflite", "tpu-mlir"]
 Roundings = Literal["double", "single"]

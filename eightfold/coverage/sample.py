@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eightfold.config import AcceleratorConfig
 from eightfold.coverage.requantizations import Labels
 from eightfold.model import Graph, Operator, Tensor
+from eightfold.target.config import AcceleratorConfig
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What writes the documents' generated parts, between the markers of `eightfold.markers`.
+"""What writes the documents' generated parts, between the markers of `eightfold.common.markers`.
 
 `figures` measures cycles of networks (`cycle_tables`, `cycle_chart`) and puts `peers` beside them;
 `throughput` and `operator_table` are of operators, `preset_table` of configurations, `speed` of

@@ -27,8 +27,8 @@ from pathlib import Path
 
 import click
 
-from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT, write_file
+from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT, write_file
 
 ROOT = IMPORT_ROOT
 LEFT_OUT = "...\n"
@@ -172,6 +172,6 @@ def main(documents: Sequence[Path], write: bool, fast: bool) -> None:
 
 
 if __name__ == "__main__":
-    from eightfold.program import one_line_errors
+    from eightfold.common.program import one_line_errors
 
     one_line_errors(main)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import Any
 
+from eightfold.common.extras import needs_extra, require_module
 from eightfold.documents.cycle_tables import Measurement, number, percent
-from eightfold.extras import needs_extra, require_module
 from eightfold.report import RunResult, mac_limit
 
 COLUMNS = 2

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import click
 
+from eightfold.common.files import IMPORT_ROOT, write_files
+from eightfold.common.markers import replace_between
 from eightfold.documents.cycle_tables import markdown, number
 from eightfold.evidence.collect import entries
 from eightfold.evidence.entry import Entry
 from eightfold.evidence.record import read_record, record_text
-from eightfold.files import IMPORT_ROOT, write_files
-from eightfold.markers import replace_between
 
 PAGE, RECORD = Path("docs/evidence.md"), Path("docs/evidence.json")
 
@@ -131,7 +131,7 @@ TABLES: Mapping[str, Callable[[Sequence[Entry]], str]] = {
     "evidence kinds": kinds_table,
     "evidence commands": commands_table,
 }
-"""The generated parts of the page, see `eightfold.markers`."""
+"""The generated parts of the page, see `eightfold.common.markers`."""
 
 
 def page_text(text: str, found: Sequence[Entry]) -> str:
@@ -186,6 +186,6 @@ def main(folders: tuple[Path, ...]) -> None:
 
 
 if __name__ == "__main__":
-    from eightfold.program import one_line_errors
+    from eightfold.common.program import one_line_errors
 
     one_line_errors(main)

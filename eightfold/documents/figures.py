@@ -11,6 +11,11 @@ from pathlib import Path
 
 import click
 
+from eightfold.common.errors import HardwareError, InputError
+from eightfold.common.files import IMPORT_ROOT, write_file
+from eightfold.common.markers import replace_between
+from eightfold.common.program import CONFIG_HELP
+from eightfold.common.terminal import terminal_progress
 from eightfold.documents.cycle_chart import chart, require_matplotlib
 from eightfold.documents.cycle_tables import (
     NETWORKS,
@@ -24,11 +29,6 @@ from eightfold.documents.cycle_tables import (
     summary_table,
     task_table,
 )
-from eightfold.errors import HardwareError, InputError
-from eightfold.files import IMPORT_ROOT, write_file
-from eightfold.markers import replace_between
-from eightfold.program import CONFIG_HELP
-from eightfold.progress import terminal_progress
 from eightfold.session import Session
 
 ROOT = IMPORT_ROOT
@@ -40,7 +40,7 @@ CHANNELS = "channels"
 
 SUMMARY, OPERATORS, OVERVIEW = "cycles", "cycles per operator", "cycles table"
 TASKS = "tasks table"
-"""Names of the generated parts, see `eightfold.markers`."""
+"""Names of the generated parts, see `eightfold.common.markers`."""
 
 
 def networks_of(folder: Path) -> list[tuple[Network, Path]]:
@@ -146,6 +146,6 @@ def figures(
 
 
 if __name__ == "__main__":
-    from eightfold.program import one_line_errors
+    from eightfold.common.program import one_line_errors
 
     one_line_errors(figures)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from eightfold.files import write_file
-from eightfold.markers import replace_between
+from eightfold.common.files import write_file
+from eightfold.common.markers import replace_between
 
 
 @dataclass(frozen=True)

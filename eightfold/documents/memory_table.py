@@ -8,16 +8,16 @@ from pathlib import Path
 
 import click
 
+from eightfold.common.files import IMPORT_ROOT, write_file
+from eightfold.common.markers import replace_between
+from eightfold.common.program import one_line_errors
 from eightfold.compiler.passes import prepare
-from eightfold.config import AcceleratorConfig
 from eightfold.documents.cycle_tables import markdown, number, percent
 from eightfold.documents.figures import networks_of
 from eightfold.estimate.estimate import Estimate, estimate
-from eightfold.files import IMPORT_ROOT, write_file
-from eightfold.markers import replace_between
-from eightfold.memory import PROFILES, MemoryTiming
 from eightfold.model import Graph, load_model
-from eightfold.program import one_line_errors
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import PROFILES, MemoryTiming
 
 DOCUMENT, NAME = Path("docs/memories.md"), "networks over memories"
 
@@ -31,7 +31,7 @@ def estimated(graph: Graph, config: str, memory: str) -> Estimate:
     """Return what a network takes that is compiled for a preset and a memory."""
     timing = MemoryTiming.load(memory)
     prepared = prepare(graph, AcceleratorConfig.load(config), fallback=True, memory=timing)
-    return estimate(prepared.network, timing)
+    return estimate(prepared.network.streams, timing)
 
 
 def memory_table(

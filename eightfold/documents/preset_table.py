@@ -7,9 +7,9 @@ document's markers.
 from collections.abc import Callable
 from pathlib import Path
 
-from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.documents.cycle_tables import markdown, number
 from eightfold.documents.generated_table import GeneratedTable
+from eightfold.target.config import PRESETS, AcceleratorConfig
 
 ROWS: tuple[tuple[str, Callable[[AcceleratorConfig], str]], ...] = (
     ("lanes (`lanes`)", lambda config: number(config.lanes)),

@@ -17,8 +17,8 @@ from urllib.parse import unquote
 
 import click
 
-from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT
 
 ROOT = IMPORT_ROOT
 PAGES = ("*.md", "docs/**/*.md", "examples/*/README.md")
@@ -112,6 +112,6 @@ def site() -> None:
 
 
 if __name__ == "__main__":
-    from eightfold.program import one_line_errors
+    from eightfold.common.program import one_line_errors
 
     one_line_errors(site)

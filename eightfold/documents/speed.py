@@ -20,9 +20,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from eightfold.errors import InputError
-from eightfold.extras import needs_extra, require_module
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.errors import InputError
+from eightfold.common.extras import needs_extra, require_module
+from eightfold.common.files import IMPORT_ROOT
 
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _CHILD = "from eightfold.documents.speed import measure_here; measure_here()"
@@ -187,6 +187,6 @@ def speed(models: tuple[Path, ...], repeats: int, seed: int, batch: int) -> None
 
 
 if __name__ == "__main__":
-    from eightfold.program import one_line_errors
+    from eightfold.common.program import one_line_errors
 
     one_line_errors(speed)

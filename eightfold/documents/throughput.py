@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT, write_file
+from eightfold.common.markers import replace_between
 from eightfold.documents.cycle_tables import markdown, number, percent
 from eightfold.documents.operator_table import golden_link
-from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT, write_file
-from eightfold.markers import replace_between
 from eightfold.ops.catalogue import SERIES
 from eightfold.ops.describe import Description, describe_all
 from eightfold.ops.figures import Figure, Figures, Growth, growths, measured, throughput

@@ -2,11 +2,11 @@
 
 from collections import deque
 
-from eightfold.compiler.emit.emitter import Issued
-from eightfold.config import AcceleratorConfig
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
 from eightfold.estimate.memory import MODEL, Fetch, ReadPort
+from eightfold.isa.issued import Issued
+from eightfold.target.config import AcceleratorConfig
 
 
 class WeightBuffers:

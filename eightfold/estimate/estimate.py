@@ -5,7 +5,7 @@ the hardware is a process (`eightfold.estimate.clock`) that takes the commands i
 order when their tokens are there, and says when each is done:
 
 - `estimate_sequencer`: the command stream, the queues in front of the engines, the tokens;
-- `eightfold.memory.data_bus`: when the memory has which burst on its bus;
+- `eightfold.target.memory.data_bus`: when the memory has which burst on its bus;
 - `estimate_memory`: bursts on the port that commands, weights, parameters and mover share;
 - `estimate_constants`: weight buffers and parameter banks, fetched ahead of their use;
 - `estimate_matrix`: passes, of ``max(vectors, words of the next buffer)`` cycles at least;
@@ -15,17 +15,13 @@ The hardware's latencies are in `estimate_timing`. Nothing depends on the values
 GATHER, each index is taken for one more than the one before.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from eightfold.compiler.emit.emitter import Issued
-from eightfold.compiler.emit.shares import shares
-from eightfold.compiler.emit.work import Work, work
-from eightfold.config import AcceleratorConfig
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Clock
 from eightfold.estimate.constants import ParameterBanks, WeightBuffers
@@ -35,11 +31,11 @@ from eightfold.estimate.moves import Mover
 from eightfold.estimate.sequencer import Sequencer
 from eightfold.estimate.vector import Vector
 from eightfold.isa import Engine, Opcode
-from eightfold.memory import IDEAL, MemoryTiming
-
-if TYPE_CHECKING:  # the compiler chooses by this estimate
-    from eightfold.compiler.network import Compiled
-    from eightfold.compiler.partition import CompiledNetwork
+from eightfold.isa.issued import Issued, Stream
+from eightfold.isa.shares import shares
+from eightfold.isa.work import Work, work
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import IDEAL, MemoryTiming
 
 
 @dataclass(frozen=True)
@@ -47,7 +43,7 @@ class Estimate:
     """What a network takes.
 
     ``cycles`` of every operator that the accelerator computes, by index. Shared among operators as
-    `eightfold.compiler.emit.shares` does it: an operator's cycles are those from the end of the
+    `eightfold.isa.shares` does it: an operator's cycles are those from the end of the
     operator before to the end of its own last command, but in a cascade those between successive
     commands. Operators without commands have 0. The sum is the time from doorbell to done, over all
     streams. ``work``: for how long engines worked for each operator that has commands of them.
@@ -65,38 +61,35 @@ class Estimate:
         return sum(self.cycles.values())
 
 
-def estimate(network: "CompiledNetwork", memory: MemoryTiming = IDEAL) -> Estimate:
-    """Return what a network is estimated to take, with a memory that takes what ``memory`` says."""
+def estimate(streams: Iterable[Stream], memory: MemoryTiming = IDEAL) -> Estimate:
+    """Return what streams take, one after the other, with a memory such as ``memory`` says."""
     cycles: dict[int, int] = {}
     worked: dict[int, Work] = {}
     bus = 0
-    for segment in network.segments:
-        if segment.compiled is not None:
-            simulated = _simulate(segment.compiled.config, segment.compiled.issued, memory)
-            cycles |= _of_operators(segment.compiled, simulated)
-            worked |= work(segment.compiled.issued, _spans(segment.compiled, simulated))
-            bus += simulated.bus
+    for stream in streams:
+        simulated = _simulate(stream.config, stream.issued, memory)
+        cycles |= _of_operators(stream, simulated)
+        worked |= work(stream.issued, _spans(stream, simulated))
+        bus += simulated.bus
     return Estimate(cycles, worked, bus)
 
 
-def estimate_network(network: "CompiledNetwork", memory: MemoryTiming = IDEAL) -> dict[int, int]:
+def estimate_network(streams: Iterable[Stream], memory: MemoryTiming = IDEAL) -> dict[int, int]:
     """Return the ``cycles`` of an `Estimate`."""
-    return estimate(network, memory).cycles
+    return estimate(streams, memory).cycles
 
 
-def estimate_operators(compiled: "Compiled", memory: MemoryTiming = IDEAL) -> dict[int, int]:
+def estimate_operators(stream: Stream, memory: MemoryTiming = IDEAL) -> dict[int, int]:
     """Return the estimated cycles of a stream's operators, by index."""
-    return _of_operators(compiled, _simulate(compiled.config, compiled.issued, memory))
+    return _of_operators(stream, _simulate(stream.config, stream.issued, memory))
 
 
-def estimate_commands(
-    compiled: "Compiled", memory: MemoryTiming = IDEAL
-) -> tuple[dict[int, int], int]:
+def estimate_commands(stream: Stream, memory: MemoryTiming = IDEAL) -> tuple[dict[int, int], int]:
     """Return when each command of an engine is done, by index, and when the run ends.
 
     In cycles from the doorbell on.
     """
-    return estimate_stream(compiled.config, compiled.issued, memory)
+    return estimate_stream(stream.config, stream.issued, memory)
 
 
 def estimate_stream(
@@ -143,17 +136,17 @@ class _Simulated(NamedTuple):
     bus: int
 
 
-def _of_operators(compiled: "Compiled", simulated: _Simulated) -> dict[int, int]:
+def _of_operators(stream: Stream, simulated: _Simulated) -> dict[int, int]:
     events = [(index, np.array([simulated.done[index]])) for index in _order(simulated)]
-    found = shares(compiled.issued, compiled.operators, events, np.array([simulated.end]))
+    found = shares(stream.issued, stream.operators, events, np.array([simulated.end]))
     return {operator: int(cycles[0]) for operator, cycles in found.items()}
 
 
-def _spans(compiled: "Compiled", simulated: _Simulated) -> Iterator[tuple[int, int, int]]:
+def _spans(stream: Stream, simulated: _Simulated) -> Iterator[tuple[int, int, int]]:
     """Yield index, begin and end of each command of an engine, one after the other."""
     ends = dict.fromkeys(Engine, 0)
     for index in _order(simulated):
-        engine = compiled.issued[index].engine
+        engine = stream.issued[index].engine
         assert engine is not None
         end = simulated.done[index]
         yield index, min(end, max(ends[engine], simulated.begun[index])), end

@@ -4,12 +4,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from eightfold.compiler.emit.emitter import Issued
-from eightfold.config import AcceleratorConfig
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
 from eightfold.estimate.constants import ParameterBanks, WeightBuffers
 from eightfold.estimate.memory import Traffic
+from eightfold.isa.issued import Issued
+from eightfold.target.config import AcceleratorConfig
 
 
 @dataclass(frozen=True)

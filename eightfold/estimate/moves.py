@@ -8,13 +8,13 @@ from math import prod
 from typing import NamedTuple
 
 from eightfold import isa
-from eightfold.compiler.emit.emitter import Issued
-from eightfold.config import AcceleratorConfig
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
 from eightfold.estimate.memory import ARENA, MODEL, Memory
 from eightfold.isa import Space
-from eightfold.memory.data_bus import Transfer
+from eightfold.isa.issued import Issued
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory.data_bus import Transfer
 
 MEMORY = (Space.MODEL.value, Space.ARENA.value)
 

@@ -5,13 +5,13 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from eightfold.compiler.emit.emitter import Issued
-from eightfold.compiler.emit.tokens import assign_tokens
-from eightfold.config import AcceleratorConfig
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
 from eightfold.estimate.memory import COMMANDS, Fetch, ReadPort
 from eightfold.isa import Engine, Opcode
+from eightfold.isa.issued import Issued
+from eightfold.isa.tokens import assign_tokens
+from eightfold.target.config import AcceleratorConfig
 
 WORD = 4
 """Bytes of a word of the command stream."""

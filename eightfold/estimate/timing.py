@@ -5,8 +5,8 @@ a name there; the rest is from its components' "Timing" paragraphs, and held by
 tests/sim/system/test_estimate_against_rtl.py.
 """
 
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import Row
+from eightfold.target.config import AcceleratorConfig
 
 QUEUE = 2
 """eightfold.hw.blocks.credit.CreditQueue.LATENCY: from a push to the output."""

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from math import prod
 
-from eightfold.compiler.emit.emitter import Issued
-from eightfold.config import AcceleratorConfig
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
 from eightfold.estimate.memory import Traffic
 from eightfold.isa import Row
+from eightfold.isa.issued import Issued
 from eightfold.isa.vector_fields import has_one_result, is_on_rows, reads_b
+from eightfold.target.config import AcceleratorConfig
 
 SLICE = 16
 """Cycles of a step in which reads give way to the mover's."""

@@ -8,7 +8,7 @@ from eightfold.campaign.folder import Folder, commits
 from eightfold.campaign.report.asked import asked_commands
 from eightfold.campaign.report.verdict import bins_by_operator, coverage
 from eightfold.campaign.results import Results, Row
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.evidence.entry import Entry
 from eightfold.mutants.judgement import Judgement
 

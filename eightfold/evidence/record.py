@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from eightfold.campaign.suites import SUITES
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.evidence.entry import Entry
 
 SCHEMA_VERSION = 1

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.golden.errors import UndefinedError
 from eightfold.golden.quantization import Quantization, Reference
 from eightfold.model.graph import Graph, Operator, Tensor

@@ -5,7 +5,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.execute.prepared import PreparedGraph
 from eightfold.execute.stacking import stack, stackable, unstack
 from eightfold.model.graph import Graph, Operator

@@ -5,7 +5,7 @@ from typing import cast
 
 import numpy as np
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.execute.call import OperatorCall
 from eightfold.execute.operator import UndefinedResult, named_errors, run_operator
 from eightfold.execute.runners import RUNNERS

@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 
 from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue] - not in the stubs
 
-from eightfold.child import ending
+from eightfold.common.child import ending
+from eightfold.common.system_packages import how_to_install
 from eightfold.formal.proof import Finding, Proof
 from eightfold.formal.property import Property
 from eightfold.rtl.verilog import run_yosys
 from eightfold.sim.simulator.limits import limited, ran_out
-from eightfold.system_packages import how_to_install
 
 ABC = "berkeley-abc"
 """The command of ABC, as Debian's package of the same name installs it."""

@@ -4,13 +4,13 @@ from functools import partial
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 
-from eightfold.config import PRESETS
 from eightfold.formal.checker import Checked
 from eightfold.formal.proof import Break, Proof
 from eightfold.formal.property import Property, implies
 from eightfold.hw.control.command_decoder import CommandDecoder
 from eightfold.hw.control.command_rules import QUEUES
 from eightfold.isa import COMMANDS, ENGINES, VERSION, Engine, Opcode, configuration_words
+from eightfold.target.config import PRESETS
 
 LONGEST = max(command.words for command in COMMANDS.values())
 

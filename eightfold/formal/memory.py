@@ -4,7 +4,6 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
-from eightfold.config import PRESETS
 from eightfold.formal.checker import Checked
 from eightfold.formal.proof import Break, Proof
 from eightfold.formal.property import Property, implies
@@ -13,6 +12,7 @@ from eightfold.hw.memory.reader import MemoryReader
 from eightfold.hw.memory.writer import MemoryWriter
 from eightfold.hw.ports import BURST
 from eightfold.isa import ADDRESS_BITS
+from eightfold.target.config import PRESETS
 
 CONFIG = PRESETS["nano"]
 PAGE = 4096

@@ -8,7 +8,6 @@ from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import MultiplierStyle
 from eightfold.formal.proof import Break, Proof
 from eightfold.formal.solver import Claim, Solved
 from eightfold.formal.symbolic import Symbolic
@@ -21,6 +20,7 @@ from eightfold.hw.array.multiplier import (
     term_layout,
 )
 from eightfold.hw.blocks.component import Component
+from eightfold.target.config import MultiplierStyle
 
 BITS = 20
 """In which terms are summed: more than a product has."""

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 
 How = Literal["proved", "refuted", "unknown", "skipped"]
 """How a proof ended: it holds; there is an example where it does not; the time was over; what

@@ -7,7 +7,6 @@ is passed on is the proof of `LinearFetch`.
 
 from collections.abc import Iterator
 
-from eightfold.config import PRESETS
 from eightfold.formal.proof import Break, Proof
 from eightfold.formal.solver import Claim, Solved
 from eightfold.formal.symbolic import Symbolic
@@ -15,6 +14,7 @@ from eightfold.formal.terms import z3
 from eightfold.hw.memory.region_fetch import RegionFetch
 from eightfold.hw.ports import BURST
 from eightfold.isa import ADDRESS_BITS
+from eightfold.target.config import PRESETS
 
 CONFIG = PRESETS["nano"]
 WIDE = ADDRESS_BITS + 4

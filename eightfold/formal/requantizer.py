@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from functools import cache, partial
 from typing import NamedTuple
 
-from eightfold.config import PRESETS
 from eightfold.formal.proof import Break, Proof
 from eightfold.formal.solver import Claim, Solved
 from eightfold.formal.symbolic import Symbolic
@@ -19,6 +18,7 @@ from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.hw.requantizer import REQUANTIZER_INPUT, Requantizer
 from eightfold.isa import Rounding
+from eightfold.target.config import PRESETS
 
 BITS = 68
 """In which formulas are computed: a product times 4 fits."""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from amaranth.lib import wiring
 
+from eightfold.common.progress import OnProgress, tell
 from eightfold.gates.netlists import NETLISTS, Netlist
 from eightfold.rtl import verilog
 from eightfold.sim.simulator.cache import cached, content_key
-from eightfold.sim.simulator.progress import OnProgress, tell
 from eightfold.sim.simulator.sources import Source, source_of
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Self
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.gates import ecp5, families
 
 NETLISTS: Mapping[str, Callable[[str, str], str]] = {

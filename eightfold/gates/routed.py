@@ -6,7 +6,7 @@ What a pin that it left open reads is 1: a constant 0 it takes into the LUT's ta
 
 from typing import Any
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.synth.netlist import Cell, Wire, top_module
 
 _WRITE_PINS = {

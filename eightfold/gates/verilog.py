@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.gates.cells.logic import write_carries, write_l6muxs, write_luts, write_pfumxs
 from eightfold.gates.cells.memories import write_block_rams, write_small_memories
 from eightfold.gates.cells.multiplier import write_multipliers

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from eightfold.common.errors import InputError
 from eightfold.compiler import CompiledNetwork
 from eightfold.compiler.artifacts import write_compiled
 from eightfold.compiler.passes import prepare
-from eightfold.config import AcceleratorConfig
-from eightfold.errors import InputError
 from eightfold.estimate import estimate_network
 from eightfold.hostile.stream import MachineSession
 from eightfold.model import Graph, Limits, load_model, read_model
@@ -26,6 +25,7 @@ from eightfold.spec import (
     has_violation,
     render,
 )
+from eightfold.target.config import AcceleratorConfig
 
 STEPS = ("check", "load", "compile", "estimate", "stream", "golden", "batch")
 """What is done with a file, in this order: held against the spec, also if the gate refuses it;
@@ -127,7 +127,7 @@ def examine(content: bytes, given: Mapping[int, np.ndarray], folder: str) -> Ite
     inputs = fitting_inputs(graph, given)
     yield _step("compile", compile_)
     if networks:
-        yield _step("estimate", lambda: estimate_network(networks[0]) and None)
+        yield _step("estimate", lambda: estimate_network(networks[0].streams) and None)
     yield _step("stream", stream)
     yield _step("golden", golden)
     yield _step("batch", batch)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eightfold.closing import Closing
+from eightfold.common.closing import Closing
 from eightfold.hostile.litert import Opinion, ask_litert, difference
 from eightfold.hostile.reasons import reason_for
 from eightfold.hostile.subject import STEPS, Step, examine

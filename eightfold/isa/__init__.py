@@ -3,12 +3,13 @@
 `commands`, `instructions`, `registers` and `enumerations` define it, in the terms of `shapes` and
 `entries`: plain values, without an HDL. ``isa.MATRIX`` is what a command is, an ``isa.Matrix`` one
 of them with its fields. `packing` puts numbers into the words and `decode` takes them apart again;
-`streams` has the words between the memory's fetchers and the MAC array. `listing`, `document` and
-`c_header` write them down for people and for C. What is defined is here too: ``from eightfold
-import isa``.
+`streams` has the words between the memory's fetchers and the MAC array. `issued` is a command with
+what it reads and writes, as the compiler makes it; `tokens` orders engines by that, `shares` and
+`work` say whose the cycles are. `listing`, `document` and `c_header` write commands down for people
+and for C. What is defined is here too: ``from eightfold import isa``.
 
-The ground that compiler, hardware and simulation stand on: it imports `eightfold.config` and
-`eightfold.errors`, and everybody may import it.
+The ground that compiler, hardware and simulation stand on: it imports `eightfold.target.config` and
+`eightfold.common.errors`, and everybody may import it.
 """
 
 from eightfold.isa.commands import (

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.isa.packing import leaves
 from eightfold.isa.shapes import FieldShape, Layout, number
+from eightfold.target.config import AcceleratorConfig
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 import enum
 from dataclasses import dataclass
 
-from eightfold.config import AcceleratorConfig
 from eightfold.isa.entries import Entry, aligned_layout
 from eightfold.isa.enumerations import Engine, ErrorCode
 from eightfold.isa.packing import pack
 from eightfold.isa.shapes import Layout, unsigned
+from eightfold.target.config import AcceleratorConfig
 
 
 class Access(enum.Enum):

@@ -3,9 +3,9 @@
 All fields are little-endian in the order given: the first field is at bit 0.
 """
 
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import REQUANTIZE_LAYOUT
 from eightfold.isa.shapes import Array, Layout, below, signed, struct, unsigned
+from eightfold.target.config import AcceleratorConfig
 
 
 def parameter_layout() -> Layout:

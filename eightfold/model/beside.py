@@ -13,7 +13,7 @@ from typing import Any
 
 import tflite
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.golden.errors import shortened
 from eightfold.model.flatbuffer import CONVERT, EXTERNAL_BUFFER, Source
 from eightfold.model.registered import ELEMENT_BITS, NO_KERNEL, options_fault

@@ -1,6 +1,6 @@
 """Checks on a graph as a whole."""
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.model.graph import Graph
 from eightfold.model.prepare import misfits
 

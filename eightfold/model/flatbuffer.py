@@ -12,7 +12,7 @@ import numpy as np
 import tflite
 from flatbuffers import number_types, table
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 
 _BUDGET = 1 << 21
 _TABLE_COST = 128

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.model.beside import check_beside
 from eightfold.model.checks import check_order, require_int8
 from eightfold.model.flatbuffer import CONVERT, Source, text

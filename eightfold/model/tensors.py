@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.golden.errors import shortened
 from eightfold.model.flatbuffer import CONVERT, EXTERNAL_BUFFER, TO_INT8, Source, text
 from eightfold.model.graph import Quantization, Tensor

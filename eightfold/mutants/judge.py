@@ -6,8 +6,8 @@ from functools import cached_property
 from itertools import accumulate, product
 from pathlib import Path
 
-from eightfold.closing import Closing
-from eightfold.errors import InputError
+from eightfold.common.closing import Closing
+from eightfold.common.errors import InputError
 from eightfold.mutants import equivalence
 from eightfold.mutants.accepted import Accepted, acceptance
 from eightfold.mutants.benches import SHARES, TESTING, Bench, benches_for, every_bench

@@ -3,7 +3,7 @@
 import json
 import sys
 
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.mutants.judge import Judge
 
 

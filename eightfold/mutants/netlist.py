@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.units import UNITS
 from eightfold.rtl.verilog import to_rtlil
+from eightfold.target.config import AcceleratorConfig
 
 
 def main(unit: str, config: str, file: str) -> None:

@@ -16,10 +16,10 @@ from functools import cached_property
 from itertools import count
 from pathlib import Path
 
-from eightfold.closing import Closing
-from eightfold.errors import InputError
+from eightfold.common.closing import Closing
+from eightfold.common.errors import InputError
+from eightfold.common.posix import lock, open_lock
 from eightfold.mutants.mutator import Mutant
-from eightfold.posix import lock, open_lock
 from eightfold.sim.simulator.cache import writable_cache
 from eightfold.sim.simulator.limits import VARIABLES, limited, ran_out
 from eightfold.sim.simulator.places import make_private

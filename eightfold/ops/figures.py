@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from eightfold.files import write_file
+from eightfold.common.files import write_file
 from eightfold.ops.catalogue import SERIES
 from eightfold.ops.series import Series
 

@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.common.errors import HardwareError
 from eightfold.compiler import Compiled
-from eightfold.config import PRESETS
-from eightfold.errors import HardwareError
 from eightfold.execute import run_graph
 from eightfold.isa import COUNTERS
-from eightfold.memory import MemoryTiming
 from eightfold.ops.catalogue import SERIES
 from eightfold.ops.figures import Figure, Figures
 from eightfold.ops.stream import PRESET, compiled, loads_table, work
 from eightfold.ops.subject import SIZES, Case, Size
+from eightfold.target.config import PRESETS
+from eightfold.target.memory import MemoryTiming
 
 if TYPE_CHECKING:
-    from eightfold.sim.simulator.progress import OnProgress
+    from eightfold.common.progress import OnProgress
     from eightfold.sim.simulator.system import RunResult
 
 LATENCY = 20

@@ -10,12 +10,12 @@ import numpy as np
 
 from eightfold.compiler.exact.channels import CompileError
 from eightfold.compiler.lower.lowering import lower
-from eightfold.config import PRESETS
 from eightfold.isa import Engine
 from eightfold.model import Graph, Operator, Tensor
 from eightfold.ops.catalogue import SERIES
 from eightfold.ops.stream import PRESET, compiled, engines
 from eightfold.ops.subject import SIZES, Case
+from eightfold.target.config import PRESETS
 
 TYPES = (np.int8, np.uint8, np.int16, np.int32, np.int64, np.float32, np.bool_)
 """Element types that a `eightfold.model.Tensor` may have."""

@@ -3,10 +3,10 @@
 from math import prod
 
 from eightfold.compiler import Compiled, compile_network
-from eightfold.compiler.emit.emitter import Interval, Issued
-from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.isa import Engine, Space
+from eightfold.isa.issued import Interval, Issued
 from eightfold.ops.subject import Case
+from eightfold.target.config import PRESETS, AcceleratorConfig
 
 PRESET = "base"
 """The configuration that the figures are of."""

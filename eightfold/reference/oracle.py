@@ -15,10 +15,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from eightfold.child import Channel, Child, one_line, packed
-from eightfold.closing import Closing
-from eightfold.extras import needs_extra, require_module
-from eightfold.posix import limit_data
+from eightfold.common.child import Channel, Child, one_line, packed
+from eightfold.common.closing import Closing
+from eightfold.common.extras import needs_extra, require_module
+from eightfold.common.posix import limit_data
 from eightfold.reference.runtimes import RUNTIMES
 
 _START = "from eightfold.reference.oracle import serve; serve()"

@@ -11,7 +11,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from eightfold.extras import needs_extra
+from eightfold.common.extras import needs_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from eightfold.config import PRESETS, AcceleratorConfig
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
+from eightfold.target.config import PRESETS, AcceleratorConfig
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import platform
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from eightfold.extras import needs_extra, require_module
+from eightfold.common.extras import needs_extra, require_module
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -4,8 +4,8 @@ again."""
 import re
 from importlib.metadata import version
 
-from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.isa import VERSION
+from eightfold.target.config import PRESETS, AcceleratorConfig
 
 LICENCE = "Apache-2.0"
 """SPDX identifier of the licence of everything that is generated."""

@@ -12,11 +12,11 @@ from pathlib import Path
 from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue] - not in the stubs
 from amaranth.lib import wiring
 
-from eightfold.config import AcceleratorConfig
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.hw.units import UNITS
 from eightfold.rtl import layout, netlist
 from eightfold.rtl.header import PREFIX, header
+from eightfold.target.config import AcceleratorConfig
 
 PACKAGE = Path(__file__).parents[1]
 """The folder of `eightfold`."""
@@ -149,7 +149,9 @@ def recipe() -> str:
 def hardware_sources() -> list[Path]:
     """Return what Verilog is made from, relative to `PACKAGE`: hw, and what that imports."""
     rooms = [path for room in ("hw", "isa") for path in (PACKAGE / room).rglob("*.py")]
-    ground = [PACKAGE / f"{name}.py" for name in ("config", "errors", "toml_file")]
+    ground = [
+        PACKAGE / f"{name}.py" for name in ("target/config", "common/errors", "common/toml_file")
+    ]
     return sorted(path.relative_to(PACKAGE) for path in (*rooms, *ground))
 
 

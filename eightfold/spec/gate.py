@@ -1,6 +1,6 @@
 """What preparation refuses or fills in, as findings."""
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.execute.known import settle
 from eightfold.model.graph import Graph, Operator, Tensor
 from eightfold.model.prepare import Limits, Refusal, check_cost, prepare

@@ -7,7 +7,7 @@ wires of some seeds a sixth longer than those of others: docs/synthesis.md has t
 import json
 from pathlib import Path
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.synth.area import area_of
 from eightfold.synth.netlist import top_module
 

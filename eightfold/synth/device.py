@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 
 FAMILIES = ("ecp5", "xilinx", "gowin")
 """FPGA families that the flow knows; only ECP5 is placed and routed."""

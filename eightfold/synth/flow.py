@@ -7,8 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from eightfold.config import AcceleratorConfig
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.rtl.header import without_header
 from eightfold.rtl.verilog import unit_verilog
 from eightfold.synth.area import Area, area_of, cells_of
@@ -20,6 +19,7 @@ from eightfold.synth.ports import register_ports
 from eightfold.synth.report import SynthesisResult, Timing
 from eightfold.synth.rewrite import rewrite
 from eightfold.synth.tools import Stage, run_tool, tool_version
+from eightfold.target.config import AcceleratorConfig
 
 _STEPS = ("absorb", "carry", "fold", "lut", "negation", "netlist", "parts", "ports", "rewrite")
 """Modules that netlist and figures depend on between the tools."""

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from eightfold.config import PRESETS, AcceleratorConfig
-from eightfold.files import write_file
+from eightfold.common.files import write_file
 from eightfold.rtl.header import without_header
 from eightfold.rtl.verilog import unit_verilog
 from eightfold.synth.flow import run_synthesis
 from eightfold.synth.kept import digest_of
 from eightfold.synth.report import SynthesisResult
 from eightfold.synth.table import document_part, markdown_table, write_between_markers
+from eightfold.target.config import PRESETS, AcceleratorConfig
 
 
 @dataclass(frozen=True)

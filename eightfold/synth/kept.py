@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from eightfold.files import write_file
+from eightfold.common.files import write_file
 
 
 def digest_of(*parts: str) -> str:

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from eightfold.config import AcceleratorConfig
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.synth.area import Area
+from eightfold.target.config import AcceleratorConfig
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,9 +4,9 @@ import statistics
 from collections.abc import Iterable
 from pathlib import Path
 
-from eightfold.errors import InputError
-from eightfold.files import write_file
-from eightfold.markers import replace_between
+from eightfold.common.errors import InputError
+from eightfold.common.files import write_file
+from eightfold.common.markers import replace_between
 from eightfold.synth.parts import parts_table
 from eightfold.synth.report import SynthesisResult
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from eightfold.errors import InputError
-from eightfold.extras import needs_extra
+from eightfold.common.errors import InputError
+from eightfold.common.extras import needs_extra
 
 Stage = Callable[[str], None]
 """Receives a few words on what runs now."""

@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from eightfold.files import write_file
-from eightfold.program import one_line_errors
-from eightfold.progress import terminal_progress
+from eightfold.common.files import write_file
+from eightfold.common.program import one_line_errors
+from eightfold.common.terminal import terminal_progress
 from eightfold.report import RunResult, print_table
 from eightfold.rtl.header import PREFIX, header
 from eightfold.session import Session

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from eightfold.files import write_file
-from eightfold.program import one_line_errors
+from eightfold.common.files import write_file
+from eightfold.common.program import one_line_errors
 from examples.mobilenet.network import blocks_model, mobilenet_model
 
 

@@ -7,10 +7,10 @@ from amaranth.lib import data
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.issue_words import line_layout, step_layout
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.delay import delay
+from eightfold.target.config import AcceleratorConfig
 
 
 def older_layout(config: AcceleratorConfig) -> data.ArrayLayout:

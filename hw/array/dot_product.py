@@ -6,9 +6,9 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value, signed, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.multiplier import TERMS, Multiplier, weight_layout
 from eightfold.hw.blocks.component import Component
+from eightfold.target.config import AcceleratorConfig
 
 
 def add(a: Value, b: Value, carry: Value) -> Value:

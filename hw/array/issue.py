@@ -6,7 +6,6 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.issue_words import (
     REASON_LAYOUT,
     SUPPLY_LAYOUT,
@@ -18,6 +17,7 @@ from eightfold.hw.array.issue_words import (
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import activation_layout
+from eightfold.target.config import AcceleratorConfig
 
 
 class Register(NamedTuple):

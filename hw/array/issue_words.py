@@ -3,7 +3,7 @@
 from amaranth.hdl import Mux, Value, signed, unsigned
 from amaranth.lib import data
 
-from eightfold.config import AcceleratorConfig
+from eightfold.target.config import AcceleratorConfig
 
 SUPPLY_LAYOUT = data.StructLayout({"one": 1, "two": 1})
 """Of things that are used up: is there one in the next cycle, if none, or one, is used in this."""

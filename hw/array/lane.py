@@ -7,7 +7,6 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.dot_product import DotProduct
 from eightfold.hw.array.issue_words import step_layout
 from eightfold.hw.array.lane_control import lane_control_layout
@@ -17,6 +16,7 @@ from eightfold.hw.array.weights import WeightBuffer, taps_layout
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
+from eightfold.target.config import AcceleratorConfig
 
 
 class Lane(Component):

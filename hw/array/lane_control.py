@@ -6,7 +6,6 @@ from amaranth.hdl import Module, Signal, Value, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array import dot_product
 from eightfold.hw.array.issue_words import sum_layout
 from eightfold.hw.array.parameters import bank_layout
@@ -14,6 +13,7 @@ from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.delay import delay
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
+from eightfold.target.config import AcceleratorConfig
 
 
 def dot_cycle(config: AcceleratorConfig) -> int:

@@ -6,7 +6,6 @@ from amaranth.hdl import Cat, Module, Signal, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.depthwise_lines import DepthwiseLines, older_layout
 from eightfold.hw.array.issue import Issue
 from eightfold.hw.array.issue_words import REASON_LAYOUT, step_layout
@@ -23,6 +22,7 @@ from eightfold.hw.blocks.layouts import (
     result_layout,
     weight_layout,
 )
+from eightfold.target.config import AcceleratorConfig
 
 GROUP = 4
 """Lanes that share one register of every broadcast."""

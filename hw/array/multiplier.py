@@ -6,8 +6,8 @@ from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed, unsig
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import MultiplierStyle
 from eightfold.hw.blocks.component import Component
+from eightfold.target.config import MultiplierStyle
 
 DIGITS_LAYOUT = data.StructLayout({"low": data.ArrayLayout(unsigned(2), 3), "top": signed(3)})
 """A weight in radix 4: ``sum(low[i] * 4**i) + top * 64``; in ``low`` the code 3 means -1, and

@@ -8,10 +8,10 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.issue_words import SUPPLY_LAYOUT
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT, parameter_layout
+from eightfold.target.config import AcceleratorConfig
 
 
 def bank_layout(config: AcceleratorConfig) -> data.StructLayout:

@@ -6,9 +6,9 @@ from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.dot_product import add
 from eightfold.hw.blocks.component import Component
+from eightfold.target.config import AcceleratorConfig
 
 
 class PartialSums(Component):

@@ -6,12 +6,12 @@ from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array import multiplier
 from eightfold.hw.array.issue_words import SUPPLY_LAYOUT
 from eightfold.hw.array.multiplier import WeightEncoder
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import weight_layout
+from eightfold.target.config import AcceleratorConfig
 
 
 def taps_layout(config: AcceleratorConfig) -> data.ArrayLayout:

@@ -7,8 +7,8 @@ from amaranth.hdl import Const, Shape
 from amaranth.lib import data
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import shapes, streams
+from eightfold.target.config import AcceleratorConfig
 
 
 @overload

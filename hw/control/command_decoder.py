@@ -6,11 +6,11 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.control.command_rules import QUEUES, word_rules
 from eightfold.isa import COMMANDS, END, ErrorCode, Opcode
+from eightfold.target.config import AcceleratorConfig
 
 OPCODES = tuple(COMMANDS)
 

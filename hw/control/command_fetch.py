@@ -6,13 +6,13 @@ from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.gearbox import Gearbox
 from eightfold.hw.blocks.skid import Skid
 from eightfold.hw.memory.linear_fetch import LinearFetch
 from eightfold.hw.ports import BURST, memory_read
 from eightfold.isa import ADDRESS_BITS
+from eightfold.target.config import AcceleratorConfig
 
 
 class CommandFetch(Component):

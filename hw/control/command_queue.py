@@ -8,13 +8,13 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.control.tokens import MASK
 from eightfold.hw.ports import command_layout
 from eightfold.isa import END, Command
+from eightfold.target.config import AcceleratorConfig
 
 
 class CommandAssembler(Component):

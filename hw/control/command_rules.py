@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import COMMANDS, ENGINES, VERSION, Command, Engine, Opcode, configuration_words
+from eightfold.target.config import AcceleratorConfig
 
 QUEUES = (
     *(tuple(opcode for opcode in ENGINES if ENGINES[opcode] == engine) for engine in Engine),

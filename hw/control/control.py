@@ -6,7 +6,6 @@ from amaranth.hdl import Cat, Module, ResetInserter, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.control.counters import Counters
@@ -30,6 +29,7 @@ from eightfold.isa import (
     Engine,
     ErrorCode,
 )
+from eightfold.target.config import AcceleratorConfig
 
 READ_CLIENTS = ("commands", "parameters", "weights", "mover")
 """The clients of the memory's read channel, in their order."""

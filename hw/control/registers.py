@@ -6,7 +6,6 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.memory.axi import OKAY, REGISTER_ADDRESS_BITS, axi4_lite_members
@@ -18,6 +17,7 @@ from eightfold.isa import (
     Register,
     configuration_words,
 )
+from eightfold.target.config import AcceleratorConfig
 
 
 def constants(config: AcceleratorConfig) -> dict[str, int]:

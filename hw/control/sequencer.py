@@ -6,7 +6,6 @@ from amaranth.hdl import Cat, Module, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.control.command_decoder import CommandDecoder
@@ -30,6 +29,7 @@ from eightfold.isa import (
     Engine,
     ErrorCode,
 )
+from eightfold.target.config import AcceleratorConfig
 
 FAULTS = 3 + len(Engine)
 """Faults that the sequencer reports: its own, the engines', of weights and of parameters."""

@@ -6,7 +6,6 @@ from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.mac_array import MacArray
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import parameter_layout, weight_layout
@@ -15,6 +14,7 @@ from eightfold.hw.matrix.results import MatrixResults
 from eightfold.hw.matrix.walk import MatrixWalk
 from eightfold.hw.ports import engine_port, scratchpad_read, scratchpad_write
 from eightfold.isa import MATRIX, ErrorCode
+from eightfold.target.config import AcceleratorConfig
 
 STATUS_LAYOUT = data.StructLayout(
     {"issue": 1, "weights": 1, "parameters": 1, "operands": 1, "held": 1, "drain": 1}

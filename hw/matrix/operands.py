@@ -6,7 +6,6 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.layouts import activation_layout
@@ -14,6 +13,7 @@ from eightfold.hw.blocks.skid import Skid
 from eightfold.hw.matrix.walk import control_layout, walk_layout
 from eightfold.hw.ports import local_address, scratchpad_read
 from eightfold.isa import LOCAL_BITS
+from eightfold.target.config import AcceleratorConfig
 
 
 def tail_layout(config: AcceleratorConfig) -> data.StructLayout:

@@ -6,10 +6,10 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import parameter_layout
 from eightfold.hw.blocks.skid import Skid
+from eightfold.target.config import AcceleratorConfig
 
 RECORD = 16
 """Bytes of a record, and what its address is a multiple of."""

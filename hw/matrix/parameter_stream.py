@@ -7,7 +7,6 @@ from amaranth.lib import data, stream
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.gearbox import Gearbox
 from eightfold.hw.blocks.layouts import hdl, parameter_layout
@@ -15,6 +14,7 @@ from eightfold.hw.matrix.parameter_records import BIAS, RECORD, RUN_LAYOUT, Para
 from eightfold.hw.memory.region_fetch import RegionFetch
 from eightfold.hw.ports import memory_read, region_layout
 from eightfold.isa import PARAMETERS
+from eightfold.target.config import AcceleratorConfig
 
 AHEAD = 8
 """Commands that are fetched ahead."""

@@ -6,7 +6,6 @@ from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.layouts import hdl, result_layout
@@ -14,6 +13,7 @@ from eightfold.hw.blocks.skid import Stage
 from eightfold.hw.matrix.strides import Strides
 from eightfold.hw.ports import scratchpad_write, scratchpad_write_layout
 from eightfold.isa import LOCAL, MATRIX
+from eightfold.target.config import AcceleratorConfig
 
 FIELDS = (
     *("groups", "last_lanes", "last", "depthwise", "y", "x"),

@@ -6,13 +6,13 @@ from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.blocks.loops import Address, Loops, iteration_layout
 from eightfold.hw.blocks.skid import Skid
 from eightfold.hw.matrix.strides import Firing
 from eightfold.isa import LOCAL, LOCAL_BITS, MATRIX, streams
+from eightfold.target.config import AcceleratorConfig
 
 # What the loops keep: a row's address, a column in bytes, and the row's number.
 PASSES = {

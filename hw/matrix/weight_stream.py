@@ -7,7 +7,6 @@ from amaranth.lib import data, stream
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.gearbox import Gearbox
 from eightfold.hw.blocks.layouts import hdl, weight_layout
@@ -15,6 +14,7 @@ from eightfold.hw.blocks.skid import Skid
 from eightfold.hw.memory.region_fetch import RegionFetch, part_layout
 from eightfold.hw.ports import memory_read, region_layout
 from eightfold.isa import WEIGHTS
+from eightfold.target.config import AcceleratorConfig
 
 AHEAD = 16
 """Runs of equal buffers, at most two per command, that are fetched ahead."""

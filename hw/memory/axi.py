@@ -6,9 +6,9 @@ from amaranth.hdl import Module, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import Flow, In, Member, Out, Signature
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.ports import BURST
 from eightfold.isa import ADDRESS_BITS
+from eightfold.target.config import AcceleratorConfig
 
 ID_BITS = 1
 """Of the transaction IDs, all 0: everything is answered in the order of its request."""

@@ -6,11 +6,11 @@ from amaranth.hdl import Module, Mux, Signal, Value, ValueLike, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.ports import BURST, memory_read
 from eightfold.isa import ADDRESS_BITS
+from eightfold.target.config import AcceleratorConfig
 
 YIELDING = 2 * BURST
 """Beats beyond which a fetch asks for nothing while it yields; with one burst more they cover a

@@ -6,11 +6,11 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.skid import Skid
 from eightfold.hw.memory.axi import OKAY, address_layout, axi_read, drive_address_constants
 from eightfold.hw.ports import burst_layout, memory_read
+from eightfold.target.config import AcceleratorConfig
 
 
 class MemoryReader(Component):

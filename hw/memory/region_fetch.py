@@ -6,11 +6,11 @@ from amaranth.hdl import Module, Signal, Value, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.memory.linear_fetch import LinearFetch
 from eightfold.hw.ports import memory_read, region_layout
 from eightfold.isa import ADDRESS_BITS
+from eightfold.target.config import AcceleratorConfig
 
 
 def part_layout(bits: int) -> data.StructLayout:

@@ -7,7 +7,6 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.delay import delay
 from eightfold.hw.ports import (
@@ -16,6 +15,7 @@ from eightfold.hw.ports import (
     scratchpad_write,
     scratchpad_write_layout,
 )
+from eightfold.target.config import AcceleratorConfig
 
 
 class Scratchpad(Component):

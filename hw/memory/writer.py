@@ -7,12 +7,12 @@ from amaranth.lib import data
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.skid import Skid, Stage
 from eightfold.hw.memory.axi import OKAY, address_layout, axi_write, drive_address_constants
 from eightfold.hw.ports import BURST, memory_write
+from eightfold.target.config import AcceleratorConfig
 
 
 def beat_layout(config: AcceleratorConfig) -> data.StructLayout:

@@ -6,7 +6,6 @@ from amaranth.hdl import Cat, Module, ShapeLike, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.skid import Stage
@@ -25,6 +24,7 @@ from eightfold.hw.ports import (
     vector_layout,
 )
 from eightfold.isa import GATHER, MOVE, Opcode
+from eightfold.target.config import AcceleratorConfig
 
 BEATS = 64
 """Beats from memory on their way or waiting; three bursts cover a latency of 48 cycles."""

@@ -7,7 +7,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.delay import delay
@@ -16,6 +15,7 @@ from eightfold.hw.blocks.loops import Address, Loops
 from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.ports import local_address, scratchpad_read
 from eightfold.isa import ADDRESS_BITS, GATHER, LOCAL_BITS
+from eightfold.target.config import AcceleratorConfig
 
 LEVELS = 3
 """Loops of a GATHER."""

@@ -7,7 +7,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.loops import Address, Loops
@@ -15,6 +14,7 @@ from eightfold.hw.blocks.skid import Stage
 from eightfold.hw.mover.indices import offset_layout
 from eightfold.hw.ports import command_layout, region_layout
 from eightfold.isa import ADDRESS_BITS, GATHER, MOVE, Opcode, Space
+from eightfold.target.config import AcceleratorConfig
 
 LEVELS = 4
 """Loops of a MOVE."""

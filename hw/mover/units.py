@@ -7,13 +7,13 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.skid import Skid
 from eightfold.hw.mover.runs import local_place, place, run_layout, spaces_layout
 from eightfold.hw.ports import BURST, burst_layout, local_address
 from eightfold.isa import ADDRESS_BITS
+from eightfold.target.config import AcceleratorConfig
 
 _BURST_BITS = exact_log2(BURST)
 

@@ -6,7 +6,6 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import constant, hdl
 from eightfold.hw.blocks.skid import Bypass
@@ -19,6 +18,7 @@ from eightfold.hw.ports import (
     vector_layout,
 )
 from eightfold.isa import ErrorCode
+from eightfold.target.config import AcceleratorConfig
 
 _WORD = 4
 """Bytes of a table's entry."""

@@ -6,10 +6,10 @@ from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.ports import vector_layout
 from eightfold.hw.vector.words import beat_layout, beats, chunk_layout, operation_layout
+from eightfold.target.config import AcceleratorConfig
 
 
 class VectorBeats(Component):

@@ -6,7 +6,6 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.delay import delay, delays
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
@@ -28,6 +27,7 @@ from eightfold.isa import (
     Reduce,
     Row,
 )
+from eightfold.target.config import AcceleratorConfig
 
 STATUS_LAYOUT = data.StructLayout({"busy": 1, "moving": 1})
 """``busy``: there is a command; ``moving``: a read or a write has been transferred."""

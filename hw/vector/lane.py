@@ -7,7 +7,6 @@ from amaranth.lib import data
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.delay import delay
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
@@ -15,6 +14,7 @@ from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.hw.vector.table import VectorTable
 from eightfold.hw.vector.words import beats, operation_layout, table_write_layout
 from eightfold.isa import Combine
+from eightfold.target.config import AcceleratorConfig
 
 PRODUCT_BITS = 22
 """Bits of operand b that are multiplied."""

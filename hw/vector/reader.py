@@ -6,11 +6,11 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.ports import scratchpad_read, vector_layout
 from eightfold.hw.vector.words import chunk_layout, read_layout
+from eightfold.target.config import AcceleratorConfig
 
 
 class VectorReader(Component):

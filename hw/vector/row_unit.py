@@ -7,7 +7,6 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.delay import delay
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT, hdl
@@ -15,6 +14,7 @@ from eightfold.hw.vector.lane import VectorLane
 from eightfold.hw.vector.row_function import RowFunction
 from eightfold.hw.vector.words import Phase, beat_layout, operation_layout
 from eightfold.isa import Row
+from eightfold.target.config import AcceleratorConfig
 
 LOWEST = -128
 

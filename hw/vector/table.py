@@ -7,9 +7,9 @@ from amaranth.lib import data
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.vector.words import table_write_layout
+from eightfold.target.config import AcceleratorConfig
 
 ENTRIES = 256
 

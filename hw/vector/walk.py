@@ -6,7 +6,6 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.layouts import hdl
@@ -14,6 +13,7 @@ from eightfold.hw.blocks.loops import Address, Loops
 from eightfold.hw.ports import local_address
 from eightfold.hw.vector.words import Phase, read_layout
 from eightfold.isa import LOCAL_BITS, ROW_RESULTS, VECTOR, Operand, Row
+from eightfold.target.config import AcceleratorConfig
 
 W0, W1, CHUNK, PASS, I0, I1, I2 = range(7)
 """The loops, innermost first. A chunk is `vector` elements of a run, or its rest."""

@@ -3,10 +3,10 @@
 from amaranth.hdl import signed, unsigned
 from amaranth.lib import data, enum
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.ports import local_address
 from eightfold.isa import Combine
+from eightfold.target.config import AcceleratorConfig
 
 
 class Phase(enum.Enum, shape=unsigned(2)):

@@ -6,12 +6,12 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.skid import Bypass
 from eightfold.hw.ports import scratchpad_write, scratchpad_write_layout, vector_layout
 from eightfold.hw.vector.words import beats, result_layout
+from eightfold.target.config import AcceleratorConfig
 
 
 class VectorWriter(Component):

@@ -10,7 +10,6 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.vector.engine import STATUS_LAYOUT
 from eightfold.hw.vector.words import table_load_layout
 from eightfold.isa import VECTOR
@@ -22,6 +21,7 @@ from eightfold.sim.machine.explain import explain_vector
 from eightfold.sim.machine.vector import run_vector
 from eightfold.sim.machine.vector_rows import RowState
 from eightfold.sim.stimuli.vector import Fields
+from eightfold.target.config import AcceleratorConfig
 
 ENTRIES = 256
 

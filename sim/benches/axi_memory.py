@@ -12,12 +12,12 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiBus, AxiMaster, AxiResp
 
-from eightfold.memory import IDEAL, PROFILES, MemoryTiming
-from eightfold.memory.data_bus import DataBus, Way
 from eightfold.sim.bench.explain import assert_equal_bytes
 from eightfold.sim.bench.support import clock_cycles, parameters, rng, start_clock_and_reset
 from eightfold.sim.simulator.memory_image import read_hex, write_hex
 from eightfold.sim.simulator.system import timing_signals
+from eightfold.target.memory import IDEAL, PROFILES, MemoryTiming
+from eightfold.target.memory.data_bus import DataBus, Way
 
 BASE = 0x7F000000
 BYTES = 1 << 16

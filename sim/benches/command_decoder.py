@@ -14,7 +14,6 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.control.command_decoder import ERROR_LAYOUT
 from eightfold.isa.decode import CommandError, read_stream
 from eightfold.sim.bench.support import (
@@ -25,6 +24,7 @@ from eightfold.sim.bench.support import (
     start_clock_and_reset,
 )
 from eightfold.sim.stimuli.commands import any_command, begin_command, end_command, unused_bits
+from eightfold.target.config import AcceleratorConfig
 
 LATENCY = 3
 """Cycles from ``words`` to a queue."""

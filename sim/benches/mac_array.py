@@ -12,7 +12,6 @@ import numpy as np
 from cocotb.utils import get_sim_time
 from numpy.typing import NDArray
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.mac_array import latency
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.sim.bench.explain import wrong_byte
@@ -23,6 +22,7 @@ from eightfold.sim.machine import beats as beats_model
 from eightfold.sim.machine.beats import Program
 from eightfold.sim.machine.explain import explain_beats
 from eightfold.sim.stimuli.beats import ProgramBuilder, random_program
+from eightfold.target.config import AcceleratorConfig
 
 INPUTS = ("parameters", "weights", "activations")
 

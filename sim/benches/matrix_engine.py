@@ -14,7 +14,6 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 from cocotb.utils import get_sim_time
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.mac_array import latency
 from eightfold.hw.matrix.engine import STATUS_LAYOUT
 from eightfold.hw.memory.scratchpad import Scratchpad
@@ -23,6 +22,7 @@ from eightfold.sim.bench.explain import assert_equal_bytes
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import parameters, report, rng, start_clock_and_reset
 from eightfold.sim.stimuli.matrix import KINDS, Kinds, MatrixJob, MatrixRandom
+from eightfold.target.config import AcceleratorConfig
 
 INPUTS = ("engine__command", "weights", "parameters")
 STATUSES = [name for name, _ in STATUS_LAYOUT]

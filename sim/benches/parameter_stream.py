@@ -10,7 +10,6 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 from cocotb.utils import get_sim_time
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.matrix.parameter_records import BIAS, RECORD
 from eightfold.isa import PARAMETERS, REQUANTIZE_LAYOUT
 from eightfold.sim.bench.memory_port import MemoryPort
@@ -18,6 +17,7 @@ from eightfold.sim.bench.scoreboard import StreamScoreboard
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import clock_cycles, parameters, report, rng, start_clock_and_reset
 from eightfold.sim.bench.yielding import expect_little_ahead
+from eightfold.target.config import AcceleratorConfig
 
 BASE = 4096 - 64
 SIZE = (1 << 14) + BIAS

@@ -14,11 +14,11 @@ from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.control.registers import constants, register_layout
 from eightfold.isa import Access
 from eightfold.sim.bench.axi_lite import AxiLite
 from eightfold.sim.bench.support import clock_cycles, parameters, stall_rng, start_clock_and_reset
+from eightfold.target.config import AcceleratorConfig
 
 SPACE = 0x100
 """Bytes of addresses."""

@@ -6,8 +6,8 @@ from amaranth.hdl import Cat, Module, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.requantizer import REQUANTIZER_INPUT, Requantizer
+from eightfold.target.config import AcceleratorConfig
 
 
 class RequantizerBank(wiring.Component):

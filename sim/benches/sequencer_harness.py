@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.ports import TRACE_LAYOUT
 from eightfold.sim.bench.axi_lite import AxiLite
 from eightfold.sim.bench.registers import Registers
 from eightfold.sim.bench.support import clock_cycles, parameters, start_clock_and_reset
 from eightfold.sim.benches.sequencer_stubs import BASE, Stubs
 from eightfold.sim.stimuli.commands import RandomCommand, join
+from eightfold.target.config import AcceleratorConfig
 
 LIMIT = 20_000
 """Cycles within which every run of these benches ends."""

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.isa.decode import CommandError, Decoded
 from eightfold.isa.vector_fields import reads_b, run_length, used_tables
 from eightfold.sim.machine.matrix import group_lanes
+from eightfold.target.config import AcceleratorConfig
 
 Fields = Mapping[str, int]
 

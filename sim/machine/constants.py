@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.isa.decode import CommandError, Decoded
 from eightfold.isa.shapes import number
+from eightfold.target.config import AcceleratorConfig
 
 RECORD_BYTES = 16
 """Of a `isa.REQUANTIZE_LAYOUT` in memory."""

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.isa.decode import CommandError, Decoded
 from eightfold.sim.machine.accesses import TABLE_BYTES, Accesses, accesses
 from eightfold.sim.machine.known import Known
@@ -16,6 +15,7 @@ from eightfold.sim.machine.machine import Machine
 from eightfold.sim.machine.queues import OrderError, Queues, made, taken
 from eightfold.sim.machine.refusals import SEQUENCER, Nature, Refusal, nature, read_words
 from eightfold.sim.machine.tokens import check_order
+from eightfold.target.config import AcceleratorConfig
 
 TIMEOUT = Refusal(isa.ErrorCode.TIMEOUT, SEQUENCER, None)
 

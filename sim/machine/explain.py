@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.config import AcceleratorConfig
 from eightfold.golden.rounding import ROUNDINGS
 from eightfold.golden.steps import explain_requantize, step_lines
 from eightfold.isa import REQUANTIZE_LAYOUT, Combine, Operand, Reduce, Row
@@ -15,6 +14,7 @@ from eightfold.sim.machine import vector
 from eightfold.sim.machine.beats import ArrayModel, Program
 from eightfold.sim.machine.matrix import Bank, MatrixRun
 from eightfold.sim.machine.vector_rows import RowState
+from eightfold.target.config import AcceleratorConfig
 
 SHOWN = 8
 """Positions of a window that are written out."""

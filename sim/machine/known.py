@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.sim.machine.accesses import TABLE_BYTES, Accesses
+from eightfold.target.config import AcceleratorConfig
 
 
 class Known:

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.isa.decode import CommandError, Decoded, command_places
 from eightfold.isa.vector_fields import has_one_result, is_on_rows, resumes, used_tables
 from eightfold.sim.machine.accesses import firing, move_starts
 from eightfold.sim.machine.matrix import group_lanes
+from eightfold.target.config import AcceleratorConfig
 
 Finding = tuple[bool, isa.ErrorCode, str]
 """Whether something is wrong, what the error is, and what is wrong."""

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.isa.decode import CommandError, Decoded, read_stream
 from eightfold.sim.machine.accesses import TABLE_BYTES, check_addresses
 from eightfold.sim.machine.constants import parameter_banks, weight_buffers
@@ -18,6 +17,7 @@ from eightfold.sim.machine.queues import taken
 from eightfold.sim.machine.tokens import check_tokens
 from eightfold.sim.machine.vector import run_vector
 from eightfold.sim.machine.vector_rows import RowState
+from eightfold.target.config import AcceleratorConfig
 
 __all__ = ["Machine", "MachineError", "check_tokens"]
 

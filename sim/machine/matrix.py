@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.golden.requantize import requantize
+from eightfold.target.config import AcceleratorConfig
 
 Bank = Mapping[str, NDArray]
 """Requantization parameters of one group: the fields of `isa.REQUANTIZE_LAYOUT` by lane."""

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.isa.decode import Decoded
 from eightfold.isa.listing import line
+from eightfold.target.config import AcceleratorConfig
 
 
 class OrderError(Exception):

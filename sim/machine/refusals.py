@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.isa.decode import CommandError, Decoded, command_places, read_command
 from eightfold.sim.machine.accesses import index_starts, move_starts
 from eightfold.sim.machine.constants import RECORD_BYTES
 from eightfold.sim.machine.legal import check_legal
 from eightfold.sim.machine.matrix import MatrixRun
 from eightfold.sim.machine.vector import targets
+from eightfold.target.config import AcceleratorConfig
 
 SEQUENCER, WEIGHTS, PARAMETERS = 255, 254, 253
 """Numbers in register ERROR of what is not an engine."""

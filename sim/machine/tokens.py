@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.isa.decode import Decoded, read_stream
 from eightfold.isa.listing import line
 from eightfold.sim.machine.accesses import Accesses, accesses, overwritten
 from eightfold.sim.machine.queues import OrderError, Queues
+from eightfold.target.config import AcceleratorConfig
 
 _Set = tuple[str, isa.Space, NDArray[np.int64]]
 """Reads or writes, where, and which bytes: at least one, sorted."""

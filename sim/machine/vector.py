@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.config import AcceleratorConfig
 from eightfold.golden.fixed_point import Integers, wrap32
 from eightfold.golden.requantize import requantize
 from eightfold.isa import (
@@ -20,6 +19,7 @@ from eightfold.isa import (
     Row,
 )
 from eightfold.sim.machine.vector_rows import RowState, reduced_rows, scaled_rows
+from eightfold.target.config import AcceleratorConfig
 
 LOOPS = 3
 """Loops i0, i1, i2 over runs."""

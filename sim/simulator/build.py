@@ -8,10 +8,10 @@ from pathlib import Path
 
 from amaranth.lib import wiring
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
+from eightfold.common.progress import OnProgress, tell
 from eightfold.sim.simulator.cache import cached, check_room, content_key
 from eightfold.sim.simulator.foreign import Foreign
-from eightfold.sim.simulator.progress import OnProgress, tell
 from eightfold.sim.simulator.simulators import make_runner
 from eightfold.sim.simulator.sources import Source, source_of
 from eightfold.sim.simulator.toolchain import (

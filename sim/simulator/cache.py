@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT
-from eightfold.posix import lock, open_lock
+from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT
+from eightfold.common.posix import lock, open_lock
 from eightfold.sim.simulator.places import (
     NOT_PRIVATE,
     is_one_word,

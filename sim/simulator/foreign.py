@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.sim.simulator.places import one_word
 from eightfold.sim.simulator.toolchain import Simulator, tool_environment, verilator_root
 

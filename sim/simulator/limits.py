@@ -10,7 +10,7 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.sim.simulator.toolchain import tool_environment, verilator_root
 
 WAIVERS = {

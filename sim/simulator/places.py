@@ -10,8 +10,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from eightfold.errors import InputError
-from eightfold.posix import require_posix
+from eightfold.common.errors import InputError
+from eightfold.common.posix import require_posix
 
 ELSEWHERE = ("/tmp", "/var/tmp")
 """Where temporary files may lie if the user's own choice cannot be used."""

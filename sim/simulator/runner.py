@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
+from eightfold.common.progress import OnProgress, Progress
 from eightfold.sim.simulator import watch
 from eightfold.sim.simulator.build import Design, Model, Verilog, build_model
-from eightfold.sim.simulator.progress import OnProgress, Progress
 from eightfold.sim.simulator.simulation import BenchFailed, BenchResult, Simulation
 from eightfold.sim.simulator.sources import Unit
 from eightfold.sim.simulator.toolchain import Simulator, check_simulator, icarus_available

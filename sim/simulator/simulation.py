@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from eightfold.files import IMPORT_ROOT, write_file
+from eightfold.common.files import IMPORT_ROOT, write_file
+from eightfold.common.progress import OnProgress, Progress
 from eightfold.sim.simulator.build import Model
 from eightfold.sim.simulator.cache import check_room, writable_cache
 from eightfold.sim.simulator.job import ENVIRONMENT
 from eightfold.sim.simulator.limits import limits, ran_out
 from eightfold.sim.simulator.places import make_private
-from eightfold.sim.simulator.progress import OnProgress, Progress
 from eightfold.sim.simulator.simulators import make_runner
 
 POLL_SECONDS = 0.1

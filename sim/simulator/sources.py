@@ -9,11 +9,11 @@ from pathlib import Path
 
 from amaranth.lib import wiring
 
-from eightfold.config import AcceleratorConfig
+from eightfold.common.progress import OnProgress, tell
 from eightfold.hw.units import UNITS
 from eightfold.rtl import verilog
 from eightfold.sim.simulator.cache import cached, content_key
-from eightfold.sim.simulator.progress import OnProgress, tell
+from eightfold.target.config import AcceleratorConfig
 
 
 class Source(ABC):

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
-from eightfold.memory import IDEAL, MemoryTiming
+from eightfold.common.progress import OnProgress
 from eightfold.sim.simulator.limits import limits
 from eightfold.sim.simulator.memory_image import SIZE
-from eightfold.sim.simulator.progress import OnProgress
 from eightfold.sim.simulator.runner import Unit, Verilog, run_bench
 from eightfold.sim.simulator.sources import Source
 from eightfold.sim.simulator.toolchain import Simulator
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import IDEAL, MemoryTiming
 
 FOLDER = Path(__file__).parents[1] / "verilog"
 

@@ -10,10 +10,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, get_args
 
-from eightfold.errors import InputError
-from eightfold.posix import require_posix
+from eightfold.common.errors import InputError
+from eightfold.common.posix import require_posix
+from eightfold.common.system_packages import how_to_install
 from eightfold.sim.simulator.places import one_word
-from eightfold.system_packages import how_to_install
 
 Simulator = Literal["verilator", "icarus"]
 SIMULATORS: tuple[Simulator, ...] = get_args(Simulator)

@@ -8,9 +8,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
+from eightfold.common.system_packages import how_to_install
 from eightfold.sim.simulator.toolchain import Simulator
-from eightfold.system_packages import how_to_install
 
 WaveFormat = Literal["vcd", "fst"]
 """A value change dump, or the compressed format of GTKWave and Surfer: a tenth of its size."""

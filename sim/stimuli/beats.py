@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import MIN_LINE, REQUANTIZE_LAYOUT
 from eightfold.sim.machine.beats import Program
+from eightfold.target.config import AcceleratorConfig
 
 FLAGS = ("depthwise", "fire", "first", "last", "next_weights", "next_parameters")
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.isa.decode import command_places
+from eightfold.target.config import AcceleratorConfig
 
 
 @dataclass

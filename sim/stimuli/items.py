@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.isa.decode import Decoded, command_places
 from eightfold.sim.machine.accesses import Accesses, accesses
 from eightfold.sim.stimuli.commands import begin_command, end_command
+from eightfold.target.config import AcceleratorConfig
 
 
 @dataclass(frozen=True)

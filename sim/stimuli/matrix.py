@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import MATRIX, MIN_LINE
 from eightfold.isa.packing import pack
 from eightfold.isa.streams import parameter_layout, weight_layout
 from eightfold.sim.machine.explain import explain_matrix
 from eightfold.sim.machine.matrix import Bank, group_lanes, run_matrix, window_ages
 from eightfold.sim.stimuli.beats import requantize_fields
+from eightfold.target.config import AcceleratorConfig
 
 Kinds = Sequence[str]
 KINDS: Kinds = ("dense", "dense", "accumulating", "fully_connected", "depthwise", "depthwise")

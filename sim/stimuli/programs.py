@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import Opcode, Row, Space
 from eightfold.isa.decode import CommandError
 from eightfold.isa.packing import FieldError, pack
@@ -21,6 +20,7 @@ from eightfold.sim.stimuli.items import Item
 from eightfold.sim.stimuli.matrix import KINDS, MatrixJob, MatrixRandom
 from eightfold.sim.stimuli.move import random_move
 from eightfold.sim.stimuli.vector import random_command, random_tables
+from eightfold.target.config import AcceleratorConfig
 
 WINDOW = 4096
 """Bytes of the scratchpad that a program works on, from its begin; as much of the arena comes first

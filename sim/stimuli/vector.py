@@ -5,7 +5,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import (
     REQUANTIZE_LAYOUT,
     ROW_RESULTS,
@@ -17,6 +16,7 @@ from eightfold.isa import (
 )
 from eightfold.isa.vector_fields import RowScaling
 from eightfold.sim.machine.vector import operand_addresses
+from eightfold.target.config import AcceleratorConfig
 
 Fields = dict[str, int]
 

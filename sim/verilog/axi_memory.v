@@ -7,7 +7,7 @@
 // before a write is answered may find what was there before.
 //
 // That is with `shared` 0. With 1, bursts of reads and writes take turns on one data bus, in the order
-// in which their addresses came, as eightfold/memory/timing.py says: a beat takes `pace` sixteenths
+// in which their addresses came, as eightfold/target/memory/timing.py says: a beat takes `pace` sixteenths
 // of a cycle, and a burst begins later by `turnaround`, `row_miss` and what is left of a refresh.
 // `row_bits`, `bank_bits` and `unit_bits` are logarithms of a row's bytes, of the banks, and of the
 // bytes that are transferred at least.

@@ -4,7 +4,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import eightfold
-from eightfold.errors import HardwareError
+from eightfold.common.errors import HardwareError
 
 
 def test_dir_shows_the_api_and_every_name_of_it_is_there() -> None:

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from eightfold import HardwareError, InputError, Session
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import CompiledNetwork
-from eightfold.config import AcceleratorConfig
 from eightfold.documents import cycle_tables
 from eightfold.estimate.estimate import estimate
 from eightfold.execute import run_graph
-from eightfold.files import IMPORT_ROOT
 from eightfold.isa import COUNTERS
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
@@ -23,6 +22,7 @@ from eightfold.report import verdict
 from eightfold.sim.simulator.runner import icarus_available
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.simulate import NetworkRun
+from eightfold.target.config import AcceleratorConfig
 from examples.digits.images import load
 from tests.eightfold.cli.test_cli import call
 from tests.support.figures import expect_honest_figures
@@ -414,7 +414,7 @@ class Passes:
         streams = [segment.compiled for segment in network.segments if segment.compiled]
         self.kept.append(sum(len(stream.outputs) for stream in streams) > 1)
         self.stalls.append(options["stall"])
-        found = estimate(network)
+        found = estimate(network.streams)
         self.cycles.append(found.total)
         runs = []
         for inputs in batch:

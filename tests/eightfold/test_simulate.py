@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from eightfold import Session, isa
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import Compiled, compile_network
-from eightfold.config import PRESETS
-from eightfold.files import IMPORT_ROOT
 from eightfold.isa import COUNTERS, WORK, Engine
 from eightfold.model import load_model
 from eightfold.sim.simulator import system
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.simulate import command_spans
+from eightfold.target.config import PRESETS
 
 DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
 NAMES = [name for name, _ in COUNTERS]

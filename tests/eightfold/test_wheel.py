@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 from tests.support.installation import Installation, build, install
 
 pytestmark = pytest.mark.slow  # builds a wheel, and a simulator from nothing

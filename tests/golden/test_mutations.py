@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.execute import run_operator
 from eightfold.golden import (
     binary,

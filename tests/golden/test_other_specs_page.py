@@ -3,7 +3,7 @@
 import doctest
 import re
 
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 
 PAGE = IMPORT_ROOT / "docs" / "other-specs.md"
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.execute import run_operator
 from eightfold.golden.errors import AbortedError, RejectedError, SpecError
 from eightfold.model import Graph, read_model

@@ -16,10 +16,10 @@ from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.ports import BURST
 from eightfold.isa import REQUANTIZE_LAYOUT, Space
 from eightfold.isa.packing import pack
-from eightfold.memory import MemoryTiming
 from eightfold.sim.machine.machine import check_tokens
 from eightfold.sim.simulator.sources import source_of
 from eightfold.sim.simulator.system import Run, run_system
+from eightfold.target.memory import MemoryTiming
 from tests.support.hardware.command_streams import matrix, move, stream, vector
 from tests.support.hardware.small_program import CONFIG, assert_arena
 

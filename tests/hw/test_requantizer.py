@@ -3,12 +3,12 @@
 import pytest
 from amaranth.hdl import Const, Mux
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.hw.requantizer import Requantizer
 from eightfold.isa import REQUANTIZE_LAYOUT, Rounding
 from eightfold.sim.benches.requantizer_bank import RequantizerBank
 from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
+from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.failures import check_explained
 
 BENCH = "eightfold.sim.benches.requantizer"

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from eightfold.compiler.emit.work import Work, vectors
 from eightfold.compiler.partition import CompiledNetwork
-from eightfold.config import AcceleratorConfig
 from eightfold.execute.macs import count_macs
+from eightfold.isa.work import Work, vectors
 from eightfold.model import Graph
 from eightfold.report import OperatorReport
+from eightfold.target.config import AcceleratorConfig
 
 
 def expect_honest_figures(operators: Sequence[OperatorReport], cycles: int | None) -> None:

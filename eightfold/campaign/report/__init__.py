@@ -18,7 +18,7 @@ from eightfold.campaign.report.junit import write_junit
 from eightfold.campaign.report.page import campaign_page
 from eightfold.campaign.report.verdict import Standing, standing
 from eightfold.campaign.results import Results
-from eightfold.files import Content, write_files
+from eightfold.common.files import Content, write_files
 
 
 def write_report(

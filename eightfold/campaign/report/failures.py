@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.results.columns import read_arrays
-from eightfold.errors import InputError
 from eightfold.model import Graph, Operator, Quantization, Tensor, read_model
 
 OPERATORS_SHOWN = 3

@@ -13,7 +13,7 @@ from eightfold.campaign.suites import (
     streams,
 )
 from eightfold.campaign.suites.suite import Request, Suite
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 
 SUITES: dict[str, Suite] = {
     suite.name: suite

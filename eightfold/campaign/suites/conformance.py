@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from eightfold.campaign.records import Case, Evidence, Unit
 from eightfold.campaign.suites.suite import Result, Suite
+from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.adapter import Adapter, ModelRunner, UnitAdapter
 from eightfold.conformance.adapters.load import digest_of, files_of, load_adapter
 from eightfold.conformance.answers import MISSING, ModelAnswer, UnitAnswers
@@ -29,7 +30,6 @@ from eightfold.conformance.vectors.digests import digest_of_arrays, digest_of_ca
 from eightfold.conformance.vectors.networks import COUNTS, network_cases
 from eightfold.conformance.vectors.operators import MODELS, REFUSED, OperatorCase, operator_cases
 from eightfold.conformance.verdict import KIT, Outcome
-from eightfold.errors import InputError
 from eightfold.model import load_model
 from eightfold.sim.simulator.build import Design, design_key
 from eightfold.sim.simulator.cache import content_key

@@ -10,7 +10,7 @@ from eightfold.campaign import records
 from eightfold.campaign.records import Case, Evidence, Unit
 from eightfold.campaign.shrink import Budget, shrink
 from eightfold.campaign.suites.suite import Request, Result, Suite, error_case, golden_reference
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.hostile import Trial, Verdict
 from eightfold.hostile.mutant import Mutant, make_mutant, random_mutant
 from eightfold.hostile.reasons import reason_for

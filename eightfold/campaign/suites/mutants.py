@@ -11,9 +11,9 @@ from pathlib import Path
 
 from eightfold.campaign.records import Case, Evidence, Unit, Verdict
 from eightfold.campaign.suites.suite import MAKE_HARDWARE, Request, Result, Suite, error_case
-from eightfold.errors import InputError
-from eightfold.extras import installed_versions
-from eightfold.files import IMPORT_ROOT, hash_of_files
+from eightfold.common.errors import InputError
+from eightfold.common.extras import installed_versions
+from eightfold.common.files import IMPORT_ROOT, hash_of_files
 from eightfold.mutants import draw, mutants
 from eightfold.mutants.accepted import FILE as ACCEPTED
 from eightfold.mutants.accepted import every_accepted

@@ -26,11 +26,11 @@ from eightfold.campaign.suites.suite import (
     golden_reference,
 )
 from eightfold.campaign.suites.together import Job, simulate_together
+from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.conformance.models.tensors import Case as Drawn
 from eightfold.conformance.networks.odd import MAX_ELEMENTS, odd_network
 from eightfold.conformance.networks.random import DRAWN, network_rng, random_network
-from eightfold.errors import InputError
 from eightfold.execute import run_graph
 from eightfold.golden.quantization import Reference
 from eightfold.hostile.subject import fitting_inputs

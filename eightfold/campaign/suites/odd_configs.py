@@ -3,7 +3,7 @@
 import numpy as np
 
 from eightfold.campaign.records import ODD
-from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.target.config import PRESETS, AcceleratorConfig
 
 ODD_CONFIGS = {
     f"{ODD}:{config.lanes}x{config.width}": config

@@ -10,10 +10,10 @@ from eightfold.campaign.suites.suite import Tensors, compare
 from eightfold.compiler import compile_network
 from eightfold.compiler.passes import Prepared, prepare
 from eightfold.compiler.rewrite import rebuild
-from eightfold.config import AcceleratorConfig
 from eightfold.golden.quantization import Reference
 from eightfold.hostile.stream import run_compiled, run_prepared
 from eightfold.model import Graph
+from eightfold.target.config import AcceleratorConfig
 
 
 def differs_on_machine(

@@ -3,7 +3,7 @@
 import atexit
 from functools import cache
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.reference.oracle import Oracle, OracleAborted
 from eightfold.reference.runtimes import RUNTIMES
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from eightfold.campaign.records import Case, Evidence, Unit, Verdict
 from eightfold.campaign.suites.suite import MAKE_HARDWARE, Request, Result, Suite, error_case
-from eightfold.errors import InputError
-from eightfold.extras import installed_versions, needs_extra
+from eightfold.common.errors import InputError
+from eightfold.common.extras import installed_versions, needs_extra
 from eightfold.formal.proof import How, Proof
 
 VERDICTS: dict[How, Verdict] = {

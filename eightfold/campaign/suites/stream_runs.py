@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import Opcode, Space
 from eightfold.isa.decode import CommandError
 from eightfold.isa.listing import listing
-from eightfold.memory import MemoryTiming
 from eightfold.sim.machine.endings import Ending, ending
 from eightfold.sim.machine.refusals import Refusal
 from eightfold.sim.simulator.system import Place, Run, RunResult
 from eightfold.sim.stimuli.items import Item, stream
 from eightfold.sim.stimuli.programs import BEHIND, WINDOW, Program, ProgramRandom
 from eightfold.sim.stimuli.spoilt import BEGIN, END, Mutation, random_mutation, spoilt
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import MemoryTiming
 
 TIMEOUT = 2000
 """Cycles without progress that a run may have: none has as many that goes on."""

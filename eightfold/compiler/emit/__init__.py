@@ -1,4 +1,4 @@
-"""Commands as they are emitted: `emitter` collects them, `tokens` orders them.
+"""Commands as they are emitted: `emitter` collects them.
 
 `memory` and `staging` say where tensors are, `image` holds the constants, `tile` and `loops` cut
 work into what a command can count.

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,70 +12,15 @@ from eightfold import isa
 from eightfold.compiler.emit.image import ModelImage
 from eightfold.compiler.emit.loops import Loop, movable
 from eightfold.compiler.exact.channels import CompileError
-from eightfold.config import AcceleratorConfig
-from eightfold.isa import Command, Engine, Instruction, Space
+from eightfold.isa import Instruction, Space
+from eightfold.isa.issued import Interval, Issued
 from eightfold.isa.packing import pack
 from eightfold.isa.vector_fields import used_tables
-from eightfold.memory import IDEAL, MemoryTiming
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import IDEAL, MemoryTiming
 
 MAX_COMMANDS = 1 << 18
 """Commands of a stream before its END; a hundred layers on the smallest preset take a tenth."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Bytes ``[start, stop)`` of a space; with a ``pitch``, of each so many the first ``size``."""
-
-    space: Space
-    start: int
-    stop: int
-    pitch: int = 0
-    size: int = 0
-
-    @classmethod
-    def repeated(cls, start: int, stop: int, pitch: int, size: int) -> "Interval":
-        """Return ``size`` bytes of each ``pitch`` in the scratchpad; all if that leaves no gaps."""
-        pitched = (pitch, size) if size < pitch else ()
-        return cls(Space.SCRATCHPAD, start, stop, *pitched)
-
-    def overlaps(self, other: "Interval") -> bool:
-        """Return whether a byte may be in both: of different pitches, if their ends overlap."""
-        if self.space != other.space or self.start >= other.stop or other.start >= self.stop:
-            return False
-        if not self.pitch or self.pitch != other.pitch:
-            return True
-        ahead = (other.start - self.start) % self.pitch
-        return ahead < self.size or self.pitch - ahead < other.size
-
-
-@dataclass(frozen=True, kw_only=True)
-class Issued:
-    """A command of the stream, without its tokens and index.
-
-    ``reads`` and ``writes`` cover the bytes that it touches; ``operator`` is the one it belongs to,
-    ``step`` the number of the step: -1 before the first, of END that behind the last.
-    """
-
-    instruction: Instruction
-    operator: int
-    step: int = -1
-    reads: tuple[Interval, ...] = ()
-    writes: tuple[Interval, ...] = ()
-
-    @property
-    def command(self) -> Command:
-        """What kind of command it is."""
-        return isa.COMMANDS[self.instruction.opcode]
-
-    @property
-    def engine(self) -> Engine | None:
-        """Which engine executes it, if any."""
-        return isa.ENGINES.get(self.instruction.opcode)
-
-    @cached_property
-    def fields(self) -> Mapping[str, int]:
-        """The fields by name, as numbers."""
-        return self.instruction.values()
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from eightfold.compiler.emit.emitter import Emitter, Issued
+from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.memory import aligned
 from eightfold.compiler.emit.tile import Tile
 from eightfold.isa import Space
+from eightfold.isa.issued import Issued
 
 Place = tuple[Space, int]
 """Where a tensor starts: a space and a byte offset."""

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from eightfold.compiler.emit.emitter import Interval
 from eightfold.isa import Space
+from eightfold.isa.issued import Interval
 
 
 @dataclass(frozen=True, kw_only=True)

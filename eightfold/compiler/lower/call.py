@@ -8,13 +8,13 @@ import numpy as np
 from eightfold.compiler.exact.channels import folded_bias, pair
 from eightfold.compiler.steps.axis import Axis
 from eightfold.compiler.steps.temporary import Temporary
-from eightfold.config import AcceleratorConfig
 from eightfold.execute.call import OperatorCall
 from eightfold.execute.runners import RUNNERS
 from eightfold.golden.convolution import channel_multipliers
 from eightfold.golden.quantization import Quantization, Reference, fused_bounds
 from eightfold.golden.windows import Window
 from eightfold.model import Graph, Operator
+from eightfold.target.config import AcceleratorConfig
 
 
 class Call(OperatorCall):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from eightfold.common.errors import InputError
 from eightfold.compiler.exact.channels import CompileError
 from eightfold.compiler.lower import gather as lower_gather
 from eightfold.compiler.lower import movement as lower_movement
@@ -15,12 +16,11 @@ from eightfold.compiler.lower import windowed as lower_windowed
 from eightfold.compiler.lower.call import Call
 from eightfold.compiler.steps.step import Step
 from eightfold.compiler.steps.temporary import Temporary
-from eightfold.config import AcceleratorConfig
-from eightfold.errors import InputError
 from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator
 from eightfold.model.prepare import unsupported
+from eightfold.target.config import AcceleratorConfig
 
 
 @dataclass(frozen=True, kw_only=True)

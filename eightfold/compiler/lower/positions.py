@@ -45,7 +45,7 @@ class PositionCall(OperatorCall):
 
         Raises
         ------
-        eightfold.golden.errors.SpecError, eightfold.errors.InputError
+        eightfold.golden.errors.SpecError, eightfold.common.errors.InputError
             As `eightfold.execute.run_operator`, without the operator's name; or if an operand such
             as an axis is not constant.
         """

@@ -10,12 +10,13 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from eightfold.compiler.emit.emitter import Issued
-from eightfold.compiler.emit.tokens import conflict
 from eightfold.compiler.overlap.cutting import Piece, by_depth, by_groups, by_rows
-from eightfold.config import AcceleratorConfig
+from eightfold.estimate.estimate import estimate_stream
 from eightfold.isa import Engine, Opcode
-from eightfold.memory import MemoryTiming
+from eightfold.isa.issued import Issued
+from eightfold.isa.tokens import conflict
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import MemoryTiming
 
 Way = Callable[[Piece, int], list[Piece]]
 """Cuts a piece behind so many of its rows, groups or vectors; nothing if it cannot."""
@@ -39,7 +40,6 @@ def overlapped(
     is not estimated, and has pieces.
     """
     # The estimate imports `eightfold.compiler.emit`.
-    from eightfold.estimate.estimate import estimate_stream
 
     whole = [[command] for command in issued]
     cut = _cut(config, issued)

@@ -8,9 +8,9 @@ and writes, so that the tokens of the pieces order no more than they must.
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from eightfold.compiler.emit.emitter import Interval, Issued
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import Matrix, Space
+from eightfold.isa.issued import Interval, Issued
+from eightfold.target.config import AcceleratorConfig
 
 
 @dataclass(frozen=True)

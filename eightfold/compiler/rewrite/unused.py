@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from eightfold.common.errors import InputError
 from eightfold.compiler.rewrite.draft import Draft
-from eightfold.errors import InputError
 from eightfold.execute.operator import UndefinedResult, run_operator
 from eightfold.model import Operator
 from eightfold.model.prepare import open_operands

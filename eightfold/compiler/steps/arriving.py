@@ -8,11 +8,13 @@ makes meanwhile, straight from memory: that takes fewer vectors, but the mover l
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from eightfold.compiler.emit.emitter import Emitter, Issued
-from eightfold.compiler.emit.tokens import hoist_tables
-from eightfold.config import AcceleratorConfig
+from eightfold.compiler.emit.emitter import Emitter
+from eightfold.estimate.estimate import estimate_last
 from eightfold.isa import Instruction
-from eightfold.memory import MemoryTiming
+from eightfold.isa.issued import Issued
+from eightfold.isa.tokens import hoist_tables
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import MemoryTiming
 
 Piece = tuple[Callable[[], None], Callable[[], None]]
 """Emits what brings the operands of a part, and what computes it."""
@@ -118,7 +120,6 @@ class Search:
         """Return the cycles from the doorbell to the convolution's last result."""
         if plan not in self._cycles:
             # The estimate imports `eightfold.compiler.emit`, and so this package.
-            from eightfold.estimate.estimate import estimate_last
 
             emitter = Emitter(self.config)
             emitter.begin()

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.compiler.emit.emitter import Emitter, Interval, loop_fields
+from eightfold.compiler.emit.emitter import Emitter, loop_fields
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
 from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.steps.elementwise import RUN
 from eightfold.compiler.steps.pieces import Piece, affine_pieces
 from eightfold.compiler.steps.step import Step
-from eightfold.config import AcceleratorConfig
 from eightfold.golden.resize import COORDINATE_BITS
 from eightfold.isa import Combine, Operand, Reduce, Requantize, Space, Vector
+from eightfold.isa.issued import Interval
+from eightfold.target.config import AcceleratorConfig
 
 _ONE = 1 << COORDINATE_BITS
 

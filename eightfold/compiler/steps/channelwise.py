@@ -14,7 +14,7 @@ from eightfold.compiler.steps.depthwise import Depthwise, emit_depthwise
 from eightfold.compiler.steps.elementwise import RUN, MaxPool, emit_max_pool
 from eightfold.compiler.steps.side_by_side import emit_side_by_side
 from eightfold.compiler.steps.windowed import Part, Windowed, seen
-from eightfold.config import AcceleratorConfig
+from eightfold.target.config import AcceleratorConfig
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,9 @@ from eightfold.compiler.steps.arriving import Options, Piece, Plan, Search, emit
 from eightfold.compiler.steps.dense import Channels, Dense, emit_dense
 from eightfold.compiler.steps.im2col import Im2col
 from eightfold.compiler.steps.windowed import Part, Windowed, seen
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import Space
-from eightfold.memory import MemoryTiming
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import MemoryTiming
 
 
 @dataclass(frozen=True, kw_only=True)

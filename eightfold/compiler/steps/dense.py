@@ -12,8 +12,8 @@ import numpy as np
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.steps.axis import Axis
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import Matrix
+from eightfold.target.config import AcceleratorConfig
 
 Channels = Mapping[str, np.ndarray]
 """Fields of `isa.REQUANTIZE_LAYOUT` per output channel."""

@@ -15,9 +15,9 @@ from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.steps.axis import Axis
 from eightfold.compiler.steps.dense import Channels, positions, to_target
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import MIN_LINE, Matrix
-from eightfold.memory import MemoryTiming
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import MemoryTiming
 
 LONGEST_SCAN, LONGEST_STEP = (1 << 16) - 1, (1 << 8) - 1
 """Vectors of a row, and from one that fires to the next."""

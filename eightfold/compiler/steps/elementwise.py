@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.compiler.emit.emitter import Emitter, Interval, loop_fields
+from eightfold.compiler.emit.emitter import Emitter, loop_fields
 from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.steps.axis import Axis
 from eightfold.isa import Combine, Operand, Reduce, Requantize, Space, Vector
+from eightfold.isa.issued import Interval
 
 RUN = 1 << 15
 """Longest run of a command, below the field's limit and a multiple of every vector."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
 from eightfold.compiler.steps.step import Step
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import SPACES, Opcode, Space
+from eightfold.target.config import AcceleratorConfig
 
 
 @dataclass(frozen=True)

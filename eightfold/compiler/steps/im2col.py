@@ -15,8 +15,8 @@ from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.steps.axis import LONGEST, Axis, alike
 from eightfold.compiler.steps.dense import Dense, emit_dense
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import Space
+from eightfold.target.config import AcceleratorConfig
 
 
 @dataclass(frozen=True)

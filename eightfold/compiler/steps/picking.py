@@ -10,13 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.compiler.emit.emitter import Emitter, Interval
+from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.loops import Loop
 from eightfold.compiler.steps.axis import LONGEST
 from eightfold.compiler.steps.dense import positions
 from eightfold.compiler.steps.elementwise import IDENTITY
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import Matrix, Space
+from eightfold.isa.issued import Interval
+from eightfold.target.config import AcceleratorConfig
 
 COMMAND = 50
 """Cycles of a MATRIX beside those of its vectors, about."""

@@ -16,8 +16,8 @@ from eightfold.compiler.steps.convolution import Convolution, vectors, widened
 from eightfold.compiler.steps.depthwise import COMMAND
 from eightfold.compiler.steps.side_by_side import best_side_by_side, planes
 from eightfold.compiler.steps.step import Step
-from eightfold.config import AcceleratorConfig
-from eightfold.memory import MemoryTiming
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import MemoryTiming
 
 
 @dataclass(frozen=True, kw_only=True)

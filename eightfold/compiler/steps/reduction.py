@@ -6,13 +6,14 @@ from math import prod
 
 import numpy as np
 
-from eightfold.compiler.emit.emitter import Emitter, Interval, loop_fields
+from eightfold.compiler.emit.emitter import Emitter, loop_fields
 from eightfold.compiler.emit.memory import ALIGNMENT
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
 from eightfold.compiler.exact.channels import CompileError
 from eightfold.compiler.steps.elementwise import RUN, operand_tables
 from eightfold.compiler.steps.step import Step
 from eightfold.isa import Combine, Operand, Reduce, Requantize, Rounding, Row, Space, Vector
+from eightfold.isa.issued import Interval
 
 LONGEST = (1 << 16) - 1
 """Iterations of a loop, elements of a run."""

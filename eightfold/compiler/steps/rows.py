@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from eightfold.compiler.emit.emitter import Emitter, Interval
+from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.memory import ALIGNMENT
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
 from eightfold.compiler.steps.elementwise import RUN, operand_tables
 from eightfold.compiler.steps.step import Step
 from eightfold.isa import Requantize, Row, Space, Vector
+from eightfold.isa.issued import Interval
 from eightfold.isa.vector_fields import RowScaling
 
 

@@ -22,8 +22,8 @@ from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.steps.axis import Axis
 from eightfold.compiler.steps.dense import positions
 from eightfold.compiler.steps.depthwise import Depthwise, cycles, emit_depthwise, scans
-from eightfold.config import AcceleratorConfig
-from eightfold.memory import MemoryTiming
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import MemoryTiming
 
 Outputs = tuple[range, range]
 """Rows and columns of a result."""

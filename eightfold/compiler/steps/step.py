@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.staging import Staging
-from eightfold.config import AcceleratorConfig
+from eightfold.target.config import AcceleratorConfig
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.compiler.steps.picking import Block
-from eightfold.config import AcceleratorConfig
+from eightfold.target.config import AcceleratorConfig
 
 
 @dataclass(frozen=True)

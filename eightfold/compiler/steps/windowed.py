@@ -11,7 +11,7 @@ from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings
 from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.steps.axis import LONGEST, Axis
 from eightfold.compiler.steps.step import Step
-from eightfold.config import AcceleratorConfig
+from eightfold.target.config import AcceleratorConfig
 
 Part = tuple[range, range, range]
 """Rows, columns and channels of a result."""

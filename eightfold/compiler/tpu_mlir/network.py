@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eightfold.common.errors import InputError
 from eightfold.compiler.lower.lowering import Lowered
 from eightfold.compiler.network import CompileError, compile_operators
 from eightfold.compiler.partition import CompiledNetwork, Segment
@@ -20,12 +21,11 @@ from eightfold.compiler.steps.movement import Copy, Movement
 from eightfold.compiler.steps.strided import copies
 from eightfold.compiler.tpu_mlir import lower, windows
 from eightfold.compiler.tpu_mlir.step_list import Operand, Shape, StepList
-from eightfold.config import AcceleratorConfig
-from eightfold.errors import InputError
 from eightfold.golden.binary import broadcast
 from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Quantization
 from eightfold.model import Graph, Operator, Tensor
+from eightfold.target.config import AcceleratorConfig
 
 TEMPORARIES = 1 << 24
 """Numbers of temporaries start here, and again this much higher for each form."""

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eightfold.common.errors import InputError
 from eightfold.compiler.steps.axis import Axis
 from eightfold.compiler.steps.channelwise import DepthwiseConvolution
 from eightfold.compiler.steps.convolution import Convolution, widened
 from eightfold.compiler.tpu_mlir.lower import per_channel
 from eightfold.compiler.tpu_mlir.pool import pool
 from eightfold.compiler.tpu_mlir.step_list import Operand, Shape, StepList
-from eightfold.config import AcceleratorConfig
-from eightfold.errors import InputError
 from eightfold.golden.tpu_mlir.windows import NO_PADS, Pads, Pair
 from eightfold.golden.windows import Window
+from eightfold.target.config import AcceleratorConfig
 
 
 def convolution(

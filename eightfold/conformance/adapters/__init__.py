@@ -8,7 +8,7 @@ what adapters of RTL share.
 
 from typing import TYPE_CHECKING
 
-from eightfold.first_use import on_first_use
+from eightfold.common.first_use import on_first_use
 
 if TYPE_CHECKING:
     from eightfold.conformance.adapters.adapter import ModelRunner, UnitAdapter

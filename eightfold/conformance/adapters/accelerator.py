@@ -5,15 +5,15 @@ from typing import Literal
 
 import numpy as np
 
-from eightfold.child import one_line
+from eightfold.common.child import one_line
+from eightfold.common.errors import HardwareError, InputError
 from eightfold.compiler import compile_network
-from eightfold.config import AcceleratorConfig
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.networks.combined import combined
-from eightfold.errors import HardwareError, InputError
 from eightfold.model import Graph, load_model
 from eightfold.sim.simulator.runner import BenchFailed
 from eightfold.simulate import simulate_network
+from eightfold.target.config import AcceleratorConfig
 
 Part = tuple[Graph, dict[int, np.ndarray]]
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.answers import MISSING, UNKNOWN
-from eightfold.errors import InputError
 
 CHUNK = 8192
 """Cases that are written at a time."""

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from eightfold.config import AcceleratorConfig
+from eightfold.common.errors import InputError
+from eightfold.common.extras import needs_extra, require_module
 from eightfold.conformance.adapters.adapter import ModelRunner
 from eightfold.conformance.adapters.model import ModelAdapter, Refused
 from eightfold.conformance.answers import ModelAnswer
-from eightfold.errors import InputError
-from eightfold.extras import needs_extra, require_module
+from eightfold.target.config import AcceleratorConfig
 
 if TYPE_CHECKING:  # loads a simulator's toolchain
     from eightfold.sim.simulator.build import Design

@@ -28,11 +28,11 @@ from typing import Literal
 
 import numpy as np
 
-from eightfold.child import ending
+from eightfold.common.child import ending
+from eightfold.common.errors import InputError
+from eightfold.common.posix import limit_data, require_posix
 from eightfold.conformance.answers import ModelAnswer
-from eightfold.errors import InputError
 from eightfold.model import Graph, Tensor, read_model
-from eightfold.posix import limit_data, require_posix
 
 REFUSES = 3
 """Exit status for a model that is not taken."""

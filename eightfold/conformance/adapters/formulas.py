@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 
 Columns = Mapping[str, NDArray[Any]]
 

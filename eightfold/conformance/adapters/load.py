@@ -14,9 +14,9 @@ from modulefinder import ModuleFinder
 from pathlib import Path
 from types import ModuleType
 
-from eightfold.child import one_line
+from eightfold.common.child import one_line
+from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.adapter import Adapter
-from eightfold.errors import InputError
 
 _HERE = "eightfold.conformance.adapters.builtin"
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.formulas import Formula
-from eightfold.errors import InputError
 
 MemoryPort = Literal["axi4", "wishbone", "sram"]
 

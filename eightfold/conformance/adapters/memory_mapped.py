@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.bits import Place, check_range
 from eightfold.conformance.adapters.buses import BUSES, Bus, Signal
 from eightfold.conformance.adapters.formulas import Formula, check_formula, evaluate
@@ -40,7 +41,6 @@ from eightfold.conformance.adapters.registers import (
 from eightfold.conformance.adapters.rtl import RtlAdapter, driven, failure_note, template
 from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
 from eightfold.conformance.units.unit import Column
-from eightfold.errors import InputError
 
 BENCH = "eightfold.sim.benches.foreign_memory_mapped"
 

@@ -13,11 +13,11 @@ from typing import ClassVar, Literal
 import numpy as np
 import tflite
 
-from eightfold.child import Channel, Child, packed
+from eightfold.common.child import Channel, Child, packed
+from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.adapter import ModelRunner
 from eightfold.conformance.adapters.executable import Executable
 from eightfold.conformance.answers import ModelAnswer
-from eightfold.errors import InputError
 
 REQUEST = struct.Struct("<QI")
 """To the child: bytes of the model, number of inputs."""

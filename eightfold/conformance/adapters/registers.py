@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.bits import check_range, write_words
 from eightfold.conformance.adapters.memory import Array
 from eightfold.conformance.answers import MISSING, UNKNOWN
-from eightfold.errors import InputError
 
 WRITE, POLL, READ, BARRIER, WAIT = range(5)
 """Operations of a program, as the harness numbers them."""

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import NDArray
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.adapter import UnitAdapter
 from eightfold.conformance.adapters.bits import Element, Place
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import UnitKind
-from eightfold.errors import InputError
 
 if TYPE_CHECKING:  # loads a simulator's toolchain
     from eightfold.sim.simulator.build import Design

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.child import Channel, one_line, packed
+from eightfold.common.child import Channel, one_line, packed
+from eightfold.common.posix import limit_data
 from eightfold.conformance.adapters.load import adapter_class, raised
 from eightfold.conformance.adapters.model import (
     BY_INDEX,
@@ -22,7 +23,6 @@ from eightfold.conformance.adapters.model import (
     ModelAdapter,
     Refused,
 )
-from eightfold.posix import limit_data
 
 _KINDS = "biuf"
 """Kinds of the arrays that can be sent: booleans, integers, floats."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.bits import (
     Element,
     Place,
@@ -20,7 +21,6 @@ from eightfold.conformance.adapters.bits import (
 from eightfold.conformance.adapters.formulas import Formula, check_formula, evaluate
 from eightfold.conformance.adapters.rtl import RtlAdapter, driven, failure_note, shown, template
 from eightfold.conformance.answers import UnitAnswers
-from eightfold.errors import InputError
 
 BENCH = "eightfold.sim.benches.foreign_stream"
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.models.tensors import Case, Random, choose, random_codes
 from eightfold.conformance.networks.growing import GrowingNetwork, UnsuitableError, Value, has_axes
 from eightfold.conformance.networks.random import DRAWN, EXTENSIONS
-from eightfold.errors import InputError
 from eightfold.model import load_model
 
 MAX_ELEMENTS = 80_000

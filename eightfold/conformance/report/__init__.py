@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from eightfold.common.files import Content, write_files
 from eightfold.conformance.report.as_json import statement_as_json
 from eightfold.conformance.report.junit import write_junit
 from eightfold.conformance.report.page import conformance_page
 from eightfold.conformance.report.text import print_statement, statement_lines
 from eightfold.conformance.verdict import Statement
-from eightfold.files import Content, write_files
 from eightfold.report.page import require_page
 
 __all__ = ["print_statement", "require_reports", "statement_lines", "write_reports"]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
 from eightfold.conformance.results.vectors import column_names
 from eightfold.conformance.units.unit import Column
-from eightfold.errors import InputError
 
 FAR = 2**62
 """Numbers beyond it are as wrong as this."""

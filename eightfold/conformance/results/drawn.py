@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.profile import NETWORKS, Profile
 from eightfold.conformance.results.vectors import AGAIN, Vectors
 from eightfold.conformance.units.registry import unit_cases
@@ -17,7 +18,6 @@ from eightfold.conformance.units.unit import Level, UnitCases
 from eightfold.conformance.vectors.digests import digest_of_arrays, digest_of_cases
 from eightfold.conformance.vectors.networks import network_cases
 from eightfold.conformance.vectors.operators import OperatorCase, operator_cases
-from eightfold.errors import InputError
 
 Draw = Callable[[str, Profile, Level, int], list[str]]
 """Returns the digest of each model of a claim, profile, level and seed, as `model_digests` does."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.judge.units import judge_unit
 from eightfold.conformance.profile import OPERATORS, UNITS, Profile
@@ -15,7 +16,6 @@ from eightfold.conformance.results.vectors import Vectors, load_vectors
 from eightfold.conformance.vectors.manifest import NAME
 from eightfold.conformance.vectors.operators import OperatorCase
 from eightfold.conformance.verdict import NETWORKS, Finding, Outcome, Statement
-from eightfold.errors import InputError
 
 JudgeModels = Callable[[str, Sequence[OperatorCase], Sequence[ModelAnswer], Profile], Finding]
 """From a claim, its cases, the answers in the same order, and the profile."""

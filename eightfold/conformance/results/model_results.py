@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.answers import Ending, ModelAnswer
 from eightfold.conformance.results.columns import read_arrays
-from eightfold.errors import InputError
 from eightfold.model import read_model
 
 ENDINGS: tuple[Ending, ...] = ("refused", "crashed", "timeout")

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.answers import UnitAnswers
 from eightfold.conformance.results.columns import read_csv, read_npz
 from eightfold.conformance.results.vectors import Vectors, load_vectors, read_manifest
 from eightfold.conformance.results.words import read_words
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.vectors.manifest import NAME
-from eightfold.errors import InputError
 
 FILES = ("results.hex", "results.npz", "results.csv")
 """What a folder of results has one of."""

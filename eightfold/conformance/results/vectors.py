@@ -14,13 +14,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import LEVELS, Column, Level, UnitCases
 from eightfold.conformance.vectors.manifest import NAME
 from eightfold.conformance.vectors.operators import OperatorCase
 from eightfold.conformance.verdict import KIT, NETWORKS
-from eightfold.errors import InputError
 
 OF_MODELS = ("operators", NETWORKS)
 """Units of manifests of models."""

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
 from eightfold.conformance.results.vectors import split_words
 from eightfold.conformance.units.unit import Column
 from eightfold.conformance.vectors.manifest import IDENTITY
-from eightfold.errors import InputError
 
 SHOWN = 24
 """Characters of a wrong line that a message has."""

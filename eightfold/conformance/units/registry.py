@@ -4,10 +4,10 @@ import zlib
 
 import numpy as np
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.profile import UNITS, Profile
 from eightfold.conformance.units import dot, fake_quantize, requantizer, tables
 from eightfold.conformance.units.unit import LEVELS, Level, UnitCases, UnitKind
-from eightfold.errors import InputError
 
 UNIT_KINDS: dict[str, UnitKind] = {
     module.UNIT.name: module.UNIT for module in (requantizer, dot, tables, fake_quantize)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.units.requantize import (
     Cases,
@@ -28,7 +29,6 @@ from eightfold.conformance.units.requantize import (
     wrap_cases,
 )
 from eightfold.conformance.units.unit import Column, Level, UnitCases, UnitKind, as_columns
-from eightfold.errors import InputError
 from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN, srdhm, wrap32
 from eightfold.golden.rounding import rounding_shift
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.models.tensors import Case
 from eightfold.conformance.networks.random import DRAWN, random_network
 from eightfold.conformance.profile import NETWORKS, Profile
@@ -20,7 +21,6 @@ from eightfold.conformance.vectors.operators import (
     within,
     write_models,
 )
-from eightfold.errors import InputError
 
 COUNTS: dict[Level, int] = {"smoke": 4, "standard": 100, "full": 1000}
 """Networks that are drawn."""

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from eightfold.common.errors import InputError
+from eightfold.common.files import write_file, write_files
 from eightfold.conformance.models.operators import accelerator_case, case_rng, random_case
 from eightfold.conformance.models.tensors import Case
 from eightfold.conformance.profile import OPERATORS, Profile
 from eightfold.conformance.units.unit import LEVELS, Level
 from eightfold.conformance.vectors.manifest import NAME, checksums, manifest
-from eightfold.errors import InputError
 from eightfold.execute import run_graph
 from eightfold.execute.call import TFLM_RANK
-from eightfold.files import write_file, write_files
 from eightfold.golden.errors import RejectedError
 from eightfold.model import Graph, load_model, read_model
 from eightfold.model.mutate import Mutation, mutate

@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Literal, get_args
 
+from eightfold.common.files import write_files
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.units.registry import UNIT_KINDS, unit_cases
 from eightfold.conformance.units.unit import Level, UnitCases
@@ -18,7 +19,6 @@ from eightfold.conformance.vectors.manifest import (
     identity_line,
     manifest,
 )
-from eightfold.files import write_files
 
 Format = Literal["hex", "npz", "csv", "c"]
 

@@ -12,7 +12,7 @@ from typing import cast
 
 import numpy as np
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.execute.call import OperatorCall
 from eightfold.execute.explain.copies import COPIES
 from eightfold.execute.explain.elements import ELEMENTS

@@ -7,7 +7,7 @@ does a memory that nobody has filled.
 from collections import defaultdict
 from collections.abc import Iterable
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.gates.cells.registers import edge_of
 from eightfold.gates.cells.writer import Writer, number, parameter, pin, pins
 from eightfold.synth.netlist import Cell, Wire

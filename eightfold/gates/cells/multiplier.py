@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.gates.cells.writer import Writer, parameter, pin, pins
 from eightfold.synth.netlist import Cell
 

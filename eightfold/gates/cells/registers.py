@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.gates.cells.writer import Writer, parameter, pin
 from eightfold.synth.netlist import Cell
 

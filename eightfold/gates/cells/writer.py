@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.synth.netlist import Cell, Wire
 
 UNKNOWN, NOISE, SEED = "gates_unknown", "gates_noise", "gates_seed"

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from math import prod
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.model.graph import Graph, Operator
 from eightfold.model.prepare.node import Node
 from eightfold.model.prepare.row import WORK

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.golden.errors import SpecError, shortened
 from eightfold.model.graph import Graph, Operator, Tensor
 from eightfold.model.prepare.node import Node

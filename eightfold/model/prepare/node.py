@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.golden.errors import RejectedError
 from eightfold.golden.windows import Window
 from eightfold.model.graph import Operator, Tensor

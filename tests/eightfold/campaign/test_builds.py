@@ -12,11 +12,11 @@ from eightfold.campaign.builds import Builds, _pack, build
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suites.suite import settings_of
-from eightfold.config import PRESETS
-from eightfold.files import source_key
+from eightfold.common.files import source_key
 from eightfold.sim.simulator.build import Model, build_model, design_key, give_model
 from eightfold.sim.simulator.cache import cached
 from eightfold.sim.simulator.runner import Unit as Design
+from eightfold.target.config import PRESETS
 from tests.support.campaign.schedulers import scheduler
 from tests.support.hardware.twins import TWINS
 

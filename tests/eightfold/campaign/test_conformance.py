@@ -15,10 +15,10 @@ from eightfold.campaign.records import Case, Outcome, Unit
 from eightfold.campaign.suites import SUITES, conformance
 from eightfold.campaign.suites.conformance import Task
 from eightfold.campaign.work import run_unit
+from eightfold.common.errors import InputError
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.verdict import NETWORKS
 from eightfold.conformance.verdict import Outcome as Shown
-from eightfold.errors import InputError
 from tests.support.campaign.asked import asked_of
 
 ADAPTERS = """

@@ -18,8 +18,8 @@ from eightfold.campaign.folder import Folder, commits
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suites import SUITES
 from eightfold.campaign.work import run_unit
-from eightfold.errors import InputError
-from eightfold.files import source_key
+from eightfold.common.errors import InputError
+from eightfold.common.files import source_key
 from tests.support.campaign.behaviour import SUITE, Teach, unit
 from tests.support.campaign.schedulers import scheduler
 

@@ -27,8 +27,8 @@ from eightfold.campaign.folder import Folder
 from eightfold.campaign.keys import make_keys, security_of
 from eightfold.campaign.records import Unit
 from eightfold.cli import campaign as commands
-from eightfold.errors import InputError
-from eightfold.files import source_key
+from eightfold.common.errors import InputError
+from eightfold.common.files import source_key
 
 SCRIPTS = {
     "slurm": ["#SBATCH -J eightfold", "#SBATCH -p sim", "#SBATCH -t 08:00:00", "#SBATCH -n 1"],

@@ -12,7 +12,6 @@ from typing import Any, cast
 import pytest
 from distributed import Worker
 
-from eightfold import extras
 from eightfold.campaign import builds, identity, suites
 from eightfold.campaign.builds import Builds
 from eightfold.campaign.campaign import begin, builds_of, failed_again, merge
@@ -22,12 +21,13 @@ from eightfold.campaign.identity import check_identity, renewed_facts
 from eightfold.campaign.records import Case, Outcome, Unit
 from eightfold.campaign.suites.conformance import Task
 from eightfold.campaign.work import run_unit
+from eightfold.common import extras
+from eightfold.common.errors import InputError
+from eightfold.common.files import source_key
 from eightfold.conformance.adapters.load import digest_of, files_of, load_adapter
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.vectors import operators
 from eightfold.conformance.verdict import KIT
-from eightfold.errors import InputError
-from eightfold.files import source_key
 from eightfold.formal import checker
 from tests.eightfold.cli.test_cli import call
 from tests.support.campaign.asked import asked_of

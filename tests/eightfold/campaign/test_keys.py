@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eightfold.campaign.keys import farm_commands, make_keys, security_of
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 
 
 def test_keys_are_the_users_alone(tmp_path: Path) -> None:

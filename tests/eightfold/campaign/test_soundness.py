@@ -17,8 +17,8 @@ from eightfold.campaign.records import Unit
 from eightfold.campaign.store import Store
 from eightfold.campaign.suites.conformance import Task
 from eightfold.campaign.work import run_unit
+from eightfold.common.errors import InputError
 from eightfold.conformance.profile import Profile
-from eightfold.errors import InputError
 from tests.eightfold.cli.test_cli import call
 from tests.support.campaign.asked import asked_of
 from tests.support.campaign.folders import Plan, broken, make_campaign

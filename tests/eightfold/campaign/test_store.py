@@ -9,7 +9,7 @@ import pytest
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Case, Outcome, Unit
 from eightfold.campaign.store import Store
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 
 UNITS = [
     Unit(suite="operators", operator=name, first=first, count=3, backend="golden")

@@ -10,7 +10,7 @@ from eightfold.campaign import watch
 from eightfold.campaign.campaign import begin
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Case, Outcome, Unit, Verdict
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from tests.eightfold.reference.test_origin import FAKE, install
 
 

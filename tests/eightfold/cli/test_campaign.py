@@ -16,8 +16,8 @@ import pytest
 
 from eightfold.campaign.records import digest_of
 from eightfold.cli.main import commands
-from eightfold.files import IMPORT_ROOT
-from eightfold.program import one_line_errors
+from eightfold.common.files import IMPORT_ROOT
+from eightfold.common.program import one_line_errors
 
 SMALL = ("run", "--operators", "RELU", "--models", "12")
 LONG = ("run", "--operators", "ADD,RELU", "--models", "1000")  # 10 units of a second

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eightfold.config import PRESETS
 from eightfold.conformance.models.operators import random_case
 from eightfold.isa.decode import read_stream
 from eightfold.model.builder import ModelBuilder
 from eightfold.report.clock import MEASURED
+from eightfold.target.config import PRESETS
 from examples.mobilenet.network import mobilenet_model
 from tests.eightfold.cli.test_cli import MODEL, call
 from tests.support.models.single import one_operator

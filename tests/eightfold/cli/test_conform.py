@@ -10,13 +10,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from eightfold.cli.main import commands
+from eightfold.common.errors import InputError
 from eightfold.conformance.judge.forms import FORMS, cases_of
 from eightfold.conformance.judge.variants import MISTAKES, results_with
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.units.requantizer import RESULTS
 from eightfold.conformance.vectors.hexadecimal import hex_lines
 from eightfold.conformance.vectors.unit_files import write_unit
-from eightfold.errors import InputError
 
 
 def conform(*words: object) -> Result:

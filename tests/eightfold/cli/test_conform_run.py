@@ -16,7 +16,7 @@ from tests.eightfold.cli.test_cli import call
 
 MINE = """
 from eightfold.conformance.adapters import ModelAdapter, Refused, StreamAdapter
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.execute import run_graph
 from eightfold.model import load_model
 

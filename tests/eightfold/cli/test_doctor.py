@@ -67,7 +67,7 @@ def test_conditions_are_those_of_python_packaging(
     asked = ["absent-one; python_version >= '3.9' and extra == 'rtl'"]
     asked += ["absent_two>1 ; (platform_system == 'Plan 9' or os_name=='mac') and extra == 'rtl'"]
     asked += ["absent.three[all] @ https://example.org/three.zip ; extra == 'rtl'"]
-    monkeypatch.setattr("eightfold.extras.requires", lambda package: asked)
+    monkeypatch.setattr("eightfold.common.extras.requires", lambda package: asked)
     _, out, _ = call("doctor", capsys=capsys)
     install = "pip install 'eightfold[rtl]'"
     assert f"absent-one, absent.three: {install}\n" in out

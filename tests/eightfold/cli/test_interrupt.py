@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import pytest
 
 from eightfold.campaign import campaign
-from eightfold.program import Stopped
+from eightfold.common.program import Stopped
 from tests.eightfold.cli.test_cli import call
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from eightfold import Session
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.sim.simulator.toolchain import Simulator
 from tests.eightfold.cli.test_cli import MODEL, call
 from tests.support.documented import check_types

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 from tests.eightfold.cli.test_cli import MODEL
 
 LINE = "eightfold: standard output: cannot be written: "

@@ -8,8 +8,8 @@ from click.testing import CliRunner
 
 from eightfold.cli.main import commands
 from eightfold.cli.vectors import UNITS as COMMANDS
+from eightfold.common.errors import InputError
 from eightfold.conformance.profile import UNITS
-from eightfold.errors import InputError
 
 
 def vectors(*words: object) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from eightfold.cmodel.write import HEADER, PACKAGE, SOURCES, c_files, write_golden_c
-from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.sim.simulator.toolchain import check_simulator, tool_environment
 from tests.support.cmodel.library import STRICT, compiler
 

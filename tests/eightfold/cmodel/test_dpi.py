@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from eightfold.cmodel.write import PACKAGE, write_golden_c
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.golden.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from eightfold.cmodel.write import HEADER, SOURCES, c_files
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.golden.quantization import Reference
 from eightfold.sim.stimuli import requantize
 from tests.support.cmodel import checks

@@ -8,14 +8,15 @@ import pytest
 
 from eightfold import isa
 from eightfold.compiler import compile_network
-from eightfold.compiler.emit.emitter import Emitter, Interval
+from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.steps.arriving import Plan, Search, growing
-from eightfold.config import PRESETS
 from eightfold.estimate.estimate import estimate, estimate_last
 from eightfold.isa import Space
-from eightfold.memory import IDEAL, PROFILES
+from eightfold.isa.issued import Interval
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
+from eightfold.target.config import PRESETS
+from eightfold.target.memory import IDEAL, PROFILES
 from tests.support.networks.covered import expect_covered, said
 from tests.support.networks.machine_run import expect_golden, random_values
 
@@ -163,7 +164,7 @@ def test_of_two_rivals_the_network_takes_the_better(
 
     def total(*plans: Plan) -> int:
         monkeypatch.setattr(Search, "best", lambda *_: list(plans))
-        return estimate(compile_network(graph, SMALL, memory=slow), slow).total
+        return estimate(compile_network(graph, SMALL, memory=slow).streams, slow).total
 
     assert total(*found) == total(good) < total(bad)
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from eightfold import isa
+from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network
-from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.conformance.models.operators import random_case
 from eightfold.conformance.networks.random import network_rng, random_network
-from eightfold.errors import InputError
 from eightfold.execute.macs import count_macs
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
+from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.networks.covered import expect_covered
 from tests.support.networks.machine_run import expect_golden
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from eightfold.cli.main import main
+from eightfold.common.errors import InputError
 from eightfold.compiler import compile_network
 from eightfold.compiler.emit import emitter
 from eightfold.compiler.steps import axis, channelwise, im2col, reduction, windowed
-from eightfold.config import PRESETS
 from eightfold.conformance.models.operators import case_rng, random_case
-from eightfold.errors import InputError
 from eightfold.model import load_model
+from eightfold.target.config import PRESETS
 from tests.support.models.single import one_operator
 from tests.support.networks.machine_run import expect_golden, random_values
 

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from eightfold import isa
-from eightfold.compiler.emit.emitter import Emitter, Interval
-from eightfold.config import AcceleratorConfig
+from eightfold.compiler.emit.emitter import Emitter
 from eightfold.isa import Space
+from eightfold.isa.issued import Interval
 from eightfold.sim.machine.machine import Machine, check_tokens
+from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.gather_program import (
     DTYPES,
     SPACES,

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.compiler.passes import prepare
-from eightfold.config import AcceleratorConfig
-from eightfold.errors import InputError
 from eightfold.execute import run_graph
 from eightfold.hostile.stream import run_prepared
 from eightfold.model import load_model
@@ -15,6 +14,7 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.reference.oracle import Oracle
 from eightfold.session import Session
 from eightfold.spec import check_model, check_prepared, has_violation
+from eightfold.target.config import AcceleratorConfig
 
 Case = tuple[str, tuple[int, ...], tuple[tuple[int, ...], ...], tuple[int, ...], float]
 

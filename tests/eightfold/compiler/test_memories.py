@@ -3,11 +3,11 @@
 import pytest
 
 from eightfold.compiler.passes import prepare
-from eightfold.config import AcceleratorConfig
 from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.estimate.estimate import estimate
-from eightfold.memory import PROFILES, MemoryTiming
 from eightfold.model import Graph, load_model
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import PROFILES, MemoryTiming
 from examples.digits.network import MODEL_FILE
 from examples.mobilenet.network import blocks_model
 from tests.support.models.mlperf_tiny import mlperf_tiny
@@ -21,11 +21,11 @@ def _worse(graph: Graph, config: str, *more: MemoryTiming) -> list[str]:
         for name, memory in memories.items()
     }
     return [
-        f"{name}: {own}, for {other} {estimate(plan, memory).total}"
+        f"{name}: {own}, for {other} {estimate(plan.streams, memory).total}"
         for name, memory in memories.items()
-        for own in [estimate(plans[name], memory).total]
+        for own in [estimate(plans[name].streams, memory).total]
         for other, plan in plans.items()
-        if other in PROFILES and estimate(plan, memory).total < own
+        if other in PROFILES and estimate(plan.streams, memory).total < own
     ]
 
 

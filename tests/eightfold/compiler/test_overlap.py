@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from eightfold.compiler import Compiled, compile_network, network
-from eightfold.compiler.emit.emitter import Issued
 from eightfold.compiler.emit.memory import Block, plan
 from eightfold.compiler.overlap import boundaries
 from eightfold.compiler.overlap.cutting import Piece, by_depth, by_groups, by_rows
-from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.estimate.estimate import estimate_stream
 from eightfold.isa import Engine
-from eightfold.memory import IDEAL, MemoryTiming
+from eightfold.isa.issued import Issued
 from eightfold.model import Graph, load_model
+from eightfold.target.config import PRESETS, AcceleratorConfig
+from eightfold.target.memory import IDEAL, MemoryTiming
 from examples.operators.growth import Growth
 from tests.support.networks.covered import expect_covered
 from tests.support.networks.machine_run import expect_golden, expect_rewritten, random_values

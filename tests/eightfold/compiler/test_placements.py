@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import Compiled, compile_network
 from eightfold.compiler.emit import memory
 from eightfold.compiler.emit.memory import ALIGNMENT, Block, allocate
 from eightfold.compiler.lower.lowering import HARDWARE
-from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.conformance.networks.random import DRAWN, network_rng, random_network
-from eightfold.files import IMPORT_ROOT
 from eightfold.isa import Space
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
+from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.networks.cascades import Forced, block_model
 
 DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"

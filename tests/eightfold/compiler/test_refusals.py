@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.compiler.passes import prepare
-from eightfold.config import PRESETS
 from eightfold.conformance.models.operators import case_rng, random_case
 from eightfold.conformance.models.tensors import SingleOperator
-from eightfold.errors import InputError
 from eightfold.execute import known, run_graph
 from eightfold.model import Limits, load_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.spec import check_prepared
+from eightfold.target.config import PRESETS
 from tests.support.models import (
     refusals,
     refusals_movement,

@@ -12,11 +12,11 @@ import pytest
 from eightfold import isa
 from eightfold.compiler import best_cascades, compile_network, planes
 from eightfold.compiler.steps.side_by_side import SideBySide
-from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.golden.windows import Window
-from eightfold.memory import IDEAL, PROFILES, MemoryTiming
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
+from eightfold.target.config import PRESETS, AcceleratorConfig
+from eightfold.target.memory import IDEAL, PROFILES, MemoryTiming
 from tests.support.networks.covered import expect_covered
 from tests.support.networks.machine_run import expect_golden, random_values
 

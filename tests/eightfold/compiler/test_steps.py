@@ -5,13 +5,13 @@ import pytest
 
 from eightfold import isa
 from eightfold.compiler import Compiled, compile_network
-from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.conformance.models.operators import case_rng, random_case
 from eightfold.estimate.estimate import estimate_network
 from eightfold.execute import run_graph, run_operator
 from eightfold.execute.macs import count_macs
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
+from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.models.single import moved, one_operator, transposed
 from tests.support.networks.machine_run import expect_golden, random_values, run_compiled
 
@@ -75,7 +75,7 @@ def test_steps_count_for_their_operator() -> None:
     stream = only_stream(graph)
     indices = {operator.index for operator in graph.operators}
     assert {issued.operator for issued in stream.issued} == indices
-    assert set(estimate_network(network)) == set(stream.searched) == indices
+    assert set(estimate_network(network.streams)) == set(stream.searched) == indices
     # TRANSPOSE_CONV spreads its input out, PRELU is one command.
     kinds = [(issued.operator, issued.command.opcode) for issued in stream.issued]
     assert kinds.count((1, isa.Opcode.MATRIX)) == 1

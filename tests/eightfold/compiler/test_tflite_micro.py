@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network
-from eightfold.config import PRESETS
 from eightfold.conformance.models.operators import accelerator_case, case_rng
-from eightfold.errors import InputError
 from eightfold.execute import run_graph
 from eightfold.model import load_model
+from eightfold.target.config import PRESETS
 from tests.support.models.single import one_operator
 from tests.support.models.tflite_micro import variants
 from tests.support.networks.machine_run import expect_golden

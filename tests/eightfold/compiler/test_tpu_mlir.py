@@ -6,19 +6,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.compiler.lower.pointwise import EVERY_BYTE
 from eightfold.compiler.steps.elementwise import Elementwise
 from eightfold.compiler.steps.two_bytes import TwoBytes, two_bytes
 from eightfold.compiler.tpu_mlir import lower as lower_tpu_mlir
 from eightfold.compiler.tpu_mlir.network import TpuMlirNetwork
-from eightfold.config import PRESETS
-from eightfold.errors import InputError
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.requantize import requantize
 from eightfold.golden.tpu_mlir import elementwise as tpu_mlir_elementwise
 from eightfold.golden.tpu_mlir import numbers as tpu_mlir
 from eightfold.golden.tpu_mlir import windows as tpu_mlir_operators
 from eightfold.isa import Combine
+from eightfold.target.config import PRESETS
 from tests.eightfold.compiler.test_compiler import TIGHT
 from tests.support.models.exact_arithmetic import per_tensor
 from tests.support.networks.machine_run import run_compiled

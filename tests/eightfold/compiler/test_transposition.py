@@ -9,11 +9,11 @@ from eightfold.compiler import compile_network
 from eightfold.compiler.lower import movement
 from eightfold.compiler.steps.elementwise import IDENTITY
 from eightfold.compiler.steps.swap import PartsOfColumns, Swap, Way, WholeColumns, swapped
-from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.estimate.estimate import estimate_network
 from eightfold.golden.requantize import requantize
 from eightfold.isa import Opcode
 from eightfold.model import Graph, load_model
+from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.models.single import moved
 from tests.support.networks.covered import expect_covered
 from tests.support.networks.machine_run import expect_golden, random_values
@@ -39,7 +39,7 @@ def opcodes(graph: Graph, config: AcceleratorConfig) -> set[Opcode]:
 
 
 def cycles(graph: Graph, config: AcceleratorConfig) -> int:
-    return sum(estimate_network(compile_network(graph, config)).values())
+    return sum(estimate_network(compile_network(graph, config).streams).values())
 
 
 def test_the_identity_leaves_every_code() -> None:

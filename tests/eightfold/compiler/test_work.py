@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from eightfold.compiler.emit.emitter import Issued
-from eightfold.compiler.emit.work import Work, vectors, work
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler.passes import prepare
-from eightfold.config import PRESETS
 from eightfold.conformance.models.operators import accelerator_case, case_rng
 from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.estimate.estimate import estimate
-from eightfold.files import IMPORT_ROOT
 from eightfold.isa import Engine
+from eightfold.isa.issued import Issued
+from eightfold.isa.work import Work, vectors, work
 from eightfold.model import load_model
 from eightfold.operator_reports import hardware_reports
+from eightfold.target.config import PRESETS
 from examples.mobilenet.network import mobilenet_model
 from examples.operators.network import operators_model
 from tests.support.figures import expect_honest_figures
@@ -57,7 +57,7 @@ def test_cycles_of_mlperf_tiny_add_up(name: str) -> None:
 def expect_honest_estimate(model: bytes, config: str) -> None:
     graph = load_model(model)
     prepared = prepare(graph, PRESETS[config], fallback=True)
-    found = estimate(prepared.network)
+    found = estimate(prepared.network.streams)
     reports = hardware_reports(graph, prepared, PRESETS[config], found.cycles, found.work)
     expect_honest_figures(reports, found.total)
 

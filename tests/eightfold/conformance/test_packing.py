@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.answers import MISSING, UNKNOWN, ModelAnswer, UnitAnswers
 from eightfold.conformance.packing import (
     Exact,
@@ -13,7 +14,6 @@ from eightfold.conformance.packing import (
     unpack_models,
     unpack_unit,
 )
-from eightfold.errors import InputError
 
 
 def test_answers_of_a_unit_come_back_and_join() -> None:

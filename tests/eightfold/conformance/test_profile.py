@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.profile import NETWORKS, OPERATORS, PROFILES, UNITS, Limits, Profile
-from eightfold.errors import InputError
 
 WHOLE = """
 name = "a core"

@@ -3,13 +3,13 @@
 import pytest
 
 from eightfold.compiler import compile_network
-from eightfold.config import PRESETS
 from eightfold.conformance.models.operators import case_rng, random_case
 from eightfold.coverage.bins import Bin, covered, every_bin
 from eightfold.coverage.exclusions import EXCLUDED
 from eightfold.coverage.report import AT_LEAST, Report, report_of
 from eightfold.execute import run_graph
 from eightfold.model import load_model
+from eightfold.target.config import PRESETS
 
 ONE, OTHER = Bin("ADD", "rank", "1"), Bin("ADD", "rank", "2")
 

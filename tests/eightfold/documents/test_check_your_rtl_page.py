@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 from tests.support.installation import Installation, build, install
 
 PAGE = IMPORT_ROOT / "docs" / "check-your-rtl.md"

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.documents import evidence
 from eightfold.evidence.entry import Entry
 from eightfold.evidence.record import read_record, record_text
-from eightfold.files import IMPORT_ROOT
 
 
 def entry(suite: str, column: str, cases: dict[str, dict[str, int]], **more: object) -> Entry:
@@ -71,7 +71,7 @@ def test_writing_again_changes_nothing(tmp_path: Path) -> None:
 def test_a_folder_without_a_campaign_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from eightfold.errors import InputError
+    from eightfold.common.errors import InputError
 
     with pytest.raises(InputError, match="no campaign"):
         evidence.write([tmp_path], tmp_path)

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
+from eightfold.common.markers import begin, end
 from eightfold.documents.cycle_chart import chart
 from eightfold.documents.cycle_tables import (
     MATRIX_REASONS,
@@ -24,9 +26,7 @@ from eightfold.documents.cycle_tables import (
 from eightfold.documents.figures import OVERVIEW, ROOT, SUMMARY, networks_of, write_documents
 from eightfold.documents.figures import TASKS as TASK_TABLE
 from eightfold.documents.peers import PEERS, TASKS
-from eightfold.errors import InputError
 from eightfold.isa import COUNTERS
-from eightfold.markers import begin, end
 from eightfold.report import OperatorReport, RunResult
 
 KWS, AD = NETWORKS[0], NETWORKS[3]

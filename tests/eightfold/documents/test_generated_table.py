@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from eightfold.common.files import IMPORT_ROOT
+from eightfold.common.markers import begin, end
 from eightfold.documents import mistake_table, operator_table, preset_table, reason_table
 from eightfold.documents.generated_table import GeneratedTable
-from eightfold.files import IMPORT_ROOT
-from eightfold.markers import begin, end
 
 TABLES = {
     module.__name__: module.TABLE

@@ -2,9 +2,9 @@
 
 import pytest
 
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.conformance.judge.variants import MISTAKES
 from eightfold.documents.liar_table import TABLE, liar_table
-from eightfold.files import IMPORT_ROOT
 
 
 def rows(table: str) -> dict[str, list[str]]:

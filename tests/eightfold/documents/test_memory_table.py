@@ -1,10 +1,10 @@
 """The table of networks over memories: its cells, and where the port is called the limit."""
 
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.documents.memory_table import estimated, memory_table
 from eightfold.estimate.estimate import Estimate
-from eightfold.files import IMPORT_ROOT
-from eightfold.memory import PROFILES
 from eightfold.model import Graph, load_model
+from eightfold.target.memory import PROFILES
 
 DIGITS = load_model(IMPORT_ROOT / "examples" / "digits" / "digits.tflite")
 

@@ -2,7 +2,7 @@
 
 import doctest
 
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 
 PAGE = IMPORT_ROOT / "docs" / "mistakes.md"
 

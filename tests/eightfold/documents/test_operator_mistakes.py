@@ -1,9 +1,9 @@
 """The table of operators' mistakes in docs/mistakes.md."""
 
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.conformance.judge.models.mistakes import operator_mistakes
 from eightfold.conformance.profile import OPERATORS
 from eightfold.documents.operator_mistakes import TABLE, operator_table
-from eightfold.files import IMPORT_ROOT
 
 
 def rows(table: str) -> dict[str, list[int]]:

@@ -1,9 +1,9 @@
 """The table of operators has every row, and its links lead somewhere."""
 
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.conformance.models.operators import OPERATORS
 from eightfold.documents import operator_table as table
 from eightfold.execute import SUPPORTED
-from eightfold.files import IMPORT_ROOT
 from eightfold.spec import ROWS
 
 _ROOT = IMPORT_ROOT

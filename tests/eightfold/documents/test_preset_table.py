@@ -1,11 +1,11 @@
-"""The table of presets says what `eightfold.config` says."""
+"""The table of presets says what `eightfold.target.config` says."""
 
 import dataclasses
 
 import pytest
 
-from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.documents import preset_table as table
+from eightfold.target.config import PRESETS, AcceleratorConfig
 
 
 def test_every_field_has_a_row_and_every_preset_a_column() -> None:

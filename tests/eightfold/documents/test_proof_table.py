@@ -1,7 +1,7 @@
 """The table of proofs in docs/proofs.md is that of the code."""
 
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.documents.proof_table import TABLE
-from eightfold.files import IMPORT_ROOT
 
 
 def test_the_document_is_up_to_date() -> None:

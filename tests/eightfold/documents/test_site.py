@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.documents import site
-from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT
 
 needs_mkdocs = pytest.mark.skipif(
     find_spec("mkdocs") is None or find_spec("material") is None,

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from eightfold.common.errors import InputError
 from eightfold.documents.speed import Speed, measure, speed
-from eightfold.errors import InputError
 from eightfold.model.builder import ModelBuilder
 
 

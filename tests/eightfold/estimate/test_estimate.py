@@ -7,17 +7,18 @@ import numpy as np
 import pytest
 
 from eightfold import isa
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import Compiled, compile_network
-from eightfold.compiler.emit.emitter import Emitter, Interval
-from eightfold.config import PRESETS, AcceleratorConfig
+from eightfold.compiler.emit.emitter import Emitter
 from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.estimate import moves, timing
 from eightfold.estimate.estimate import estimate_commands, estimate_network, estimate_operators
-from eightfold.files import IMPORT_ROOT
 from eightfold.hw.array.mac_array import latency
 from eightfold.isa import Engine, Space
-from eightfold.memory import IDEAL, MemoryTiming
+from eightfold.isa.issued import Interval
 from eightfold.model import load_model
+from eightfold.target.config import PRESETS, AcceleratorConfig
+from eightfold.target.memory import IDEAL, MemoryTiming
 
 DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
 
@@ -263,7 +264,7 @@ def test_commands_wait_behind_those_of_a_full_queue() -> None:
 @pytest.mark.parametrize("config", CONFIGS)
 def test_every_operator_of_the_accelerator_has_cycles_that_add_up_to_the_end(config: str) -> None:
     network = compile_network(load_model(DIGITS), CONFIGS[config], fallback=True)
-    cycles = estimate_network(network)
+    cycles = estimate_network(network.streams)
     streams = [segment.compiled for segment in network.segments if segment.compiled]
     assert sorted(cycles) == sorted(index for stream in streams for index in stream.operators)
     assert set(cycles) & set(network.reasons) == set()

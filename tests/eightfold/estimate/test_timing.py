@@ -3,7 +3,6 @@
 
 import pytest
 
-from eightfold.config import PRESETS
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
 from eightfold.hw import ports
@@ -24,6 +23,7 @@ from eightfold.hw.vector.lane import VectorLane
 from eightfold.hw.vector.reader import VectorReader
 from eightfold.hw.vector.row_function import RowFunction
 from eightfold.hw.vector.row_unit import RowUnit
+from eightfold.target.config import PRESETS
 
 
 @pytest.mark.parametrize("config", PRESETS)

@@ -7,7 +7,7 @@ import pytest
 
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Case, Outcome, Unit
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.evidence.collect import entries
 from eightfold.evidence.entry import Entry
 from eightfold.evidence.record import read_record, record_text

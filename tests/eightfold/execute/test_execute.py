@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.execute import SUPPORTED, quantization_of, run_graph, run_operator
 from eightfold.execute.operator import named_errors
 from eightfold.model import Graph, load_model

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from amaranth.hdl import Module, Signal
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.formal.checker import ABC, Checked, abc_version
 from eightfold.formal.proof import Break
 from eightfold.formal.property import Property

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.formal.proof import Break, Finding, Proof
 from eightfold.formal.proofs import BY_NAME, PROOFS
 from eightfold.mutants.mutator import Mutant

@@ -7,10 +7,10 @@ import pytest
 from eightfold.campaign.campaign import planned
 from eightfold.campaign.suites import Request
 from eightfold.campaign.suites.suite import settings_of
-from eightfold.config import PRESETS
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.gates import Netlist, levels_of
 from eightfold.gates.verilog import to_verilog
+from eightfold.target.config import PRESETS
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from amaranth.lib import wiring
 
-from eightfold.config import AcceleratorConfig
 from eightfold.gates import gates
 from eightfold.hw.array.mac_array import MacArray
 from eightfold.hw.matrix.weight_stream import WeightStream
@@ -14,6 +13,7 @@ from eightfold.hw.memory.reader import MemoryReader
 from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.requantizer import Requantizer
 from eightfold.sim.simulator.runner import run_bench
+from eightfold.target.config import AcceleratorConfig
 
 LITTLE = AcceleratorConfig(lanes=3, width=4, port=4, vector_lanes=1, scratchpad=1 << 14)
 SMALL = AcceleratorConfig(

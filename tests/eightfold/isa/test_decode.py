@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from eightfold import isa
-from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.isa import ErrorCode, Opcode
 from eightfold.isa.decode import CommandError, command_places, decode, read_stream
+from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.hardware.command_streams import bits, move, stream
 
 CONFIG = AcceleratorConfig(lanes=4, width=4, port=4, vector_lanes=2)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import Combine, Operand, Row, Space
 from eightfold.isa.decode import CommandError
 from eightfold.isa.listing import listing
+from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.command_streams import Item, gather, matrix, move, stream, vector
 
 CONFIG = AcceleratorConfig(

@@ -83,7 +83,7 @@ from pathlib import Path
 sys.modules["amaranth"] = None  # an import of it fails
 from eightfold.compiler import compile_network
 from eightfold.compiler.artifacts import write_compiled
-from eightfold.config import PRESETS
+from eightfold.target.config import PRESETS
 from eightfold.estimate.estimate import estimate_network
 from eightfold.isa.c_header import c_header
 from eightfold.isa.document import isa_document
@@ -91,7 +91,7 @@ from eightfold.model import load_model
 graph = load_model(Path(sys.argv[1]))
 network = compile_network(graph, PRESETS["nano"])
 assert write_compiled(graph, {Path(sys.argv[2]): network.segments[0].compiled})
-assert sum(estimate_network(network).values()) and c_header() and isa_document()
+assert sum(estimate_network(network.streams).values()) and c_header() and isa_document()
 """
 
 

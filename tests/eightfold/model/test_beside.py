@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as generated
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.model import load_model
 from eightfold.model.registered import ELEMENT_BITS, NO_KERNEL
 from eightfold.model.schema import OPERATOR_CODES

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.model import load_int8
 from eightfold.model.builder import ModelBuilder
 from eightfold.session import Session

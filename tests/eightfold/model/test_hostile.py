@@ -18,8 +18,8 @@ import flatbuffers
 import numpy as np
 import pytest
 
-from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.model import Graph, read_model
 from eightfold.model.builder import ModelBuilder
 

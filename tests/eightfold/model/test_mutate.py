@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.hostile.mutant import BASES, base_case, random_mutant
 from eightfold.model import load_model, read_model
 from eightfold.model.builder import ModelBuilder

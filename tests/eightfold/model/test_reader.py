@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as generated
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.model import load_int8, read_model
 from eightfold.model.schema import TENSOR_TYPES
 from tests.support.models.edited import Edit, convolved, edited

@@ -7,7 +7,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.mutants.equivalence import SCRIPT, different
 from eightfold.rtl.verilog import run_yosys, to_rtlil
 

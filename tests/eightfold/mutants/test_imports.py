@@ -2,7 +2,7 @@
 
 import pytest
 
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.mutants.imports import Imports
 
 

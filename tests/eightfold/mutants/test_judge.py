@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.mutants import Mutant, mutants
 from eightfold.mutants.accepted import Accepted, changed
 from eightfold.mutants.benches import Bench

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.mutants import KINDS, draw, mutants
 
 HEAD = "def elaborate(self, platform):\n    m = Module()\n"

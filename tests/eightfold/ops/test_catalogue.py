@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection
 
 import pytest
 
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler.lower.lowering import METHODS
 from eightfold.conformance.models.operators import OPERATORS as RANDOM_MODELS
 from eightfold.conformance.networks.random import EXTENSIONS
 from eightfold.coverage.bins import POINTS
 from eightfold.execute.runners import RUNNERS
-from eightfold.files import IMPORT_ROOT
 from eightfold.model import load_model
 from eightfold.model.prepare import ROWS as PREPARED
 from eightfold.model.schema import OPERATOR_CODES

@@ -6,15 +6,15 @@ from functools import partial
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.compiler import compile_network
-from eightfold.config import PRESETS
-from eightfold.errors import InputError
 from eightfold.isa import ErrorCode
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.ops.catalogue import CATALOGUE
 from eightfold.ops.probe import refused_activations
 from eightfold.sim.machine.machine import MachineError
+from eightfold.target.config import PRESETS
 from tests.support.models.single import convolution, moved, one_operator
 from tests.support.networks.machine_run import run_compiled
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.execute import run_graph
 from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
@@ -169,9 +169,9 @@ def test_tflite_micro_that_aborts_is_reported_and_the_next_run_works() -> None:
 
 
 def test_a_runtime_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eightfold.extras.find_spec", lambda module: None)
+    monkeypatch.setattr("eightfold.common.extras.find_spec", lambda module: None)
     monkeypatch.setattr(
-        "eightfold.extras.requires",
+        "eightfold.common.extras.requires",
         lambda package: [
             "ai-edge-litert<2.4,>=2.3; extra == 'compare'",
             "tflite-micro<1,>=0.dev1; (sys_platform == 'linux') and extra == 'compare'",

@@ -3,18 +3,18 @@
 import numpy as np
 
 from eightfold import Session, isa
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import compile_network
-from eightfold.compiler.emit.work import Work
 from eightfold.compiler.passes import Prepared
 from eightfold.compiler.rewrite import rewrite
-from eightfold.config import PRESETS
 from eightfold.estimate.estimate import estimate, estimate_commands
-from eightfold.files import IMPORT_ROOT
+from eightfold.isa.work import Work
 from eightfold.model import load_model
 from eightfold.operator_reports import hardware_reports
 from eightfold.report import RunResult
 from eightfold.report.record import Record, StreamRecord
 from eightfold.simulate import command_spans
+from eightfold.target.config import PRESETS
 
 DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
 NAMES = [name for name, _ in isa.COUNTERS]
@@ -53,7 +53,7 @@ def simulated(model: bytes | None = None, streams: int = 1) -> RunResult:
     result.record = Record(
         streams=[record] * streams, tensors=result.record.tensors, names=result.record.names
     )
-    found = estimate(network)
+    found = estimate(network.streams)
     cycles = {index: streams * taken for index, taken in found.cycles.items()}
     work = {
         index: Work(streams * worked.engines, streams * worked.multipliers)

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from eightfold.config import PRESETS
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.report.clock import MEASURED, clock_of, time_of, times_json
+from eightfold.target.config import PRESETS
 
 ROOT = IMPORT_ROOT
 

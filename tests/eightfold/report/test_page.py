@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 import pytest
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.report import charts
 from eightfold.report.charts import SERIES, chart
 from eightfold.report.page import State, Verdict, machine, render
@@ -103,7 +103,7 @@ def test_a_package_that_is_missing_is_named(
     importlib.import_module(package)
     monkeypatch.setattr(builtins, "__import__", refuse)
     monkeypatch.setattr(
-        "eightfold.extras.requires",
+        "eightfold.common.extras.requires",
         lambda name: ["jinja2<4,>=3.1; extra == 'report'", "matplotlib<4; extra == 'report'"],
     )
     line = f"needs {package}, which is not installed: pip install 'eightfold\\[report\\]'$"

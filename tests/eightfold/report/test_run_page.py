@@ -282,8 +282,9 @@ def test_a_page_that_cannot_be_written_is_one_line(
 def test_what_a_page_needs_is_named_before_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eightfold.extras.find_spec", lambda module: None)
-    monkeypatch.setattr("eightfold.extras.requires", lambda name: ["jinja2; extra == 'report'"])
+    monkeypatch.setattr("eightfold.common.extras.find_spec", lambda module: None)
+    needed = ["jinja2; extra == 'report'"]
+    monkeypatch.setattr("eightfold.common.extras.requires", lambda name: needed)
     status, out, err = call("run", MODEL, "--html", tmp_path / "page.html", capsys=capsys)
     assert (status, out) == (2, "")
     assert err == (

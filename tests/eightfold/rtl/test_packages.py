@@ -7,11 +7,11 @@ import pytest
 import yaml
 
 from eightfold.cli.main import commands
-from eightfold.config import PRESETS
-from eightfold.program import one_line_errors
+from eightfold.common.program import one_line_errors
 from eightfold.rtl import verilog
 from eightfold.rtl.packages import fusesoc_core
 from eightfold.sim.simulator import lint
+from eightfold.target.config import PRESETS
 
 
 @pytest.fixture

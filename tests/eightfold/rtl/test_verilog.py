@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eightfold.config import PRESETS, AcceleratorConfig
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.units import UNITS
 from eightfold.isa import VERSION
@@ -20,11 +19,12 @@ from eightfold.rtl.verilog import run_yosys, unit_recipe, unit_verilog
 from eightfold.sim.simulator.cache import cached, content_key
 from eightfold.sim.simulator.lint import WAIVERS, lint, waivers
 from eightfold.sim.simulator.toolchain import tool_environment
+from eightfold.target.config import PRESETS, AcceleratorConfig
 
 PROGRAM = """
 import sys
 from pathlib import Path
-from eightfold.config import PRESETS
+from eightfold.target.config import PRESETS
 from eightfold.rtl.verilog import unit_verilog
 for name in sys.argv[1:]:
     unit, preset = name.split(".")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.model import read_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.graph import Quantization

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from eightfold.config import PRESETS
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.synth import run_synthesis
 from eightfold.synth.blocks import fix_blocks
 from eightfold.synth.netlist import top_module
+from eightfold.target.config import PRESETS
 
 PLACE = "X4/Y13/MULT18_0"
 

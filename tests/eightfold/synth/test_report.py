@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from eightfold.config import PRESETS
-from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.hw.units import UNITS
 from eightfold.synth import (
     DEFAULT_JOBS,
@@ -25,6 +24,7 @@ from eightfold.synth.parts import parts_of, parts_table
 from eightfold.synth.report import Timing, timing_of
 from eightfold.synth.table import document_part
 from eightfold.synth.tools import stage_in, warnings_in
+from eightfold.target.config import PRESETS
 
 SMALL = PRESETS["small"]
 

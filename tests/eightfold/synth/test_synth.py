@@ -9,14 +9,14 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from eightfold.config import PRESETS
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.rtl.verilog import generate
 from eightfold.synth import FAMILIES, Device, SynthesisResult, run_synthesis
 from eightfold.synth.device import read_clock
 from eightfold.synth.netlist import top_module
 from eightfold.synth.ports import register_ports
 from eightfold.synth.tools import tool_version
+from eightfold.target.config import PRESETS
 
 SMALL = PRESETS["small"]
 

@@ -5,9 +5,9 @@ import pytest
 from amaranth.hdl import ResetInserter, Signal
 from amaranth.sim import Simulator
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.depthwise_lines import DepthwiseLines
 from eightfold.isa import MIN_LINE
+from eightfold.target.config import AcceleratorConfig
 
 DEPTH = 16
 

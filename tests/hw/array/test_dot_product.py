@@ -3,10 +3,10 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.sim import Simulator
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array import dot_product
 from eightfold.hw.array.dot_product import DotProduct
 from eightfold.hw.array.multiplier import WeightEncoder
+from eightfold.target.config import AcceleratorConfig
 
 
 def dot_products(config, operands, weights, latency):

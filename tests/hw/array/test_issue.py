@@ -5,9 +5,9 @@ import random
 import pytest
 from amaranth.sim import Simulator
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.issue import Issue
 from eightfold.hw.array.partial_sums import PartialSums
+from eightfold.target.config import AcceleratorConfig
 
 CONFIG = AcceleratorConfig(width=2, psum_depth=16, parameter_banks=4)
 STORE = {"fire": 1, "first": 1}

@@ -7,13 +7,13 @@ import pytest
 from amaranth.hdl import Module, Signal, Value
 from amaranth.sim import Simulator
 
-from eightfold.config import AcceleratorConfig
 from eightfold.golden.requantize import requantize
 from eightfold.hw.array.lane import Lane
 from eightfold.hw.array.lane_control import LaneControl, result_cycle
 from eightfold.hw.array.multiplier import WeightEncoder
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.blocks.delay import delay
+from eightfold.target.config import AcceleratorConfig
 
 STYLES = ["infer", "rows"]
 PARAMETERS = {

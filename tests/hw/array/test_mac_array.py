@@ -5,13 +5,13 @@ from amaranth.hdl import Const
 
 import eightfold.hw.array.lane
 import eightfold.hw.array.mac_array
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.issue import Issue
 from eightfold.hw.array.lane import Lane
 from eightfold.hw.array.mac_array import MacArray, latency
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.array.weights import WeightBuffer
 from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
+from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.failures import check_explained
 
 pytestmark = pytest.mark.slow

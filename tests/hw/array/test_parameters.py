@@ -4,9 +4,9 @@ import pytest
 from amaranth.hdl import Value
 from amaranth.sim import Simulator
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.parameters import ParameterLoader, ParameterMemory
 from eightfold.isa import REQUANTIZE_LAYOUT
+from eightfold.target.config import AcceleratorConfig
 
 
 def simulate(dut, bench):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.partial_sums import PartialSums
+from eightfold.target.config import AcceleratorConfig
 
 BITS = 24
 

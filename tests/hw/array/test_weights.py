@@ -3,8 +3,8 @@
 import pytest
 from amaranth.sim import Simulator
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.weights import WeightLoader
+from eightfold.target.config import AcceleratorConfig
 
 CONFIG = AcceleratorConfig(lanes=3, width=2)
 

@@ -7,11 +7,11 @@ from amaranth.hdl import Shape, Value
 from amaranth.lib import data
 
 from eightfold import isa
-from eightfold.config import PRESETS
 from eightfold.hw.blocks.layouts import constant, hdl
 from eightfold.isa import streams
 from eightfold.isa.packing import leaves
 from eightfold.isa.shapes import Array, Layout, number
+from eightfold.target.config import PRESETS
 
 CONFIG = PRESETS["nano"]
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.control.command_decoder import CommandDecoder
 from eightfold.sim.simulator.runner import run_bench
+from eightfold.target.config import AcceleratorConfig
 
 BENCH = "eightfold.sim.benches.command_decoder"
 

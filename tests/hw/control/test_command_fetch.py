@@ -3,8 +3,8 @@
 
 from amaranth.sim import Simulator
 
-from eightfold.config import PRESETS
 from eightfold.hw.control.command_fetch import CommandFetch
+from eightfold.target.config import PRESETS
 
 ADDRESS, BYTES = 4096, 60
 

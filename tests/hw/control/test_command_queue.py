@@ -8,9 +8,9 @@ import pytest
 from amaranth.hdl import Value
 from amaranth.sim import Simulator
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.control.command_queue import CommandQueue
 from eightfold.isa import GATHER, MATRIX, MOVE, PARAMETERS
+from eightfold.target.config import AcceleratorConfig
 
 CONFIG = AcceleratorConfig(lanes=4, width=4, port=4, vector_lanes=2, scratchpad=4096)
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from amaranth.hdl import Value
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.control.registers import Registers
 from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
+from eightfold.target.config import AcceleratorConfig
 
 needs_icarus = pytest.mark.skipif(not icarus_available(), reason="Icarus is not installed")
 

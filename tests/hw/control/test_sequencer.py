@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from amaranth.hdl import Mux
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.control import command_decoder, control, sequencer
 from eightfold.hw.control.command_queue import CommandQueue
 from eightfold.hw.control.command_rules import WordRule, word_rules
@@ -15,6 +14,7 @@ from eightfold.hw.control.run_control import RunControl
 from eightfold.hw.control.tokens import Tokens
 from eightfold.hw.control.watchdog import Watchdog
 from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
+from eightfold.target.config import AcceleratorConfig
 
 BENCH = "eightfold.sim.benches.sequencer"
 

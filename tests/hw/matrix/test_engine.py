@@ -7,12 +7,12 @@ import eightfold.hw.array.mac_array
 import eightfold.hw.matrix.engine
 import eightfold.hw.matrix.results
 import eightfold.hw.matrix.walk
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.array.depthwise_lines import DepthwiseLines
 from eightfold.hw.matrix.engine import MatrixEngine
 from eightfold.hw.matrix.operands import MatrixOperands
 from eightfold.hw.matrix.walk import Firing
 from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
+from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.failures import check_explained
 
 pytestmark = pytest.mark.slow

@@ -3,11 +3,11 @@
 
 import pytest
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.gearbox import Gearbox
 from eightfold.hw.matrix.parameter_stream import ParameterStream
 from eightfold.hw.memory.region_fetch import RegionFetch
 from eightfold.sim.simulator.runner import BenchFailed, run_bench
+from eightfold.target.config import AcceleratorConfig
 
 BENCH = "eightfold.sim.benches.parameter_stream"
 

@@ -8,11 +8,11 @@ from amaranth.hdl import Module, Shape
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Flow, Member
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.memory.axi import axi4_lite_members, axi4_members, connect_flat
 from eightfold.hw.memory.reader import MemoryReader
 from eightfold.hw.memory.writer import MemoryWriter
 from eightfold.rtl import verilog
+from eightfold.target.config import AcceleratorConfig
 
 CONFIG = AcceleratorConfig(lanes=4, width=4, port=8, vector_lanes=1)
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.control.run_control import RunControl
 from eightfold.hw.memory.reader import MemoryReader
 from eightfold.hw.memory.writer import MemoryWriter
+from eightfold.target.config import AcceleratorConfig
 
 CONFIG = AcceleratorConfig(lanes=4, width=4, port=4, vector_lanes=2)
 

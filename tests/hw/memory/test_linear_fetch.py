@@ -4,9 +4,9 @@
 import pytest
 from amaranth.hdl import C
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.memory.linear_fetch import LinearFetch
 from eightfold.sim.simulator.runner import BenchFailed, run_bench
+from eightfold.target.config import AcceleratorConfig
 
 BENCH = "eightfold.sim.benches.linear_fetch"
 

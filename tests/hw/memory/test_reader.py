@@ -3,9 +3,9 @@
 
 import pytest
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.memory.reader import MemoryReader
 from eightfold.sim.simulator.runner import BenchFailed, run_bench
+from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.axi_attributes import spoil
 
 BENCH = "eightfold.sim.benches.memory_reader"

@@ -4,10 +4,10 @@
 import pytest
 from amaranth.hdl import Module
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.delay import delay
 from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
+from eightfold.target.config import AcceleratorConfig
 
 BENCH = "eightfold.sim.benches.scratchpad"
 NARROW = AcceleratorConfig(lanes=4, width=4, port=4, scratchpad=4096, vector_lanes=2)

@@ -11,7 +11,6 @@ from amaranth.lib.wiring import In
 
 import eightfold.hw.mover.engine
 import eightfold.hw.mover.writer
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.skid import Bypass
 from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.mover.engine import Mover
@@ -23,6 +22,7 @@ from eightfold.hw.ports import scratchpad_read, scratchpad_write
 from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
 from eightfold.sim.stimuli import gather
 from eightfold.sim.stimuli.move import FAULTS
+from eightfold.target.config import AcceleratorConfig
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,6 @@
 import pytest
 from amaranth.hdl import C
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.blocks.skid import Bypass
 from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.vector import lane as vector_lane
@@ -15,6 +14,7 @@ from eightfold.hw.vector.row_unit import RowUnit
 from eightfold.hw.vector.walk import VectorWalk
 from eightfold.hw.vector.writer import VectorWriter
 from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
+from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.failures import check_explained
 from tests.support.hardware.row_cases import row_case, row_cases
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.sim.simulator.lint import lint
 from eightfold.sim.simulator.runner import Verilog, run_bench
 

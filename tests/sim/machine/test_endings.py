@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from eightfold import isa
-from eightfold.config import PRESETS
 from eightfold.isa import ErrorCode
 from eightfold.isa.decode import CommandError, read_stream
 from eightfold.sim.machine.endings import TIMEOUT, ending
 from eightfold.sim.machine.refusals import PARAMETERS, SEQUENCER, WEIGHTS, Refusal, read_words
 from eightfold.sim.stimuli.commands import join, random_stream, spoil
+from eightfold.target.config import PRESETS
 from tests.sim.system.test_faults import CASES, MODEL
 from tests.support.hardware.small_program import (
     ARENA_BYTES,

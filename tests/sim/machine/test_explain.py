@@ -5,7 +5,6 @@ from copy import copy
 import numpy as np
 import pytest
 
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import Row
 from eightfold.sim.machine import beats
 from eightfold.sim.machine.explain import explain_beats, explain_vector, requantize_lines
@@ -14,6 +13,7 @@ from eightfold.sim.machine.vector_rows import RowState
 from eightfold.sim.stimuli.beats import random_program
 from eightfold.sim.stimuli.matrix import MatrixRandom
 from eightfold.sim.stimuli.vector import random_command, random_tables
+from eightfold.target.config import AcceleratorConfig
 
 CONFIG = AcceleratorConfig(
     lanes=6,

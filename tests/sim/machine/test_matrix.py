@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from eightfold.config import AcceleratorConfig
 from eightfold.golden.requantize import requantize
 from eightfold.sim.machine.matrix import run_matrix
 from eightfold.sim.stimuli.matrix import MatrixRandom
+from eightfold.target.config import AcceleratorConfig
 
 CONFIG = AcceleratorConfig(
     lanes=3, width=4, port=4, psum_depth=16, line_depth=16, scratchpad=4096, vector_lanes=2

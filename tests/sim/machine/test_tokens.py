@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import Space
 from eightfold.isa.decode import decode
 from eightfold.sim.machine.accesses import accesses
 from eightfold.sim.machine.machine import check_tokens
 from eightfold.sim.machine.queues import OrderError
+from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.command_streams import Item, gather, matrix, move, stream, vector
 
 CONFIG = AcceleratorConfig(

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from eightfold.config import AcceleratorConfig
 from eightfold.golden.pooling import max_pool_2d
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.windows import Window
 from eightfold.isa import Reduce
 from eightfold.sim.machine.vector import VectorFault, run_vector
+from eightfold.target.config import AcceleratorConfig
 
 CONFIG = AcceleratorConfig(scratchpad=1 << 16)
 ONE = dict.fromkeys(("count0", "count1", "count2", "window0", "window1", "rows", "columns"), 1)

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import Row
 from eightfold.sim.machine.vector import run_vector
 from eightfold.sim.stimuli.rows import OPERATORS, rows_of
 from eightfold.sim.stimuli.vector import row_fields
+from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.row_cases import random_row_case
 
 CONFIG = AcceleratorConfig(scratchpad=1 << 16)

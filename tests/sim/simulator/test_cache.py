@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.mutants.scratch import Scratch
 from eightfold.sim.simulator.cache import (
     MANIFEST,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.sim.simulator.toolchain import icarus_available
 
 pytestmark = [

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.sim.simulator.foreign import Foreign, Port, read_module, without_comments
 
 SOURCE = """

@@ -11,8 +11,8 @@ import pytest
 import eightfold.sim.simulator.build
 import eightfold.sim.simulator.runner
 import eightfold.sim.simulator.sources
-from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.sim.simulator import simulators, toolchain, waves
 from eightfold.sim.simulator.build import BuildFailed, Model, Verilog
 from eightfold.sim.simulator.limits import VARIABLES, Limits, limits

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 import eightfold.sim.simulator.system
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import COUNTERS, Engine, ErrorCode
-from eightfold.memory import MemoryTiming
 from eightfold.rtl.verilog import generate
 from eightfold.sim.simulator.memory_image import SIZE
 from eightfold.sim.simulator.runner import BenchFailed, Verilog
@@ -22,6 +20,8 @@ from eightfold.sim.simulator.system import (
     Run,
     run_system,
 )
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import MemoryTiming
 from tests.support.hardware.inverting_accelerator import (
     INDEX,
     WRONG_ATTRIBUTES,

@@ -7,16 +7,16 @@ from typing import Any, NoReturn
 import pytest
 
 from eightfold import simulate
+from eightfold.common.errors import InputError
+from eightfold.common.files import NETWORKS
 from eightfold.compiler.passes import prepare
-from eightfold.config import PRESETS
-from eightfold.errors import InputError
 from eightfold.estimate.estimate import estimate
-from eightfold.files import NETWORKS
 from eightfold.model import load_model
 from eightfold.session import Session
 from eightfold.sim.simulator import build, waves
 from eightfold.sim.simulator.build import Verilog, build_model
 from eightfold.sim.simulator.waves import size_note, trace_size
+from eightfold.target.config import PRESETS
 
 DIGITS = NETWORKS / "digits.tflite"
 
@@ -69,7 +69,7 @@ def test_a_run_says_how_large_its_trace_will_be_before_anything_is_built(
     trace = tmp_path / "a.vcd"
     with Session("verilator", "nano", trace=trace) as session, pytest.raises(InputError):
         session.run(DIGITS)
-    cycles = estimate(prepare(load_model(DIGITS), PRESETS["nano"]).network).total
+    cycles = estimate(prepare(load_model(DIGITS), PRESETS["nano"]).network.streams).total
     note = size_note(trace, "verilator", 16, cycles)
     assert [record.getMessage() for record in caplog.records] == [f"eightfold: {note}"]
     assert f"{cycles:,} cycles" in note

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from eightfold import isa
-from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.isa import Opcode, Space
 from eightfold.sim.machine.endings import ending
 from eightfold.sim.machine.machine import check_tokens
@@ -14,6 +13,7 @@ from eightfold.sim.stimuli.gather import CrowdedError, random_gather
 from eightfold.sim.stimuli.items import stream
 from eightfold.sim.stimuli.programs import ProgramRandom
 from eightfold.sim.stimuli.spoilt import BEGIN, END, KINDS, Mutation, random_mutation, spoilt
+from eightfold.target.config import PRESETS, AcceleratorConfig
 
 ODD = AcceleratorConfig(lanes=3, width=5, port=4, scratchpad=8192, weight_buffer=512)
 

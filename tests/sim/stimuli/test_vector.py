@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import Row
 from eightfold.sim.stimuli.vector import is_legal, random_command
+from eightfold.target.config import AcceleratorConfig
 
 CONFIG = AcceleratorConfig(lanes=4, width=4, port=4, vector_lanes=2, scratchpad=4096)
 

@@ -7,13 +7,13 @@ import pytest
 
 from eightfold.compiler import HARDWARE, CompiledNetwork, best_cascades, compile_network
 from eightfold.compiler.network import Strategy
-from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.estimate import estimate_network
 from eightfold.execute import run_graph
 from eightfold.model import Graph, load_model
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.simulate import NetworkRun, simulate_network
+from eightfold.target.config import PRESETS, AcceleratorConfig
 from examples.mobilenet.network import mobilenet_model
 from tests.support.figures import expect_honest_work
 from tests.support.hardware.small_program import CONFIG as TIGHT
@@ -78,7 +78,7 @@ def test_a_network_larger_than_the_scratchpad_equals_golden() -> None:
     )
     assert network.segments[0].compiled
     assert network.segments[0].compiled.decision
-    estimated = estimate_network(network)
+    estimated = estimate_network(network.streams)
     assert abs(sum(estimated.values()) / run.cycles - 1) < 0.05
     for index, counted in run.counters.items():
         if counted["CYCLES"] > 0.01 * run.cycles:

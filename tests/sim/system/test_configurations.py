@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from eightfold.compiler import compile_network
-from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.execute import run_graph
 from eightfold.inputs import random_inputs
 from eightfold.model import load_model
 from eightfold.simulate import simulate_network
+from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.eightfold.test_session import DIGITS
 
 NANO = PRESETS["nano"]

@@ -5,15 +5,15 @@ On every preset, the MLPerf Tiny networks too where they are there.
 
 import pytest
 
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import HARDWARE, compile_network
-from eightfold.config import PRESETS
 from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.estimate.estimate import estimate
-from eightfold.files import IMPORT_ROOT
 from eightfold.inputs import random_inputs
-from eightfold.memory import PROFILES, MemoryTiming
 from eightfold.model import Graph, load_model
 from eightfold.simulate import simulate_network
+from eightfold.target.config import PRESETS
+from eightfold.target.memory import PROFILES, MemoryTiming
 from tests.support.figures import expect_honest_work, issued_vectors
 from tests.support.hardware.twins import TWINS
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
@@ -33,7 +33,7 @@ def expect_the_rtls_cycles(graph: Graph, preset: str, memory: str = "ideal") -> 
     """Compare the estimate with a simulation."""
     timing = MemoryTiming.load(memory)
     network = compile_network(graph, TWINS[preset], fallback=True)
-    found = estimate(network, timing)
+    found = estimate(network.streams, timing)
     estimated = found.cycles
     inputs = random_inputs(graph, 0)
     (run,) = simulate_network(graph, network, [inputs], simulator="verilator", memory=timing)

@@ -6,7 +6,7 @@
 import pytest
 
 from eightfold.campaign.records import Unit
-from eightfold.config import PRESETS
+from eightfold.target.config import PRESETS
 from tests.support.campaign.units import expect_passed, request, units
 from tests.support.hardware.small_program import CONFIG as TIGHT
 from tests.support.hardware.twins import TWINS

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from eightfold.compiler import HARDWARE, compile_network
-from eightfold.config import PRESETS
 from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.model import load_model
 from eightfold.simulate import simulate_network
+from eightfold.target.config import PRESETS
 from tests.support.hardware.twins import TWINS
 
 

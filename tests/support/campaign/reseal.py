@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from eightfold.campaign.records import Unit, digest_of
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 
 
 def reseal(folder: Path) -> None:

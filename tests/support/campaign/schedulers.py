@@ -11,7 +11,7 @@ from pathlib import Path
 
 from eightfold.campaign.farm import Farm
 from eightfold.campaign.keys import farm_commands, make_keys
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 
 
 @contextmanager

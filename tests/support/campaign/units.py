@@ -5,8 +5,8 @@ import pytest
 from eightfold.campaign.records import GOOD, Unit
 from eightfold.campaign.suites import SUITES, Request
 from eightfold.campaign.suites.suite import settings_of
-from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.conformance.models.operators import OPERATORS
+from eightfold.target.config import PRESETS, AcceleratorConfig
 
 
 def request(

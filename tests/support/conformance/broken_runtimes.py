@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.model import ModelAdapter, Refused
 from eightfold.conformance.judge.models.mistakes import operator_mistakes
 from eightfold.conformance.judge.models.subject import OperatorMistake, Subject
-from eightfold.errors import InputError
 from eightfold.execute import run_operator
 from eightfold.model import load_model
 

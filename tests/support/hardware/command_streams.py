@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
+from eightfold.target.config import AcceleratorConfig
 
 Item = tuple[isa.Command, dict[str, int], str, str]
 """Command, fields, initials of the engines whose tokens it takes, and of those it gives one."""

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.compiler.emit.emitter import Emitter
-from eightfold.compiler.emit.tokens import encode
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import Space
+from eightfold.isa.tokens import encode
+from eightfold.target.config import AcceleratorConfig
 
 DTYPES = (np.int8, np.int16, np.int32, np.int64)
 

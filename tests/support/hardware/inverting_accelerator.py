@@ -8,7 +8,6 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out
 
-from eightfold.config import AcceleratorConfig
 from eightfold.hw.control.registers import Registers
 from eightfold.hw.memory.axi import (
     axi4_lite_members,
@@ -18,6 +17,7 @@ from eightfold.hw.memory.axi import (
 )
 from eightfold.hw.ports import TRACE_LAYOUT
 from eightfold.isa import COUNTERS, Engine, ErrorCode
+from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.axi_attributes import WRONG
 
 INDEX = 0x1234

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.config import AcceleratorConfig
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.isa import Space
 from eightfold.isa.packing import pack
 from eightfold.sim.machine.machine import Machine
 from eightfold.sim.machine.trail import explain_arena
 from eightfold.sim.stimuli.beats import requantize_fields
+from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.command_streams import Item, gather, matrix, move, stream, vector
 
 CONFIG = AcceleratorConfig.load(IMPORT_ROOT / "tests" / "configs" / "little-fits.toml")

@@ -5,7 +5,7 @@ A preset with ``multiplier = "rows"`` adds partial products, so that no DSP bloc
 compile; `tests/sim/system/test_twins.py` holds the two against each other.
 """
 
-from eightfold.config import PRESETS
+from eightfold.target.config import PRESETS
 
 TWINS = {name: config.replace(multiplier="infer") for name, config in PRESETS.items()}
 """Each preset's twin; `nano` is its own."""

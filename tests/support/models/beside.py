@@ -6,7 +6,7 @@
 
 from pathlib import Path
 
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 
 _SHARED = IMPORT_ROOT.parent / "shared"
 _chosen: list[Path] = []

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.model import Graph, read_model
 from eightfold.model.prepare import prepare
 

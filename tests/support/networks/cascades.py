@@ -10,8 +10,8 @@ from eightfold.compiler.cascade.schedule import Choice, Impossible
 from eightfold.compiler.cascade.step import Cascade
 from eightfold.compiler.emit.memory import Overfull
 from eightfold.compiler.network import OperatorError
-from eightfold.config import AcceleratorConfig
-from eightfold.memory import MemoryTiming
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import MemoryTiming
 from examples.operators.growth import Growth
 
 CHOICES = ("kept", "again", "ahead", "again ahead", "spare", "ahead spare")

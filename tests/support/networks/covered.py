@@ -3,13 +3,13 @@
 import numpy as np
 
 from eightfold.compiler import compile_network
-from eightfold.compiler.emit.emitter import Interval
-from eightfold.config import AcceleratorConfig
 from eightfold.isa import Space
 from eightfold.isa.decode import read_stream
+from eightfold.isa.issued import Interval
 from eightfold.isa.listing import line
 from eightfold.model import Graph
 from eightfold.sim.machine.accesses import accesses
+from eightfold.target.config import AcceleratorConfig
 
 
 def expect_covered(graph: Graph, config: AcceleratorConfig) -> None:

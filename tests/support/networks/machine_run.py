@@ -8,11 +8,11 @@ from eightfold.compiler import CompiledNetwork, best_cascades, compile_network
 from eightfold.compiler.network import Strategy
 from eightfold.compiler.passes import prepare
 from eightfold.compiler.rewrite import NAMES, Rewritten, rebuild
-from eightfold.config import AcceleratorConfig
 from eightfold.execute import run_graph
 from eightfold.golden.quantization import Reference
 from eightfold.hostile.stream import run_compiled, run_prepared
 from eightfold.model import Graph
+from eightfold.target.config import AcceleratorConfig
 
 __all__ = ["expect_golden", "expect_rewritten", "random_values", "run_compiled"]
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.compiler.tpu_mlir.network import TpuMlirNetwork
-from eightfold.config import AcceleratorConfig
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.rounding import ROUNDINGS
 from eightfold.golden.tpu_mlir import elementwise as tpu_mlir_elementwise
 from eightfold.golden.tpu_mlir import numbers as tpu_mlir
 from eightfold.golden.tpu_mlir import windows as tpu_mlir_operators
+from eightfold.target.config import AcceleratorConfig
 from tests.support.models.exact_arithmetic import per_tensor
 
 CODES = np.arange(-128, 128).astype(np.int8)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.judge.models.explanation import (
     Answered,
@@ -18,7 +19,6 @@ from eightfold.conformance.judge.rules import common_text
 from eightfold.conformance.profile import NETWORKS, Profile
 from eightfold.conformance.vectors.operators import OperatorCase
 from eightfold.conformance.verdict import LISTED, FailedCase, Finding, Outcome
-from eightfold.errors import InputError
 from eightfold.execute.explain import explain_element
 from eightfold.model import Graph, Operator, load_model
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.execute.call import OperatorCall
 from eightfold.execute.runners import RUNNERS
 from eightfold.golden.errors import SpecError

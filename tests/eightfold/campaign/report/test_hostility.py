@@ -12,7 +12,7 @@ from eightfold.campaign.report import summary, write_report
 from eightfold.campaign.report.hostility import MEANINGS
 from eightfold.campaign.shrink import Budget
 from eightfold.campaign.suites import hostile as suite
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.hostile import Verdict
 from eightfold.hostile.mutant import random_mutant
 from tests.support.browser import Browser

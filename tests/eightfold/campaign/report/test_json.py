@@ -9,7 +9,7 @@ import pytest
 
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.report import write_report
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.files import IMPORT_ROOT
 from tests.support.campaign.folders import Plan, make_campaign, mixed
 from tests.support.documented import check_types
 

@@ -11,7 +11,7 @@ from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Case, Outcome, Unit
 from eightfold.campaign.suites import SUITES
 from eightfold.campaign.suites import hostile as suite
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.hostile import Verdict
 from eightfold.hostile.mutant import BASES, Mutant, random_mutant
 from tests.support.campaign.units import request

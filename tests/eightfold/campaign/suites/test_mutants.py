@@ -7,8 +7,8 @@ import pytest
 from eightfold.campaign.campaign import planned
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suites import mutants as suite
-from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.mutants import mutants
 from tests.support.campaign.units import request
 

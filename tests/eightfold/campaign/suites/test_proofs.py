@@ -8,7 +8,7 @@ import pytest
 from eightfold.campaign.campaign import planned
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suites import proofs as suite
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.formal.proof import Finding
 from eightfold.formal.proofs import PROOFS
 from eightfold.formal.solver import Solved

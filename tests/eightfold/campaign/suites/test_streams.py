@@ -14,7 +14,6 @@ from eightfold.campaign.campaign import planned
 from eightfold.campaign.suites import SUITES
 from eightfold.campaign.suites import streams as suite
 from eightfold.campaign.suites.stream_runs import good_case, random_case, wrong_run
-from eightfold.config import PRESETS
 from eightfold.hw.accelerator import Accelerator
 from eightfold.hw.control.run_control import RunControl
 from eightfold.hw.memory.region_fetch import RegionFetch
@@ -22,6 +21,7 @@ from eightfold.isa import ErrorCode, Opcode
 from eightfold.rtl.verilog import generate
 from eightfold.sim.simulator.runner import Verilog
 from eightfold.sim.simulator.system import FOLDER, SOURCES, RunResult, system_design
+from eightfold.target.config import PRESETS
 from tests.support.campaign.units import expect_passed, request
 
 NANO = PRESETS["nano"]

@@ -11,11 +11,11 @@ from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.rows import WindowedRows
 from eightfold.compiler.cascade.schedule import Act, Action, Schedule
 from eightfold.compiler.cascade.search import Search
-from eightfold.config import PRESETS, AcceleratorConfig
 from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.estimate import estimate_network
-from eightfold.memory import IDEAL, PROFILES, MemoryTiming
 from eightfold.model import load_model
+from eightfold.target.config import PRESETS, AcceleratorConfig
+from eightfold.target.memory import IDEAL, PROFILES, MemoryTiming
 from examples.mobilenet.network import mobilenet_model
 from tests.eightfold.compiler.test_compiler import TIGHT
 from tests.support.networks.cascades import CHOICES, AtRandom, Forced, block_model
@@ -131,7 +131,9 @@ def test_a_network_larger_than_the_scratchpad_has_fewer_cycles() -> None:
     layers, strips = (
         compile_network(graph, ROOMY, cascades=cascades) for cascades in (None, best_cascades)
     )
-    before, after = (sum(estimate_network(network).values()) for network in (layers, strips))
+    before, after = (
+        sum(estimate_network(network.streams).values()) for network in (layers, strips)
+    )
     assert after < before
     compiled = strips.segments[0].compiled
     assert compiled
@@ -156,7 +158,7 @@ def test_the_choice_follows_the_memory() -> None:
         (quick_choice, slow_choice, IDEAL),
         (slow_choice, quick_choice, slow),
     ):
-        cycles = [sum(estimate_network(each, memory).values()) for each in (better, worse)]
+        cycles = [sum(estimate_network(each.streams, memory).values()) for each in (better, worse)]
         assert cycles[0] < cycles[1]
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from eightfold import isa
-from eightfold.compiler.emit.emitter import Issued
-from eightfold.compiler.emit.shares import shares
 from eightfold.isa import Space
+from eightfold.isa.issued import Issued
+from eightfold.isa.shares import shares
 
 MOVE = isa.Move(
     source_space=Space.FILL, target_space=Space.SCRATCHPAD, source=0, target=0, run=1, fill=0

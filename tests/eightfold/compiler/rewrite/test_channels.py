@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.compiler.rewrite import rewrite
 from eightfold.compiler.rewrite.compaction import compact, intervals, needs
 from eightfold.compiler.rewrite.compaction.intervals import Intervals
-from eightfold.config import PRESETS, AcceleratorConfig
-from eightfold.errors import InputError
 from eightfold.execute import run_graph
 from eightfold.golden.windows import Window
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
+from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.networks.machine_run import expect_rewritten, random_values
 from tests.support.networks.sparse import sparse_network
 

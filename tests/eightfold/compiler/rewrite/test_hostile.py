@@ -5,8 +5,8 @@ from typing import get_args
 
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.compiler.rewrite import rewrite
-from eightfold.errors import InputError
 from eightfold.golden.quantization import Reference
 from eightfold.hostile.mutant import make_mutant, random_mutant
 from eightfold.model import Limits, load_model

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import compile_network
 from eightfold.compiler.rewrite import NAMES, rewrite
-from eightfold.config import PRESETS
 from eightfold.estimate.estimate import estimate_network
-from eightfold.files import IMPORT_ROOT
 from eightfold.model import load_model
+from eightfold.target.config import PRESETS
 
 PAGE = (IMPORT_ROOT / "docs" / "compiler.md").read_text(encoding="utf-8")
 
@@ -24,7 +24,7 @@ def test_the_network_takes_the_cycles_that_the_page_says(
     exec(program, {"np": np})
     graph = load_model(Path("followed.tflite"))
     totals = [
-        sum(estimate_network(compile_network(each, PRESETS["base"])).values())
+        sum(estimate_network(compile_network(each, PRESETS["base"]).streams).values())
         for each in (graph, rewrite(graph).graph)
     ]
     assert "{:,} cycles by the estimate {:,}".format(*totals) in " ".join(PAGE.split())

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.compiler.rewrite import (
     NAMES,
     Rewritten,
@@ -20,10 +21,9 @@ from eightfold.compiler.rewrite import (
 )
 from eightfold.compiler.rewrite import padding as padding_rule
 from eightfold.compiler.rewrite.draft import Draft
-from eightfold.config import PRESETS, AcceleratorConfig
-from eightfold.errors import InputError
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
+from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.networks.machine_run import expect_rewritten, random_values
 from tests.support.networks.redundant import redundant_network
 

@@ -7,7 +7,7 @@ import pytest
 
 from eightfold.compiler import compile_network
 from eightfold.compiler.rewrite import rewrite
-from eightfold.config import PRESETS
+from eightfold.target.config import PRESETS
 from tests.support.networks.redundant import RedundantNetwork
 from tests.support.networks.sparse import SparseNetwork
 

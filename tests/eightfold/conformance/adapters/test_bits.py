@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.bits import (
     Element,
     Place,
@@ -13,7 +14,6 @@ from eightfold.conformance.adapters.bits import (
     write_words,
 )
 from eightfold.conformance.answers import MISSING, UNKNOWN
-from eightfold.errors import InputError
 
 
 def test_words_have_their_fields_where_they_were_put(tmp_path: Path) -> None:

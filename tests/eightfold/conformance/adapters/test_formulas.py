@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.formulas import evaluate
-from eightfold.errors import InputError
 
 COLUMNS = {
     "shift": np.array([-31, -1, 0, 7], np.int8),

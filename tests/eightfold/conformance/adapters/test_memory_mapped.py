@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.memory import Memory
 from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.units.registry import unit_cases
-from eightfold.errors import InputError
 from tests.support.conformance.registered import BUSES, OnAxi, OnWishbone, Windowed, fetching
 from tests.support.conformance.streams import bytes_of, columns
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.adapter import ModelRunner
 from eightfold.conformance.adapters.load import BUILTIN, load_adapter
 from eightfold.conformance.adapters.model import GIVE_UP, ModelAdapter
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.vectors.operators import OperatorCase, operator_cases
-from eightfold.errors import InputError
 from tests.support.conformance import bad_adapters
 
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from eightfold.cli.main import commands
+from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.formulas import Formula
 from eightfold.conformance.adapters.stream import StreamAdapter
 from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
 from eightfold.conformance.judge.order import displacement_sentence
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.units.registry import unit_cases
-from eightfold.errors import InputError
 from eightfold.sim.simulator.build import design_key
 from tests.support.conformance import streams
 from tests.support.conformance.streams import Odd, OldStyle, Pipeline, bytes_of, columns

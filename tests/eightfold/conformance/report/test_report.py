@@ -8,13 +8,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.conformance.profile import OPERATORS, PROFILES
 from eightfold.conformance.report import statement_lines, write_reports
 from eightfold.conformance.report.as_json import SCHEMA_VERSION, statement_as_json
 from eightfold.conformance.report.rows import claim_rows
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.verdict import STANDINGS, Finding, Outcome, Statement
-from eightfold.files import IMPORT_ROOT
 from tests.support.conformance.statements import CASES, statement
 
 RIGHT = Finding(claim="ADD", counts={Outcome.EXACT: 6}, known=73, unseen=35)

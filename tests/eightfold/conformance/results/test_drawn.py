@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.profile import PROFILES, UNITS
 from eightfold.conformance.results.drawn import check_unit
 from eightfold.conformance.results.folders import judge_folders
@@ -19,7 +20,6 @@ from eightfold.conformance.vectors.manifest import checksums
 from eightfold.conformance.vectors.networks import write_networks
 from eightfold.conformance.vectors.operators import write_operators
 from eightfold.conformance.vectors.unit_files import Format, write_unit
-from eightfold.errors import InputError
 from tests.eightfold.cli.test_cli import call
 from tests.support.conformance.models import compare_models, write_right_models
 

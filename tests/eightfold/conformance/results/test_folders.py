@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.profile import PROFILES, Profile
 from eightfold.conformance.results.folders import judge_folders
 from eightfold.conformance.vectors.operators import write_operators
 from eightfold.conformance.vectors.unit_files import unit_files, write_unit
 from eightfold.conformance.verdict import Finding, Outcome
-from eightfold.errors import InputError
 from tests.support.conformance.models import compare_models, write_right_models
 
 TFLITE = PROFILES["tflite"]

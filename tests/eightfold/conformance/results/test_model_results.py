@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.results.model_results import MESSAGE, model_answer
 from eightfold.conformance.vectors.operators import OperatorCase, operator_cases
-from eightfold.errors import InputError
 from eightfold.model import read_model
 
 

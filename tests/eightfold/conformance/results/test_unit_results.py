@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.answers import MISSING, UNKNOWN
 from eightfold.conformance.profile import PROFILES, UNITS
 from eightfold.conformance.results.unit_results import identified_answers, unit_answers
 from eightfold.conformance.results.vectors import load_vectors
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.vectors.unit_files import unit_files, write_unit
-from eightfold.errors import InputError
 
 TFLITE = PROFILES["tflite"]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.profile import PROFILES, UNITS
 from eightfold.conformance.results.vectors import (
     load_vectors,
@@ -16,7 +17,6 @@ from eightfold.conformance.results.vectors import (
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.vectors.operators import operator_cases, write_operators
 from eightfold.conformance.vectors.unit_files import FORMATS, Format, write_unit
-from eightfold.errors import InputError
 
 TFLITE = PROFILES["tflite"]
 

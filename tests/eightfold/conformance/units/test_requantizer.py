@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.profile import PROFILES, Limits, Profile
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.units.unit import LEVELS, UnitCases
-from eightfold.errors import InputError
 from eightfold.model.builder import ModelBuilder
 from eightfold.reference.oracle import Oracle
 

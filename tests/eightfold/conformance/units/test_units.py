@@ -5,13 +5,13 @@ import re
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.conformance.profile import PROFILES, UNITS, Limits, Profile
 from eightfold.conformance.units.dot import KINDS, LENGTH
 from eightfold.conformance.units.registry import UNIT_KINDS, unit_cases
 from eightfold.conformance.units.tables import OPERATORS
 from eightfold.conformance.units.unit import LEVELS, Column, Level, as_columns
-from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT
 from eightfold.model.builder import ModelBuilder
 from eightfold.reference.oracle import Oracle
 

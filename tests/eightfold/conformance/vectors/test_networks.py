@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.profile import NETWORKS, PROFILES, Limits, Profile
 from eightfold.conformance.vectors.networks import COUNTS, network_cases, write_networks
-from eightfold.errors import InputError
 from eightfold.execute import run_graph
 from eightfold.model import load_model
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eightfold.common.errors import InputError
 from eightfold.conformance.profile import OPERATORS, PROFILES, Limits, Profile
 from eightfold.conformance.vectors.operators import (
     MODELS,
@@ -16,7 +17,6 @@ from eightfold.conformance.vectors.operators import (
     operator_cases,
     write_operators,
 )
-from eightfold.errors import InputError
 from eightfold.model import load_model
 from eightfold.reference.oracle import Oracle, OracleRejected
 

@@ -14,17 +14,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eightfold.config import AcceleratorConfig
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.conformance.profile import PROFILES, UNITS, Profile
 from eightfold.conformance.units.registry import UNIT_KINDS, unit_cases
 from eightfold.conformance.units.unit import UnitCases
 from eightfold.conformance.vectors.manifest import SPECS
 from eightfold.conformance.vectors.unit_files import FORMATS, Format, unit_files, write_unit
-from eightfold.files import IMPORT_ROOT
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.requantizer import Requantizer
 from eightfold.reference.runtimes import RUNTIMES
 from eightfold.rtl.verilog import unit_verilog
+from eightfold.target.config import AcceleratorConfig
 
 TFLITE = PROFILES["tflite"]
 RTL = Path(__file__).parent / "requantizer.v"

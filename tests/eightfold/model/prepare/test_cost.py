@@ -6,7 +6,7 @@ from math import prod
 import pytest
 
 from eightfold import Session
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.execute import run_operator
 from eightfold.model import Limits, load_model
 from eightfold.model.prepare import cost_of

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 from eightfold.model import load_model, read_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.reference.oracle import Oracle, OracleAborted, OracleRejected

@@ -1,13 +1,13 @@
 """What the project's programs share: options, standard output, and how they end."""
 
-from eightfold.program.ending import (
+from eightfold.common.program.ending import (
     STATUSES,
     Stopped,
     add_debug_option,
     one_line_errors,
     stop_on_signals,
 )
-from eightfold.program.options import (
+from eightfold.common.program.options import (
     CONFIG_HELP,
     config_option,
     memory_option,

@@ -6,9 +6,9 @@ from typing import get_args
 
 import pytest
 
-from eightfold.config import PRESETS, AcceleratorConfig, MultiplierStyle
-from eightfold.errors import InputError
-from eightfold.files import IMPORT_ROOT
+from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT
+from eightfold.target.config import PRESETS, AcceleratorConfig, MultiplierStyle
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
-"""When a memory's bursts have its data bus: `eightfold.memory.timing.MemoryTiming`, in numbers."""
+"""When a memory's bursts have its data bus: `timing.MemoryTiming`, in numbers."""
 
 from enum import Enum
 from typing import NamedTuple
 
-from eightfold.memory.timing import SIXTEENTHS, MemoryTiming
+from eightfold.target.memory.timing import SIXTEENTHS, MemoryTiming
 
 
 class Way(Enum):

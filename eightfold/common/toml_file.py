@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 
 T = TypeVar("T")
 

@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 
-IMPORT_ROOT = Path(__file__).resolve().parents[1]
+IMPORT_ROOT = Path(__file__).resolve().parents[2]
 """The folder that `eightfold` is imported from; in a checkout its root."""
 
-NETWORKS = Path(__file__).parent / "networks"
+NETWORKS = IMPORT_ROOT / "eightfold" / "networks"
 """The networks that come with Eightfold, ``.tflite`` files."""
 
 

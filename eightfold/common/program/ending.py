@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 
 import click
 
-from eightfold.errors import HardwareError, InputError
-from eightfold.program.crash import write_report
-from eightfold.program.streams import complain, guard_standard_output
+from eightfold.common.errors import HardwareError, InputError
+from eightfold.common.program.crash import write_report
+from eightfold.common.program.streams import complain, guard_standard_output
 
 STATUSES = (
     "Exit status: 0, all is well. 1, a comparison failed or was not made, check found a violation, "

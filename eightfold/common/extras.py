@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from packaging.markers import Marker
 from packaging.requirements import Requirement
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 
 _EXTRA = re.compile(r'(?: and )?extra == "([\w-]+)"$')
 """The end of a marker's text: builds put the extra last, and `Marker` writes it in one form."""

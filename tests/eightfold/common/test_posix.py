@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eightfold.files import IMPORT_ROOT
-from eightfold.posix import limit_data, lock
+from eightfold.common.files import IMPORT_ROOT
+from eightfold.common.posix import limit_data, lock
 
 DIGITS = "examples/digits/digits.tflite"
 
@@ -29,11 +29,11 @@ for name in ("SIGALRM", "SIGCHLD", "SIGHUP", "SIGKILL", "SIGPIPE", "SIGQUIT", "S
 for name in ("getuid", "geteuid", "killpg", "mkfifo", "setsid", "statvfs", "sysconf"):
     delattr(os, name)
 
-from eightfold import posix
+from eightfold.common import posix
 # A module of the name msvcrt would have others call more of Windows.
 posix._lock_first_byte = lambda descriptor, wait: None
 from eightfold.cli.main import commands
-from eightfold.program import one_line_errors, stop_on_signals
+from eightfold.common.program import one_line_errors, stop_on_signals
 stop_on_signals()
 for line in sys.argv[1:]:
     try:
@@ -125,7 +125,8 @@ def test_a_limit_of_data_is_left_out_where_there_is_none(monkeypatch: pytest.Mon
 
 def test_a_console_of_windows_stays_as_it_is() -> None:
     program = (
-        "import os, sys; from eightfold.program.streams import guard_standard_output as guard; "
+        "import os, sys; "
+        "from eightfold.common.program.streams import guard_standard_output as guard; "
         "before = sys.stdout; os.name = {name!r}; guard(); print(sys.stdout is before)"
     )
     for name, kept in (("nt", "True"), ("posix", "False")):

@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 import pytest
 
-from eightfold.errors import HardwareError, InputError
-from eightfold.files import IMPORT_ROOT
-from eightfold.program import add_debug_option, one_line_errors
+from eightfold.common.errors import HardwareError, InputError
+from eightfold.common.files import IMPORT_ROOT
+from eightfold.common.program import add_debug_option, one_line_errors
 
 
 def ending(error: BaseException, *arguments: str, group: bool = False) -> int:
@@ -125,7 +125,7 @@ def test_every_command_takes_debug_once() -> None:
 
 def test_a_warning_is_one_line() -> None:
     program = (
-        "import click, warnings; from eightfold.program import one_line_errors; "
+        "import click, warnings; from eightfold.common.program import one_line_errors; "
         "warn = lambda: warnings.warn('overflow\\n  in exp', RuntimeWarning); "
         "one_line_errors(click.Command('x', callback=warn))"
     )

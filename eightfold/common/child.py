@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from eightfold.closing import Closing
-from eightfold.files import IMPORT_ROOT
-from eightfold.posix import require_posix
+from eightfold.common.closing import Closing
+from eightfold.common.files import IMPORT_ROOT
+from eightfold.common.posix import require_posix
 
 _TENSOR = struct.Struct("<i2sI")  # tensor index, dtype as kind and item size, rank
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from eightfold import progress
-from eightfold.progress import terminal_progress
-from eightfold.sim.simulator.progress import Progress
+from eightfold.common import progress
+from eightfold.common.progress import Progress
+from eightfold.common.terminal import terminal_progress
 from tests.eightfold.cli.test_cli import call
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self, get_type_hints
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 
 SIXTEENTHS = 16
 """Times of a shared data bus are counted in parts of a cycle."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.compiler.emit.emitter import Issued
+from eightfold.isa.issued import Issued
 
 Counts = NDArray[np.int64]
 

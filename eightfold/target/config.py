@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
-from eightfold.errors import InputError
-from eightfold.toml_file import named_or_file
+from eightfold.common.errors import InputError
+from eightfold.common.toml_file import named_or_file
 
 MultiplierStyle = Literal["infer", "rows"]
 

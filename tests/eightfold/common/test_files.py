@@ -7,8 +7,8 @@ from typing import IO
 
 import pytest
 
-from eightfold.errors import InputError
-from eightfold.files import write_file, write_files
+from eightfold.common.errors import InputError
+from eightfold.common.files import write_file, write_files
 
 
 def half(file: IO[bytes]) -> None:

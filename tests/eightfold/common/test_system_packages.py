@@ -5,10 +5,10 @@ import re
 import pytest
 
 from eightfold.cli.doctor import TOOLS, findings
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
+from eightfold.common.system_packages import how_to_install
 from eightfold.sim.simulator.toolchain import check_simulator
 from eightfold.sim.simulator.waves import LIBRARIES
-from eightfold.system_packages import how_to_install
 
 PACKAGES = [*(package for package, _ in TOOLS.values()), *LIBRARIES.values()]
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Timer
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Task, TextColumn, TimeElapsedColumn
@@ -11,8 +10,7 @@ from rich.progress import Progress as Bar
 from rich.table import Column
 from rich.text import Text
 
-if TYPE_CHECKING:
-    from eightfold.sim.simulator.progress import OnProgress, Progress
+from eightfold.common.progress import OnProgress, Progress
 
 
 class _Count(MofNCompleteColumn):
@@ -23,7 +21,7 @@ class _Count(MofNCompleteColumn):
 
 
 @contextmanager
-def terminal_progress(text: str, *, after: float = 0.0) -> "Iterator[OnProgress | None]":
+def terminal_progress(text: str, *, after: float = 0.0) -> Iterator[OnProgress | None]:
     """Yield a callback that shows a `Progress` on standard error, None where that is no terminal.
 
     Print to standard output when it has ended: a terminal would show both in one line.
@@ -50,7 +48,7 @@ def terminal_progress(text: str, *, after: float = 0.0) -> "Iterator[OnProgress 
     bar = Bar(*columns, console=console, transient=True, expand=True, redirect_stdout=False)
     task = bar.add_task(text, total=None)
 
-    def show(progress: "Progress") -> None:
+    def show(progress: Progress) -> None:
         bar.update(task, completed=progress.done, total=progress.total, description=progress.text)
         if progress.total is None:  # rich takes None for no change
             bar.tasks[0].total = None

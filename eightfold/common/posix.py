@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import IO
 
-from eightfold.errors import InputError
+from eightfold.common.errors import InputError
 
 _PAUSE = 0.05  # seconds after which a lock is tried again where nothing waits for it
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from eightfold.compiler.emit.emitter import Interval, Issued
 from eightfold.isa import Engine, Space
+from eightfold.isa.issued import Interval, Issued
 
 
 def assign_tokens(issued: Sequence[Issued]) -> tuple[list[int], list[int]]:

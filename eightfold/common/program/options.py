@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from eightfold.config import PRESETS
-from eightfold.files import NETWORKS
+from eightfold.common.files import NETWORKS
+from eightfold.target.config import PRESETS
 
 CONFIG_HELP = f"{', '.join(PRESETS)}, or a .toml file"
 

@@ -3,6 +3,6 @@
 Who simulates it and who estimates cycles mean the same memory by it.
 """
 
-from eightfold.memory.timing import IDEAL, PROFILES, MemoryTiming
+from eightfold.target.memory.timing import IDEAL, PROFILES, MemoryTiming
 
 __all__ = ["IDEAL", "PROFILES", "MemoryTiming"]

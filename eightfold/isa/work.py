@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from eightfold.compiler.emit.emitter import Issued
 from eightfold.isa import Engine, Opcode
+from eightfold.isa.issued import Issued
 
 
 @dataclass(frozen=True)
