@@ -30,7 +30,7 @@ MODELS ?=
 CAMPAIGN = $(BIN)/eightfold campaign run --workers $(JOBS) --seed $(SEED)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-fast test-long watch evidence prove gates lint check verilog synth figures docs clean
+.PHONY: help setup run test test-fast test-long watch evidence prove gates lint check verilog synth figures documents docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | \
@@ -128,6 +128,10 @@ gates: $(SETUP) ## a campaign on the ECP5 netlist of nano in place of its RTL: G
 figures: $(if $(MODELS),$(DOCS)) ## cycles of the networks in MODELS=folder into README, docs/cycles.md and the chart
 	@test -n "$(MODELS)" || { echo "make figures: set MODELS to a folder of .tflite files" >&2; exit 2; }
 	@$(BIN)/python -m eightfold.documents.figures "$(MODELS)"
+
+documents: $(SETUP) ## the generated parts of the documents, and blocks of output, written anew; measured figures stay
+	@$(BIN)/python -m eightfold.documents
+	@$(BIN)/python -m eightfold.documents.blocks --write
 
 docs: $(DOCS) ## the documents as a site with search, into build/site
 	@$(BIN)/python -m eightfold.documents.site

@@ -1,8 +1,4 @@
-"""The rows as the Markdown table of ``docs/operators.md``.
-
-``python -m eightfold.documents.operator_table`` prints it, ``--write`` puts it between the
-document's markers.
-"""
+"""The rows as the Markdown table of ``docs/operators.md``."""
 
 from pathlib import Path
 
@@ -70,6 +66,3 @@ def _restrictions(row: Row) -> str:
 
 
 TABLE = GeneratedTable("operator table", Path("docs/operators.md"), operator_table)
-
-if __name__ == "__main__":
-    TABLE.main()

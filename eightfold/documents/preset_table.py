@@ -1,8 +1,4 @@
-"""What each preset contains, as the Markdown table of ``docs/architecture.md``.
-
-``python -m eightfold.documents.preset_table`` prints it, ``--write`` puts it between the
-document's markers.
-"""
+"""What each preset contains, as the Markdown table of ``docs/architecture.md``."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -50,6 +46,3 @@ def size(count: int) -> str:
 
 
 TABLE = GeneratedTable("presets", Path("docs/architecture.md"), preset_table)
-
-if __name__ == "__main__":
-    TABLE.main()

@@ -1,8 +1,4 @@
-"""What is proved of the hardware, as the Markdown table of ``docs/proofs.md``.
-
-``python -m eightfold.documents.proof_table`` prints it, ``--write`` puts it between the document's
-markers.
-"""
+"""What is proved of the hardware, as the Markdown table of ``docs/proofs.md``."""
 
 from pathlib import Path
 
@@ -33,6 +29,3 @@ def proof_table() -> str:
 
 
 TABLE = GeneratedTable("proofs", Path("docs/proofs.md"), proof_table)
-
-if __name__ == "__main__":
-    TABLE.main()

@@ -1,8 +1,4 @@
-"""What is accepted though LiteRT refuses it, as the Markdown table of ``docs/testplan.md``.
-
-``python -m eightfold.documents.reason_table`` prints it, ``--write`` puts it between the
-document's markers.
-"""
+"""What is accepted though LiteRT refuses it, as the Markdown table of ``docs/testplan.md``."""
 
 from pathlib import Path
 
@@ -18,6 +14,3 @@ def reason_table() -> str:
 
 
 TABLE = GeneratedTable("reasons", Path("docs/testplan.md"), reason_table)
-
-if __name__ == "__main__":
-    TABLE.main()

@@ -1,7 +1,6 @@
 """What was found of runtimes, as a Markdown table: a row per operator of the spec.
 
-``python -m eightfold.documents.runtime_table`` judges LiteRT's kernels, XNNPACK and TFLite Micro at
-level standard, which takes minutes, and prints it; ``--write`` puts it between the markers of
+LiteRT's kernels, XNNPACK and TFLite Micro are judged at level standard, which takes minutes, for
 ``docs/check-your-rtl.md``.
 """
 
@@ -78,7 +77,4 @@ def runtime_table(level: Level = "standard") -> str:
     return markdown(titles, rows, text=len(titles))
 
 
-TABLE = GeneratedTable("runtimes", Path("docs/check-your-rtl.md"), runtime_table)
-
-if __name__ == "__main__":
-    TABLE.main()
+TABLE = GeneratedTable("runtimes", Path("docs/check-your-rtl.md"), runtime_table, slow=True)

@@ -1,4 +1,4 @@
-"""docs/isa.md, which ``python -m eightfold.isa.document`` writes from the instruction set."""
+"""docs/isa.md from the instruction set; ``make documents`` writes it."""
 
 import inspect
 import re
@@ -15,8 +15,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "isa.md"
 _INTRODUCTION = f"""\
 # Instruction set
 
-Version {isa.VERSION}. Written by `python -m eightfold.isa.document` (after `make setup` and
-`. .venv/bin/activate`) from `eightfold/isa/`; a test compares the two.
+Version {isa.VERSION}. Written by `make documents` from `eightfold/isa/`; a test compares the two.
 `eightfold compile` makes streams and lists them, `sim/machine/machine.py` runs them in numpy.
 
 ## Streams
@@ -228,12 +227,3 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = [f"| {' | '.join(line)} |" for line in (head, *rows)]
     lines.insert(1, "|" + "---|" * len(head))
     return "\n".join(lines) + "\n"
-
-
-def main() -> None:
-    """Write the document."""
-    DOCUMENT.write_text(isa_document(), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

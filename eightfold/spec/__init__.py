@@ -8,7 +8,7 @@ To add a row:
 
 1. Write it in `rows.ROWS`. An operand that the spec's table lists takes its words; an operand
    that only the reference kernels define, such as the axes of MEAN, has the source ``KERNELS``.
-2. ``python -m eightfold.documents.operator_table --write`` brings ``docs/operators.md`` up to date.
+2. ``make documents`` brings ``docs/operators.md`` up to date.
 3. Add a conforming model to ``tests/support/models/spec.py``.
 
 The checks follow from the fields of the row; a new kind of restriction is a new class or member

@@ -8,7 +8,7 @@ from eightfold.isa.document import DOCUMENT, ENUMS, comments, isa_document
 
 
 def test_the_document_is_up_to_date() -> None:
-    """`python -m eightfold.isa.document` writes it."""
+    """`make documents` writes it."""
     assert DOCUMENT.read_text(encoding="utf-8") == isa_document()
 
 
