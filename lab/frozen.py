@@ -26,12 +26,12 @@ import click
 
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.report import write_report
+from eightfold.cases.models.operators import OPERATORS, accelerator_case, case_rng
+from eightfold.cases.networks.random import network_rng, random_network
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT, write_file
 from eightfold.common.program import one_line_errors
 from eightfold.compiler.passes import prepare
-from eightfold.conformance.models.operators import OPERATORS, accelerator_case, case_rng
-from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.conformance.profile import NETWORKS, PROFILES, UNITS, Profile
 from eightfold.conformance.vectors.digests import digest_of_cases
 from eightfold.conformance.vectors.networks import network_cases

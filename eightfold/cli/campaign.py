@@ -315,8 +315,8 @@ def keys(folder: Path) -> None:
 
 
 def _operators(text: str, backend: str) -> list[str]:
+    from eightfold.cases.models.operators import OPERATORS
     from eightfold.compiler import HARDWARE
-    from eightfold.conformance.models.operators import OPERATORS
 
     if text == "all":
         return [name for name in OPERATORS if backend == "golden" or name in HARDWARE]

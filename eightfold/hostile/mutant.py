@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eightfold.conformance.models.operators import OPERATORS, case_rng, random_case
-from eightfold.conformance.models.tensors import Case
-from eightfold.conformance.networks.random import network_rng, random_network
+from eightfold.cases.models.operators import OPERATORS, case_rng, random_case
+from eightfold.cases.models.tensors import Case
+from eightfold.cases.networks.random import network_rng, random_network
 from eightfold.model import load_model
 from eightfold.model.mutate import Mutation, mutate, random_mutations
 

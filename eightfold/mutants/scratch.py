@@ -25,7 +25,10 @@ from eightfold.sim.simulator.limits import VARIABLES, limited, ran_out
 from eightfold.sim.simulator.places import make_private
 from eightfold.sim.simulator.toolchain import OPTIMISATION_VARIABLE
 
-COPIED = ("eightfold", "hw", "sim", "golden", "constraints", "tests", "pyproject.toml")
+COPIED = (
+    *("eightfold", "conformance", "hw", "sim", "golden"),
+    *("constraints", "tests", "pyproject.toml"),
+)
 """What of a checkout hardware and tests are made of."""
 
 WALL = 20

@@ -11,7 +11,7 @@ from eightfold.common.files import IMPORT_ROOT
 from eightfold.rtl.verilog import PACKAGE, hardware_sources, unit_recipe
 from eightfold.target.config import PRESETS
 
-FOLDERS = (PACKAGE, *(PACKAGE / name for name in ("golden", "hw", "sim")))
+FOLDERS = (PACKAGE, *(PACKAGE / name for name in ("conformance", "golden", "hw", "sim")))
 """`eightfold`, and the folders that it links to."""
 
 
@@ -85,7 +85,7 @@ def test_nothing_is_imported_past_its_name() -> None:
         for folder in (*FOLDERS, IMPORT_ROOT / "tests", IMPORT_ROOT / "examples")
         for path in folder.rglob("*.py")
     ]
-    names = {"golden", "hw", "sim"}
+    names = {"conformance", "golden", "hw", "sim"}
     wrong = [
         f"{path}:{node.lineno}"
         for path in sources

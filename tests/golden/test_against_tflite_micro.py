@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from eightfold.cases.models.operators import OPERATORS, accelerator_case, case_rng
 from eightfold.common.errors import InputError
-from eightfold.conformance.models.operators import OPERATORS, accelerator_case, case_rng
 from eightfold.execute import run_operator
 from eightfold.model import load_model
 from eightfold.reference.oracle import Oracle, OracleRejected

@@ -26,11 +26,11 @@ from eightfold.campaign.suites.suite import (
     golden_reference,
 )
 from eightfold.campaign.suites.together import Job, simulate_together
+from eightfold.cases.models.tensors import Case as Drawn
+from eightfold.cases.networks.odd import MAX_ELEMENTS, odd_network
+from eightfold.cases.networks.random import DRAWN, network_rng, random_network
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network
-from eightfold.conformance.models.tensors import Case as Drawn
-from eightfold.conformance.networks.odd import MAX_ELEMENTS, odd_network
-from eightfold.conformance.networks.random import DRAWN, network_rng, random_network
 from eightfold.execute import run_graph
 from eightfold.golden.quantization import Reference
 from eightfold.hostile.subject import fitting_inputs
@@ -62,7 +62,7 @@ def run(unit: Unit, trace: Path | None = None) -> Result:
 
 
 def is_odd(seed: int) -> bool:
-    """Return whether the network of a seed is one of `eightfold.conformance.networks.odd`."""
+    """Return whether the network of a seed is one of `eightfold.cases.networks.odd`."""
     return seed % ODD == ODD - 1
 
 

@@ -20,14 +20,14 @@ from eightfold.campaign.suites.suite import (
     error_case,
     golden_reference,
 )
-from eightfold.compiler import HARDWARE, compile_network
-from eightfold.conformance.models.operators import (
+from eightfold.cases.models.operators import (
     OPERATORS,
     accelerator_case,
     case_rng,
     random_case,
 )
-from eightfold.conformance.networks.combined import combined
+from eightfold.cases.networks.combined import combined
+from eightfold.compiler import HARDWARE, compile_network
 from eightfold.coverage.bins import covered
 from eightfold.execute import run_graph, run_operator
 from eightfold.golden.quantization import Reference

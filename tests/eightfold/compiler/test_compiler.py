@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from eightfold import isa
+from eightfold.cases.models.operators import random_case
+from eightfold.cases.networks.random import network_rng, random_network
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network
-from eightfold.conformance.models.operators import random_case
-from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.execute.macs import count_macs
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eightfold.cases.models.operators import case_rng, random_case
 from eightfold.cli.main import main
 from eightfold.common.errors import InputError
 from eightfold.compiler import compile_network
 from eightfold.compiler.emit import emitter
 from eightfold.compiler.steps import axis, channelwise, im2col, reduction, windowed
-from eightfold.conformance.models.operators import case_rng, random_case
 from eightfold.model import load_model
 from eightfold.target.config import PRESETS
 from tests.support.models.single import one_operator

@@ -2,8 +2,8 @@
 
 import pytest
 
+from eightfold.cases.networks.random import network_rng, random_network
 from eightfold.compiler.passes import prepare
-from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.estimate.estimate import estimate
 from eightfold.model import Graph, load_model
 from eightfold.target.config import AcceleratorConfig

@@ -10,12 +10,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from eightfold.cases.models import operators as random_models
+from eightfold.cases.models.operators import accelerator_case, case_rng
+from eightfold.cases.models.tensors import Case
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network, network
 from eightfold.compiler.emit.memory import Layout
-from eightfold.conformance.models import operators as random_models
-from eightfold.conformance.models.operators import accelerator_case, case_rng
-from eightfold.conformance.models.tensors import Case
 from eightfold.model import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.models.wide import widened

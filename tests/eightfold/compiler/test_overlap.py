@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from eightfold.cases.networks.random import network_rng, random_network
 from eightfold.compiler import Compiled, compile_network, network
 from eightfold.compiler.emit.memory import Block, plan
 from eightfold.compiler.overlap import boundaries
 from eightfold.compiler.overlap.cutting import Piece, by_depth, by_groups, by_rows
-from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.estimate.estimate import estimate_stream
 from eightfold.isa import Engine
 from eightfold.isa.issued import Issued

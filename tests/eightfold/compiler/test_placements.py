@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from eightfold.cases.networks.random import DRAWN, network_rng, random_network
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import Compiled, compile_network
 from eightfold.compiler.emit import memory
 from eightfold.compiler.emit.memory import ALIGNMENT, Block, allocate
 from eightfold.compiler.lower.lowering import HARDWARE
-from eightfold.conformance.networks.random import DRAWN, network_rng, random_network
 from eightfold.isa import Space
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eightfold.cases.models.operators import case_rng, random_case
+from eightfold.cases.models.tensors import SingleOperator
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.compiler.passes import prepare
-from eightfold.conformance.models.operators import case_rng, random_case
-from eightfold.conformance.models.tensors import SingleOperator
 from eightfold.execute import known, run_graph
 from eightfold.model import Limits, load_model
 from eightfold.model.builder import ModelBuilder

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from eightfold.cases.models.operators import accelerator_case, case_rng
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network
-from eightfold.conformance.models.operators import accelerator_case, case_rng
 from eightfold.execute import run_graph
 from eightfold.model import load_model
 from eightfold.target.config import PRESETS

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from eightfold.cases.models.operators import accelerator_case, case_rng
+from eightfold.cases.networks.random import network_rng, random_network
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler.passes import prepare
-from eightfold.conformance.models.operators import accelerator_case, case_rng
-from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.estimate.estimate import estimate
 from eightfold.isa import Engine
 from eightfold.isa.issued import Issued

@@ -2,8 +2,8 @@
 
 import pytest
 
+from eightfold.cases.models.operators import case_rng, random_case
 from eightfold.compiler import compile_network
-from eightfold.conformance.models.operators import case_rng, random_case
 from eightfold.coverage.bins import Bin, covered, every_bin
 from eightfold.coverage.exclusions import EXCLUDED
 from eightfold.coverage.report import AT_LEAST, Report, report_of

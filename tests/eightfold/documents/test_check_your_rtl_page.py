@@ -27,7 +27,7 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     """What the page installs, in a folder with packages that have names of ours."""
     wheel = build("wheel", tmp_path_factory.mktemp("wheel"))
     made = install(wheel, tmp_path_factory.mktemp("installed"), {"campaign"})
-    for name in ("golden", "hw", "sim", "tests"):
+    for name in ("conformance", "golden", "hw", "sim", "tests"):
         (made.cwd / name).mkdir()
         (made.cwd / name / "__init__.py").write_text(f'raise ImportError("a stranger\'s {name}")')
     return made

@@ -1,7 +1,7 @@
 """The table of operators has every row, and its links lead somewhere."""
 
+from eightfold.cases.models.operators import OPERATORS
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.conformance.models.operators import OPERATORS
 from eightfold.documents import operator_table as table
 from eightfold.execute import SUPPORTED
 from eightfold.spec import ROWS

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from eightfold import isa
+from eightfold.cases.networks.random import network_rng, random_network
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import Compiled, compile_network
 from eightfold.compiler.emit.emitter import Emitter
-from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.estimate import moves, timing
 from eightfold.estimate.estimate import estimate_commands, estimate_network, estimate_operators
 from eightfold.hw.array.mac_array import latency

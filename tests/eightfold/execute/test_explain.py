@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from eightfold.cases.models.operators import OPERATORS, case_rng, random_case
 from eightfold.common.errors import InputError
-from eightfold.conformance.models.operators import OPERATORS, case_rng, random_case
 from eightfold.execute import SUPPORTED, run_operator
 from eightfold.execute.explain import EXPLAINED, explain_element
 from eightfold.model import load_model

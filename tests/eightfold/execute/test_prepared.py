@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from eightfold.cases.models.operators import OPERATORS, case_rng, random_case
+from eightfold.cases.models.tensors import Case
+from eightfold.cases.networks.random import network_rng, random_network
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.conformance.models.operators import OPERATORS, case_rng, random_case
-from eightfold.conformance.models.tensors import Case
-from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.execute import run_graph, run_graphs, run_operator
 from eightfold.execute.prepared import PreparedGraph
 from eightfold.execute.stacking import stackable

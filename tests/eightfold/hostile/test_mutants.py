@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from eightfold.conformance.models.operators import OPERATORS
+from eightfold.cases.models.operators import OPERATORS
 from eightfold.hostile.mutant import BASES, make_mutant
 from eightfold.hostile.trial import GOOD, Trial
 from eightfold.model.mutate import DRAWN, Mutation

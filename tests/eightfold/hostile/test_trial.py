@@ -7,7 +7,7 @@ from typing import NoReturn
 import numpy as np
 import pytest
 
-from eightfold.conformance.models.operators import case_rng, random_case
+from eightfold.cases.models.operators import case_rng, random_case
 from eightfold.hostile.reasons import REASONS, reason_for
 from eightfold.hostile.subject import Step, _is_said, examine
 from eightfold.hostile.trial import GOOD, Trial

@@ -66,7 +66,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("checkout")
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(IMPORT_ROOT / "eightfold", root / "eightfold", symlinks=True, ignore=ignored)
-    for name in ("golden", "sim"):
+    for name in ("conformance", "golden", "sim"):
         (root / name).symlink_to(IMPORT_ROOT / name)
     files = {
         "hw/__init__.py": "",

@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection
 
 import pytest
 
+from eightfold.cases.models.operators import OPERATORS as RANDOM_MODELS
+from eightfold.cases.networks.random import EXTENSIONS
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler.lower.lowering import METHODS
-from eightfold.conformance.models.operators import OPERATORS as RANDOM_MODELS
-from eightfold.conformance.networks.random import EXTENSIONS
 from eightfold.coverage.bins import POINTS
 from eightfold.execute.runners import RUNNERS
 from eightfold.model import load_model
@@ -34,11 +34,11 @@ HARDWARE = RUNNERS.keys() - GOLDEN_ALONE.keys()
 
 PLACES: dict[str, tuple[Callable[[], Collection[str]], Collection[str]]] = {
     "eightfold/model/prepare": (lambda: PREPARED, RUNNERS),
-    "eightfold/conformance/models/operators.py": (lambda: RANDOM_MODELS, RUNNERS),
+    "conformance/models/operators.py": (lambda: RANDOM_MODELS, RUNNERS),
     "eightfold/compiler/lower/lowering.py": (lambda: METHODS, HARDWARE),
     "eightfold/ops/computing.py or copying.py": (lambda: CATALOGUE, HARDWARE),
     "eightfold/ops/figures.json, by eightfold ops --measure": (measured, HARDWARE),
-    "eightfold/conformance/networks/operators.py or movement.py": (lambda: EXTENSIONS, HARDWARE),
+    "conformance/networks/operators.py or movement.py": (lambda: EXTENSIONS, HARDWARE),
     "eightfold/coverage/bins.py": (lambda: POINTS, HARDWARE),
     "examples/operators/network.py": (
         lambda: [operator.name for operator in load_model(operators_model()).operators],

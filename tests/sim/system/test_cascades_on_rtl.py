@@ -5,9 +5,9 @@ from random import Random
 import numpy as np
 import pytest
 
+from eightfold.cases.networks.random import network_rng, random_network
 from eightfold.compiler import HARDWARE, CompiledNetwork, best_cascades, compile_network
 from eightfold.compiler.network import Strategy
-from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.estimate import estimate_network
 from eightfold.execute import run_graph
 from eightfold.model import Graph, load_model

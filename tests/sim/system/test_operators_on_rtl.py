@@ -12,8 +12,8 @@ import pytest
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suites import SUITES
 from eightfold.campaign.suites.operators import Part, parts, simulate_parts
+from eightfold.cases.models.operators import OPERATORS
 from eightfold.compiler import HARDWARE
-from eightfold.conformance.models.operators import OPERATORS
 from eightfold.coverage.bins import POINTS
 from eightfold.target.config import PRESETS
 from tests.support.campaign.units import expect_passed, request, units

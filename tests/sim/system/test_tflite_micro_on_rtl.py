@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from eightfold.cases.networks.combined import combined
 from eightfold.compiler import compile_network
-from eightfold.conformance.networks.combined import combined
 from eightfold.execute import run_graph
 from eightfold.model import load_model
 from eightfold.simulate import simulate_network

@@ -10,8 +10,8 @@ import pytest
 from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.suites import SUITES, faults, networks, operators
 from eightfold.campaign.suites.suite import first_difference
+from eightfold.cases.models.operators import case_rng, random_case
 from eightfold.common.errors import HardwareError
-from eightfold.conformance.models.operators import case_rng, random_case
 from eightfold.execute import run_graph
 from eightfold.isa import ErrorCode
 from eightfold.sim.simulator.system import Run, RunResult

@@ -6,12 +6,12 @@ from random import Random
 import numpy as np
 import pytest
 
+from eightfold.cases.networks.random import network_rng, random_network
 from eightfold.compiler import HARDWARE, Compiled, best_cascades, compile_network
 from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.rows import WindowedRows
 from eightfold.compiler.cascade.schedule import Act, Action, Schedule
 from eightfold.compiler.cascade.search import Search
-from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.estimate import estimate_network
 from eightfold.model import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig

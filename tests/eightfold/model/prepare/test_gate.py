@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 import pytest
 
+from eightfold.cases.models.operators import OPERATORS, case_rng, random_case
+from eightfold.cases.networks.random import network_rng, random_network
 from eightfold.common.errors import InputError
-from eightfold.conformance.models.operators import OPERATORS, case_rng, random_case
-from eightfold.conformance.networks.random import network_rng, random_network
 from eightfold.execute.runners import RUNNERS
 from eightfold.model import Graph, load_model, read_model
 from eightfold.model.builder import ModelBuilder

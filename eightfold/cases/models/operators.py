@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from eightfold.conformance.models.elementwise import ELEMENTWISE, quantize_float
-from eightfold.conformance.models.indexing import INDEXING
-from eightfold.conformance.models.matrix import MATRIX
-from eightfold.conformance.models.movement import MOVEMENT
-from eightfold.conformance.models.rows import ROWS
-from eightfold.conformance.models.tensors import (
+from eightfold.cases.models.elementwise import ELEMENTWISE, quantize_float
+from eightfold.cases.models.indexing import INDEXING
+from eightfold.cases.models.matrix import MATRIX
+from eightfold.cases.models.movement import MOVEMENT
+from eightfold.cases.models.rows import ROWS
+from eightfold.cases.models.tensors import (
     Case,
     Random,
     SingleOperator,

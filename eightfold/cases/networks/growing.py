@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from eightfold.conformance.models.tensors import (
+from eightfold.cases.models.tensors import (
     Case,
     Random,
     SingleOperator,

@@ -5,11 +5,11 @@ from typing import Literal
 
 import numpy as np
 
+from eightfold.cases.networks.combined import combined
 from eightfold.common.child import one_line
 from eightfold.common.errors import HardwareError, InputError
 from eightfold.compiler import compile_network
 from eightfold.conformance.answers import ModelAnswer
-from eightfold.conformance.networks.combined import combined
 from eightfold.model import Graph, load_model
 from eightfold.sim.simulator.runner import BenchFailed
 from eightfold.simulate import simulate_network

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from eightfold.cases.models.tensors import Case
+from eightfold.cases.networks.random import DRAWN, random_network
 from eightfold.common.errors import InputError
-from eightfold.conformance.models.tensors import Case
-from eightfold.conformance.networks.random import DRAWN, random_network
 from eightfold.conformance.profile import NETWORKS, Profile
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.vectors.operators import (

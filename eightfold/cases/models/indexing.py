@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from eightfold.conformance.models.movement import Copy
-from eightfold.conformance.models.tensors import Case, Random, choose, random_shape
+from eightfold.cases.models.movement import Copy
+from eightfold.cases.models.tensors import Case, Random, choose, random_shape
 
 MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 

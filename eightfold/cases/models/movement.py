@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from eightfold.conformance.models.tensors import (
+from eightfold.cases.models.tensors import (
     Case,
     Random,
     SingleOperator,

@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 import pytest
 
+from eightfold.cases.networks.odd import LARGE, MAX_ELEMENTS, MOST_LARGE, odd_network
+from eightfold.cases.networks.random import DRAWN, network_rng
 from eightfold.compiler import HARDWARE
-from eightfold.conformance.networks.odd import LARGE, MAX_ELEMENTS, MOST_LARGE, odd_network
-from eightfold.conformance.networks.random import DRAWN, network_rng
 from eightfold.model import Graph, load_model
 
 SEEN = range(150)

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from eightfold.cases.models.tensors import Case, Random, choose, random_codes
+from eightfold.cases.networks.growing import GrowingNetwork, UnsuitableError, Value, has_axes
+from eightfold.cases.networks.random import DRAWN, EXTENSIONS
 from eightfold.common.errors import InputError
-from eightfold.conformance.models.tensors import Case, Random, choose, random_codes
-from eightfold.conformance.networks.growing import GrowingNetwork, UnsuitableError, Value, has_axes
-from eightfold.conformance.networks.random import DRAWN, EXTENSIONS
 from eightfold.model import load_model
 
 MAX_ELEMENTS = 80_000
@@ -46,7 +46,7 @@ def odd_network(
     Parameters
     ----------
     rng, operators, lengths, max_elements
-        As `eightfold.conformance.networks.random.random_network` takes them.
+        As `eightfold.cases.networks.random.random_network` takes them.
     """
     extensions = [EXTENSIONS[name] for name in sorted(operators)]
     network = OddNetwork(rng, frozenset(operators), max_elements, MAX_MACS)

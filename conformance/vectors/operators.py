@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from eightfold.cases.models.operators import accelerator_case, case_rng, random_case
+from eightfold.cases.models.tensors import Case
 from eightfold.common.errors import InputError
 from eightfold.common.files import write_file, write_files
-from eightfold.conformance.models.operators import accelerator_case, case_rng, random_case
-from eightfold.conformance.models.tensors import Case
 from eightfold.conformance.profile import OPERATORS, Profile
 from eightfold.conformance.units.unit import LEVELS, Level
 from eightfold.conformance.vectors.manifest import NAME, checksums, manifest

@@ -5,14 +5,14 @@ from math import prod
 
 import numpy as np
 
-from eightfold.conformance.models.matrix import random_bias, random_filter
-from eightfold.conformance.models.tensors import (
+from eightfold.cases.models.matrix import random_bias, random_filter
+from eightfold.cases.models.tensors import (
     choose,
     random_activation,
     random_codes,
     random_zero_point,
 )
-from eightfold.conformance.networks.growing import GrowingNetwork, Value, any_rank
+from eightfold.cases.networks.growing import GrowingNetwork, Value, any_rank
 
 Extension = Callable[[GrowingNetwork], object]
 ACCUMULATED = 73 * 73  # standard deviations of a uniform weight and code: a product's magnitude

@@ -2,10 +2,10 @@
 
 Branches, residual sums, tensors that several operators read, several inputs and outputs of the
 graph, constants as operands. Scales, zero points and codes are drawn as for the models of one
-operator in `eightfold.conformance.models.operators`. Every network is one that the reference
+operator in `eightfold.cases.models.operators`. Every network is one that the reference
 accepts.
 
-``python -m eightfold.conformance.networks.random DIRECTORY COUNT`` writes the first of them to
+``python -m eightfold.cases.networks.random DIRECTORY COUNT`` writes the first of them to
 files.
 """
 
@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from eightfold.conformance.models.tensors import Case, Random, choose, random_shape
-from eightfold.conformance.networks import movement as network_movement
-from eightfold.conformance.networks import operators as network_operators
-from eightfold.conformance.networks.growing import GrowingNetwork, UnsuitableError
+from eightfold.cases.models.tensors import Case, Random, choose, random_shape
+from eightfold.cases.networks import movement as network_movement
+from eightfold.cases.networks import operators as network_operators
+from eightfold.cases.networks.growing import GrowingNetwork, UnsuitableError
 from eightfold.execute import SUPPORTED
 
 EXTENSIONS = network_operators.EXTENSIONS | network_movement.EXTENSIONS

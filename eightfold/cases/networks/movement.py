@@ -4,9 +4,9 @@ from math import prod
 
 import numpy as np
 
-from eightfold.conformance.models.tensors import choose, random_codes
-from eightfold.conformance.networks.growing import GrowingNetwork, Value, any_rank
-from eightfold.conformance.networks.operators import Extension
+from eightfold.cases.models.tensors import choose, random_codes
+from eightfold.cases.networks.growing import GrowingNetwork, Value, any_rank
+from eightfold.cases.networks.operators import Extension
 
 
 def _int32(net: GrowingNetwork, values: object) -> int:
