@@ -6,8 +6,8 @@ from eightfold.common.first_use import on_first_use
 
 if TYPE_CHECKING:
     from eightfold.common.errors import HardwareError, InputError
-    from eightfold.report import OperatorReport, RunResult
-    from eightfold.session import Session
+    from eightfold.run.report import OperatorReport, RunResult
+    from eightfold.run.session import Session
     from eightfold.target.config import AcceleratorConfig
 
 __version__: str
@@ -28,9 +28,9 @@ _load, __dir__ = on_first_use(
         "AcceleratorConfig": "target.config",
         "HardwareError": "common.errors",
         "InputError": "common.errors",
-        "OperatorReport": "report",
-        "RunResult": "report",
-        "Session": "session",
+        "OperatorReport": "run.report",
+        "RunResult": "run.report",
+        "Session": "run.session",
     },
 )
 

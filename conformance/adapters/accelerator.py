@@ -11,8 +11,8 @@ from eightfold.common.errors import HardwareError, InputError
 from eightfold.compiler import compile_network
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.model import Graph, load_model
+from eightfold.run.simulate import simulate_network
 from eightfold.sim.simulator.runner import BenchFailed
-from eightfold.simulate import simulate_network
 from eightfold.target.config import AcceleratorConfig
 
 Part = tuple[Graph, dict[int, np.ndarray]]

@@ -21,7 +21,7 @@ class Adapter(Closing):
     Attributes
     ----------
     runtime
-        A key of `eightfold.reference.runtimes.RUNTIMES`, of what asks one of these.
+        A key of `eightfold.run.reference.runtimes.RUNTIMES`, of what asks one of these.
     """
 
     runtime: ClassVar[str | None] = None

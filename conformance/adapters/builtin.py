@@ -19,10 +19,10 @@ Inputs = Mapping[int, np.ndarray]
 
 
 class _Runtime(ModelAdapter):
-    """A runtime of `eightfold.reference.runtimes`, which the child alone loads."""
+    """A runtime of `eightfold.run.reference.runtimes`, which the child alone loads."""
 
     def answer(self, model: bytes, inputs: Inputs) -> ModelAnswer:
-        from eightfold.reference.runtimes import RUNTIMES
+        from eightfold.run.reference.runtimes import RUNTIMES
 
         assert self.runtime is not None
         with needs_extra("compare", type(self).__name__):
@@ -38,7 +38,7 @@ class LiteRT(_Runtime):
     keep: ClassVar[bool] = True
 
     def run(self, model: bytes, inputs: Inputs) -> dict[int, np.ndarray]:
-        from eightfold.reference import runtimes
+        from eightfold.run.reference import runtimes
 
         try:
             return runtimes.LiteRT(model, self.resolver, keep=self.keep).run(inputs)
@@ -65,7 +65,7 @@ class TFLiteMicro(_Runtime):
     runtime = "tflm"
 
     def run(self, model: bytes, inputs: Inputs) -> dict[int, np.ndarray]:
-        from eightfold.reference import runtimes
+        from eightfold.run.reference import runtimes
 
         try:
             return runtimes.TFLiteMicro(model).run(inputs)

@@ -17,7 +17,7 @@ from eightfold.conformance.report.junit import write_junit
 from eightfold.conformance.report.page import conformance_page
 from eightfold.conformance.report.text import print_statement, statement_lines
 from eightfold.conformance.verdict import Statement
-from eightfold.report.page import require_page
+from eightfold.run.report.page import require_page
 
 __all__ = ["print_statement", "require_reports", "statement_lines", "write_reports"]
 

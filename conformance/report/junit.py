@@ -12,7 +12,7 @@ from typing import IO
 from eightfold.conformance.report.text import counts_text
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.verdict import LISTED, FailedCase, Finding, Outcome, Statement
-from eightfold.report.junit import JUnitXml
+from eightfold.run.report.junit import JUnitXml
 
 ERRORS = {Outcome.CRASHED, Outcome.TIMEOUT, Outcome.MISSING}
 """Outcomes that are errors, not failures: there is nothing to compare."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from eightfold.conformance.report.rows import ClaimRow, Place, claim_rows
 from eightfold.conformance.vectors.manifest import SPECS
 from eightfold.conformance.verdict import Outcome, Statement, claims_text
-from eightfold.report.page import State, Verdict, machine, render
+from eightfold.run.report.page import State, Verdict, machine, render
 
 SIGNS = {"deviates": "✗", "incomplete": "…", "no deviation found": "○", "conforms": "✓"}
 """Of standings, for who sees no colour."""

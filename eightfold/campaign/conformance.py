@@ -24,7 +24,7 @@ from eightfold.conformance.units.unit import UnitCases
 from eightfold.conformance.vectors.digests import digest_of_arrays, digest_of_cases
 from eightfold.conformance.vectors.operators import OperatorCase
 from eightfold.conformance.verdict import Finding, Statement
-from eightfold.reference.runtimes import RUNTIMES
+from eightfold.run.reference.runtimes import RUNTIMES
 
 
 def adapter_name(text: str) -> str:

@@ -22,7 +22,7 @@ from eightfold.campaign.suites.suite import MAKE_HARDWARE
 from eightfold.common.errors import InputError
 from eightfold.common.extras import installed_versions
 from eightfold.common.files import source_key
-from eightfold.reference.runtimes import RUNTIMES
+from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.sim.simulator.toolchain import SIMULATORS, Simulator, simulator_version
 
 Identity = Mapping[str, str]

@@ -18,7 +18,7 @@ import click
 
 from eightfold.campaign.folder import Folder
 from eightfold.common.errors import InputError
-from eightfold.reference.runtimes import RUNTIMES
+from eightfold.run.reference.runtimes import RUNTIMES
 
 NEWEST = {"litert": "ai-edge-litert-nightly", "tflm": "tflite-micro"}
 """The package whose newest version is compared with, by reference."""

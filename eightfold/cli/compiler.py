@@ -17,8 +17,8 @@ from eightfold.common.program import (
     output_folder_option,
 )
 from eightfold.common.terminal import terminal_progress
-from eightfold.report.clock import clock_of
-from eightfold.report.estimated import Estimated, print_estimate
+from eightfold.run.report.clock import clock_of
+from eightfold.run.report.estimated import Estimated, print_estimate
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
 
@@ -221,7 +221,7 @@ def estimate(
     from eightfold.compiler.passes import prepare
     from eightfold.estimate.estimate import estimate as estimated
     from eightfold.model import Limits, load_int8, named
-    from eightfold.operator_reports import hardware_reports
+    from eightfold.run.operator_reports import hardware_reports
 
     graph = load_int8(model, Limits(max_memory, max_elements))
     sizes = AcceleratorConfig.load(config)

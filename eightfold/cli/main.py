@@ -42,8 +42,8 @@ from eightfold.common.program import (
     stop_on_signals,
 )
 from eightfold.common.terminal import terminal_progress
-from eightfold.report import print_table, verdict
-from eightfold.report.page import require_page
+from eightfold.run.report import print_table, verdict
+from eightfold.run.report.page import require_page
 
 
 @click.group(
@@ -151,7 +151,7 @@ def run(
     clock: float | None,
 ) -> None:
     """Run MODEL once and report every operator."""
-    from eightfold.session import Session  # the model reader and golden load only when needed
+    from eightfold.run.session import Session  # the model reader and golden load only when needed
 
     inputs = _load_inputs(input_file) if input_file else None
     if html_file:
@@ -197,7 +197,7 @@ def run(
         else:
             write_file(json_file, text)
     if html_file:
-        from eightfold.report.run_page import run_page
+        from eightfold.run.report.run_page import run_page
 
         write_file(html_file, run_page(result))
     if str(json_file) != "-":

@@ -6,7 +6,7 @@ from typing import Any
 
 from eightfold.common.extras import needs_extra, require_module
 from eightfold.documents.cycle_tables import Measurement, number, percent
-from eightfold.report import RunResult, mac_limit
+from eightfold.run.report import RunResult, mac_limit
 
 COLUMNS = 2
 ROW = 0.19

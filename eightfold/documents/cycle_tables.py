@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from eightfold.documents.peers import PEERS, TASKS
-from eightfold.report import OperatorReport, RunResult, mac_limit
+from eightfold.run.report import OperatorReport, RunResult, mac_limit
 
 
 @dataclass(frozen=True)

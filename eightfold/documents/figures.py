@@ -29,7 +29,7 @@ from eightfold.documents.cycle_tables import (
     summary_table,
     task_table,
 )
-from eightfold.session import Session
+from eightfold.run.session import Session
 
 ROOT = IMPORT_ROOT
 DOCUMENT = Path("docs/cycles.md")

@@ -41,7 +41,7 @@ class Speed:
     """LiteRT's ``invoke`` with ``BUILTIN_REF``, which reuses the memory of dead tensors."""
 
     litert_keeping: float
-    """The same with every tensor kept, as `eightfold.reference.oracle` runs it."""
+    """The same with every tensor kept, as `eightfold.run.reference.oracle` runs it."""
 
     batch: int = 1
     """Inferences per measurement: golden computes them at once, LiteRT one by one."""
@@ -101,8 +101,8 @@ def measure_here() -> None:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     from eightfold.execute import run_graphs
-    from eightfold.inputs import random_inputs
     from eightfold.model import load_model
+    from eightfold.run.inputs import random_inputs
 
     model = sys.argv[1]
     repeats, seed, batch = map(int, sys.argv[2:5])

@@ -7,8 +7,8 @@ import numpy as np
 
 from eightfold.hostile.subject import fitting_inputs
 from eightfold.model import load_model, normalize_dimensions
-from eightfold.reference.deviations import litert_tensors
-from eightfold.reference.oracle import Oracle, OracleAborted, OracleRejected
+from eightfold.run.reference.deviations import litert_tensors
+from eightfold.run.reference.oracle import Oracle, OracleAborted, OracleRejected
 
 _ORACLES: list[Oracle] = []  # one for each process, kept between files
 _SECONDS = 600.0  # of wall-clock time: what limits it is the processor time of the process

@@ -10,9 +10,9 @@ from eightfold.compiler.passes import Prepared
 from eightfold.compiler.rewrite import run_operators
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Tensor
-from eightfold.session import Session
+from eightfold.run.session import Session
+from eightfold.run.simulate import InGolden, NetworkRun
 from eightfold.sim.machine.machine import Machine, check_tokens
-from eightfold.simulate import InGolden, NetworkRun
 
 
 def run_compiled(

@@ -17,7 +17,7 @@ from eightfold.compiler.passes import prepare
 from eightfold.estimate import estimate_network
 from eightfold.hostile.stream import MachineSession
 from eightfold.model import Graph, Limits, load_model, read_model
-from eightfold.session import Session
+from eightfold.run.session import Session
 from eightfold.spec import (
     check_model,
     check_prepared,

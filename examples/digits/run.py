@@ -13,9 +13,9 @@ from rich.console import Console
 from eightfold.common.files import write_file
 from eightfold.common.program import one_line_errors
 from eightfold.common.terminal import terminal_progress
-from eightfold.report import RunResult, print_table
 from eightfold.rtl.header import PREFIX, header
-from eightfold.session import Session
+from eightfold.run.report import RunResult, print_table
+from eightfold.run.session import Session
 from eightfold.sim.simulator.sources import Unit
 from eightfold.sim.simulator.toolchain import Simulator
 from examples.digits.images import load

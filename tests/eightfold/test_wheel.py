@@ -74,7 +74,7 @@ def test_the_wheel_has_one_name_and_all_that_is_under_it(wheel: Path) -> None:
         "sim/verilog/eightfold_system.v",
         "ops/figures.json",
         "cmodel/sources/eightfold_golden.h",
-        "report/templates/base.html.j2",
+        "run/report/templates/base.html.j2",
         "networks/digits.tflite",
         "py.typed",
     ):

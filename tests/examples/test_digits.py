@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 
-from eightfold.reference.oracle import Oracle
+from eightfold.run.reference.oracle import Oracle
 from examples.digits import images
 from examples.digits.accuracy import float_correct, int8_correct
 from examples.digits.network import (

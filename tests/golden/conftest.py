@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from eightfold.reference.oracle import Oracle
+from eightfold.run.reference.oracle import Oracle
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from eightfold.cases.models.operators import OPERATORS, accelerator_case, case_r
 from eightfold.common.errors import InputError
 from eightfold.execute import run_operator
 from eightfold.model import load_model
-from eightfold.reference.oracle import Oracle, OracleRejected
+from eightfold.run.reference.oracle import Oracle, OracleRejected
 from tests.support.models.comparison import differ
 from tests.support.models.tflite_micro import variants
 

@@ -29,7 +29,7 @@ from eightfold.golden import (
 from eightfold.golden.fixed_point import multiply_by_quantized_multiplier
 from eightfold.golden.rounding import rounding_shift
 from eightfold.model import load_model
-from eightfold.reference.oracle import Oracle
+from eightfold.run.reference.oracle import Oracle
 from tests.support.models import comparison as cases
 from tests.support.models.single import one_operator
 

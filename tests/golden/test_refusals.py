@@ -7,7 +7,7 @@ from eightfold.common.errors import InputError
 from eightfold.execute import run_operator
 from eightfold.golden.errors import AbortedError, RejectedError, SpecError
 from eightfold.model import Graph, read_model
-from eightfold.reference.oracle import Oracle, OracleAborted, OracleRejected
+from eightfold.run.reference.oracle import Oracle, OracleAborted, OracleRejected
 from tests.support.models import (
     refusals,
     refusals_movement,

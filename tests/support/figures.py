@@ -6,7 +6,7 @@ from eightfold.compiler.partition import CompiledNetwork
 from eightfold.execute.macs import count_macs
 from eightfold.isa.work import Work, vectors
 from eightfold.model import Graph
-from eightfold.report import OperatorReport
+from eightfold.run.report import OperatorReport
 from eightfold.target.config import AcceleratorConfig
 
 

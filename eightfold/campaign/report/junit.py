@@ -15,7 +15,7 @@ from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.report.asked import asked_commands
 from eightfold.campaign.report.verdict import Standing
 from eightfold.campaign.results import Results
-from eightfold.report.junit import JUnitXml
+from eightfold.run.report.junit import JUnitXml
 
 ELEMENTS = {
     "failed": "failure",

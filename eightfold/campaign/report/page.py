@@ -27,8 +27,8 @@ from eightfold.campaign.report.verdict import Standing, bins_by_operator
 from eightfold.campaign.results import Results, Row
 from eightfold.coverage.report import AT_LEAST, Report
 from eightfold.hostile.trial import GOOD
-from eightfold.report.charts import SERIES
-from eightfold.report.page import render
+from eightfold.run.report.charts import SERIES
+from eightfold.run.report.page import render
 
 SLOWEST = 12
 """Units that the page lists."""
@@ -54,7 +54,7 @@ STATES = {
     "waiting": "incomplete",
     "refused": "",
 }
-"""Whose colour a verdict has: see `eightfold.report.page.Verdict`."""
+"""Whose colour a verdict has: see `eightfold.run.report.page.Verdict`."""
 
 
 @dataclass(frozen=True, kw_only=True)

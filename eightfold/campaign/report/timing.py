@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from eightfold.campaign.results import Results, Spent
-from eightfold.report.charts import MUTED, SERIES, chart
+from eightfold.run.report.charts import MUTED, SERIES, chart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes  # pyright: ignore[reportMissingImports]

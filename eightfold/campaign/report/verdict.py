@@ -10,7 +10,7 @@ from eightfold.campaign.results import Results
 from eightfold.coverage.bins import POINTS, Bin, every_bin
 from eightfold.coverage.exclusions import EXCLUDED
 from eightfold.coverage.report import Report
-from eightfold.report.page import Verdict
+from eightfold.run.report.page import Verdict
 
 _NO_OPERATORS = ("mutants", "proofs", "hostile")  # suites whose cases name something else
 

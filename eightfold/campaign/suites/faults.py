@@ -26,9 +26,9 @@ from eightfold.compiler import Compiled
 from eightfold.execute import run_graph
 from eightfold.golden.quantization import Reference
 from eightfold.isa import ErrorCode
+from eightfold.run.simulate import accelerator_source
 from eightfold.sim.simulator.system import Place, Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
-from eightfold.simulate import accelerator_source
 
 FAULTS = 12
 """Disturbed runs of a network."""

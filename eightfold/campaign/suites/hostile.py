@@ -15,7 +15,7 @@ from eightfold.hostile import Trial, Verdict
 from eightfold.hostile.mutant import Mutant, make_mutant, random_mutant
 from eightfold.hostile.reasons import reason_for
 from eightfold.model.mutate import Mutation
-from eightfold.reference.oracle import Oracle
+from eightfold.run.reference.oracle import Oracle
 
 TOGETHER = 200
 """Files of a unit: seven seconds, unless one takes its whole ten."""

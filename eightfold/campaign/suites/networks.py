@@ -36,9 +36,9 @@ from eightfold.golden.quantization import Reference
 from eightfold.hostile.subject import fitting_inputs
 from eightfold.model import load_model
 from eightfold.model.part import part_of
-from eightfold.reference.deviations import litert_tensors
-from eightfold.reference.oracle import OracleRejected
-from eightfold.reference.runtimes import RUNTIMES
+from eightfold.run.reference.deviations import litert_tensors
+from eightfold.run.reference.oracle import OracleRejected
+from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.sim.simulator.toolchain import Simulator
 
 TOGETHER = {"golden": 20, "verilator": 10, "icarus": 1}

@@ -32,11 +32,11 @@ from eightfold.coverage.bins import covered
 from eightfold.execute import run_graph, run_operator
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, load_model
-from eightfold.reference.deviations import deviates, litert_outputs
-from eightfold.reference.oracle import OracleRejected
-from eightfold.reference.runtimes import RUNTIMES
+from eightfold.run.reference.deviations import deviates, litert_outputs
+from eightfold.run.reference.oracle import OracleRejected
+from eightfold.run.reference.runtimes import RUNTIMES
+from eightfold.run.simulate import simulate_network
 from eightfold.sim.simulator.toolchain import Simulator
-from eightfold.simulate import simulate_network
 
 TOGETHER = {"golden": 200, "verilator": 100, "icarus": 8}
 """Models of a unit, so that starting a simulator is a small share; docs/campaigns.md has costs."""

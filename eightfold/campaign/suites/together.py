@@ -8,9 +8,9 @@ import numpy as np
 
 from eightfold.compiler import CompiledNetwork
 from eightfold.model import Graph
+from eightfold.run.simulate import accelerator_source
 from eightfold.sim.simulator.system import Run, run_system
 from eightfold.sim.simulator.toolchain import Simulator
-from eightfold.simulate import accelerator_source
 
 Tensors = Mapping[int, np.ndarray]
 

@@ -10,7 +10,7 @@ from eightfold.conformance.profile import PROFILES, Limits, Profile
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.units.unit import LEVELS, UnitCases
 from eightfold.model.builder import ModelBuilder
-from eightfold.reference.oracle import Oracle
+from eightfold.run.reference.oracle import Oracle
 
 TFLITE = PROFILES["tflite"]
 

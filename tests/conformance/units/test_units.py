@@ -13,7 +13,7 @@ from eightfold.conformance.units.registry import UNIT_KINDS, unit_cases
 from eightfold.conformance.units.tables import OPERATORS
 from eightfold.conformance.units.unit import LEVELS, Column, Level, as_columns
 from eightfold.model.builder import ModelBuilder
-from eightfold.reference.oracle import Oracle
+from eightfold.run.reference.oracle import Oracle
 
 TFLITE = PROFILES["tflite"]
 

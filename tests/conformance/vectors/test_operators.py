@@ -18,7 +18,7 @@ from eightfold.conformance.vectors.operators import (
     write_operators,
 )
 from eightfold.model import load_model
-from eightfold.reference.oracle import Oracle, OracleRejected
+from eightfold.run.reference.oracle import Oracle, OracleRejected
 
 TFLITE = PROFILES["tflite"]
 

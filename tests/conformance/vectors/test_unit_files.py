@@ -22,8 +22,8 @@ from eightfold.conformance.vectors.manifest import SPECS
 from eightfold.conformance.vectors.unit_files import FORMATS, Format, unit_files, write_unit
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.requantizer import Requantizer
-from eightfold.reference.runtimes import RUNTIMES
 from eightfold.rtl.verilog import unit_verilog
+from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.target.config import AcceleratorConfig
 
 TFLITE = PROFILES["tflite"]

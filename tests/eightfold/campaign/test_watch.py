@@ -11,7 +11,7 @@ from eightfold.campaign.campaign import begin
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Case, Outcome, Unit, Verdict
 from eightfold.common.errors import InputError
-from tests.eightfold.reference.test_origin import FAKE, install
+from tests.eightfold.run.reference.test_origin import FAKE, install
 
 
 def ended(folder: Folder, verdicts: dict[str, list[Verdict]]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from eightfold.cases.models.operators import random_case
 from eightfold.isa.decode import read_stream
 from eightfold.model.builder import ModelBuilder
-from eightfold.report.clock import MEASURED
+from eightfold.run.report.clock import MEASURED
 from eightfold.target.config import PRESETS
 from examples.mobilenet.network import mobilenet_model
 from tests.eightfold.cli.test_cli import MODEL, call

@@ -11,8 +11,8 @@ from eightfold.execute import run_graph
 from eightfold.hostile.stream import run_prepared
 from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
-from eightfold.reference.oracle import Oracle
-from eightfold.session import Session
+from eightfold.run.reference.oracle import Oracle
+from eightfold.run.session import Session
 from eightfold.spec import check_model, check_prepared, has_violation
 from eightfold.target.config import AcceleratorConfig
 

@@ -12,7 +12,7 @@ from eightfold.isa import Engine
 from eightfold.isa.issued import Issued
 from eightfold.isa.work import Work, vectors, work
 from eightfold.model import load_model
-from eightfold.operator_reports import hardware_reports
+from eightfold.run.operator_reports import hardware_reports
 from eightfold.target.config import PRESETS
 from examples.mobilenet.network import mobilenet_model
 from examples.operators.network import operators_model

@@ -27,7 +27,7 @@ from eightfold.documents.figures import OVERVIEW, ROOT, SUMMARY, networks_of, wr
 from eightfold.documents.figures import TASKS as TASK_TABLE
 from eightfold.documents.peers import PEERS, TASKS
 from eightfold.isa import COUNTERS
-from eightfold.report import OperatorReport, RunResult
+from eightfold.run.report import OperatorReport, RunResult
 
 KWS, AD = NETWORKS[0], NETWORKS[3]
 

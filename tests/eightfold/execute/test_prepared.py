@@ -10,9 +10,9 @@ from eightfold.common.files import IMPORT_ROOT
 from eightfold.execute import run_graph, run_graphs, run_operator
 from eightfold.execute.prepared import PreparedGraph
 from eightfold.execute.stacking import stackable
-from eightfold.inputs import random_inputs
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
+from eightfold.run.inputs import random_inputs
 
 CASES = 40
 """Models per operator."""

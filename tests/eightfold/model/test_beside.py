@@ -16,7 +16,7 @@ from eightfold.common.errors import InputError
 from eightfold.model import load_model
 from eightfold.model.registered import ELEMENT_BITS, NO_KERNEL
 from eightfold.model.schema import OPERATOR_CODES
-from eightfold.reference.oracle import Oracle, OracleError, OracleRejected
+from eightfold.run.reference.oracle import Oracle, OracleError, OracleRejected
 from tests.support.models.edited import Edit, edited
 
 _INPUT = {0: np.ones((1, 4, 4, 2), np.int8)}

@@ -6,7 +6,7 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.model import load_int8
 from eightfold.model.builder import ModelBuilder
-from eightfold.session import Session
+from eightfold.run.session import Session
 
 
 def test_int8_and_its_companions_are_computed_with() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from eightfold.model import normalize_dimensions, read_model, writer
 from eightfold.model.builder import ModelBuilder
-from eightfold.reference.oracle import Oracle, OracleRejected
+from eightfold.run.reference.oracle import Oracle, OracleRejected
 from tests.support.models.person_detect import BIASES, INPUT, person_detect
 
 IMAGE = np.arange(-18, 18, dtype=np.int8).reshape(1, 6, 6, 1)

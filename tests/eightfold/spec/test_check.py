@@ -11,7 +11,7 @@ from eightfold.common.files import IMPORT_ROOT
 from eightfold.model import read_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.graph import Quantization
-from eightfold.reference.oracle import Oracle
+from eightfold.run.reference.oracle import Oracle
 from eightfold.spec import ROWS, check_model, findings_as_json, has_violation, render
 from eightfold.spec.row import SAME
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny

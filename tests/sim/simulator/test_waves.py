@@ -6,13 +6,13 @@ from typing import Any, NoReturn
 
 import pytest
 
-from eightfold import simulate
 from eightfold.common.errors import InputError
 from eightfold.common.files import NETWORKS
 from eightfold.compiler.passes import prepare
 from eightfold.estimate.estimate import estimate
 from eightfold.model import load_model
-from eightfold.session import Session
+from eightfold.run import simulate
+from eightfold.run.session import Session
 from eightfold.sim.simulator import build, waves
 from eightfold.sim.simulator.build import Verilog, build_model
 from eightfold.sim.simulator.waves import size_note, trace_size

@@ -11,8 +11,8 @@ from eightfold.compiler.network import Strategy
 from eightfold.estimate import estimate_network
 from eightfold.execute import run_graph
 from eightfold.model import Graph, load_model
+from eightfold.run.simulate import NetworkRun, simulate_network
 from eightfold.sim.simulator.toolchain import Simulator
-from eightfold.simulate import NetworkRun, simulate_network
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from examples.mobilenet.network import mobilenet_model
 from tests.support.figures import expect_honest_work

@@ -7,11 +7,11 @@ import pytest
 
 from eightfold.compiler import compile_network
 from eightfold.execute import run_graph
-from eightfold.inputs import random_inputs
 from eightfold.model import load_model
-from eightfold.simulate import simulate_network
+from eightfold.run.inputs import random_inputs
+from eightfold.run.simulate import simulate_network
 from eightfold.target.config import PRESETS, AcceleratorConfig
-from tests.eightfold.test_session import DIGITS
+from tests.eightfold.run.test_session import DIGITS
 
 NANO = PRESETS["nano"]
 SWEPT = {

@@ -9,9 +9,9 @@ from eightfold.cases.networks.random import network_rng, random_network
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.estimate.estimate import estimate
-from eightfold.inputs import random_inputs
 from eightfold.model import Graph, load_model
-from eightfold.simulate import simulate_network
+from eightfold.run.inputs import random_inputs
+from eightfold.run.simulate import simulate_network
 from eightfold.target.config import PRESETS
 from eightfold.target.memory import PROFILES, MemoryTiming
 from tests.support.figures import expect_honest_work, issued_vectors

@@ -7,7 +7,7 @@ import pytest
 
 import examples.digits
 from eightfold import Session
-from eightfold.report import RunResult
+from eightfold.run.report import RunResult
 from examples.operators.network import operators_model
 
 pytestmark = pytest.mark.long

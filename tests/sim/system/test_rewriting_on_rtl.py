@@ -9,7 +9,7 @@ from eightfold import Session
 from eightfold.compiler.rewrite import rewrite
 from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
-from eightfold.report import REWRITTEN
+from eightfold.run.report import REWRITTEN
 from tests.support.networks.redundant import redundant_model
 from tests.support.networks.sparse import sparse_model
 

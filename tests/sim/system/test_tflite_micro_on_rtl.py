@@ -7,7 +7,7 @@ from eightfold.cases.networks.combined import combined
 from eightfold.compiler import compile_network
 from eightfold.execute import run_graph
 from eightfold.model import load_model
-from eightfold.simulate import simulate_network
+from eightfold.run.simulate import simulate_network
 from tests.support.hardware.twins import TWINS
 from tests.support.models.tflite_micro import variants
 

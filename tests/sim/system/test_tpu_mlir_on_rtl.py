@@ -8,8 +8,8 @@ has all.
 import numpy as np
 import pytest
 
+from eightfold.run.simulate import simulate_network
 from eightfold.sim.simulator.toolchain import Simulator
-from eightfold.simulate import simulate_network
 from tests.support.hardware.twins import TWINS
 from tests.support.networks.tpu_mlir import FORMS, random_cases
 

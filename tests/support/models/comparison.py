@@ -5,8 +5,8 @@ import numpy as np
 from eightfold.cases.models.operators import case_rng, random_case
 from eightfold.execute import run_operator
 from eightfold.model import load_model
-from eightfold.reference.deviations import deviates, litert_outputs
-from eightfold.reference.oracle import Oracle
+from eightfold.run.reference.deviations import deviates, litert_outputs
+from eightfold.run.reference.oracle import Oracle
 
 Outputs = list[np.ndarray]
 

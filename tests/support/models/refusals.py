@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from eightfold.reference.oracle import OracleAborted, OracleRejected
+from eightfold.run.reference.oracle import OracleAborted, OracleRejected
 from tests.support.models.single import (
     NINE,
     binary,

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from eightfold.reference.oracle import OracleRejected
+from eightfold.run.reference.oracle import OracleRejected
 from tests.support.models.refusals import Refusal
 from tests.support.models.single import NINE, moved, one_operator
 

@@ -14,8 +14,8 @@ from eightfold.cases.models.operators import case_rng, random_case
 from eightfold.common.errors import HardwareError
 from eightfold.execute import run_graph
 from eightfold.isa import ErrorCode
+from eightfold.run.simulate import NetworkRun
 from eightfold.sim.simulator.system import Run, RunResult
-from eightfold.simulate import NetworkRun
 from tests.support.campaign.units import request
 
 Change = Callable[[int, dict[int, np.ndarray]], None]

@@ -11,7 +11,7 @@ from eightfold.execute import run_graph
 from eightfold.hostile.stream import run_prepared
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
-from eightfold.reference.oracle import Oracle, OracleRejected
+from eightfold.run.reference.oracle import Oracle, OracleRejected
 from eightfold.target.config import AcceleratorConfig
 
 _CODES = np.array([[-7, 3, 65, 115]], np.int8)

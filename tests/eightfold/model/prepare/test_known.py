@@ -10,7 +10,7 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.model import load_model, read_model
 from eightfold.model.builder import ModelBuilder
-from eightfold.reference.oracle import Oracle, OracleAborted, OracleRejected
+from eightfold.run.reference.oracle import Oracle, OracleAborted, OracleRejected
 from tests.support.models.single import (
     WINDOW,
     convolution,

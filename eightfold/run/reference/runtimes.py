@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 import tflite
 
-from eightfold.reference.origin import loaded_from
+from eightfold.run.reference.origin import loaded_from
 
 _RELEASE = re.compile(r"[\d.]+")
 

@@ -17,15 +17,15 @@ from eightfold.common.errors import HardwareError, InputError
 from eightfold.common.extras import needs_extra
 from eightfold.execute import run_graph, run_graphs
 from eightfold.golden.quantization import Reference
-from eightfold.inputs import Inputs, random_inputs, resolve_inputs
 from eightfold.model import Graph, Limits, load_int8, named, normalize_dimensions
-from eightfold.operator_reports import golden_reports, hardware_reports
-from eightfold.reference.deviations import litert_tensors
-from eightfold.reference.oracle import Oracle, OracleError
-from eightfold.reference.runtimes import RUNTIMES
-from eightfold.report import Provenance, RunResult, fingerprint
-from eightfold.report.clock import clock_of
-from eightfold.report.record import Record, TensorRecord
+from eightfold.run.inputs import Inputs, random_inputs, resolve_inputs
+from eightfold.run.operator_reports import golden_reports, hardware_reports
+from eightfold.run.reference.deviations import litert_tensors
+from eightfold.run.reference.oracle import Oracle, OracleError
+from eightfold.run.reference.runtimes import RUNTIMES
+from eightfold.run.report import Provenance, RunResult, fingerprint
+from eightfold.run.report.clock import clock_of
+from eightfold.run.report.record import Record, TensorRecord
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from eightfold.common.progress import OnProgress
     from eightfold.compiler.partition import CompiledNetwork
     from eightfold.compiler.passes import Prepared
-    from eightfold.simulate import NetworkRun
+    from eightfold.run.simulate import NetworkRun
 
 Backend = Literal["golden", "verilator", "icarus"]
 
@@ -81,7 +81,7 @@ class Session(Closing):
         whose outputs must be the same. Without it their results have no cycles.
     clock
         MHz for times, in place of what was measured for ``config``, see
-        `eightfold.report.clock.MEASURED`.
+        `eightfold.run.report.clock.MEASURED`.
 
     Raises
     ------
@@ -194,8 +194,8 @@ class Session(Closing):
         compare
             Compare every computed tensor with the kernels of the ``reference``.
         record
-            Keep what `eightfold.report.run_page.run_page` shows: when each command ran, where each
-            tensor lay, and each one's comparison.
+            Keep what `eightfold.run.report.run_page.run_page` shows: when each command ran, where
+            each tensor lay, and each one's comparison.
         """
         graph = load_int8(model, self.limits)
         drawn = seed if inputs is None else None
@@ -313,8 +313,8 @@ class Session(Closing):
         return simulator_version(cast(Literal["verilator", "icarus"], self.backend))
 
     def _network_runs(self, *args: Any, **options: Any) -> "list[NetworkRun]":
-        """Return what `eightfold.simulate.simulate_network` does."""
-        from eightfold.simulate import simulate_network
+        """Return what `eightfold.run.simulate.simulate_network` does."""
+        from eightfold.run.simulate import simulate_network
 
         return simulate_network(*args, **options)
 

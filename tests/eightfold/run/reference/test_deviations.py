@@ -9,9 +9,9 @@ from eightfold import Session
 from eightfold.execute import SUPPORTED, run_operator
 from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
-from eightfold.reference.deviations import DEVIATIONS, deviates, litert_outputs
-from eightfold.reference.oracle import Oracle
-from eightfold.report import verdict
+from eightfold.run.reference.deviations import DEVIATIONS, deviates, litert_outputs
+from eightfold.run.reference.oracle import Oracle
+from eightfold.run.report import verdict
 
 
 def small_network() -> bytes:

@@ -18,10 +18,10 @@ from eightfold.execute import run_graph
 from eightfold.isa import COUNTERS
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
-from eightfold.report import verdict
+from eightfold.run.report import verdict
+from eightfold.run.simulate import NetworkRun
 from eightfold.sim.simulator.runner import icarus_available
 from eightfold.sim.simulator.toolchain import Simulator
-from eightfold.simulate import NetworkRun
 from eightfold.target.config import AcceleratorConfig
 from examples.digits.images import load
 from tests.eightfold.cli.test_cli import call
@@ -156,7 +156,7 @@ def small_model(**bias: int) -> bytes:
 
 
 def test_a_difference_is_counted_and_located(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eightfold.session._model_bytes", lambda model: small_model(bias=80))
+    monkeypatch.setattr("eightfold.run.session._model_bytes", lambda model: small_model(bias=80))
     with Session() as session:
         result = session.run(small_model(), {0: np.zeros((1, 3), dtype=np.int8)}, compare=True)
     assert result.mismatches == 1
@@ -308,7 +308,7 @@ def test_a_file_that_only_tflite_micro_takes_is_compared_with_it() -> None:
 
 @pytest.mark.tflm
 def test_a_difference_from_tflite_micro_is_located(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eightfold.session._model_bytes", lambda model: small_model(bias=80))
+    monkeypatch.setattr("eightfold.run.session._model_bytes", lambda model: small_model(bias=80))
     zeros = {0: np.zeros((1, 3), dtype=np.int8)}
     with Session(reference="tflm") as session:
         result = session.run(small_model(), zeros, compare=True)
@@ -434,7 +434,7 @@ class Passes:
 @pytest.fixture
 def passes(monkeypatch: pytest.MonkeyPatch) -> Passes:
     made = Passes()
-    monkeypatch.setattr("eightfold.simulate.simulate_network", made.simulate)
+    monkeypatch.setattr("eightfold.run.simulate.simulate_network", made.simulate)
     return made
 
 

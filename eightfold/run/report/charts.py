@@ -23,7 +23,7 @@ SERIES = ("#0b0001", "#0b0002", "#0b0003", "#0b0004", "#0b0005", "#0b0006")
 """Of what is compared: blue, orange, green, purple, pink, grey."""
 
 PASSED, FAILED, INCOMPLETE = "#0c0001", "#0c0002", "#0c0003"
-"""Of the states of `eightfold.report.page.Verdict`."""
+"""Of the states of `eightfold.run.report.page.Verdict`."""
 
 VARIABLES = {
     INK: "--ink",

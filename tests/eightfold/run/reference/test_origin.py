@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from eightfold.model.builder import ModelBuilder
-from eightfold.reference.oracle import Oracle, OracleAborted
-from eightfold.report.result import verdict
-from eightfold.session import Session
+from eightfold.run.reference.oracle import Oracle, OracleAborted
+from eightfold.run.report.result import verdict
+from eightfold.run.session import Session
 
 FAKE = {
     "ai_edge_litert/__init__.py": '__version__ = "2.3.0"\n',

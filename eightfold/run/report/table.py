@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from eightfold.report.clock import time_of
-from eightfold.report.result import OperatorReport, RunResult
+from eightfold.run.report.clock import time_of
+from eightfold.run.report.result import OperatorReport, RunResult
 
 
 def print_table(result: RunResult, console: Console) -> None:

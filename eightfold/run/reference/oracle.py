@@ -19,9 +19,9 @@ from eightfold.common.child import Channel, Child, one_line, packed
 from eightfold.common.closing import Closing
 from eightfold.common.extras import needs_extra, require_module
 from eightfold.common.posix import limit_data
-from eightfold.reference.runtimes import RUNTIMES
+from eightfold.run.reference.runtimes import RUNTIMES
 
-_START = "from eightfold.reference.oracle import serve; serve()"
+_START = "from eightfold.run.reference.oracle import serve; serve()"
 _REQUEST = struct.Struct("<?QI")  # same model as before, bytes of the model, number of inputs
 _LOADED = struct.Struct("<I")  # bytes of the runtime's name and version, when the child begins
 _REPLY = struct.Struct("<?I")  # rejected, number of tensors or bytes of the message
@@ -52,7 +52,7 @@ class Oracle(Closing):
     Parameters
     ----------
     runtime
-        ``litert`` or ``tflm``: whose kernels, a key of `eightfold.reference.runtimes.RUNTIMES`.
+        ``litert`` or ``tflm``: whose kernels, a key of `eightfold.run.reference.runtimes.RUNTIMES`.
     timeout
         Seconds after which a run is given up and the child killed.
     memory

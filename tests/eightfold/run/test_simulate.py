@@ -8,9 +8,9 @@ from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import Compiled, compile_network
 from eightfold.isa import COUNTERS, WORK, Engine
 from eightfold.model import load_model
+from eightfold.run.simulate import command_spans
 from eightfold.sim.simulator import system
 from eightfold.sim.simulator.toolchain import Simulator
-from eightfold.simulate import command_spans
 from eightfold.target.config import PRESETS
 
 DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.report.clock import MEASURED, clock_of, time_of, times_json
+from eightfold.run.report.clock import MEASURED, clock_of, time_of, times_json
 from eightfold.target.config import PRESETS
 
 ROOT = IMPORT_ROOT

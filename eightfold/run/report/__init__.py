@@ -6,11 +6,11 @@ simulation. `page` makes static HTML pages of the templates in ``templates/``, `
 them; both need the extra ``report``, which is loaded only when a page is made. `junit` writes JUnit
 XML. `run_page` is the page of one run, with `timeline` and `memory_map`, which share an `axis`.
 
-Imports `eightfold.reference`, `eightfold.isa` and what every room may; `Session`, documents and the
-command line import it.
+Imports `eightfold.run.reference`, `eightfold.isa` and what every room may; `Session`, documents
+and the command line import it.
 """
 
-from eightfold.report.result import (
+from eightfold.run.report.result import (
     REWRITTEN,
     SCHEMA_VERSION,
     OperatorReport,
@@ -20,7 +20,7 @@ from eightfold.report.result import (
     mac_limit,
     verdict,
 )
-from eightfold.report.table import print_rows, print_table
+from eightfold.run.report.table import print_rows, print_table
 
 __all__ = [
     "REWRITTEN",

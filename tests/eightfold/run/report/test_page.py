@@ -10,9 +10,9 @@ import jinja2
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.report import charts
-from eightfold.report.charts import SERIES, chart
-from eightfold.report.page import State, Verdict, machine, render
+from eightfold.run.report import charts
+from eightfold.run.report.charts import SERIES, chart
+from eightfold.run.report.page import State, Verdict, machine, render
 from tests.support.browser import Browser
 
 NASTY = "<script>alert('&')</script>"

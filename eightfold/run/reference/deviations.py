@@ -10,7 +10,7 @@ import numpy as np
 
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.graph import Graph, Operator, Tensor
-from eightfold.reference.oracle import Oracle
+from eightfold.run.reference.oracle import Oracle
 
 DEVIATIONS: dict[str, str] = {
     "SUM": "LiteRT's int8 kernel reads and writes the codes as uint8; its uint8 kernel is right",
@@ -39,7 +39,7 @@ def litert_tensors(
 
     Raises
     ------
-    eightfold.reference.oracle.OracleError
+    eightfold.run.reference.oracle.OracleError
         If LiteRT refuses the model or ends.
     """
     if not deviates(graph):
@@ -69,7 +69,7 @@ def litert_outputs(
 
     Raises
     ------
-    eightfold.reference.oracle.OracleError
+    eightfold.run.reference.oracle.OracleError
         If LiteRT refuses the operator or ends.
     """
     offset = _TO_UINT8 if operator.name in DEVIATIONS else 0

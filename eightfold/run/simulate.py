@@ -1,7 +1,7 @@
 """Run a compiled network on the simulated accelerator, what is left to golden in this process.
 
-`eightfold.Session` compiles, calls `simulate_network`, and makes `eightfold.report` of its runs.
-Simulators know streams and memory, not networks: this is where the two meet.
+`eightfold.Session` compiles, calls `simulate_network`, and makes `eightfold.run.report` of its
+runs. Simulators know streams and memory, not networks: this is where the two meet.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from eightfold.gates import gates
 from eightfold.isa.shares import shares
 from eightfold.isa.work import Work, work
 from eightfold.model import Graph, Operator
-from eightfold.report.record import StreamRecord
+from eightfold.run.report.record import StreamRecord
 from eightfold.sim.simulator.sources import Source, Unit
 from eightfold.sim.simulator.system import WORK, Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator

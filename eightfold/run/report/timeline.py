@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.report.axis import Axis, shares
-from eightfold.report.record import StreamRecord
-from eightfold.report.result import OperatorReport
+from eightfold.run.report.axis import Axis, shares
+from eightfold.run.report.record import StreamRecord
+from eightfold.run.report.result import OperatorReport
 
 NAMES = [name for name, _ in isa.COUNTERS]
 

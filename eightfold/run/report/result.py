@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.reference.deviations import DEVIATIONS
-from eightfold.reference.runtimes import RUNTIMES
-from eightfold.report.clock import Clock, times_json
-from eightfold.report.record import Record
+from eightfold.run.reference.deviations import DEVIATIONS
+from eightfold.run.reference.runtimes import RUNTIMES
+from eightfold.run.report.clock import Clock, times_json
+from eightfold.run.report.record import Record
 
 SCHEMA_VERSION = 2
 """Of `RunResult.as_json`: counts up when a field goes or changes its meaning, not when one comes.

@@ -10,10 +10,10 @@ from eightfold.compiler.rewrite import rewrite
 from eightfold.estimate.estimate import estimate, estimate_commands
 from eightfold.isa.work import Work
 from eightfold.model import load_model
-from eightfold.operator_reports import hardware_reports
-from eightfold.report import RunResult
-from eightfold.report.record import Record, StreamRecord
-from eightfold.simulate import command_spans
+from eightfold.run.operator_reports import hardware_reports
+from eightfold.run.report import RunResult
+from eightfold.run.report.record import Record, StreamRecord
+from eightfold.run.simulate import command_spans
 from eightfold.target.config import PRESETS
 
 DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"

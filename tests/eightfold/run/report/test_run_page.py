@@ -10,13 +10,13 @@ import pytest
 from eightfold import Session
 from eightfold.isa import COUNTERS
 from eightfold.model.builder import ModelBuilder
-from eightfold.report import RunResult, mac_limit, verdict
-from eightfold.report.clock import Clock
-from eightfold.report.memory_map import memory_maps
-from eightfold.report.run_page import run_page
-from eightfold.report.timeline import axis_of, timeline
+from eightfold.run.report import RunResult, mac_limit, verdict
+from eightfold.run.report.clock import Clock
+from eightfold.run.report.memory_map import memory_maps
+from eightfold.run.report.run_page import run_page
+from eightfold.run.report.timeline import axis_of, timeline
 from tests.eightfold.cli.test_cli import MODEL, call
-from tests.eightfold.report.recorded import golden, simulated
+from tests.eightfold.run.report.recorded import golden, simulated
 from tests.support.browser import Browser
 
 NASTY = "<script>alert('&')</script>"
@@ -205,7 +205,7 @@ def test_golden_shows_no_hardware() -> None:
 
 
 def test_a_difference_is_shown_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eightfold.session._model_bytes", lambda model: model_of(80))
+    monkeypatch.setattr("eightfold.run.session._model_bytes", lambda model: model_of(80))
     with Session() as session:
         result = session.run(model_of(0), seed=1, compare=True, record=True)
     page = run_page(result)
@@ -220,7 +220,7 @@ def test_a_difference_is_shown_where_it_is(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def model_of(bias: int) -> bytes:
-    from tests.eightfold.test_session import small_model
+    from tests.eightfold.run.test_session import small_model
 
     return small_model(bias=bias)
 

@@ -56,8 +56,8 @@ def render(template: str, **facts: Any) -> str:
     template
         A file in ``templates/``.
     facts
-        What it shows, by the names that it uses; text is escaped. SVG of `eightfold.report.charts`
-        goes through the filter ``safe``.
+        What it shows, by the names that it uses; text is escaped. SVG of
+        `eightfold.run.report.charts` goes through the filter ``safe``.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def _environment() -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("eightfold.report"),
+        loader=PackageLoader("eightfold.run.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

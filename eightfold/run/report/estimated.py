@@ -5,9 +5,9 @@ from typing import Any
 
 from rich.console import Console
 
-from eightfold.report.clock import Clock, time_of, times_json
-from eightfold.report.result import Figures, OperatorReport
-from eightfold.report.table import cells, print_rows, total_cells
+from eightfold.run.report.clock import Clock, time_of, times_json
+from eightfold.run.report.result import Figures, OperatorReport
+from eightfold.run.report.table import cells, print_rows, total_cells
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,7 +15,7 @@ class Estimated(Figures):
     """What ``eightfold estimate`` tells of a model.
 
     ``bus_cycles``: cycles in which the memory's bus is taken; the others as of
-    `eightfold.report.result.RunResult`.
+    `eightfold.run.report.result.RunResult`.
     """
 
     model: str

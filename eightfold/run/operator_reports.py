@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from eightfold.execute.macs import count_macs
 from eightfold.model import Graph
-from eightfold.report import REWRITTEN, OperatorReport
+from eightfold.run.report import REWRITTEN, OperatorReport
 from eightfold.target.config import AcceleratorConfig
 
 if TYPE_CHECKING:  # the compiler loads only when needed

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from eightfold import isa
-from eightfold.report import charts
-from eightfold.report.clock import GIVEN
-from eightfold.report.memory_map import memory_maps
-from eightfold.report.page import Verdict, machine, render
-from eightfold.report.record import Record
-from eightfold.report.result import OperatorReport, RunResult, mac_limit, verdict
-from eightfold.report.table import times
-from eightfold.report.timeline import MATRIX, counts_of, timeline
+from eightfold.run.report import charts
+from eightfold.run.report.clock import GIVEN
+from eightfold.run.report.memory_map import memory_maps
+from eightfold.run.report.page import Verdict, machine, render
+from eightfold.run.report.record import Record
+from eightfold.run.report.result import OperatorReport, RunResult, mac_limit, verdict
+from eightfold.run.report.table import times
+from eightfold.run.report.timeline import MATRIX, counts_of, timeline
 
 BAR = 22
 """Pixels of an operator in the chart of cycles."""
@@ -61,7 +61,7 @@ class CounterRow:
 
 
 def run_page(result: RunResult) -> str:
-    """Return the page of a run that has a `eightfold.report.record.Record`.
+    """Return the page of a run that has a `eightfold.run.report.record.Record`.
 
     Raises
     ------
