@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from eightfold.common import progress
+from eightfold.common import terminal
 from eightfold.common.progress import Progress
 from eightfold.common.terminal import terminal_progress
 from tests.eightfold.cli.test_cli import call
@@ -16,7 +16,7 @@ from tests.eightfold.cli.test_cli import call
 def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int) -> str:
     """Return what a terminal of some width is sent for three steps of work, without colours."""
     monkeypatch.setattr(
-        progress, "Console", lambda **given: Console(**given, force_terminal=True, width=width)
+        terminal, "Console", lambda **given: Console(**given, force_terminal=True, width=width)
     )
     with terminal_progress("elaborating a unit") as tell:
         assert tell is not None
@@ -71,9 +71,9 @@ def test_what_compiles_says_so_after_two_seconds(
     comes: bool,
 ) -> None:
     monkeypatch.setattr(Clock, "comes", comes)
-    monkeypatch.setattr(progress, "Timer", Clock)
+    monkeypatch.setattr(terminal, "Timer", Clock)
     monkeypatch.setattr(
-        progress, "Console", lambda **given: Console(**given, force_terminal=True, width=80)
+        terminal, "Console", lambda **given: Console(**given, force_terminal=True, width=80)
     )
     words = ["digits", *(("-o", str(tmp_path)) if command == "compile" else ())]
     status, out, err = call(command, *words, capsys=capsys)

@@ -141,7 +141,7 @@ def test_plans_of_the_same_commands_are_estimated_once(monkeypatch: pytest.Monke
         counted.append(estimate_last(*arguments))
         return counted[-1]
 
-    monkeypatch.setattr("eightfold.estimate.estimate.estimate_last", counting)
+    monkeypatch.setattr("eightfold.compiler.steps.arriving.estimate_last", counting)
 
     def emit(emitter: Emitter, plan: Plan) -> None:
         emitter.move((Space.ARENA, 0), (Space.SCRATCHPAD, 0), min(plan.first, 16))

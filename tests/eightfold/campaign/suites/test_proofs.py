@@ -48,7 +48,7 @@ def test_the_end_of_a_proof_is_the_verdict_of_its_case(how, verdict, monkeypatch
 
 
 def test_without_abc_its_proofs_are_skipped(monkeypatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name, path=None: None)
     (case,) = suite.run(planned_of("hw/blocks/skid.py:0")[0]).cases
     assert case.verdict == "refused"
     assert "berkeley-abc is not installed" in case.message
