@@ -235,8 +235,15 @@ def freeze(parts: Sequence[str]) -> dict[str, dict[str, str]]:
 
 
 def differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is gone, new or other among the hashes of a part."""
-    for name in sorted(before.keys() | after.keys()):
+    """Yield what is gone, new or other among the hashes of a part.
+
+    What has its hash under another name has moved, which is no difference.
+    """
+    gone, new = before.keys() - after.keys(), after.keys() - before.keys()
+    for name in sorted(gone):
+        if moved := next((other for other in sorted(new) if after[other] == before[name]), None):
+            gone, new = gone - {name}, new - {moved}
+    for name in sorted(gone | new | (before.keys() & after.keys())):
         if name not in after:
             yield f"gone: {name}"
         elif name not in before:

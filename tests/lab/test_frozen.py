@@ -37,6 +37,11 @@ def test_what_is_gone_and_new_is_told() -> None:
     assert list(frozen.differences(before, after)) == ["gone: a", "other: b", "new: c"]
 
 
+def test_what_has_moved_is_no_difference() -> None:
+    before, after = {"a": "1", "b": "1", "c": "2"}, {"c": "2", "d": "1"}
+    assert list(frozen.differences(before, after)) == ["gone: b"]
+
+
 def test_the_record_has_every_part() -> None:
     kept = json.loads(frozen.RECORD.read_text())
     assert set(kept) == set(frozen.PARTS)
