@@ -34,11 +34,11 @@ HARDWARE = RUNNERS.keys() - GOLDEN_ALONE.keys()
 
 PLACES: dict[str, tuple[Callable[[], Collection[str]], Collection[str]]] = {
     "eightfold/model/prepare": (lambda: PREPARED, RUNNERS),
-    "conformance/models/operators.py": (lambda: RANDOM_MODELS, RUNNERS),
+    "eightfold/cases/models/operators.py": (lambda: RANDOM_MODELS, RUNNERS),
     "eightfold/compiler/lower/lowering.py": (lambda: METHODS, HARDWARE),
     "eightfold/ops/computing.py or copying.py": (lambda: CATALOGUE, HARDWARE),
     "eightfold/ops/figures.json, by eightfold ops --measure": (measured, HARDWARE),
-    "conformance/networks/operators.py or movement.py": (lambda: EXTENSIONS, HARDWARE),
+    "eightfold/cases/networks/operators.py or movement.py": (lambda: EXTENSIONS, HARDWARE),
     "eightfold/coverage/bins.py": (lambda: POINTS, HARDWARE),
     "examples/operators/network.py": (
         lambda: [operator.name for operator in load_model(operators_model()).operators],
