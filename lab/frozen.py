@@ -29,10 +29,11 @@ from eightfold.campaign.report import write_report
 from eightfold.cases.models.operators import OPERATORS, accelerator_case, case_rng
 from eightfold.cases.networks.random import network_rng, random_network
 from eightfold.common.errors import InputError
-from eightfold.common.files import IMPORT_ROOT, write_file
+from eightfold.common.files import IMPORT_ROOT, NETWORKS, write_file
 from eightfold.common.program import one_line_errors
 from eightfold.compiler.passes import prepare
-from eightfold.conformance.profile import NETWORKS, PROFILES, UNITS, Profile
+from eightfold.conformance.profile import NETWORKS as NETWORKS_CLAIM
+from eightfold.conformance.profile import PROFILES, UNITS, Profile
 from eightfold.conformance.vectors.digests import digest_of_cases
 from eightfold.conformance.vectors.networks import network_cases
 from eightfold.conformance.vectors.operators import operator_cases
@@ -61,7 +62,7 @@ CONFIGS = {
 """Configurations that streams are compiled for."""
 
 MODELS: Mapping[str, Callable[[], bytes]] = {
-    "digits": lambda: (IMPORT_ROOT / "eightfold" / "networks" / "digits.tflite").read_bytes(),
+    "digits": lambda: (NETWORKS / "digits.tflite").read_bytes(),
     "every operator": operators_model,
     "MobileNetV2": lambda: mobilenet_model(0.35, 96, 10),
     "MobileNetV2, explicit": lambda: mobilenet_model(0.35, 64, 10, explicit=True),
@@ -123,7 +124,7 @@ def _compiled(model: bytes, config: AcceleratorConfig) -> Iterator[bytes]:
     except InputError as error:
         yield str(error).encode()
         return
-    for compiled in (segment.compiled for segment in network.segments if segment.compiled):
+    for compiled in network.streams:
         layout = (compiled.arena, sorted(compiled.inputs.items()), sorted(compiled.outputs.items()))
         yield from (compiled.words.tobytes(), compiled.model, repr(layout).encode())
 
@@ -196,7 +197,7 @@ PARTS: Mapping[str, Mapping[Callable[..., str], Callable[[], Iterable[tuple[str,
         operator_vectors: lambda: (
             (operator, profile) for operator in OPERATORS for profile in _profiles([operator])
         ),
-        network_vectors: lambda: ((profile,) for profile in _profiles([NETWORKS])),
+        network_vectors: lambda: ((profile,) for profile in _profiles([NETWORKS_CLAIM])),
     },
     "pages": {pages: lambda: ((name,) for name in CAMPAIGNS)},
     "tests": {tests: lambda: ((file,) for file in _test_files())},

@@ -160,8 +160,6 @@ def compile_operators(
 
 def _best(plans: Sequence[Compiled], memory: MemoryTiming) -> Compiled:
     """Return the plan that takes fewest cycles with a memory, the first of equal ones."""
-    # The estimate imports `eightfold.compiler.emit`.
-
     different = {tuple(each.instruction for each in plan.issued): plan for plan in reversed(plans)}
     found = [_overlapped(plan, memory) for plan in reversed(different.values())]
     if len(found) == 1:

@@ -5,8 +5,7 @@ networks, ``eightfold ops --measure`` and ``eightfold synth`` hours.
 """
 
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -24,18 +23,9 @@ from eightfold.documents import (
     runtime_table,
     throughput,
 )
+from eightfold.documents.part import Part
 from eightfold.evidence.record import read_record
 from eightfold.isa import document as isa_document
-
-
-@dataclass(frozen=True)
-class Part:
-    """A generated part of a document: ``rewrite`` returns the document's text with it made anew."""
-
-    name: str
-    document: Path
-    rewrite: Callable[[str], str]
-    slow: bool = False
 
 
 def _evidence(text: str) -> str:
@@ -48,9 +38,7 @@ def _parts() -> Iterator[Part]:
         yield Part(page.stem, page, lambda text, page=page: throughput.document(page, text))
     yield Part("evidence", evidence.PAGE, _evidence)
     tables = (operator_table, preset_table, proof_table, reason_table, runtime_table)
-    for table in (*(module.TABLE for module in tables), *mistakes.TABLES):
-        name = f"{table.document.stem}:{table.name}"
-        yield Part(name, table.document, table.written_into, table.slow)
+    yield from (*(module.TABLE for module in tables), *mistakes.TABLES)
 
 
 PARTS = {part.name: part for part in _parts()}

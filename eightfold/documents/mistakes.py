@@ -14,7 +14,7 @@ from eightfold.conformance.liars.requantizers import Named, every_liar
 from eightfold.conformance.profile import OPERATORS, PROFILES
 from eightfold.conformance.units.unit import Level
 from eightfold.documents.cycle_tables import markdown
-from eightfold.documents.generated_table import GeneratedTable
+from eightfold.documents.part import table_part
 
 SIMULATORS = ("verilator", "icarus")
 
@@ -77,7 +77,7 @@ def _said(named: Named) -> str:
 
 
 TABLES = (
-    GeneratedTable("mistakes", PAGE, mistake_table),
-    GeneratedTable("operators", PAGE, runtime_table, slow=True),
-    GeneratedTable("liars", PAGE, liar_table, slow=True),
+    table_part("mistakes", PAGE, mistake_table),
+    table_part("operators", PAGE, runtime_table, slow=True),
+    table_part("liars", PAGE, liar_table, slow=True),
 )

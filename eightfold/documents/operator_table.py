@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from eightfold.documents.generated_table import GeneratedTable
+from eightfold.documents.part import table_part
 from eightfold.execute.runners import RUNNERS
 from eightfold.spec.operand import label
 from eightfold.spec.row import INT8_RANGE, SAME, Granularity, Row, Source, TensorRule
@@ -65,4 +65,4 @@ def _restrictions(row: Row) -> str:
     return "; ".join(found)
 
 
-TABLE = GeneratedTable("operator table", Path("docs/operators.md"), operator_table)
+TABLE = table_part("operator table", Path("docs/operators.md"), operator_table)

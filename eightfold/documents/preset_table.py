@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from eightfold.documents.cycle_tables import markdown, number
-from eightfold.documents.generated_table import GeneratedTable
+from eightfold.documents.part import table_part
 from eightfold.target.config import PRESETS, AcceleratorConfig
 
 ROWS: tuple[tuple[str, Callable[[AcceleratorConfig], str]], ...] = (
@@ -45,4 +45,4 @@ def size(count: int) -> str:
     return f"{count / 1024:g} KiB"
 
 
-TABLE = GeneratedTable("presets", Path("docs/architecture.md"), preset_table)
+TABLE = table_part("presets", Path("docs/architecture.md"), preset_table)

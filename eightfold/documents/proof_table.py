@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from eightfold.documents.cycle_tables import markdown
-from eightfold.documents.generated_table import GeneratedTable
+from eightfold.documents.part import table_part
 from eightfold.formal.proof import Proof
 from eightfold.formal.proofs import BY_NAME
 
@@ -28,4 +28,4 @@ def proof_table() -> str:
     return markdown(head, rows, text=4)
 
 
-TABLE = GeneratedTable("proofs", Path("docs/proofs.md"), proof_table)
+TABLE = table_part("proofs", Path("docs/proofs.md"), proof_table)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from eightfold.documents.cycle_tables import markdown
-from eightfold.documents.generated_table import GeneratedTable
+from eightfold.documents.part import table_part
 from eightfold.hostile.reasons import REASONS
 
 
@@ -13,4 +13,4 @@ def reason_table() -> str:
     return markdown(("LiteRT refuses", "it is accepted because"), rows, text=2)
 
 
-TABLE = GeneratedTable("reasons", Path("docs/testplan.md"), reason_table)
+TABLE = table_part("reasons", Path("docs/testplan.md"), reason_table)

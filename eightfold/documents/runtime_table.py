@@ -17,7 +17,7 @@ from eightfold.conformance.units.unit import Level
 from eightfold.conformance.vectors.operators import operator_cases
 from eightfold.conformance.verdict import Finding, Outcome
 from eightfold.documents.cycle_tables import markdown
-from eightfold.documents.generated_table import GeneratedTable
+from eightfold.documents.part import table_part
 
 
 @dataclass(frozen=True)
@@ -77,4 +77,4 @@ def runtime_table(level: Level = "standard") -> str:
     return markdown(titles, rows, text=len(titles))
 
 
-TABLE = GeneratedTable("runtimes", Path("docs/check-your-rtl.md"), runtime_table, slow=True)
+TABLE = table_part("runtimes", Path("docs/check-your-rtl.md"), runtime_table, slow=True)

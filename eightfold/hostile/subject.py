@@ -88,9 +88,7 @@ def examine(content: bytes, given: Mapping[int, np.ndarray], folder: str) -> Ite
         network = prepared.network
         networks.append(network)
         streams = {
-            Path(folder, str(number)): segment.compiled
-            for number, segment in enumerate(network.segments)
-            if segment.compiled
+            Path(folder, str(number)): compiled for number, compiled in enumerate(network.streams)
         }
         write_compiled(prepared.rewritten.graph, streams)
         for index, reason in network.reasons.items():  # would run in numpy

@@ -37,8 +37,7 @@ def expect_honest_work(
 
 def issued_vectors(network: CompiledNetwork) -> int:
     """Return how many vectors the matrix engine is to issue."""
-    streams = [segment.compiled for segment in network.segments if segment.compiled]
-    return sum(vectors(command) for stream in streams for command in stream.issued)
+    return sum(vectors(command) for stream in network.streams for command in stream.issued)
 
 
 def _on_the_accelerator(network: CompiledNetwork) -> Iterator[tuple[AcceleratorConfig, int]]:

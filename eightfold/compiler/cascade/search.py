@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.cost import Costs
@@ -20,12 +19,10 @@ from eightfold.compiler.cascade.step import Cascade
 from eightfold.compiler.cascade.trials import Trials
 from eightfold.compiler.emit.memory import Block, Overfull, aligned
 from eightfold.compiler.exact.channels import CompileError
+from eightfold.compiler.network import Compiled
 from eightfold.estimate.estimate import estimate_operators
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
-
-if TYPE_CHECKING:
-    from eightfold.compiler.network import Compiled
 
 LONGEST = 24
 """Steps of a chain, at most."""
@@ -55,16 +52,14 @@ START = 100
 def best_cascades(
     chains: Chains,
     config: AcceleratorConfig,
-    attempt: "Callable[[Proposal], Compiled]",
+    attempt: Callable[[Proposal], Compiled],
     memory: MemoryTiming = IDEAL,
-) -> "Compiled":
+) -> Compiled:
     """Return a program compiled with the cascades of the cheapest way, or with none.
 
     Both, and other strips for single cascades, are compared by `eightfold.estimate`, with a memory.
     Where all tensors fit the scratchpad, none is tried.
     """
-    # The estimate imports `eightfold.compiler.emit`, and so this package.
-
     alone = attempt(Proposal())
     if not alone.outside:
         return alone

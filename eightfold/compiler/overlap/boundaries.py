@@ -39,8 +39,6 @@ def overlapped(
     Pieces, if the stream then takes fewer cycles by the estimate; one of more than `ASKED` commands
     is not estimated, and has pieces.
     """
-    # The estimate imports `eightfold.compiler.emit`.
-
     whole = [[command] for command in issued]
     cut = _cut(config, issued)
     if cut == whole or len(issued) > ASKED:

@@ -119,8 +119,6 @@ class Search:
     def cycles(self, plan: Plan) -> int:
         """Return the cycles from the doorbell to the convolution's last result."""
         if plan not in self._cycles:
-            # The estimate imports `eightfold.compiler.emit`, and so this package.
-
             emitter = Emitter(self.config)
             emitter.begin()
             self.emit(emitter, plan)

@@ -1,5 +1,6 @@
 """Documents hold what `make documents` generates."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from click.testing import CliRunner
 
 from eightfold.common.markers import begin, end
 from eightfold.documents import __main__ as documents
-from eightfold.documents.generated_table import GeneratedTable
+from eightfold.documents.part import table_part
 
 QUICK = [name for name, part in documents.PARTS.items() if not part.slow]
 
@@ -20,8 +21,7 @@ def test_the_document_holds_the_part(name: str) -> None:
 def test_only_what_is_between_the_markers_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = GeneratedTable("sizes", Path("sizes.md"), lambda: "new\n")
-    part = documents.Part("sizes", table.document, table.written_into)
+    part = replace(table_part("sizes", Path("sizes.md"), lambda: "new\n"), name="sizes")
     monkeypatch.setattr(documents, "PARTS", {"sizes": part})
     monkeypatch.setattr(documents, "IMPORT_ROOT", tmp_path)
     page = tmp_path / "sizes.md"
@@ -37,6 +37,6 @@ def test_only_what_is_between_the_markers_is_written(
 
 
 def test_a_document_without_markers_is_refused() -> None:
-    table = GeneratedTable("sizes", Path("docs/sizes.md"), lambda: "new\n")
+    part = table_part("sizes", Path("docs/sizes.md"), lambda: "new\n")
     with pytest.raises(ValueError, match="sizes: begin"):
-        table.written_into("nothing here")
+        part.rewrite("nothing here")

@@ -411,8 +411,7 @@ class Passes:
     def simulate(
         self, graph: Graph, network: CompiledNetwork, batch: Any, **options: Any
     ) -> list[NetworkRun]:
-        streams = [segment.compiled for segment in network.segments if segment.compiled]
-        self.kept.append(sum(len(stream.outputs) for stream in streams) > 1)
+        self.kept.append(sum(len(stream.outputs) for stream in network.streams) > 1)
         self.stalls.append(options["stall"])
         found = estimate(network.streams)
         self.cycles.append(found.total)
