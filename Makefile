@@ -98,7 +98,7 @@ watch: $(SETUP) ## golden against the newest nightly of LiteRT and the newest TF
 
 evidence: $(PROVE) ## test-long's campaigns, HOSTILE=100000 mutated models, STREAMS=10000, proofs, MUTANTS=400 of the hardware into EVIDENCE=build/evidence, and docs/evidence.md from them; goes on where it was stopped (many hours)
 	$(foreach name,$(LONG_CAMPAIGNS) $(MORE_CAMPAIGNS),$(call campaign,$(name),$(EVIDENCE)))
-	@$(BIN)/python -m eightfold.documents.evidence $(EVIDENCE)/*
+	@$(BIN)/python -m lab.documents.evidence $(EVIDENCE)/*
 
 prove: $(PROVE) ## the proofs about the hardware into PROOFS=build/proofs; those that need ABC only where berkeley-abc is installed
 	@rm -rf $(PROOFS)
@@ -127,14 +127,14 @@ gates: $(SETUP) ## a campaign on the ECP5 netlist of nano in place of its RTL: G
 
 figures: $(if $(MODELS),$(DOCS)) ## cycles of the networks in MODELS=folder into README, docs/cycles.md and the chart
 	@test -n "$(MODELS)" || { echo "make figures: set MODELS to a folder of .tflite files" >&2; exit 2; }
-	@$(BIN)/python -m eightfold.documents.figures "$(MODELS)"
+	@$(BIN)/python -m lab.documents.figures "$(MODELS)"
 
 documents: $(SETUP) ## the generated parts of the documents, and blocks of output, written anew; measured figures stay
-	@$(BIN)/python -m eightfold.documents
-	@$(BIN)/python -m eightfold.documents.blocks --write
+	@$(BIN)/python -m lab.documents
+	@$(BIN)/python -m lab.documents.blocks --write
 
 docs: $(DOCS) ## the documents as a site with search, into build/site
-	@$(BIN)/python -m eightfold.documents.site
+	@$(BIN)/python -m lab.documents.site
 
 clean: ## remove what was built; .venv stays
 	rm -rf build .pytest_cache .ruff_cache .hypothesis

@@ -41,7 +41,7 @@ def ops(as_json: bool, measure: bool, docs: bool) -> None:
     if measure:
         _measure()
     if measure or docs:
-        from eightfold.documents.throughput import write_documents
+        from lab.documents.throughput import write_documents
 
         for path in write_documents():
             click.echo(path, err=True)

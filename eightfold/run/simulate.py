@@ -16,7 +16,6 @@ from eightfold.common.errors import HardwareError
 from eightfold.common.progress import OnProgress
 from eightfold.compiler import Compiled, CompiledNetwork
 from eightfold.execute import run_graph
-from eightfold.gates import gates
 from eightfold.isa.shares import shares
 from eightfold.isa.work import Work, work
 from eightfold.model import Graph, Operator
@@ -26,6 +25,7 @@ from eightfold.sim.simulator.system import WORK, Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
+from lab.gates import gates
 
 Tensors = dict[int, np.ndarray]
 
@@ -143,7 +143,7 @@ def simulate_network(
 def accelerator_source(config: AcceleratorConfig, netlist: str = "") -> Source:
     """Return the accelerator's RTL, or a netlist of it such as ``ecp5``.
 
-    `eightfold.gates.netlists.Netlist.of` has the names.
+    `lab.gates.netlists.Netlist.of` has the names.
 
     Raises
     ------

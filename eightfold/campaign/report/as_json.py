@@ -12,7 +12,7 @@ from eightfold.campaign.report.facts import WORST_FIRST
 from eightfold.campaign.report.mutation import Mutation
 from eightfold.campaign.report.verdict import Standing
 from eightfold.campaign.results import Planned, Results
-from eightfold.coverage.report import Report
+from lab.coverage.report import Report
 
 SCHEMA_VERSION = 1
 """Counts up when a field goes or changes its meaning, not when one comes."""

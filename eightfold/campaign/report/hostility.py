@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eightfold.campaign.results import Results
-from eightfold.hostile.trial import GOOD, Verdict
+from lab.hostile.trial import GOOD, Verdict
 
 MEANINGS = {
     "refused": "refused in one line",
@@ -20,7 +20,7 @@ MEANINGS = {
     "unsaid": "refused for what eightfold check does not say",
     "disagreement": "accelerator, golden or its second inference refuses what another runs",
 }
-"""Of the kinds of `eightfold.hostile.trial.Verdict`; the first three are as they should be."""
+"""Of the kinds of `lab.hostile.trial.Verdict`; the first three are as they should be."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from eightfold.campaign.results import Results
-from eightfold.mutants.judgement import HOW, Judgement
+from lab.mutants.judgement import HOW, Judgement
 
 VALID = ("caught", "survived", "accepted")
 """Of mutants that are other hardware than before."""
@@ -13,7 +13,7 @@ VALID = ("caught", "survived", "accepted")
 
 @dataclass
 class Tally:
-    """How many mutants ended how; ``counts`` is by `eightfold.mutants.judgement.How`."""
+    """How many mutants ended how; ``counts`` is by `lab.mutants.judgement.How`."""
 
     counts: Counter[str] = field(default_factory=Counter)
 

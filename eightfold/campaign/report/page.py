@@ -25,10 +25,10 @@ from eightfold.campaign.report.failures import Failure, read_failure
 from eightfold.campaign.report.hostility import MEANINGS
 from eightfold.campaign.report.verdict import Standing, bins_by_operator
 from eightfold.campaign.results import Results, Row
-from eightfold.coverage.report import AT_LEAST, Report
-from eightfold.hostile.trial import GOOD
 from eightfold.run.report.charts import SERIES
 from eightfold.run.report.page import render
+from lab.coverage.report import AT_LEAST, Report
+from lab.hostile.trial import GOOD
 
 SLOWEST = 12
 """Units that the page lists."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from eightfold.campaign.report.hostility import Hostility, hostility
 from eightfold.campaign.report.mutation import Mutation, mutation
 from eightfold.campaign.results import Results
-from eightfold.coverage.bins import POINTS, Bin, every_bin
-from eightfold.coverage.exclusions import EXCLUDED
-from eightfold.coverage.report import Report
 from eightfold.run.report.page import Verdict
+from lab.coverage.bins import POINTS, Bin, every_bin
+from lab.coverage.exclusions import EXCLUDED
+from lab.coverage.report import Report
 
 _NO_OPERATORS = ("mutants", "proofs", "hostile")  # suites whose cases name something else
 

@@ -11,11 +11,11 @@ from eightfold.campaign.records import Case, Evidence, Unit
 from eightfold.campaign.shrink import Budget, shrink
 from eightfold.campaign.suites.suite import Request, Result, Suite, error_case, golden_reference
 from eightfold.common.errors import InputError
-from eightfold.hostile import Trial, Verdict
-from eightfold.hostile.mutant import Mutant, make_mutant, random_mutant
-from eightfold.hostile.reasons import reason_for
 from eightfold.model.mutate import Mutation
 from eightfold.run.reference.oracle import Oracle
+from lab.hostile import Trial, Verdict
+from lab.hostile.mutant import Mutant, make_mutant, random_mutant
+from lab.hostile.reasons import reason_for
 
 TOGETHER = 200
 """Files of a unit: seven seconds, unless one takes its whole ten."""

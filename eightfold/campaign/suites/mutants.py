@@ -1,6 +1,6 @@
 """Mutants of the hardware's source: a test has to fail with each that is other hardware.
 
-What runs is the tests themselves, in a copy of the checkout: see `eightfold.mutants.judge`. A unit
+What runs is the tests themselves, in a copy of the checkout: see `lab.mutants.judge`. A unit
 is one mutant; its operator is the file, its seed the mutant's number in the file.
 """
 
@@ -14,18 +14,18 @@ from eightfold.campaign.suites.suite import MAKE_HARDWARE, Request, Result, Suit
 from eightfold.common.errors import InputError
 from eightfold.common.extras import installed_versions
 from eightfold.common.files import IMPORT_ROOT, hash_of_files
-from eightfold.mutants import draw, mutants
-from eightfold.mutants.accepted import FILE as ACCEPTED
-from eightfold.mutants.accepted import every_accepted
-from eightfold.mutants.benches import measured_seconds
-from eightfold.mutants.judge import Judge
-from eightfold.mutants.judgement import How, Judgement
-from eightfold.mutants.scratch import checked_checkout
 from eightfold.sim.simulator.toolchain import (
     checked_simulator,
     icarus_available,
     simulator_version,
 )
+from lab.mutants import draw, mutants
+from lab.mutants.accepted import FILE as ACCEPTED
+from lab.mutants.accepted import every_accepted
+from lab.mutants.benches import measured_seconds
+from lab.mutants.judge import Judge
+from lab.mutants.judgement import How, Judgement
+from lab.mutants.scratch import checked_checkout
 
 VERDICTS: dict[How, Verdict] = {
     "caught": "passed",

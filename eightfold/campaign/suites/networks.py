@@ -33,13 +33,13 @@ from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.execute import run_graph
 from eightfold.golden.quantization import Reference
-from eightfold.hostile.subject import fitting_inputs
 from eightfold.model import load_model
 from eightfold.model.part import part_of
 from eightfold.run.reference.deviations import litert_tensors
 from eightfold.run.reference.oracle import OracleRejected
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.sim.simulator.toolchain import Simulator
+from lab.hostile.subject import fitting_inputs
 
 TOGETHER = {"golden": 20, "verilator": 10, "icarus": 1}
 """Networks of a unit, see `eightfold.campaign.suites.operators.TOGETHER`."""

@@ -11,9 +11,9 @@ from eightfold.compiler import compile_network
 from eightfold.compiler.passes import Prepared, prepare
 from eightfold.compiler.rewrite import rebuild
 from eightfold.golden.quantization import Reference
-from eightfold.hostile.stream import run_compiled, run_prepared
 from eightfold.model import Graph
 from eightfold.target.config import AcceleratorConfig
+from lab.hostile.stream import run_compiled, run_prepared
 
 
 def differs_on_machine(

@@ -28,7 +28,6 @@ from eightfold.cases.models.operators import (
 )
 from eightfold.cases.networks.combined import combined
 from eightfold.compiler import HARDWARE, compile_network
-from eightfold.coverage.bins import covered
 from eightfold.execute import run_graph, run_operator
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, load_model
@@ -37,6 +36,7 @@ from eightfold.run.reference.oracle import OracleRejected
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.run.simulate import simulate_network
 from eightfold.sim.simulator.toolchain import Simulator
+from lab.coverage.bins import covered
 
 TOGETHER = {"golden": 200, "verilator": 100, "icarus": 8}
 """Models of a unit, so that starting a simulator is a small share; docs/campaigns.md has costs."""

@@ -10,7 +10,7 @@ from eightfold.campaign.records import Case, Evidence, Unit, Verdict
 from eightfold.campaign.suites.suite import MAKE_HARDWARE, Request, Result, Suite, error_case
 from eightfold.common.errors import InputError
 from eightfold.common.extras import installed_versions, needs_extra
-from eightfold.formal.proof import How, Proof
+from lab.formal.proof import How, Proof
 
 VERDICTS: dict[How, Verdict] = {
     "proved": "passed",
@@ -61,7 +61,7 @@ def run(unit: Unit, trace: Path | None = None) -> Result:
 @needs_extra("prove", "--suite proofs")
 def _proofs() -> Mapping[str, tuple[Proof, ...]]:
     """Return every proof by its file; loaded here, for other suites need no solver."""
-    from eightfold.formal.proofs import PROOFS
+    from lab.formal.proofs import PROOFS
 
     return PROOFS
 
@@ -84,7 +84,7 @@ def _case(seed: int, proof: Proof) -> Case:
 @needs_extra("prove", "--suite proofs")
 def _tools() -> dict[str, str]:
     """Return what proves, and what writes the hardware down for it."""
-    from eightfold.formal.checker import abc_version
+    from lab.formal.checker import abc_version
 
     return installed_versions((*MAKE_HARDWARE, "z3-solver")) | {"ABC": abc_version()}
 

@@ -6,11 +6,11 @@ from typing import cast
 
 from eightfold.campaign.records import Case, Evidence, Unit
 from eightfold.campaign.suites.suite import Request, Result, Suite, error_case
-from eightfold.gates import gates
 from eightfold.sim.benches.requantizer_bank import RequantizerBank
 from eightfold.sim.simulator.build import Design
 from eightfold.sim.simulator.runner import BenchFailed, run_bench
 from eightfold.sim.simulator.toolchain import Simulator
+from lab.gates import gates
 
 BENCH = "eightfold.sim.benches.requantizer"
 LANES = {"verilator": 8, "icarus": 1}

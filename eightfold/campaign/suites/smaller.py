@@ -13,9 +13,9 @@ from eightfold.campaign.shrink import Budget, shrink
 from eightfold.campaign.suites.suite import Tensors
 from eightfold.execute import run_graph
 from eightfold.golden.quantization import Reference
-from eightfold.hostile.subject import fitting_inputs
 from eightfold.model import load_model
 from eightfold.model.part import part_of
+from lab.hostile.subject import fitting_inputs
 
 Judge = Callable[[bytes, Tensors], Case]
 """Gives the case of a model and its inputs."""

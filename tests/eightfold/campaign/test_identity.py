@@ -28,7 +28,7 @@ from eightfold.conformance.adapters.load import digest_of, files_of, load_adapte
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.vectors import operators
 from eightfold.conformance.verdict import KIT
-from eightfold.formal import checker
+from lab.formal import checker
 from tests.eightfold.cli.test_cli import call
 from tests.support.campaign.asked import asked_of
 from tests.support.campaign.reseal import reseal

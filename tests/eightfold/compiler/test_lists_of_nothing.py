@@ -8,13 +8,13 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.compiler.passes import prepare
 from eightfold.execute import run_graph
-from eightfold.hostile.stream import run_prepared
 from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.run.reference.oracle import Oracle
 from eightfold.run.session import Session
 from eightfold.spec import check_model, check_prepared, has_violation
 from eightfold.target.config import AcceleratorConfig
+from lab.hostile.stream import run_prepared
 
 Case = tuple[str, tuple[int, ...], tuple[tuple[int, ...], ...], tuple[int, ...], float]
 

@@ -13,7 +13,6 @@ from eightfold.cases.models.operators import OPERATORS as RANDOM_MODELS
 from eightfold.cases.networks.random import EXTENSIONS
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler.lower.lowering import METHODS
-from eightfold.coverage.bins import POINTS
 from eightfold.execute.runners import RUNNERS
 from eightfold.model import load_model
 from eightfold.model.prepare import ROWS as PREPARED
@@ -24,6 +23,7 @@ from eightfold.ops.figures import measured
 from eightfold.ops.subject import SIZES
 from eightfold.spec import ROWS
 from examples.operators.network import operators_model
+from lab.coverage.bins import POINTS
 
 GOLDEN_ALONE = {
     "DEQUANTIZE": "its results are float32, which the accelerator does not have",
@@ -39,7 +39,7 @@ PLACES: dict[str, tuple[Callable[[], Collection[str]], Collection[str]]] = {
     "eightfold/ops/computing.py or copying.py": (lambda: CATALOGUE, HARDWARE),
     "eightfold/ops/figures.json, by eightfold ops --measure": (measured, HARDWARE),
     "eightfold/cases/networks/operators.py or movement.py": (lambda: EXTENSIONS, HARDWARE),
-    "eightfold/coverage/bins.py": (lambda: POINTS, HARDWARE),
+    "lab/coverage/bins.py": (lambda: POINTS, HARDWARE),
     "examples/operators/network.py": (
         lambda: [operator.name for operator in load_model(operators_model()).operators],
         HARDWARE,

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from eightfold.compiler import HARDWARE
-from eightfold.documents import throughput as tables
 from eightfold.isa import COUNTERS, Engine, Space
 from eightfold.ops.catalogue import SERIES
 from eightfold.ops.describe import Description, describe_all, summary
@@ -19,6 +18,7 @@ from eightfold.ops.requirements import reached
 from eightfold.ops.stream import compiled, engines, loads_table, work
 from eightfold.ops.subject import SIZES
 from eightfold.spec import ROWS
+from lab.documents import throughput as tables
 from tests.eightfold.cli.test_cli import call
 from tests.eightfold.compiler.test_refusals import RUN_TIME
 from tests.support.hardware.twins import TWINS

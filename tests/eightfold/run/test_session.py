@@ -12,7 +12,6 @@ import pytest
 from eightfold import HardwareError, InputError, Session
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import CompiledNetwork
-from eightfold.documents import cycle_tables
 from eightfold.estimate.estimate import estimate
 from eightfold.execute import run_graph
 from eightfold.isa import COUNTERS
@@ -24,6 +23,7 @@ from eightfold.sim.simulator.runner import icarus_available
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import AcceleratorConfig
 from examples.digits.images import load
+from lab.documents import cycle_tables
 from tests.eightfold.cli.test_cli import call
 from tests.support.figures import expect_honest_figures
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny

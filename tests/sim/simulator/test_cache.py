@@ -13,7 +13,6 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.mutants.scratch import Scratch
 from eightfold.sim.simulator.cache import (
     MANIFEST,
     _unusable,
@@ -25,6 +24,7 @@ from eightfold.sim.simulator.cache import (
     is_sound,
 )
 from eightfold.sim.simulator.places import is_one_word, is_private, one_word, private_folder
+from lab.mutants.scratch import Scratch
 
 
 @pytest.fixture(autouse=True)

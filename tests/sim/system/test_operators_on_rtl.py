@@ -14,8 +14,8 @@ from eightfold.campaign.suites import SUITES
 from eightfold.campaign.suites.operators import Part, parts, simulate_parts
 from eightfold.cases.models.operators import OPERATORS
 from eightfold.compiler import HARDWARE
-from eightfold.coverage.bins import POINTS
 from eightfold.target.config import PRESETS
+from lab.coverage.bins import POINTS
 from tests.support.campaign.units import expect_passed, request, units
 from tests.support.hardware.twins import TWINS
 

@@ -18,10 +18,10 @@ from eightfold.campaign.records import Case, Outcome, Unit
 from eightfold.campaign.store import Store
 from eightfold.campaign.suites.suite import compare, compared_case
 from eightfold.cases.models.operators import case_rng, random_case
-from eightfold.coverage.bins import every_bin
-from eightfold.coverage.exclusions import EXCLUDED
 from eightfold.execute import run_operator
 from eightfold.model import load_model
+from lab.coverage.bins import every_bin
+from lab.coverage.exclusions import EXCLUDED
 
 COLUMNS = (("golden", ""), ("verilator", "base"), ("icarus", "nano"))
 BEGUN = 1_790_000_000.0

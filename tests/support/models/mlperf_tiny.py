@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eightfold.documents import cycle_tables
+from lab.documents import cycle_tables
 from tests.support.models.beside import models
 
 NETWORKS = [network.stem for network in cycle_tables.NETWORKS]

@@ -10,9 +10,9 @@ from eightfold.compiler.passes import prepare
 from eightfold.compiler.rewrite import NAMES, Rewritten, rebuild
 from eightfold.execute import run_graph
 from eightfold.golden.quantization import Reference
-from eightfold.hostile.stream import run_compiled, run_prepared
 from eightfold.model import Graph
 from eightfold.target.config import AcceleratorConfig
+from lab.hostile.stream import run_compiled, run_prepared
 
 __all__ = ["expect_golden", "expect_rewritten", "random_values", "run_compiled"]
 

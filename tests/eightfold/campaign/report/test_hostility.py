@@ -13,8 +13,8 @@ from eightfold.campaign.report.hostility import MEANINGS
 from eightfold.campaign.shrink import Budget
 from eightfold.campaign.suites import hostile as suite
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.hostile import Verdict
-from eightfold.hostile.mutant import random_mutant
+from lab.hostile import Verdict
+from lab.hostile.mutant import random_mutant
 from tests.support.browser import Browser
 from tests.support.documented import check_types
 
@@ -92,6 +92,6 @@ def test_a_finding_that_was_shrunk_is_shown(
 
 
 def test_every_kind_has_a_meaning() -> None:
-    source = (IMPORT_ROOT / "eightfold" / "hostile" / "trial.py").read_text("utf-8")
+    source = (IMPORT_ROOT / "lab" / "hostile" / "trial.py").read_text("utf-8")
     kinds = source.partition("    kind: str\n")[2].partition("    step: str")[0]
     assert set(re.findall(r"``(\w+)``", kinds)) - {"check"} == set(MEANINGS)

@@ -10,7 +10,7 @@ from eightfold.campaign.records import Outcome, Unit
 from eightfold.campaign.report import holds, summary, write_report
 from eightfold.campaign.suites.mutants import case_of
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.mutants.judgement import How, Judgement
+from lab.mutants.judgement import How, Judgement
 from tests.support.documented import check_types
 
 FOUND: list[tuple[str, str, How]] = [

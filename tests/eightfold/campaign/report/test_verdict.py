@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from eightfold.campaign.report import holds, summary
-from eightfold.coverage.bins import every_bin
-from eightfold.coverage.exclusions import EXCLUDED
+from lab.coverage.bins import every_bin
+from lab.coverage.exclusions import EXCLUDED
 from tests.support.campaign.folders import (
     Plan,
     broken,

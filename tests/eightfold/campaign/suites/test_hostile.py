@@ -12,8 +12,8 @@ from eightfold.campaign.records import Case, Outcome, Unit
 from eightfold.campaign.suites import SUITES
 from eightfold.campaign.suites import hostile as suite
 from eightfold.common.errors import InputError
-from eightfold.hostile import Verdict
-from eightfold.hostile.mutant import BASES, Mutant, random_mutant
+from lab.hostile import Verdict
+from lab.hostile.mutant import BASES, Mutant, random_mutant
 from tests.support.campaign.units import request
 
 SEVERAL = next(seed for seed in range(1000) if len(random_mutant(seed).mutations) == 4)

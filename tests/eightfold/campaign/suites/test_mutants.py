@@ -9,7 +9,7 @@ from eightfold.campaign.records import Unit
 from eightfold.campaign.suites import mutants as suite
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.mutants import mutants
+from lab.mutants import mutants
 from tests.support.campaign.units import request
 
 

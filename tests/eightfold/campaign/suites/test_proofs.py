@@ -9,9 +9,9 @@ from eightfold.campaign.campaign import planned
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suites import proofs as suite
 from eightfold.common.errors import InputError
-from eightfold.formal.proof import Finding
-from eightfold.formal.proofs import PROOFS
-from eightfold.formal.solver import Solved
+from lab.formal.proof import Finding
+from lab.formal.proofs import PROOFS
+from lab.formal.solver import Solved
 from tests.support.campaign.units import request
 
 

@@ -8,9 +8,9 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.compiler.rewrite import rewrite
 from eightfold.golden.quantization import Reference
-from eightfold.hostile.mutant import make_mutant, random_mutant
 from eightfold.model import Limits, load_model
 from eightfold.model.mutate import Mutation
+from lab.hostile.mutant import make_mutant, random_mutant
 
 FOUND = (
     make_mutant(

@@ -8,11 +8,11 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.compiler.passes import prepare
 from eightfold.execute import run_graph
-from eightfold.hostile.stream import run_prepared
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.run.reference.oracle import Oracle, OracleRejected
 from eightfold.target.config import AcceleratorConfig
+from lab.hostile.stream import run_prepared
 
 _CODES = np.array([[-7, 3, 65, 115]], np.int8)
 

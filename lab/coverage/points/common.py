@@ -1,0 +1,236 @@
+"""Points that many operators have."""
+
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
+
+import numpy as np
+
+from eightfold.golden.windows import Window
+from eightfold.model import Tensor
+from eightfold.model.prepare import window_of
+from lab.coverage.requantizations import PAIR_SHIFTS, SATURATIONS, TIES
+from lab.coverage.sample import Point, Sample, flags, one_of
+
+ZERO_POINTS = ("-128", "0", "127", "between")
+
+
+def _zero_point(tensor: Tensor) -> str:
+    assert tensor.quantization is not None
+    point = str(int(tensor.quantization.zero_point[0]))
+    return point if point in ZERO_POINTS else "between"
+
+
+def zero_points(*positions: int, output: bool = True) -> list[Point]:
+    """Return the zero points of inputs and of the result: at both ends, 0 and between."""
+    points = [
+        one_of(f"zero point of input {p}", ZERO_POINTS, lambda s, p=p: _zero_point(s.input(p)))
+        for p in positions
+    ]
+    if output:
+        points.append(one_of("zero point", ZERO_POINTS, lambda s: _zero_point(s.output())))
+    return points
+
+
+def codes(position: int = 0, *, output: bool = True) -> list[Point]:
+    """Return whether the extreme codes occur in an input and in the result."""
+    ends = {"lowest": -128, "highest": 127}
+
+    def point(name: str, array: Callable[[Sample], np.ndarray]) -> Point:
+        def seen(s: Sample) -> Iterable[str]:
+            return (end for end, code in ends.items() if np.any(array(s) == code))
+
+        return Point(name, tuple(ends), seen)
+
+    points = [point("codes", lambda s: s.array(position))]
+    return [*points, point("result codes", lambda s: s.result())] if output else points
+
+
+def rank(ranks: Iterable[int], position: int = 0) -> Point:
+    """Return the rank of an input."""
+    return one_of("rank", ranks, lambda s: len(s.input(position).shape))
+
+
+def requantized(source: str = "accelerator", shifts: Sequence[str] = PAIR_SHIFTS) -> list[Point]:
+    """Return what requantizers, or the ``reference``'s roundings, have met."""
+    points = {
+        "pair shift": shifts,
+        "multiplier": ("0", "a power of two", "another"),
+        "product tie": TIES,
+        **dict.fromkeys(["tie"], TIES),
+        "saturation": SATURATIONS,
+    }
+    return [
+        Point(name, tuple(bins), lambda s, name=name: getattr(s, source)[name])
+        for name, bins in points.items()
+    ]
+
+
+def traced(name: str, bins: Sequence[str], source: str = "accelerator") -> Point:
+    """Return a point of the requantizations, see `lab.coverage.requantizations`."""
+    return Point(name, tuple(bins), lambda s: getattr(s, source)[name])
+
+
+ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
+
+
+def activation() -> Point:
+    """Return the fused activation."""
+    return one_of("activation", ACTIVATIONS, lambda s: s.option("fused_activation_function"))
+
+
+def tail(name: str, count: int, unit: int) -> str:
+    """Return how a number of channels or bytes fills units of the hardware."""
+    if count == 1:
+        return "1"
+    if count % unit == 0:
+        return "whole"
+    return "less than one" if count < unit else "a tail"
+
+
+TAILS = ("1", "less than one", "whole", "a tail")
+
+
+def channels(name: str, position: int | None, unit: str) -> Point:
+    """Return how the channels of an input, or of the result, fill lanes or width."""
+
+    def value(s: Sample) -> str:
+        shape = (s.output() if position is None else s.input(position)).shape
+        return tail(name, shape[-1], getattr(s.config, unit))
+
+    return one_of(name, TAILS, value)
+
+
+def elements() -> Point:
+    """Return how many elements the result has, against the lanes."""
+    return one_of("elements", TAILS, lambda s: tail("", prod(s.output().shape), s.config.lanes))
+
+
+def row_length(bins: Sequence[str] = ("1", "2", "odd", "even", "longer than 256")) -> Point:
+    """Return the length of the last dimension."""
+
+    def value(s: Sample) -> str:
+        length = s.input().shape[-1]
+        if length in (1, 2):
+            return str(length)
+        return "longer than 256" if length > 256 else "odd" if length % 2 else "even"
+
+    return one_of("row length", bins, value)
+
+
+def batch() -> Point:
+    """Return whether there are several images."""
+    return flags(
+        "batch", one=lambda s: s.input().shape[0] == 1, several=lambda s: s.input().shape[0] > 1
+    )
+
+
+def requantization_kept() -> Point:
+    """Return whether the result has the input's scale and zero point, or is not rescaled to its."""
+
+    def same(s: Sample) -> bool:
+        a, b = s.input().quantization, s.output().quantization
+        assert a is not None and b is not None
+        return a.scale[0] == b.scale[0] and a.zero_point[0] == b.zero_point[0]
+
+    return flags("quantization", equal=same, not_rescaled=lambda s: not same(s))
+
+
+def sides() -> Point:
+    """Return the sides of the zero point that occur."""
+
+    def differences(s: Sample) -> np.ndarray:
+        quantization = s.input().quantization
+        assert quantization is not None
+        return s.array().astype(np.int64) - int(quantization.zero_point[0])
+
+    return flags(
+        "side of the zero point",
+        below=lambda s: (differences(s) < 0).any(),
+        at=lambda s: (differences(s) == 0).any(),
+        above=lambda s: (differences(s) > 0).any(),
+    )
+
+
+PLACES = ("first", "between", "last", "counted from the end")
+
+
+def axis_place(value: Callable[[Sample], int], more: int = 0, position: int = 0) -> Point:
+    """Return where an axis of an input lies; ``more`` axes of the result than of the input."""
+
+    def places(s: Sample) -> set[str]:
+        axis = value(s)
+        last = len(s.input(position).shape) + more - 1
+        place = axis % (last + 1)
+        found = {"counted from the end"} if axis < 0 else set()
+        found |= {"first"} if place == 0 else {"between"} if place < last else set()
+        return found | ({"last"} if place == last else set())
+
+    return Point("axis", PLACES, places)
+
+
+def given_axis(position: int) -> Callable[[Sample], int]:
+    """Return a function of a sample that reads an axis from an operand."""
+    return lambda s: int(s.array(position).reshape(-1)[0])
+
+
+def operand_type(position: int) -> Point:
+    """Return the type of an operand that says what to do."""
+    return one_of("operand type", ("int32", "int64"), lambda s: s.array(position).dtype)
+
+
+def copied(ranks, position: int = 0, kept: bool = True) -> list[Point]:
+    """Return what operators that copy have; ``kept``: they take results with other scales."""
+    quantization = [requantization_kept()] if kept else []
+    return [*codes(position, output=False), rank(ranks, position), *quantization]
+
+
+def windows(kernel, source: int = 0, *, dilated: bool = False) -> list[Point]:
+    """Return strides, sizes, and padding on each side of a window over height and width.
+
+    ``kernel(sample)`` is the window's size, ``source`` the input whose pixels it moves over.
+    """
+
+    def window(s: Sample) -> Window:
+        return window_of(s.operator, kernel(s))
+
+    def image(s: Sample) -> tuple[int, ...]:
+        return s.input(source).shape
+
+    def padded(s: Sample) -> Iterable[str]:
+        sides = ("top", "bottom"), ("left", "right")
+        pads = [window(s).pads(axis, image(s)[1 + axis]) for axis in (0, 1)]
+        names, amounts = [n for pair in sides for n in pair], [k for pair in pads for k in pair]
+        return [n for n, k in zip(names, amounts, strict=True) if k] or ["none"]
+
+    points = [
+        Point("padding", ("top", "bottom", "left", "right", "none"), padded),
+        one_of("padding kind", ("SAME", "VALID"), lambda s: s.option("padding")),
+        one_of("stride of rows", (1, 2, 3), lambda s: window(s).stride[0]),
+        one_of("stride of columns", (1, 2, 3), lambda s: window(s).stride[1]),
+        flags(
+            "window",
+            one_pixel=lambda s: kernel(s) == (1, 1),
+            square=lambda s: kernel(s)[0] == kernel(s)[1] > 1,
+            wide=lambda s: kernel(s)[0] < kernel(s)[1],
+            high=lambda s: kernel(s)[0] > kernel(s)[1],
+            larger_than_the_image=lambda s: any(
+                window(s).extent(a) > image(s)[1 + a] for a in (0, 1)
+            ),
+            pixels_between_windows=lambda s: any(
+                window(s).stride[a] > window(s).extent(a) for a in (0, 1)
+            ),
+        ),
+        flags(
+            "result size",
+            one_pixel=lambda s: s.output().shape[1:3] == (1, 1),
+            one_row=lambda s: s.output().shape[1] == 1 < s.output().shape[2],
+            one_column=lambda s: s.output().shape[2] == 1 < s.output().shape[1],
+            several=lambda s: min(s.output().shape[1:3]) > 1,
+        ),
+    ]
+    if dilated:
+        points += [
+            one_of("dilation of rows", (1, 2, 3), lambda s: window(s).dilation[0]),
+            one_of("dilation of columns", (1, 2, 3), lambda s: window(s).dilation[1]),
+        ]
+    return points

@@ -1,0 +1,176 @@
+"""Points of functions of one element and of two."""
+
+import numpy as np
+
+from eightfold.golden.binary import broadcast
+from lab.coverage.points.common import (
+    activation,
+    codes,
+    elements,
+    rank,
+    requantized,
+    sides,
+    traced,
+    zero_points,
+)
+from lab.coverage.requantizations import PAIR_SHIFTS, SATURATIONS, TIES
+from lab.coverage.sample import Point, Sample, flags
+
+
+def _ones(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Return whether the first shape is stretched along an axis to the second's size."""
+    long = max(len(shape), len(other))
+    a, b = ((1,) * (long - len(each)) + each for each in (shape, other))
+    return any(m == 1 < n for m, n in zip(a, b, strict=True))
+
+
+def _stretch(s: Sample) -> set[str]:
+    """Return how the operands are broadcast."""
+    a, b = s.input(0).shape, s.input(1).shape
+    first, second = _ones(a, b), _ones(b, a)
+    found = set()
+    if a == b:
+        found.add("none")
+    if first and second:
+        found.add("both operands")
+    elif first or second:
+        found.add("first operand" if first else "second operand")
+    if len(a) != len(b):
+        found.add("ranks differ")
+    for small, large in ((a, b), (b, a)):
+        if int(np.prod(small)) == 1 < int(np.prod(large)):
+            found.add("one element")
+        elif _ones(small, large) and small[-1] > 1 and int(np.prod(small)) == small[-1]:
+            found.add("a row")
+        elif small and len(small) >= 2 and small[-1] == 1 < large[-1] and max(small) > 1:
+            found.add("a column")
+    return found
+
+
+STRETCHES = (
+    "none",
+    "first operand",
+    "second operand",
+    "both operands",
+    "ranks differ",
+    "one element",
+    "a row",
+    "a column",
+)
+
+
+LARGER_SECOND = ("first operand", "both operands")
+"""Kinds that make the result larger than the first operand."""
+
+
+def _two(ranks=range(1, 9), stretches=STRETCHES) -> list[Point]:
+    """Return what operators of two tensors have."""
+    return [
+        *zero_points(0, 1, output=False),
+        Point("broadcasting", stretches, _stretch),
+        rank(ranks),
+        elements(),
+        flags(
+            "second operand",
+            constant=lambda s: s.input(1).data is not None,
+            computed=lambda s: s.input(1).data is None,
+        ),
+    ]
+
+
+def _arithmetic(shifts) -> list[Point]:
+    return [*_two(), *zero_points(), *codes(), activation(), *requantized(shifts=shifts)]
+
+
+def _comparison() -> list[Point]:
+    def equal(s: Sample) -> np.ndarray:
+        a, b = broadcast(s.array(0), s.array(1))
+        return a == b
+
+    def quantized_alike(s: Sample) -> bool:
+        a, b = s.input(0).quantization, s.input(1).quantization
+        assert a is not None and b is not None
+        return a.scale[0] == b.scale[0] and a.zero_point[0] == b.zero_point[0]
+
+    return [
+        *_two(),
+        *codes(output=False),
+        flags("outcome", true=lambda s: s.result().any(), false=lambda s: not s.result().all()),
+        flags(
+            "codes alike",
+            true=lambda s: np.any(equal(s) & s.result()),
+            false=lambda s: np.any(equal(s) & ~s.result()),
+        ),
+        flags("quantizations", alike=quantized_alike, different=lambda s: not quantized_alike(s)),
+    ]
+
+
+def _extremum() -> list[Point]:
+    def chosen(s: Sample, position: int) -> bool:
+        a, b = broadcast(s.array(0), s.array(1))
+        mine, other = (a, b) if position == 0 else (b, a)
+        return bool(np.any((s.result() == mine) & (mine != other)))
+
+    return [
+        *_two(),
+        *codes(),
+        flags(
+            "chosen",
+            first=lambda s: chosen(s, 0),
+            second=lambda s: chosen(s, 1),
+            codes_alike=lambda s: np.any(np.equal(*broadcast(s.array(0), s.array(1)))),
+        ),
+    ]
+
+
+def _unary(*points: Point, output: bool = True) -> list[Point]:
+    return [
+        *zero_points(0, output=output),
+        *codes(),
+        elements(),
+        rank((1, 2, 3, 4)),
+        *points,
+    ]
+
+
+REFERENCE = requantized("reference")
+CLAMPED = traced("saturation", SATURATIONS, "reference")
+"""Of functions in float32: a tie would be an accident."""
+
+ELEMENTWISE: dict[str, list[Point]] = {
+    "ADD": _arithmetic(PAIR_SHIFTS),
+    "SUB": _arithmetic(PAIR_SHIFTS),
+    "MUL": _arithmetic(PAIR_SHIFTS),
+    "PRELU": [
+        *_two(range(1, 6), tuple(s for s in STRETCHES if s not in LARGER_SECOND)),
+        *zero_points(),
+        *codes(),
+        *requantized(),
+        sides(),
+    ],
+    **{
+        name: _comparison()
+        for name in ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
+    },
+    "MAXIMUM": _extremum(),
+    "MINIMUM": _extremum(),
+    **{
+        name: _unary(sides(), *REFERENCE)
+        for name in ("QUANTIZE", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1")
+    },
+    "LEAKY_RELU": _unary(
+        sides(),
+        *REFERENCE,
+        flags(
+            "slope",
+            zero=lambda s: s.option("alpha") == 0,
+            negative=lambda s: s.option("alpha") < 0,
+            below_one=lambda s: 0 < s.option("alpha") < 1,
+            one_or_more=lambda s: s.option("alpha") >= 1,
+        ),
+    ),
+    "HARD_SWISH": _unary(sides(), traced("tie", TIES, "reference"), CLAMPED),
+    "LOGISTIC": _unary(CLAMPED),
+    "TANH": _unary(CLAMPED),
+}
+"""Points by operator."""

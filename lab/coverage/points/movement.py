@@ -1,0 +1,194 @@
+"""Points of operators that copy into another shape, join, take apart or resize."""
+
+from collections.abc import Callable
+
+from lab.coverage.points.common import (
+    axis_place,
+    batch,
+    copied,
+    given_axis,
+    operand_type,
+    rank,
+    zero_points,
+)
+from lab.coverage.sample import Point, Sample, flags, one_of
+
+
+def _amounts(position: int, names: tuple[str, str]) -> Point:
+    """Return before and behind which axes something is added or cut."""
+
+    def found(s: Sample) -> set[str]:
+        amounts = s.array(position)
+        seen = {name for side, name in enumerate(names) if (amounts[:, side] > 0).any()}
+        seen |= {"both sides"} if (amounts > 0).all(axis=1).any() else set()
+        seen |= {"none"} if not amounts.any() else set()
+        return seen | ({"last axis"} if amounts[-1].any() else set())
+
+    return Point("amounts", (*names, "both sides", "none", "last axis"), found)
+
+
+def _padding() -> list[Point]:
+    return [
+        *copied(range(1, 6)),
+        *zero_points(),
+        _amounts(1, ("before", "behind")),
+        operand_type(1),
+    ]
+
+
+def _blocks() -> list[Point]:
+    return [*copied((4,)), batch(), one_of("block", (1, 2, 3), lambda s: s.option("block_size"))]
+
+
+def _batches(names: tuple[str, str], *more: Point) -> list[Point]:
+    def sides(s: Sample) -> set[str]:
+        amounts = s.array(2)
+        found = {
+            f"{names[side]} {axis}"
+            for index, axis in enumerate(("rows", "columns")[: len(amounts)])
+            for side in (0, 1)
+            if amounts[index, side] > 0
+        }
+        return found if amounts.any() else {"none"}
+
+    bins = (*(f"{name} {axis}" for name in names for axis in ("rows", "columns")), "none")
+    return [
+        *copied((3, 4), kept=False),
+        *zero_points(0),
+        one_of("block of rows", (1, 2, 3), lambda s: s.array(1)[0]),
+        Point(
+            "block of columns", ("1", "2", "3"), lambda s: (str(b) for b in s.array(1)[1:].tolist())
+        ),
+        Point("amounts", bins, sides),
+        *more,
+    ]
+
+
+def _resize() -> list[Point]:
+    def sizes(s: Sample, axis: int) -> tuple[int, int]:
+        return s.input().shape[axis], s.output().shape[axis]
+
+    def any_axis(condition: Callable[[int, int], bool]) -> Callable[[Sample], bool]:
+        return lambda s: condition(*sizes(s, 1)) or condition(*sizes(s, 2))
+
+    return [
+        *copied((4,)),
+        batch(),
+        flags(
+            "sampling",
+            corners=lambda s: s.option("align_corners") and not s.option("half_pixel_centers"),
+            centers=lambda s: s.option("half_pixel_centers") and not s.option("align_corners"),
+            plain=lambda s: not s.option("align_corners") and not s.option("half_pixel_centers"),
+        ),
+        flags(
+            "sizes",
+            larger=any_axis(lambda a, b: b > a),
+            smaller=any_axis(lambda a, b: b < a),
+            the_same=any_axis(lambda a, b: b == a),
+            whole_multiple=any_axis(lambda a, b: b > a and b % a == 0),
+            no_multiple=any_axis(lambda a, b: b > a and b % a != 0),
+            from_one=any_axis(lambda a, b: a == 1 < b),
+            to_one=any_axis(lambda a, b: b == 1 < a),
+        ),
+    ]
+
+
+def _order(s: Sample) -> list[int]:
+    count = len(s.input().shape)
+    return [int(axis) % count for axis in s.array(1)]
+
+
+def _count(name: str, value: Callable[[Sample], int]) -> Point:
+    return one_of(name, ("1", "2", "3", "4"), value)
+
+
+MOVEMENT: dict[str, list[Point]] = {
+    "PAD": _padding(),
+    "PADV2": [
+        *_padding(),
+        flags(
+            "value",
+            constant=lambda s: s.input(2).data is not None,
+            computed=lambda s: s.input(2).data is None,
+        ),
+    ],
+    "RESHAPE": [
+        *copied(range(1, 6), kept=False),
+        one_of("rank of the result", (2, 3), lambda s: len(s.output().shape)),
+        flags(
+            "shape",
+            operand=lambda s: s.tensor(1) is not None,
+            option=lambda s: s.tensor(1) is None,
+        ),
+    ],
+    "SQUEEZE": [
+        *copied(range(1, 9)),
+        flags(
+            "dimensions",
+            named=lambda s: len(s.option("squeeze_dims")),
+            all=lambda s: not len(s.option("squeeze_dims")),
+            counted_from_the_end=lambda s: min(s.option("squeeze_dims"), default=0) < 0,
+        ),
+        flags(
+            "result",
+            scalar=lambda s: not s.output().shape,
+            as_before=lambda s: s.output().shape == s.input().shape,
+            smaller=lambda s: 0 < len(s.output().shape) < len(s.input().shape),
+        ),
+    ],
+    "EXPAND_DIMS": [
+        *copied(range(1, 6), kept=False),
+        axis_place(given_axis(1), 1),
+        operand_type(1),
+    ],
+    "TRANSPOSE": [
+        *copied(range(1, 9)),
+        flags(
+            "order",
+            identity=lambda s: _order(s) == sorted(_order(s)),
+            last_axis_stays=lambda s: _order(s)[-1] == len(_order(s)) - 1 and _order(s)[0] != 0,
+            last_axis_moves=lambda s: _order(s)[-1] != len(_order(s)) - 1,
+            reversed=lambda s: _order(s) == sorted(_order(s), reverse=True) and len(_order(s)) > 1,
+            counted_from_the_end=lambda s: (s.array(1) < 0).any(),
+        ),
+    ],
+    "SHAPE": [
+        rank(range(1, 9)),
+        one_of("result type", ("int32", "int64"), lambda s: s.result().dtype),
+    ],
+    "CONCATENATION": [
+        *copied(range(1, 7), kept=False),
+        axis_place(lambda s: s.option("axis")),
+        _count("parts", lambda s: len(s.operator.inputs)),
+        flags(
+            "parts kind",
+            constant=lambda s: any(s.graph.tensors[i].data is not None for i in s.operator.inputs),
+            computed=lambda s: s.input().data is None,
+        ),
+    ],
+    "PACK": [
+        *copied(range(5), kept=False),
+        axis_place(lambda s: s.option("axis"), 1),
+        _count("parts", lambda s: len(s.operator.inputs)),
+    ],
+    "UNPACK": [
+        *copied(range(1, 5), kept=False),
+        axis_place(lambda s: s.option("axis")),
+        _count("parts", lambda s: min(4, len(s.operator.outputs))),
+    ],
+    "SPLIT": [
+        *copied(range(1, 6), 1, kept=False),
+        axis_place(given_axis(0), 0, 1),
+        _count("parts", lambda s: len(s.operator.outputs)),
+    ],
+    "SPACE_TO_DEPTH": _blocks(),
+    "DEPTH_TO_SPACE": _blocks(),
+    "SPACE_TO_BATCH_ND": _batches(
+        ("before", "behind"),
+        flags("cut", yes=lambda s: (s.array(2) < 0).any(), no=lambda s: (s.array(2) >= 0).all()),
+    ),
+    "BATCH_TO_SPACE_ND": _batches(("before", "behind")),
+    "RESIZE_BILINEAR": [*_resize(), *zero_points(0, output=False)],
+    "RESIZE_NEAREST_NEIGHBOR": _resize(),
+}
+"""Points by operator."""

@@ -1,0 +1,114 @@
+"""Points of reductions along axes, and of rows."""
+
+import numpy as np
+
+from lab.coverage.points.common import (
+    axis_place,
+    codes,
+    given_axis,
+    operand_type,
+    rank,
+    requantized,
+    row_length,
+    sides,
+    traced,
+    zero_points,
+)
+from lab.coverage.requantizations import PAIR_SHIFTS, SATURATIONS, TIES
+from lab.coverage.sample import Point, Sample, flags, one_of
+
+
+def _reduced(s: Sample) -> set[int]:
+    count = len(s.input().shape)
+    return {int(axis) % count for axis in s.array(1).reshape(-1)}
+
+
+def _gap(axes: set[int]) -> bool:
+    return max(axes) - min(axes) >= len(axes)
+
+
+def _reduction(*points: Point) -> list[Point]:
+    return [
+        *zero_points(0),
+        *codes(),
+        rank(range(1, 7)),
+        one_of("keep_dims", (False, True), lambda s: s.option("keep_dims")),
+        flags(
+            "axes",
+            first=lambda s: 0 in _reduced(s),
+            last=lambda s: len(s.input().shape) - 1 in _reduced(s),
+            all=lambda s: len(_reduced(s)) == len(s.input().shape) > 1,
+            neighbours=lambda s: len(_reduced(s)) > 1 and not _gap(_reduced(s)),
+            apart=lambda s: len(_reduced(s)) > 1 and _gap(_reduced(s)),
+            counted_from_the_end=lambda s: (s.array(1) < 0).any(),
+            repeated=lambda s: s.array(1).size > len(_reduced(s)),
+            a_scalar=lambda s: s.array(1).ndim == 0,
+        ),
+        flags(
+            "reduced elements",
+            one=lambda s: s.input().data is None and s.result().size == s.array().size,
+            several=lambda s: s.result().size < s.array().size,
+        ),
+        *points,
+    ]
+
+
+def _extremes(s: Sample) -> np.ndarray:
+    """Return whether each element is the extreme of its row, along the reduced axis."""
+    axis = given_axis(1)(s)
+    extreme = np.max if s.operator.name == "ARG_MAX" else np.min
+    return s.array() == extreme(s.array(), axis=axis, keepdims=True)
+
+
+def _place_of_extreme() -> list[Point]:
+    return [
+        *codes(output=False),
+        rank(range(1, 6)),
+        axis_place(given_axis(1)),
+        operand_type(1),
+        one_of("result type", ("int32", "int64"), lambda s: s.result().dtype),
+        flags(
+            "place",
+            first=lambda s: (s.result() == 0).any(),
+            last=lambda s: (s.result() == s.array().shape[given_axis(1)(s)] - 1).any(),
+            of_several_alike=lambda s: (_extremes(s).sum(axis=given_axis(1)(s)) > 1).any(),
+        ),
+    ]
+
+
+REDUCTIONS: dict[str, list[Point]] = {
+    "MEAN": _reduction(*requantized()),
+    "SUM": _reduction(*requantized()),
+    "REDUCE_MAX": _reduction(),
+    "REDUCE_MIN": _reduction(),
+    "ARG_MAX": _place_of_extreme(),
+    "ARG_MIN": _place_of_extreme(),
+    "SOFTMAX": [
+        *zero_points(0, output=False),
+        *codes(),
+        row_length(),
+        rank((1, 2, 3, 4)),
+        # Ties are left to the requantizer's bench: of 23 bits or more that are dropped, one element
+        # in 2^23 has exactly half.
+        traced("pair shift", PAIR_SHIFTS),
+        traced("saturation", SATURATIONS),
+    ],
+    "LOG_SOFTMAX": [
+        *zero_points(0, output=False),
+        *codes(),
+        row_length(),
+        rank((1, 2, 3, 4)),
+        traced("saturation", SATURATIONS),
+    ],
+    "L2_NORMALIZATION": [
+        *zero_points(0, output=False),
+        *codes(),
+        row_length(),
+        rank((1, 2, 3, 4)),
+        sides(),
+        traced("pair shift", PAIR_SHIFTS),
+        traced("tie", TIES),
+        traced("saturation", SATURATIONS),
+    ],
+}
+"""Points by operator."""

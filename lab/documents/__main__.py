@@ -1,0 +1,81 @@
+"""The generated parts of the documents, written anew: ``make documents``.
+
+What has a source in the tree is here. Measured cycles are not: `figures` and `memory_table` need
+networks, ``eightfold ops --measure`` and ``eightfold synth`` hours.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from eightfold.common.files import IMPORT_ROOT, write_file
+from eightfold.common.program import one_line_errors
+from eightfold.common.terminal import terminal_progress
+from eightfold.isa import document as isa_document
+from lab.documents import (
+    evidence,
+    mistakes,
+    operator_table,
+    preset_table,
+    proof_table,
+    reason_table,
+    runtime_table,
+    throughput,
+)
+from lab.documents.part import Part
+from lab.evidence.record import read_record
+
+
+def _evidence(text: str) -> str:
+    return evidence.page_text(text, read_record(IMPORT_ROOT / evidence.RECORD))
+
+
+def _parts() -> Iterator[Part]:
+    yield Part("isa", Path("docs/isa.md"), lambda text: isa_document.isa_document())
+    for page in (throughput.OPERATORS, throughput.THROUGHPUT):
+        yield Part(page.stem, page, lambda text, page=page: throughput.document(page, text))
+    yield Part("evidence", evidence.PAGE, _evidence)
+    tables = (operator_table, preset_table, proof_table, reason_table, runtime_table)
+    yield from (*(module.TABLE for module in tables), *mistakes.TABLES)
+
+
+PARTS = {part.name: part for part in _parts()}
+"""By name: a document's, and where it has several parts that of the part."""
+
+
+def stale(part: Part) -> str | None:
+    """Return the text that a part's document should have; None if it has it.
+
+    Raises
+    ------
+    ValueError
+        If its markers are missing.
+    """
+    text = (IMPORT_ROOT / part.document).read_text(encoding="utf-8")
+    new = part.rewrite(text)
+    return None if new == text else new
+
+
+@click.command(help=(__doc__ or "").partition("\n\n")[0])
+@click.argument("names", nargs=-1, type=click.Choice(list(PARTS)), metavar="[PART]...")
+@click.option("--slow", is_flag=True, help="Also those that take from minutes to half an hour.")
+@click.option("--check", is_flag=True, help="Write nothing; exit status 1 if a part is not as new.")
+def main(names: tuple[str, ...], slow: bool, check: bool) -> None:
+    """Write the parts that are named, or all; say which documents were not as they should be."""
+    chosen = [PARTS[name] for name in names] or [p for p in PARTS.values() if slow or not p.slow]
+    changed = False
+    for part in chosen:
+        with terminal_progress(part.name):
+            text = stale(part)
+        if text is not None:
+            changed = True
+            click.echo(f"{part.document}: {part.name}")
+            if not check:
+                write_file(IMPORT_ROOT / part.document, text)
+    sys.exit(1 if changed and check else 0)
+
+
+if __name__ == "__main__":
+    one_line_errors(main)

@@ -1,0 +1,237 @@
+"""Cycles of networks as Markdown: how many, against which limit, and where they went."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from eightfold.run.report import OperatorReport, RunResult, mac_limit
+from lab.documents.peers import PEERS, TASKS
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network by its model file's ``stem``: a short ``label``, and a ``title``."""
+
+    stem: str
+    label: str
+    title: str
+
+
+NETWORKS = (
+    Network("kws_ref_model", "KWS", "key words (DS-CNN)"),
+    Network("vww_96_int8", "VWW", "visual wake words (MobileNet v1, width 0.25)"),
+    Network("pretrainedResnet_quant", "IC", "image classification (ResNet-8)"),
+    Network("ad01_int8", "AD", "anomaly detection (autoencoder)"),
+)
+"""MLPerf Tiny's int8 reference models."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A network's run; where the compiler has left out channels, ``whole`` is one with all."""
+
+    network: Network
+    result: RunResult
+    whole: RunResult | None = None
+
+    @property
+    def cycles(self) -> int:
+        """From doorbell to done."""
+        return cycles_of(self.result)
+
+    @property
+    def limit(self) -> int:
+        """Cycles that the multipliers need at least."""
+        return limit_of(self.result)
+
+    def labelled(self) -> Iterator[tuple[str, RunResult]]:
+        """Yield the runs with their names: by the label alone that of the whole network."""
+        label = self.network.label
+        if self.whole is not None:
+            yield label, self.whole
+            label = f"{label} {LIVE}"
+        yield label, self.result
+
+
+LIVE = "live"
+"""Behind the label of a network that is computed without channels that nothing depends on."""
+
+
+def cycles_of(result: RunResult) -> int:
+    """Return a run's cycles from doorbell to done."""
+    assert result.cycles is not None, "it ran in hardware"
+    return result.cycles
+
+
+def limit_of(result: RunResult) -> int:
+    """Return the cycles that the multipliers need at least."""
+    return mac_limit(result.hardware_macs, result.macs_per_cycle)
+
+
+def _counted(result: RunResult, name: str) -> int:
+    """Return a counter at the end of a run."""
+    return sum(operator.counters.get(name, 0) for operator in result.operators)
+
+
+MATRIX_REASONS = (
+    ("issue", "MATRIX_ISSUE"),
+    ("weights", "MATRIX_WEIGHTS"),
+    ("parameters", "MATRIX_PARAMETERS"),
+    ("operands", "MATRIX_OPERANDS"),
+    ("held", "MATRIX_HELD"),
+    ("drain", "MATRIX_DRAIN"),
+    ("tokens", "MATRIX_WAIT"),
+)
+"""What the matrix engine does in a cycle, column and counter; one of them, or it has nothing."""
+
+OTHERS = (
+    ("vector", "VECTOR_BUSY"),
+    ("mover", "MOVER_BUSY"),
+    ("beats read", "READ_BEATS"),
+    ("written", "WRITE_BEATS"),
+)
+"""What goes on beside it."""
+
+
+def summary_table(measurements: Iterable[Measurement]) -> str:
+    """Return a row per network and preset: cycles, limit, utilisation, beats read."""
+    head = ("Network", "Preset", "MACs done", "Limit", "Cycles", "Utilisation", "Beats read")
+    rows = [
+        (
+            label,
+            result.config,
+            number(result.hardware_macs),
+            number(limit_of(result)),
+            number(cycles_of(result)),
+            percent(limit_of(result), cycles_of(result)),
+            number(_counted(result, "READ_BEATS")),
+        )
+        for item in measurements
+        for label, result in item.labelled()
+    ]
+    return markdown(head, rows, text=2)
+
+
+def overview_table(measurements: Sequence[Measurement]) -> str:
+    """Return the README's table: a column per network; our presets by size, then `PEERS`."""
+    runs = [pair for item in measurements for pair in item.labelled()]
+    labels = list(dict.fromkeys(label for label, _ in runs))
+    ours: dict[str, dict[str, RunResult]] = {}
+    for label, result in runs:
+        ours.setdefault(result.config, {})[label] = result
+    sizes = {name: next(iter(found.values())).macs_per_cycle for name, found in ours.items()}
+    rows = []
+    for config in sorted(ours, key=lambda name: sizes[name]):
+        items = ours[config]
+        cycles = (f"**{number(cycles_of(items[n]))}**" if n in items else "" for n in labels)
+        rows.append((f"**Eightfold `{config}`**", number(sizes[config]), *cycles, "RTL simulation"))
+    for peer in PEERS:
+        cycles = [peer.cycles.get(name, "") for name in labels]
+        if any(cycles):
+            rows.append((peer.name, peer.multipliers, *cycles, peer.kind))
+    return markdown(("", "MACs per cycle", *labels, "Figure is"), rows, text=1)
+
+
+def task_table() -> str:
+    """Return a row per task that was estimated only, a column per accelerator."""
+    names = list(TASKS[0].estimates)
+    rows = [
+        (task.name, number(task.macs), *(number(task.estimates[name]) for name in names))
+        for task in TASKS
+    ]
+    return markdown(("", "MACs", *names), rows, text=1)
+
+
+def operator_tables(measurements: Iterable[Measurement]) -> str:
+    """Return a section per network and preset: where the cycles of each operator went."""
+    sections = []
+    for item in measurements:
+        result = item.result
+        *_, (label, _) = item.labelled()
+        sections.append(
+            f"### {label} on `{result.config}`: {number(item.cycles)} cycles\n\n"
+            f"{item.network.title}; {result.macs_per_cycle} MACs per cycle.\n\n"
+            f"{operator_table(result)}"
+        )
+    return "\n".join(sections)
+
+
+def operator_table(result: RunResult) -> str:
+    """Return a row per operator, the sums, and their shares of the cycles."""
+    head = (
+        *("#", "operator", "output", "MACs", "done", "limit"),
+        *("cycles", "engines worked", "matrix engine worked", "utilisation"),
+        *(title for title, _ in MATRIX_REASONS),
+        *("none", *(title for title, _ in OTHERS)),
+    )
+    rows = []
+    for operator in result.operators:
+        done = operator.hardware_macs or 0
+        limit = mac_limit(done, result.macs_per_cycle)
+        used = operator.utilisation
+        rows.append(
+            (
+                str(operator.index),
+                operator.name,
+                "x".join(map(str, operator.shape)),
+                *(number(figure) if done else "-" for figure in (operator.macs, done, limit)),
+                number(operator.cycles or 0),
+                number(operator.engine_cycles or 0),
+                number(operator.multiplier_cycles or 0),
+                "-" if used is None else f"{100 * used:.1f} %",
+                *map(number, _reasons(operator)),
+                *(number(operator.counters.get(name, 0)) for _, name in OTHERS),
+            )
+        )
+    total = result.cycles or 0
+    limit = limit_of(result)
+    sums = [sum(column) for column in zip(*map(_reasons, result.operators), strict=True)]
+    others = [
+        sum(operator.counters.get(name, 0) for operator in result.operators) for _, name in OTHERS
+    ]
+    figures = [number(figure) for figure in (result.macs, result.hardware_macs, limit, total)]
+    used = "-" if result.utilisation is None else f"{100 * result.utilisation:.1f} %"
+    counts = map(number, (*sums, *others))
+    rows.append(("", "**total**", "", *figures, "", "", used, *counts))
+    shares = [percent(count, total) for count in (*sums, *others)]
+    none = [""] * 4
+    rows.append(("", "share of the cycles", "", "", "", percent(limit, total), *none, *shares))
+    return markdown(head, rows, text=3)
+
+
+def _reasons(operator: OperatorReport) -> list[int]:
+    """Return the cycles of each of `MATRIX_REASONS`, and those without a command."""
+    counted = [operator.counters.get(name, 0) for _, name in MATRIX_REASONS]
+    # A command's last cycle is told one cycle late, so there may be one too many at a border.
+    return [*counted, max(0, (operator.cycles or 0) - sum(counted))]
+
+
+def problems(run: RunResult) -> list[str]:
+    """Return why a run cannot stand for figures; empty if it can."""
+    found = []
+    if not run.compared:
+        found.append("nothing was compared")
+    if run.mismatches:
+        found.append(f"{run.mismatches} elements differ from LiteRT")
+    if run.untimed:
+        found.append("the pass that is timed was left out")
+    golden = [f"{op.index} {op.name}" for op in run.operators if op.where != "hardware"]
+    if golden:
+        found.append(f"operators in golden: {', '.join(golden)}")
+    return found
+
+
+def number(value: int) -> str:
+    """Return a number with its thousands apart."""
+    return f"{value:,}"
+
+
+def percent(part: int, whole: int) -> str:
+    """Return ``part`` of ``whole`` in percent, ``-`` of nothing."""
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], text: int) -> str:
+    """Return a Markdown table, the first ``text`` columns to the left, the others to the right."""
+    align = "|" + "---|" * text + "--:|" * (len(head) - text)
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
+    return "\n".join([lines[0], align, *lines[1:]]) + "\n"

@@ -1,0 +1,192 @@
+"""Time golden against LiteRT's reference kernels: ``python -m lab.documents.speed
+MODEL.tflite...``.
+
+The graph is loaded and prepared once, as LiteRT's interpreter is. Both compute the same inference,
+alternately, on one thread of one process. Times are CPU times of that thread: on a busy machine
+they do not count what other programs do in between.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from eightfold.common.errors import InputError
+from eightfold.common.extras import needs_extra, require_module
+from eightfold.common.files import IMPORT_ROOT
+
+_ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+_CHILD = "from lab.documents.speed import measure_here; measure_here()"
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Medians of the CPU time of one inference, in milliseconds."""
+
+    model: str
+    operators: int
+    golden: float
+    """numpy; every tensor is kept, as always."""
+
+    litert: float
+    """LiteRT's ``invoke`` with ``BUILTIN_REF``, which reuses the memory of dead tensors."""
+
+    litert_keeping: float
+    """The same with every tensor kept, as `eightfold.run.reference.oracle` runs it."""
+
+    batch: int = 1
+    """Inferences per measurement: golden computes them at once, LiteRT one by one."""
+
+    @property
+    def ratio(self) -> float:
+        """Return golden's time over LiteRT's (not keeping tensors); at most 1: as fast."""
+        return self.golden / self.litert
+
+
+def measure(model: str | Path, repeats: int = 21, seed: int = 0, batch: int = 1) -> Speed:
+    """Measure one model in a child process, with BLAS limited to one thread.
+
+    Parameters
+    ----------
+    model
+        A ``.tflite`` file.
+    repeats
+        Measurements of each, after two that are not counted: golden checks in its first run and
+        prepares the graph in its second.
+    seed
+        Of the random inputs; inference i of a batch takes seed + i.
+    batch
+        Inferences per measurement, and by which its time is divided.
+
+    Raises
+    ------
+    InputError
+        If LiteRT is not installed, or the model cannot be run. The child may die (a failed check in
+        a kernel aborts).
+    """
+    with needs_extra("compare", "speed"):
+        require_module("ai_edge_litert")
+    root = str(IMPORT_ROOT)
+    paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+    # BLAS reads its number of threads when numpy is imported: so a new process.
+    environment = {**os.environ, "PYTHONPATH": paths, **dict.fromkeys(_ONE_THREAD, "1")}
+    child = subprocess.run(
+        [sys.executable, "-c", _CHILD, str(model), str(repeats), str(seed), str(batch)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if child.returncode:
+        lines = [line for line in child.stderr.splitlines() if line.strip()]
+        said = lines[-1] if lines else f"exit status {child.returncode}"
+        raise InputError(f"{model}: cannot be measured: {said}")
+    return Speed(**json.loads(child.stdout.splitlines()[-1]))
+
+
+def measure_here() -> None:
+    """Measure the model of the command line and print the `Speed` as JSON.
+
+    This is the child's side of `measure`; nothing else calls it.
+    """
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    from eightfold.execute import run_graphs
+    from eightfold.model import load_model
+    from eightfold.run.inputs import random_inputs
+
+    model = sys.argv[1]
+    repeats, seed, batch = map(int, sys.argv[2:5])
+    graph = load_model(model)
+    inputs = [random_inputs(graph, seed + i) for i in range(batch)]
+
+    def golden() -> None:
+        run_graphs(graph, inputs)
+
+    def litert(keep: bool) -> Callable[[], None]:
+        interpreter = Interpreter(
+            model_path=model,
+            experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+            experimental_preserve_all_tensors=keep,
+            num_threads=1,
+        )
+        interpreter.allocate_tensors()
+        for index, array in inputs[0].items():
+            interpreter.set_tensor(index, array)
+
+        def invoke() -> None:
+            # Always the same inputs: setting others is not part of what is measured.
+            for _ in range(batch):
+                interpreter.invoke()
+
+        return invoke
+
+    taken = _alternating([golden, litert(False), litert(True)], repeats)
+    times = [time / batch for time in taken]
+    names = ("golden", "litert", "litert_keeping")
+    speed = Speed(
+        model=model,
+        operators=len(graph.operators),
+        batch=batch,
+        **dict(zip(names, times, strict=True)),
+    )
+    print(json.dumps(asdict(speed)))
+
+
+def _alternating(runs: Sequence[Callable[[], None]], repeats: int) -> list[float]:
+    """Return the median CPU time of each in milliseconds; one call of each in turn."""
+    times: list[list[float]] = [[] for _ in runs]
+    for _ in range(repeats + 2):
+        for run, taken in zip(runs, times, strict=True):
+            started = time.thread_time()
+            run()
+            taken.append(1e3 * (time.thread_time() - started))
+    return [median(taken[2:]) for taken in times]
+
+
+def print_speeds(speeds: Sequence[Speed], console: Console) -> None:
+    """Print a row per model."""
+    table = Table("model", box=None)
+    for column in ("operators", "golden ms", "LiteRT ms", "keeping all ms", "ratio"):
+        table.add_column(column, justify="right")
+    for speed in speeds:
+        milliseconds = (speed.golden, speed.litert, speed.litert_keeping)
+        table.add_row(
+            Path(speed.model).name,
+            str(speed.operators),
+            *(f"{time:.3f}" for time in milliseconds),
+            f"{speed.ratio:.2f}",
+        )
+    console.print(table)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("models", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--repeats", type=click.IntRange(1), default=21, show_default=True)
+@click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
+@click.option(
+    "--batch", type=click.IntRange(1), default=1, show_default=True, help="Inferences at once."
+)
+def speed(models: tuple[Path, ...], repeats: int, seed: int, batch: int) -> None:
+    """Time an inference of each of MODELS: golden, and LiteRT's reference kernels.
+
+    With --batch N golden computes N inferences at once, LiteRT N times one; times are per
+    inference.
+    """
+    measured = [measure(model, repeats, seed, batch) for model in models]
+    print_speeds(measured, Console(width=None if sys.stdout.isatty() else 120))
+
+
+if __name__ == "__main__":
+    from eightfold.common.program import one_line_errors
+
+    one_line_errors(speed)

@@ -1,0 +1,26 @@
+"""Every proof, by the file of the hardware that it is about."""
+
+from collections.abc import Mapping
+
+from lab.formal import commands, memory, products, regions, requantizer, streams, tokens
+from lab.formal.proof import Proof
+
+
+def _by_file(*proofs: Proof) -> Mapping[str, tuple[Proof, ...]]:
+    files = dict.fromkeys(proof.file for proof in proofs)
+    return {file: tuple(proof for proof in proofs if proof.file == file) for file in files}
+
+
+PROOFS: Mapping[str, tuple[Proof, ...]] = _by_file(
+    *streams.PROOFS,
+    *products.PROOFS,
+    *requantizer.PROOFS,
+    *tokens.PROOFS,
+    *commands.PROOFS,
+    *memory.PROOFS,
+    *regions.PROOFS,
+)
+"""The proofs of each file, whose numbers among these are their cases' seeds in a campaign."""
+
+BY_NAME: Mapping[str, Proof] = {proof.name: proof for proofs in PROOFS.values() for proof in proofs}
+"""The same by their names."""

@@ -1,0 +1,170 @@
+"""What is done with a file: what the commands check, compile, estimate and run do."""
+
+import traceback
+import warnings
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eightfold.common.errors import InputError
+from eightfold.compiler import CompiledNetwork
+from eightfold.compiler.artifacts import write_compiled
+from eightfold.compiler.passes import prepare
+from eightfold.estimate import estimate_network
+from eightfold.model import Graph, Limits, load_model, read_model
+from eightfold.run.session import Session
+from eightfold.spec import (
+    check_model,
+    check_prepared,
+    findings_as_json,
+    has_violation,
+    render,
+)
+from eightfold.target.config import AcceleratorConfig
+from lab.hostile.stream import MachineSession
+
+STEPS = ("check", "load", "compile", "estimate", "stream", "golden", "batch")
+"""What is done with a file, in this order: held against the spec, also if the gate refuses it;
+loaded; compiled, and the files written; cycles estimated; run on the accelerator, whose model in
+numpy does the commands, with golden for what it does not compute; run in golden; run in golden as
+the second of two inferences. A file that does not load ends there."""
+
+CONFIGS = ("base", "nano")
+"""Accelerators, of which each file has one: `base` computes wide, `nano` in many parts."""
+
+LIMITS = Limits(max_memory=1 << 30)
+"""Of a model: half of what the process may hold."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """How one step ended."""
+
+    name: str
+    """Of `STEPS`."""
+
+    outcome: str
+    """``fine``, ``refused`` with one line, ``traceback``, or of ``load`` ``unsaid``: refused for
+    what ``check`` does not say."""
+
+    message: str = ""
+    """The line, or the exception and where it was raised."""
+
+    tensors: dict[int, np.ndarray] = field(default_factory=dict)
+    """What ``stream`` or ``golden`` computed: the graph's outputs, or every tensor."""
+
+
+def examine(content: bytes, given: Mapping[int, np.ndarray], folder: str) -> Iterator[Step]:
+    """Do each of `STEPS` with a file and yield how it ended.
+
+    Parameters
+    ----------
+    content
+        The file.
+    given
+        Arrays for inputs by tensor index; what does not fit an input is drawn instead.
+    folder
+        Where the compiler's files are written.
+    """
+    warnings.simplefilter("error")  # a line that numpy writes to the user's terminal
+    graphs: list[Graph] = []
+    found: list[list[str]] = []  # what `check` says, unless the file cannot be read
+
+    def check() -> None:
+        checked, findings = check_prepared(read_model(content), LIMITS)
+        findings += check_model(checked)
+        findings_as_json(findings)
+        render(findings, checked)
+        found.append([f.found for f in findings if f.severity == "violation"])
+        if has_violation(findings):
+            raise InputError("violates the spec")
+
+    def compile_() -> None:
+        prepared = prepare(graph, AcceleratorConfig.load(config), fallback=True)
+        network = prepared.network
+        networks.append(network)
+        streams = {
+            Path(folder, str(number)): compiled for number, compiled in enumerate(network.streams)
+        }
+        write_compiled(prepared.rewritten.graph, streams)
+        for index, reason in network.reasons.items():  # would run in numpy
+            raise InputError(f"{graph.operators[index]}: {reason}")
+
+    def stream() -> dict[int, np.ndarray]:
+        options = {"max_memory": LIMITS.max_memory, "fallback": "golden"}
+        with MachineSession(config=config, **options) as session:
+            run = session.run(content, inputs, all_tensors=keep)
+        run.as_json()
+        return run.tensors
+
+    def golden() -> dict[int, np.ndarray]:
+        with Session(max_memory=LIMITS.max_memory) as session:
+            run = session.run(content, inputs, all_tensors=True)
+        run.as_json()
+        return run.tensors
+
+    def batch() -> dict[int, np.ndarray]:
+        with Session(max_memory=LIMITS.max_memory) as session:
+            return session.run_batch(content, [inputs] * 2)[1].tensors
+
+    yield _step("check", check)
+    load = _step("load", lambda: graphs.append(load_model(content, LIMITS)))
+    if load.outcome == "refused" and found and not _is_said(load.message, found[0]):
+        load = replace(load, outcome="unsaid")
+    yield load
+    if not graphs:
+        return
+    (graph,) = graphs
+    turn = zlib.crc32(content)
+    config, keep = CONFIGS[turn % len(CONFIGS)], turn // len(CONFIGS) % 2 > 0
+    networks: list[CompiledNetwork] = []
+    inputs = fitting_inputs(graph, given)
+    yield _step("compile", compile_)
+    if networks:
+        yield _step("estimate", lambda: estimate_network(networks[0].streams) and None)
+    yield _step("stream", stream)
+    yield _step("golden", golden)
+    yield _step("batch", batch)
+
+
+def fitting_inputs(graph: Graph, given: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+    """Return an array for each input: the given one where it fits, or one of small integers."""
+    rng = np.random.default_rng(0)
+    inputs = {}
+    for index in graph.inputs:
+        tensor = graph.tensors[index]
+        array = given.get(index)
+        if array is None or (array.shape, array.dtype) != (tensor.shape, tensor.dtype):
+            array = rng.integers(-2, 3, tensor.shape).astype(tensor.dtype)
+        inputs[index] = array
+    return inputs
+
+
+def _step(name: str, act: Callable[[], Any]) -> Step:
+    try:
+        result = act()
+    except InputError as error:
+        message = str(error)
+        if len(message.splitlines()) == 1:
+            return Step(name, "refused", message)
+        return Step(name, "traceback", f"not one line: {message!r}")
+    except BaseException as error:
+        return Step(name, "traceback", f"{type(error).__name__}: {error} at {_place(error)}")
+    return Step(name, "fine", tensors=result if isinstance(result, dict) else {})
+
+
+def _is_said(refusal: str, found: list[str]) -> bool:
+    """Return whether a refusal is in the words of a violation, or about a limit of the caller's."""
+    return "--max-" in refusal or any(words in refusal for words in found)
+
+
+def _place(error: BaseException) -> str:
+    """Return the innermost line of ours that an exception passed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "eightfold" in Path(frame.filename).parts] or frames
+    path = Path(ours[-1].filename)
+    return f"{path.parent.name}/{path.name}:{ours[-1].lineno} {ours[-1].name}"

@@ -1,0 +1,148 @@
+"""The verdict on a file: what the tool did with it, and what LiteRT says."""
+
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from eightfold.common.closing import Closing
+from lab.hostile.litert import Opinion, ask_litert, difference
+from lab.hostile.reasons import reason_for
+from lab.hostile.subject import STEPS, Step, examine
+from lab.hostile.worker import Worker
+
+GOOD = ("refused", "equal", "tolerated")
+"""Kinds of verdicts that are as they should be."""
+
+
+RUNS = ("golden", "stream", "batch")
+"""Steps of `lab.hostile.subject.STEPS` that run a file: all equal golden."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of one file."""
+
+    kind: str
+    """``refused``: with one line. ``equal``: it ran, as in LiteRT. ``traceback``, ``time``,
+    ``memory``, ``died``: a step raised what is not ours, took too long, too much, or ended the
+    process. ``accepted``: LiteRT refuses it; ``tolerated``: for one of
+    `lab.hostile.reasons`. ``different``: LiteRT, or golden, computes something else.
+    ``unsaid``: it is refused for what ``check`` does not report. ``disagreement``: the
+    accelerator, golden, or golden's second inference refuses what another one runs."""
+
+    step: str
+    """The last step of `lab.hostile.subject.STEPS` that counted."""
+
+    message: str
+    """In one line."""
+
+    def __str__(self) -> str:
+        """The verdict in one line, which `from_line` reads."""
+        return f"{self.kind}, {self.step}" + (f": {self.message}" if self.message else "")
+
+    @classmethod
+    def from_line(cls, line: str) -> "Verdict | None":
+        """Return the verdict of a line; None if it is another line."""
+        found = re.fullmatch(r"(\w+), ([\w+]+)(?:: (.*))?", line, re.DOTALL)
+        return cls(found[1], found[2], found[3] or "") if found else None
+
+
+class Trial(Closing):
+    """Two child processes with limits, the tool's and LiteRT's, which judge files.
+
+    Use it as a context manager.
+
+    Parameters
+    ----------
+    seconds
+        Of processor time for a file.
+    memory
+        Bytes that the tool's process may hold.
+    work
+        What is done with a file: `lab.hostile.subject.examine`, unless this is tested.
+    """
+
+    def __init__(
+        self,
+        seconds: float = 10,
+        memory: int = 2 << 30,
+        work: Callable[..., Iterator[Step]] = examine,
+    ) -> None:
+        self._subject = Worker(work, seconds, memory)
+        self._litert = Worker(ask_litert, 4 * seconds, 2 * memory)
+        self._folder = tempfile.TemporaryDirectory()
+
+    def close(self) -> None:
+        """End both processes."""
+        self._subject.close()
+        self._litert.close()
+        self._folder.cleanup()
+
+    def judge(self, content: bytes, given: Mapping[int, np.ndarray]) -> Verdict:
+        """Return the verdict on a file, with inputs by tensor index where they fit."""
+        steps, end = self._subject.call(content, dict(given), self._folder.name)
+        done = {step.name: step for step in steps}
+        if fault := _fault(done, end):
+            return fault
+        accepted = [name for name in RUNS if _is_fine(done, name)]
+        last = done.get("golden", steps[-1])
+        if not accepted:
+            return Verdict("refused", last.name, last.message)
+        opinion = self._opinion(content, given, last.tensors)
+        if opinion.outcome != "equal" and not _is_tolerated(opinion):
+            # LiteRT's own memory may have been damaged by a file before this one.
+            self._litert.close()
+            opinion = self._opinion(content, given, last.tensors)
+        names = "+".join(accepted)
+        if opinion.outcome in ("rejected", "aborted"):
+            kind = "tolerated" if _is_tolerated(opinion) else "accepted"
+            return Verdict(kind, names, opinion.message)
+        if opinion.outcome == "failed":
+            return Verdict("accepted", names, opinion.message)
+        if opinion.outcome == "different":
+            return Verdict("different", names, opinion.message)
+        return _compared(done) or Verdict("equal", names, "")
+
+    def _opinion(
+        self, content: bytes, given: Mapping[int, np.ndarray], computed: dict[int, np.ndarray]
+    ) -> Opinion:
+        opinions, end = self._litert.call(content, dict(given), computed)
+        return opinions[0] if opinions else Opinion("aborted", end)
+
+
+def _is_tolerated(opinion: Opinion) -> bool:
+    return opinion.outcome in ("rejected", "aborted") and reason_for(opinion.message) is not None
+
+
+def _is_fine(done: Mapping[str, Step], name: str) -> bool:
+    return name in done and done[name].outcome == "fine"
+
+
+def _fault(done: Mapping[str, Step], end: str) -> Verdict | None:
+    """Return the verdict if a step ended the process or raised what is not ours."""
+    if end:
+        step = next(name for name in STEPS if name not in done)
+        timed = "processor time" in end or "no answer" in end
+        return Verdict("time" if timed else "died", step, end)
+    for step in done.values():
+        if step.outcome == "traceback":
+            kind = "memory" if "MemoryError" in step.message else "traceback"
+            return Verdict(kind, step.name, step.message)
+        if step.outcome == "unsaid":
+            return Verdict("unsaid", step.name, step.message)
+    return None
+
+
+def _compared(done: Mapping[str, Step]) -> Verdict | None:
+    """Return a verdict if ways to run a file differ: in a tensor, or in that one refuses it."""
+    golden = done["golden"]
+    for step in (done[name] for name in RUNS):
+        if step.outcome == "refused":
+            return Verdict("disagreement", step.name, step.message)
+        for index, array in step.tensors.items():
+            if said := difference(array, golden.tensors[index]):
+                return Verdict("different", step.name, f"tensor {index}: {said} (golden)")
+    return None

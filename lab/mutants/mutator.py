@@ -1,0 +1,278 @@
+"""One small fault at a time in Amaranth's source, at every place where there may be one."""
+
+import ast
+import difflib
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from lab.mutants.source import Edit, Source
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+OPERATORS: dict[type[ast.operator], tuple[str, tuple[str, ...]]] = {
+    ast.Add: ("+", ("-",)),
+    ast.Sub: ("-", ("+",)),
+    ast.BitAnd: ("&", ("|",)),
+    ast.BitOr: ("|", ("&",)),
+    ast.BitXor: ("^", ("|", "&")),
+    ast.LShift: ("<<", (">>",)),
+    ast.RShift: (">>", ("<<",)),
+}
+"""How an operator is written, and what takes its place."""
+
+COMPARISONS: dict[type[ast.cmpop], tuple[str, tuple[str, ...]]] = {
+    ast.Eq: ("==", ("!=",)),
+    ast.NotEq: ("!=", ("==",)),
+    ast.Lt: ("<", ("<=", ">=")),
+    ast.LtE: ("<=", ("<", ">")),
+    ast.Gt: (">", (">=", "<=")),
+    ast.GtE: (">=", (">", "<")),
+}
+
+KINDS = (
+    "statement",
+    "operator",
+    "comparison",
+    "constant",
+    "slice",
+    "reset",
+    "inversion",
+    "condition",
+    "mux",
+    "elif",
+)
+"""What a mutant may be.
+
+- ``statement``: one that is added to a domain is left out, or the call that connects interfaces.
+- ``operator``, ``comparison``: another one in its place.
+- ``constant``: one more or one less, also of a reset value or a slice; a truth value inverted.
+- ``slice``: a bound that is no constant moved by one.
+- ``reset``: a signal without a reset value is reset to 1; not one that is not reset, whose first
+  value means nothing.
+- ``inversion``: ``~`` left out.
+- ``condition``: of an ``If`` or ``Elif``, inverted, or always true.
+- ``mux``: the values of a `Mux` exchanged, or always one of them.
+- ``elif``: ``If`` in place of ``Elif``.
+"""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A file's text with one change.
+
+    Attributes
+    ----------
+    path
+        The file, such as ``hw/blocks/skid.py``.
+    number
+        Of the mutant among all those of the file, in the order of their places.
+    kind
+        One of `KINDS`.
+    line
+        Where the change begins, from 1 on.
+    before, after
+        The whole text, without and with the change.
+    """
+
+    path: str
+    number: int
+    kind: str
+    line: int
+    before: str
+    after: str
+
+    @property
+    def diff(self) -> str:
+        """The change as a unified diff."""
+        texts = (self.before.splitlines(keepends=True), self.after.splitlines(keepends=True))
+        return "".join(difflib.unified_diff(*texts, self.path, self.path))
+
+
+def mutants(path: str, text: str) -> list[Mutant]:
+    """Return every mutant of a file, in the order of their places.
+
+    Each is Python that can be parsed; whether it elaborates, and to another netlist, is not known.
+
+    Parameters
+    ----------
+    path
+        What the file is called in the mutants.
+    text
+        Its text.
+
+    Raises
+    ------
+    SyntaxError
+        If it is not Python.
+    """
+    finder = _Finder(Source(text))
+    finder.visit(ast.parse(text))
+    found = []
+    for kind, edit in sorted(finder.found, key=lambda each: (each[1], each[0])):
+        line = finder.source.line(edit.start)
+        found.append(Mutant(path, len(found), kind, line, text, finder.source.edited(edit)))
+    return found
+
+
+def draw(files: Mapping[str, str], count: int, seed: int) -> list[Mutant]:
+    """Return ``count`` different mutants of some files, each as likely, or all if there are less.
+
+    The same files and seed give the same mutants, and more of them begin with these.
+
+    Parameters
+    ----------
+    files
+        Texts by path.
+    count
+        How many.
+    seed
+        Of the choice.
+    """
+    found = [mutant for path in sorted(files) for mutant in mutants(path, files[path])]
+    random.Random(seed).shuffle(found)
+    return found[:count]
+
+
+class _Finder(ast.NodeVisitor):
+    """Collects the changes of a file: kind, and what is edited."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.found: list[tuple[str, Edit]] = []
+
+    def _add(self, kind: str, node: ast.expr | ast.stmt, *texts: str) -> None:
+        start, end = self.source.span(node)
+        self.found += [(kind, Edit(start, end, text)) for text in texts]
+
+    def _between(
+        self, kind: str, left: ast.expr, right: ast.expr, old: str, new: Sequence[str]
+    ) -> None:
+        """Replace the operator between two expressions, of which one may be in brackets."""
+        start = self.source.span(left)[1]
+        gap = self.source.text(start, self.source.span(right)[0])
+        place = start + len(gap[: gap.index(old)].encode())
+        self.found += [(kind, Edit(place, place + len(old), text)) for text in new]
+
+    # What is no hardware: types, what users are told, decorators and defaults of arguments.
+
+    def visit_Raise(self, node: ast.Raise) -> None:
+        pass
+
+    def visit_Assert(self, node: ast.Assert) -> None:
+        pass
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
+        pass
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.visit(node.value)
+
+    def visit_If(self, node: ast.If) -> None:
+        if not all(isinstance(statement, ast.Raise) for statement in node.body):
+            self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: Function) -> None:
+        for statement in node.body:
+            self.visit(statement)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        for statement in node.body:
+            self.visit(statement)
+
+    # What is.
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        if _is_domain(node.target):
+            if isinstance(node.value, ast.List):
+                for element in node.value.elts:
+                    self._add("statement", element, "*()")
+            else:
+                self._add("statement", node.value, "[]")
+        self.visit(node.value)
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if isinstance(node.value, ast.Call) and _name(node.value.func) in CONNECTIONS:
+            self._add("statement", node, "pass")
+        self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> None:
+        if (kind := type(node.op)) in OPERATORS:
+            self._between("operator", node.left, node.right, *OPERATORS[kind])
+        self.generic_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        pairs = list(pairwise([node.left, *node.comparators]))
+        for place, comparison in enumerate(node.ops):
+            if (kind := type(comparison)) in COMPARISONS:
+                self._between("comparison", *pairs[place], *COMPARISONS[kind])
+        self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, bool):
+            self._add("constant", node, str(not node.value))
+        elif isinstance(node.value, int):
+            self._add("constant", node, str(node.value + 1))
+            if node.value > 0:
+                self._add("constant", node, str(node.value - 1))
+
+    def visit_Slice(self, node: ast.Slice) -> None:
+        for bound in (node.lower, node.upper):
+            if bound is not None and not isinstance(bound, ast.Constant):
+                text = self.source.of(bound)
+                self._add("slice", bound, f"({text}) + 1", f"({text}) - 1")
+        self.generic_visit(node)
+
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg != "reset_less":  # a reset in addition is no fault
+            self.generic_visit(node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
+        if isinstance(node.op, ast.Invert):
+            self._add("inversion", node, f"({self.source.of(node.operand)})")
+        self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        name = _name(node.func)
+        if name == "Mux" and len(node.args) == 3:
+            condition, yes, no = map(self.source.of, node.args)
+            self._add("mux", node, f"Mux({condition}, {no}, {yes})", f"({yes})", f"({no})")
+        elif name == "Signal" and not {"init", "reset_less"} & {k.arg for k in node.keywords}:
+            self._add("reset", node, _with_argument(self.source.of(node), "init=1"))
+        elif name in ("If", "Elif") and _is_module(node.func) and len(node.args) == 1:
+            condition = self.source.of(node.args[0])
+            self._add("condition", node.args[0], f"({condition}) == 0", "1")
+            if name == "Elif":
+                self._add("elif", node.func, "m.If")
+        self.generic_visit(node)
+
+
+CONNECTIONS = ("connect", "connect_flat")
+"""Functions whose call is a statement of the hardware."""
+
+
+def _name(function: ast.expr) -> str:
+    """Return what a called function is called last."""
+    return getattr(function, "attr", getattr(function, "id", ""))
+
+
+def _is_domain(target: ast.expr) -> bool:
+    """Return whether statements are added to a domain: ``m.d.sync`` or the like."""
+    return (
+        isinstance(target, ast.Attribute | ast.Subscript)
+        and isinstance(target.value, ast.Attribute)
+        and target.value.attr == "d"
+    )
+
+
+def _is_module(function: ast.expr) -> bool:
+    return isinstance(function, ast.Attribute) and _name(function.value) == "m"
+
+
+def _with_argument(call: str, argument: str) -> str:
+    """Return a call's text with one more argument at its end."""
+    inside = re.sub(r",?\s*\)$", "", call)
+    return f"{inside}{'' if inside.endswith('(') else ', '}{argument})"

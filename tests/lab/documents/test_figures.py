@@ -1,0 +1,286 @@
+"""The documents' figures: tables from made-up runs, and runs that must not become figures."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eightfold.common.errors import InputError
+from eightfold.common.markers import begin, end
+from eightfold.isa import COUNTERS
+from eightfold.run.report import OperatorReport, RunResult
+from lab.documents.cycle_chart import chart
+from lab.documents.cycle_tables import (
+    MATRIX_REASONS,
+    NETWORKS,
+    Measurement,
+    Network,
+    mac_limit,
+    markdown,
+    operator_table,
+    operator_tables,
+    overview_table,
+    problems,
+    summary_table,
+    task_table,
+)
+from lab.documents.figures import OVERVIEW, ROOT, SUMMARY, networks_of, write_documents
+from lab.documents.figures import TASKS as TASK_TABLE
+from lab.documents.peers import PEERS, TASKS
+
+KWS, AD = NETWORKS[0], NETWORKS[3]
+
+
+def operator(index: int, macs: int, cycles: int | None, **counters: int) -> OperatorReport:
+    return OperatorReport(
+        index=index,
+        name="CONV_2D" if macs else "ADD",
+        shape=(1, 4, 4, 8),
+        macs=macs,
+        hardware_macs=macs,
+        where="golden" if cycles is None else "hardware",
+        cycles=cycles,
+        engine_cycles=cycles,
+        multiplier_cycles=cycles if macs else 0,
+        utilisation=macs / 256 / cycles if macs and cycles else None,
+        counters=counters,
+    )
+
+
+def run(operators: list[OperatorReport], config: str = "base", **fields: Any) -> RunResult:
+    outputs = fields.pop("outputs", {7: np.arange(3, dtype=np.int8)})
+    return RunResult(
+        model="made-up.tflite",
+        config=config,
+        backend="verilator",
+        reference="litert",
+        tensors=outputs,
+        outputs=outputs,
+        operators=operators,
+        macs_per_cycle=256,
+        **fields,
+    )
+
+
+def two_operators(config: str = "base") -> RunResult:
+    return run(
+        [
+            operator(
+                0,
+                2561,
+                30,
+                MATRIX_ISSUE=14,
+                MATRIX_WEIGHTS=3,
+                MATRIX_OPERANDS=2,
+                MATRIX_DRAIN=4,
+                MATRIX_WAIT=5,
+                READ_BEATS=20,
+            ),
+            operator(1, 0, 10, VECTOR_BUSY=9, WRITE_BEATS=6),
+        ],
+        config,
+    )
+
+
+def cells(table: str) -> list[list[str]]:
+    """Return the cells of a Markdown table, its alignments left out."""
+    lines = table.splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[:1] + lines[2:]]
+
+
+def test_limit_rounds_up() -> None:
+    assert [mac_limit(macs, 256) for macs in (0, 1, 256, 257)] == [0, 1, 1, 2]
+
+
+def test_columns_of_text_are_left_and_of_numbers_right() -> None:
+    assert markdown(("a", "b", "c"), [("x", "1", "2")], text=1) == (
+        "| a | b | c |\n|---|--:|--:|\n| x | 1 | 2 |\n"
+    )
+
+
+def test_every_cycle_of_an_operator_has_one_reason() -> None:
+    head, convolution, addition, total, shares = cells(operator_table(two_operators()))
+    rows = [dict(zip(head, row, strict=True)) for row in (convolution, addition, total, shares)]
+    reasons = [title for title, _ in MATRIX_REASONS] + ["none"]
+    for row, cycles in zip(rows, (30, 10, 40), strict=False):
+        assert sum(int(row[title]) for title in reasons) == cycles == int(row["cycles"])
+    assert rows[0]["none"] == "2" and rows[1]["none"] == "10"
+    assert rows[0]["MACs"] == "2,561" and rows[0]["limit"] == "11"
+    assert rows[0]["utilisation"] == "33.3 %" and rows[1]["utilisation"] == "-"
+    assert rows[0]["done"] == "2,561" and rows[0]["engines worked"] == "30"
+    assert rows[1]["vector"] == "9" and rows[2]["beats read"] == "20"
+    assert rows[2]["utilisation"] == "25.0 %" and rows[3]["limit"] == "27.5 %"
+    assert rows[3]["issue"] == "35.0 %"
+
+
+def test_reasons_that_overlap_at_a_border_leave_none_below_zero() -> None:
+    made_up = run([operator(0, 256, 10, MATRIX_ISSUE=9, MATRIX_WAIT=2)])
+    head, row, *_ = cells(operator_table(made_up))
+    assert dict(zip(head, row, strict=True))["none"] == "0"
+
+
+def test_an_operator_without_cycles_has_no_utilisation() -> None:
+    head, row, *_ = cells(operator_table(run([operator(0, 256, 0), operator(1, 0, 5)])))
+    assert dict(zip(head, row, strict=True))["utilisation"] == "-"
+
+
+def test_reasons_are_counters_of_the_accelerator() -> None:
+    names = {name for name, _ in COUNTERS}
+    assert {counter for _, counter in MATRIX_REASONS} <= names
+
+
+def test_summary_has_cycles_limit_and_beats_of_every_run() -> None:
+    measured = [
+        Measurement(KWS, two_operators()),
+        Measurement(Network("mine", "mine", "mine.tflite"), two_operators("small")),
+    ]
+    head, *rows = cells(summary_table(measured))
+    found = [dict(zip(head, row, strict=True)) for row in rows]
+    assert [(row["Network"], row["Preset"]) for row in found] == [
+        ("KWS", "base"),
+        ("mine", "small"),
+    ]
+    for row in found:
+        assert row["Cycles"] == "40" and row["Limit"] == "11"
+        assert row["Utilisation"] == "27.5 %" and row["Beats read"] == "20"
+
+
+def test_overview_has_our_presets_and_gaps_where_nothing_was_measured() -> None:
+    measured = [
+        Measurement(KWS, two_operators()),
+        Measurement(AD, two_operators()),
+        Measurement(KWS, two_operators("small")),
+    ]
+    head, *rows = cells(overview_table(measured))
+    assert head == ["", "MACs per cycle", "KWS", "AD", "Figure is"]
+    assert rows[:2] == [
+        ["**Eightfold `base`**", "256", "**40**", "**40**", "RTL simulation"],
+        ["**Eightfold `small`**", "256", "**40**", "", "RTL simulation"],
+    ]
+
+
+def test_a_network_without_some_channels_stands_beside_the_whole_one() -> None:
+    whole, live = two_operators(), two_operators()
+    live.operators[0].cycles = 5
+    measured = [Measurement(KWS, live, whole), Measurement(AD, two_operators())]
+    head, ours, *peers = cells(overview_table(measured))
+    assert head[2:5] == ["KWS", "KWS live", "AD"]
+    assert ours[2:5] == ["**40**", "**15**", "**40**"]
+    assert all(row[3] == "" for row in peers)
+    found = [row[0] for row in cells(summary_table(measured))[1:]]
+    assert found == ["KWS", "KWS live", "AD"]
+    assert "### KWS live on `base`: 15 cycles" in operator_tables(measured)
+
+
+def test_overview_has_the_figures_of_every_peer_and_what_they_are() -> None:
+    labels = {network.label for network in NETWORKS}
+    assert all(peer.cycles and peer.cycles.keys() <= labels for peer in PEERS)
+    table = overview_table([Measurement(network, two_operators()) for network in NETWORKS])
+    rows = {row[0]: row[1:] for row in cells(table)}
+    for peer in PEERS:
+        figures = [peer.cycles.get(network.label, "") for network in NETWORKS]
+        assert rows[peer.name] == [peer.multipliers, *figures, peer.kind]
+
+
+def test_tasks_that_were_estimated_are_in_the_readme_with_whose_figures_they_are() -> None:
+    head, *rows = cells(task_table())
+    assert [row[0] for row in rows] == [task.name for task in TASKS]
+    assert head[2:] == list(TASKS[0].estimates)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"{begin(TASK_TABLE)}\n{task_table()}{end(TASK_TABLE)}" in readme
+    for task in TASKS:
+        assert task.folder.rpartition("/")[2] in readme
+
+
+def test_readme_has_the_cycles_of_the_page_of_cycles_and_every_peer() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "cycles.md").read_text(encoding="utf-8")
+    overview = cells(readme.partition(f"{begin(OVERVIEW)}\n")[2].partition(end(OVERVIEW))[0])
+    summary = cells(page.partition(f"{begin(SUMMARY)}\n")[2].partition(end(SUMMARY))[0])
+    columns = overview[0]
+    shown = {row[0]: dict(zip(columns, row, strict=True)) for row in overview[1:]}
+    for network, preset, _, _, cycles, *_ in summary[1:]:
+        assert shown[f"**Eightfold `{preset}`**"][network] == f"**{cycles}**"
+    for peer in PEERS:
+        row = shown[peer.name]
+        assert {label: row[label] for label in peer.cycles} == peer.cycles
+        assert row["Figure is"] == peer.kind
+
+
+def test_a_network_that_no_peer_has_run_stands_alone() -> None:
+    mine = Measurement(Network("mine", "mine", "mine.tflite"), two_operators())
+    assert len(cells(overview_table([mine]))) == 2
+
+
+def test_a_run_that_is_equal_to_litert_has_no_problem() -> None:
+    assert problems(run([operator(0, 256, 9, MATRIX_ISSUE=1)], compared=True)) == []
+
+
+def mismatching() -> RunResult:
+    result = run([operator(0, 1, 2)], compared=True)
+    result.operators[0].mismatches = 3
+    return result
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (run([operator(0, 1, 2)]), "nothing was compared"),
+        (mismatching(), "3 elements differ"),
+        (run([operator(0, 1, None)], compared=True), "in golden: 0 CONV_2D"),
+        (run([operator(0, 1, 2)], compared=True, untimed="compare"), "that is timed was left out"),
+    ],
+)
+def test_runs_that_must_not_become_figures(made: RunResult, message: str) -> None:
+    assert any(message in problem for problem in problems(made))
+
+
+def test_a_folder_gives_the_known_networks_in_their_order(tmp_path: Path) -> None:
+    for name in ("ad01_int8", "kws_ref_model", "another"):
+        (tmp_path / f"{name}.tflite").touch()
+    assert [network.label for network, _ in networks_of(tmp_path)] == ["KWS", "AD"]
+
+
+def test_a_folder_without_known_networks_gives_all_models(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no .tflite files"):
+        networks_of(tmp_path)
+    for name in ("b", "a"):
+        (tmp_path / f"{name}.tflite").touch()
+    assert [(n.label, path.name) for n, path in networks_of(tmp_path)] == [
+        ("a", "a.tflite"),
+        ("b", "b.tflite"),
+    ]
+
+
+def test_documents_of_the_project_have_the_places_for_the_figures(tmp_path: Path) -> None:
+    for name in ("README.md", "docs/cycles.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
+    measured = [Measurement(KWS, two_operators())]
+    write_documents(measured, tmp_path, "<svg/>\n")
+    assert overview_table(measured) in (tmp_path / "README.md").read_text(encoding="utf-8")
+    document = (tmp_path / "docs" / "cycles.md").read_text(encoding="utf-8")
+    assert summary_table(measured) in document and operator_tables(measured) in document
+    assert (tmp_path / "docs" / "images" / "cycles.svg").read_text() == "<svg/>\n"
+    write_documents(measured, tmp_path, None)
+    assert (tmp_path / "docs" / "cycles.md").read_text(encoding="utf-8") == document
+
+
+def test_a_document_without_markers_is_one_clear_line(tmp_path: Path) -> None:
+    measured = [Measurement(KWS, two_operators())]
+    with pytest.raises(InputError, match="need a file to go to"):
+        write_documents(measured, tmp_path, None)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "cycles.md").write_text("# Cycles\n")
+    with pytest.raises(InputError, match="markers"):
+        write_documents(measured, tmp_path, None)
+
+
+def test_chart_is_the_same_each_time_and_has_every_operator() -> None:
+    pytest.importorskip("matplotlib", reason="the chart's package is in the extra docs")
+    measured = [Measurement(KWS, two_operators()), Measurement(AD, two_operators())]
+    drawn = chart(measured)
+    assert drawn == chart(measured)
+    assert "<dc:date>" not in drawn
+    assert drawn.count("0 CONV_2D") >= 2 and "KWS on base: 40 cycles" in drawn

@@ -1,0 +1,96 @@
+"""Names of netlists, what a campaign makes of them, and cells that are refused."""
+
+from typing import Any
+
+import pytest
+
+from eightfold.campaign.campaign import planned
+from eightfold.campaign.suites import Request
+from eightfold.campaign.suites.suite import settings_of
+from eightfold.common.errors import InputError
+from eightfold.target.config import PRESETS
+from lab.gates import Netlist, levels_of
+from lab.gates.verilog import to_verilog
+
+
+@pytest.mark.parametrize(
+    ("text", "netlist"),
+    [("ecp5", Netlist("ecp5", 0)), ("ecp5-mapped:1", Netlist("ecp5-mapped", 1))],
+)
+def test_names(text: str, netlist: Netlist) -> None:
+    assert Netlist.of(text) == netlist
+    assert Netlist.of(str(netlist)) == netlist
+
+
+@pytest.mark.parametrize("text", ["ecp6", "ecp5:2", "ecp5:", "xilinx:1"])
+def test_other_names_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match=rf"netlist '{text}': use one of ecp5, ecp5-mapped, "):
+        Netlist.of(text)
+
+
+def test_levels() -> None:
+    assert levels_of("") == [""]
+    assert levels_of("ecp5") == ["ecp5:0", "ecp5:1"]
+    assert levels_of("ecp5:1") == ["ecp5:1"]
+    assert levels_of("xilinx") == ["xilinx:0"]
+
+
+def request(**options: Any) -> Request:
+    asked: dict[str, Any] = {"operators": ["ADD"], "models": 3, "networks": 2, "runs": 1, "seed": 7}
+    config: dict[str, Any] = {"config": "nano", "settings": settings_of(PRESETS["nano"])}
+    asked |= config | {"backend": "verilator", "netlist": "ecp5"} | options
+    return Request(**asked)
+
+
+def test_a_campaign_has_a_column_for_each_level() -> None:
+    units = planned(["operators", "requantizer"], request())
+    columns = ["verilator nano ecp5:0", "verilator nano ecp5:1"]
+    assert [unit.column for unit in units] == columns * 2
+    assert len({unit.name for unit in units}) == 4
+    assert units[1].command(7) == (
+        "eightfold campaign run --suite operators --operators ADD --models 1 --seed 7 "
+        "--backend verilator --config nano --netlist ecp5:1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("suite", "options", "message"),
+    [
+        ("operators", {"backend": "golden"}, "--netlist is simulated; use --backend verilator"),
+        ("hostile", {"backend": "golden"}, "--suite hostile runs no netlists"),
+    ],
+)
+def test_what_runs_no_netlist_says_so(suite: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        planned([suite], request(**options))
+
+
+def netlist(kind: str, **parameters: str) -> dict[str, Any]:
+    cell = {
+        "type": kind,
+        "parameters": parameters,
+        "port_directions": {"DI": "input", "Q": "output", "LSR": "input", "CLK": "input"},
+        "connections": {"DI": [3], "Q": [4], "LSR": [5], "CLK": [2]},
+    }
+    names = {"clk": ("input", [2]), "d": ("input", [3, 5]), "q": ("output", [4])}
+    ports = {name: {"direction": way, "bits": bits} for name, (way, bits) in names.items()}
+    return {"modules": {"top": {"attributes": {"top": "1"}, "ports": ports, "cells": {"c": cell}}}}
+
+
+def test_a_register_starts_with_its_reset() -> None:
+    text = to_verilog(netlist("TRELLIS_FF", REGSET="SET"), "top")
+    assert "reg n4 = 1'b1;" in text
+    assert "if (d[1]) begin\nn4 <= 1'b1;\nend else begin\nn4 <= d[0];\nend" in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "message"),
+    [
+        ("ALU54B", {}, "netlist of top: cells without a model: ALU54B"),
+        ("TRELLIS_FF", {"SRMODE": "ASYNC"}, "TRELLIS_FF: SRMODE = 'ASYNC' has no model"),
+        ("TRELLIS_FF", {"LSRMODE": "PRLD"}, "TRELLIS_FF: LSRMODE = 'PRLD' has no model"),
+    ],
+)
+def test_what_has_no_model_is_refused(kind: str, parameters: dict[str, str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        to_verilog(netlist(kind, **parameters), "top")
