@@ -1,11 +1,19 @@
-"""What somebody's implementation answers to cases, before anybody judges it."""
+"""What somebody's implementation answers to cases, before anybody judges it.
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+As bytes, answers pass between processes and are kept in files: ``.npz``.
+"""
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+
+from eightfold.common.errors import InputError
 
 MISSING = int(np.iinfo(np.int64).min)
 """In place of a unit's result that has not come."""
@@ -58,3 +66,152 @@ class ModelAnswer:
     ending: Ending
     tensors: Mapping[int, NDArray[np.generic]] = field(default_factory=dict)
     message: str = ""
+
+
+_FACTS = "facts"
+_NO_ANSWERS = "the answers that were kept cannot be read"
+
+_SEAL = "eightfold answers"
+"""Begins what is kept; behind it are digests of who was asked, and of what."""
+
+
+def seal(asked: str, cases: str, content: bytes) -> bytes:
+    """Return answers with a line before them that says whose they are, and to which cases.
+
+    Parameters
+    ----------
+    asked
+        A text that says who was asked, in full.
+    cases
+        SHA-256 of the cases, as `eightfold.conformance.vectors.operators` has it.
+    """
+    return f"{_line_of(asked)} {cases}\n".encode() + content
+
+
+def unseal(asked: str, cases: str, content: bytes) -> bytes:
+    """Return what `seal` was given.
+
+    Raises
+    ------
+    InputError
+        If they are answers of somebody else, or to other cases.
+    """
+    line, _, rest = content.partition(b"\n")
+    by, _, to = line.decode("utf-8", "replace").rpartition(" ")
+    if by != _line_of(asked):
+        raise InputError("has the answers of another run; ask again in a new folder")
+    if to != cases:
+        raise InputError(
+            "was asked other cases than this version of Eightfold draws; report it with the "
+            "version that asked, or ask again in a new folder"
+        )
+    return rest
+
+
+def _line_of(asked: str) -> str:
+    return f"{_SEAL} {hashlib.sha256(asked.encode()).hexdigest()}"
+
+
+def pack_unit(answers: UnitAnswers) -> bytes:
+    """Return a unit's answers as bytes."""
+    facts = {"extra": answers.extra, "note": answers.note, "crashed": answers.crashed}
+    return _pack(facts, answers.results)
+
+
+def unpack_unit(content: bytes, expected: Mapping[str, NDArray[Any]]) -> UnitAnswers:
+    """Return the answers of `pack_unit`, to cases whose right results are ``expected``.
+
+    Raises
+    ------
+    InputError
+        If they are no such answers.
+    """
+    facts, results = _unpack(content)
+    kinds = {"extra": int, "note": str, "crashed": bool}
+    right = facts.keys() == kinds.keys() and all(
+        type(facts[name]) is kind for name, kind in kinds.items()
+    )
+    shapes = {name: values.shape for name, values in expected.items()}
+    right &= {name: values.shape for name, values in results.items()} == shapes
+    if not right or any(values.dtype.kind not in "iu" for values in results.values()):
+        raise InputError(f"{_NO_ANSWERS}: they are to other cases")
+    return UnitAnswers(results=results, **facts)
+
+
+def join_units(parts: Sequence[UnitAnswers]) -> UnitAnswers:
+    """Return the answers of consecutive cases as those of one run."""
+    return UnitAnswers(
+        results={
+            name: np.concatenate([part.results[name] for part in parts])
+            for name in parts[0].results
+        },
+        extra=sum(part.extra for part in parts),
+        note=next((part.note for part in parts if part.note), ""),
+        crashed=any(part.crashed for part in parts),
+    )
+
+
+@dataclass(frozen=True)
+class Exact:
+    """In place of an answer: every tensor was the expected one."""
+
+
+def pack_models(answers: Sequence[ModelAnswer | Exact]) -> bytes:
+    """Return the answers to models as bytes; those that are `Exact` take no room."""
+    facts: list[dict[str, Any]] = []
+    arrays = {}
+    for place, answer in enumerate(answers):
+        if isinstance(answer, Exact):
+            facts.append({})
+            continue
+        facts.append({"ending": answer.ending, "message": answer.message})
+        arrays |= {f"{place}_{index}": tensor for index, tensor in answer.tensors.items()}
+    return _pack({"answers": facts}, arrays)
+
+
+def unpack_models(content: bytes, count: int) -> list[ModelAnswer | Exact]:
+    """Return the answers of `pack_models`, to ``count`` models.
+
+    Raises
+    ------
+    InputError
+        If they are no such answers.
+    """
+    facts, arrays = _unpack(content)
+    try:
+        endings = [ModelAnswer(**each) if each else Exact() for each in facts["answers"]]
+        tensors: list[dict[int, NDArray[Any]]] = [{} for _ in endings]
+        for name, array in arrays.items():
+            place, _, index = name.partition("_")
+            tensors[int(place)][int(index)] = array
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise InputError(f"{_NO_ANSWERS}: {type(error).__name__}: {error}") from None
+    known = all(
+        isinstance(each, Exact) or (each.ending in get_args(Ending) and type(each.message) is str)
+        for each in endings
+    )
+    if len(endings) != count or not known:
+        raise InputError(f"{_NO_ANSWERS}: they are to other models")
+    return [
+        each if isinstance(each, Exact) else replace(each, tensors=own)
+        for each, own in zip(endings, tensors, strict=True)
+    ]
+
+
+def _pack(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    file = io.BytesIO()
+    text = np.frombuffer(json.dumps(facts).encode(), np.uint8)
+    np.savez_compressed(file, allow_pickle=False, **{_FACTS: text, **arrays})
+    return file.getvalue()
+
+
+def _unpack(content: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        facts = json.loads(arrays.pop(_FACTS).tobytes())
+    except Exception as error:  # a damaged archive raises whatever zipfile, zlib or numpy likes
+        raise InputError(f"{_NO_ANSWERS}: {error}") from None
+    if not isinstance(facts, dict):
+        raise InputError(f"{_NO_ANSWERS}: no facts")
+    return facts, arrays

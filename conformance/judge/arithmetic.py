@@ -267,3 +267,27 @@ CLAMPS: dict[str, Callable[[Integers, Offset, Integers, Integers, Integers], Int
     ),
 }
 """Zero point and clamp, in the order in which they are done (``clamp``)."""
+
+SCALES = ("two", "one", "float32", "float64")
+"""How often, and in what, the scaling rounds (``scale``)."""
+
+DIVISIONS = (*ROUNDINGS, *EXTRA_ROUNDINGS)
+
+CHOICES: dict[str, tuple[str | int, ...]] = {
+    "bias": (*BIASES,),
+    "operand": (*OPERANDS,),
+    "multiplier": (*MULTIPLIERS,),
+    "product": (*WIDTHS,),
+    "scale": SCALES,
+    "shift": (*SHIFTS,),
+    "left": (*LEFTS,),
+    "first": DIVISIONS,
+    "first_shift": (31, 32),
+    "high": (*WIDTHS,),
+    "right": (*RIGHTS,),
+    "second": DIVISIONS,
+    "scaled": (*WIDTHS,),
+    "zero_point": (*ZERO_POINTS,),
+    "clamp": (*CLAMPS,),
+}
+"""What each field of `Arithmetic` can be; the broken RTL of the kit's own tests numbers them so."""

@@ -1,14 +1,267 @@
-"""The answers of a unit from a folder of results, and whether they say whose cases they are of."""
+"""The answers of a unit from a folder of results, and whether they say whose cases they are of.
 
+``results.hex`` has a word of hexadecimal digits for each case, as ``$fdisplay`` writes them, with
+comments and blanks as ``$readmemh`` takes them; a digit that is x or z is four bits that are
+neither 0 nor 1. ``results.npz`` and ``results.csv`` have a number, or a list of numbers, of each
+column.
+"""
+
+import csv
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.answers import UnitAnswers
-from eightfold.conformance.results.columns import read_csv, read_npz
-from eightfold.conformance.results.vectors import Vectors, load_vectors, read_manifest
-from eightfold.conformance.results.words import read_words
+from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
+from eightfold.conformance.results.vectors import (
+    Vectors,
+    load_vectors,
+    read_manifest,
+)
 from eightfold.conformance.units.registry import UNIT_KINDS
-from eightfold.conformance.vectors.manifest import NAME
+from eightfold.conformance.units.unit import Column
+from eightfold.conformance.vectors.manifest import IDENTITY, NAME
+
+SHOWN = 24
+"""Characters of a wrong line that a message has."""
+
+_WORD = re.compile(rb"[0-9a-fA-FxXzZ]+")
+_IDENTITY = re.compile(rf"//\s*{IDENTITY} ([0-9a-f]{{64}}): ([^\n\r]*)".encode())
+
+
+def read_words(
+    path: Path, columns: tuple[Column, ...], count: int
+) -> tuple[UnitAnswers, tuple[str, str] | None]:
+    """Return the answers of a file, and its identity: the SHA-256 of cases, and what they are.
+
+    Parameters
+    ----------
+    columns
+        Of the unit's results.
+    count
+        Of cases; those that have no word are missing, and words beyond them are extra.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or a word is no word of results; the message names the line.
+    """
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; it must be a file of results") from None
+    digits = sum(column.width for column in columns) // 4
+    words = list(_checked_words(path, text, digits))
+    data, unknown = _nibbles(words[:count], digits)
+    results = {}
+    values = _split(data, columns)
+    undefined = _split(unknown, columns)
+    for column in columns:
+        shape = (count,) if column.length == 1 else (count, column.length)
+        filled = np.full(shape, MISSING, dtype=np.int64)
+        known = np.where(undefined[column.name] != 0, UNKNOWN, values[column.name].astype(np.int64))
+        filled[: len(known)] = known
+        results[column.name] = filled
+    found = _IDENTITY.search(text)
+    identity = (found[1].decode(), found[2].decode("utf-8", "replace").strip()) if found else None
+    return UnitAnswers(results=results, extra=max(0, len(words) - count)), identity
+
+
+def _split(data: NDArray[np.uint8], columns: tuple[Column, ...]) -> dict[str, NDArray[Any]]:
+    """Return the columns of words: shape (n, bytes), the lowest byte first."""
+    arrays, start = {}, 0
+    for column in columns:
+        end = start + column.width // 8
+        values = np.asarray(data[:, start:end], order="C").view(column.dtype)
+        arrays[column.name] = values[:, 0] if column.length == 1 else values
+        start = end
+    return arrays
+
+
+def _checked_words(path: Path, text: bytes, digits: int) -> Iterator[bytes]:
+    # A comment becomes as many lines as it had.
+    plain = re.sub(
+        rb"//[^\n]*|/\*.*?\*/", lambda found: b"\n" * found[0].count(b"\n"), text, flags=re.DOTALL
+    )
+    for number, line in enumerate(plain.split(b"\n"), start=1):
+        for word in line.split():
+            bare = word.replace(b"_", b"") if b"_" in word else word
+            if len(bare) != digits or not _WORD.fullmatch(bare):
+                raise InputError(_complaint(path, number, bare, digits))
+            yield bare
+
+
+def _complaint(path: Path, number: int, word: bytes, digits: int) -> str:
+    shown = word[:SHOWN].decode("ascii", "replace")
+    shown = "".join(c if c.isprintable() else "?" for c in shown) + "..." * (len(word) > SHOWN)
+    if _WORD.fullmatch(word):
+        return (
+            f"{path}: line {number}: {shown!r} has {len(word)} digits, and a result {digits}; "
+            "give whole words, and see whether the file was cut"
+        )
+    return f"{path}: line {number}: {shown!r} is no word of hexadecimal digits, x or z"
+
+
+def _nibbles(words: list[bytes], digits: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Return the bytes of words, the lowest first, and which of their bits are unknown."""
+    characters = np.frombuffer(b"".join(words), np.uint8).reshape(len(words), digits)
+    values, unknown = _VALUES[characters], _UNKNOWN[characters]
+    return tuple(
+        np.asarray((half[:, ::2] << 4 | half[:, 1::2])[:, ::-1], order="C")
+        for half in (values, unknown)
+    )  # pyright: ignore[reportReturnType]
+
+
+_VALUES, _UNKNOWN = np.zeros((2, 256), np.uint8)
+for _digit in "0123456789abcdef":
+    _VALUES[[ord(_digit), ord(_digit.upper())]] = int(_digit, 16)
+_UNKNOWN[[ord(each) for each in "xXzZ"]] = 15
+
+
+FAR = 2**62
+"""Numbers beyond it are as wrong as this."""
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an ``.npz`` file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read: it is not there, is cut, or holds Python objects.
+    """
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except OSError as error:
+        reason = error.strerror or error
+    except Exception as error:  # a damaged archive raises whatever zipfile, zlib or numpy likes
+        reason = error
+    raise InputError(f"{path}: cannot be read as .npz: {reason}; see whether the file was cut")
+
+
+def read_npz(path: Path, columns: tuple[Column, ...], count: int) -> UnitAnswers:
+    """Return the answers of an array for each column; see `words.read_words`.
+
+    Raises
+    ------
+    InputError
+        If a column is missing or unknown, or its type or shape is another.
+    """
+    arrays = read_arrays(path)
+    _check_names(path, [*arrays], [column.name for column in columns])
+    for column in columns:
+        _check_array(path, column, arrays[column.name])
+    return _answers(path, {c.name: _bounded(arrays[c.name]) for c in columns}, columns, count)
+
+
+def read_csv(path: Path, columns: tuple[Column, ...], count: int) -> UnitAnswers:
+    """Return the answers of a line of names and a line for each case; see `words.read_words`.
+
+    A cell is an integer; nothing if a result is missing, x if its bits are unknown.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, a column is missing or unknown, or a cell is something else.
+    """
+    names = [name for column in columns for name in _names_of(column)]
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.reader(file)
+            heading = [name.strip() for name in next(reader, [])]
+            _check_names(path, heading, names)
+            lines = [_cells(path, reader.line_num, line, heading) for line in reader if line]
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; it must be a file of results") from None
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as .csv: {error}") from None
+    table = np.array(lines, dtype=np.int64).reshape(-1, len(heading))
+    arrays = {}
+    for column in columns:
+        places = [heading.index(name) for name in _names_of(column)]
+        arrays[column.name] = table[:, places[0]] if column.length == 1 else table[:, places]
+    return _answers(path, arrays, columns, count)
+
+
+def _names_of(column: Column) -> list[str]:
+    """Return the names of a column in a line of csv: a list has one for each element."""
+    if column.length == 1:
+        return [column.name]
+    return [f"{column.name}_{place}" for place in range(column.length)]
+
+
+def _cells(path: Path, number: int, line: list[str], heading: list[str]) -> list[int]:
+    if len(line) != len(heading):
+        raise InputError(
+            f"{path}: line {number} has {len(line)} columns, and the first line {len(heading)}; "
+            "see whether the file was cut"
+        )
+    return [
+        _cell(path, number, name, text.strip()) for name, text in zip(heading, line, strict=True)
+    ]
+
+
+def _cell(path: Path, number: int, name: str, text: str) -> int:
+    if not text:
+        return MISSING
+    if text.lower() in ("x", "z"):
+        return UNKNOWN
+    try:
+        return min(max(int(text), -FAR), FAR)
+    except ValueError:
+        raise InputError(
+            f"{path}: line {number}: {name} is {text[:24]!r}; give an integer, x, or nothing"
+        ) from None
+
+
+def _check_names(path: Path, found: list[str], wanted: list[str]) -> None:
+    if len(set(found)) != len(found):
+        raise InputError(f"{path}: a column is there twice")
+    if absent := [name for name in wanted if name not in found]:
+        raise InputError(f"{path}: no column {absent[0]}; results have {_some(wanted)}")
+    if unknown := [name for name in found if name not in wanted]:
+        raise InputError(f"{path}: unknown column {unknown[0]!r}; results have {_some(wanted)}")
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names if len(names) < 8 else [*names[:2], "...", names[-1]])
+
+
+def _check_array(path: Path, column: Column, values: NDArray[Any]) -> None:
+    hint = "; give the bits, .view(np.uint32)" if values.dtype == np.float32 else ""
+    if values.dtype.kind not in "iu" or (column.signed and values.dtype.kind == "u"):
+        raise InputError(f"{path}: {column.name} is {values.dtype}, not {column.dtype}{hint}")
+    lengths = () if column.length == 1 else (column.length,)
+    if values.ndim != 1 + len(lengths) or values.shape[1:] != lengths:
+        wanted = ", ".join(["cases", *map(str, lengths)])
+        raise InputError(f"{path}: {column.name} has shape {values.shape}, not ({wanted})")
+
+
+def _bounded(values: NDArray[Any]) -> NDArray[np.int64]:
+    if values.dtype == np.uint64:
+        return np.minimum(values, np.uint64(FAR)).astype(np.int64)
+    return np.clip(values.astype(np.int64), -FAR, FAR)
+
+
+def _answers(
+    path: Path, arrays: Mapping[str, NDArray[np.int64]], columns: tuple[Column, ...], count: int
+) -> UnitAnswers:
+    sizes = {len(values) for values in arrays.values()}
+    if len(sizes) != 1:
+        raise InputError(f"{path}: columns of {', '.join(map(str, sorted(sizes)))} cases")
+    (size,) = sizes
+    results = {}
+    for column in columns:
+        filled = np.full((count, *arrays[column.name].shape[1:]), MISSING, dtype=np.int64)
+        filled[:size] = arrays[column.name][:count]
+        results[column.name] = filled
+    return UnitAnswers(results=results, extra=max(0, size - count))
+
 
 FILES = ("results.hex", "results.npz", "results.csv")
 """What a folder of results has one of."""

@@ -1,26 +1,35 @@
-"""Folders of ``eightfold vectors``, read again; `drawn` says whether they are what they seem."""
+"""Folders of ``eightfold vectors``, read again, and held against the cases that are drawn anew.
 
-import csv
+Checksums tell that a file has changed on its way. Who edits files on purpose writes checksums too:
+cases of another level, expectations that suit the results, cases that are left out. So a judge
+draws kit, profile, level and seed once more, and looks that the folder has the same.
+"""
+
 import hashlib
 import io
 import json
-import re
 import zipfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.profile import Profile
+from eightfold.conformance.profile import NETWORKS, Profile
 from eightfold.conformance.units.registry import UNIT_KINDS
-from eightfold.conformance.units.unit import LEVELS, Column, Level, UnitCases
+from eightfold.conformance.units.unit import LEVELS, Level, UnitCases
 from eightfold.conformance.vectors.manifest import NAME
-from eightfold.conformance.vectors.operators import OperatorCase
-from eightfold.conformance.verdict import KIT, NETWORKS
+from eightfold.conformance.vectors.networks import network_cases
+from eightfold.conformance.vectors.operators import (
+    OperatorCase,
+    digest_of_arrays,
+    digest_of_cases,
+    operator_cases,
+)
+from eightfold.conformance.vectors.unit_files import DATA_FILES, FORMATS, unit_files
+from eightfold.conformance.verdict import KIT
 
 OF_MODELS = ("operators", NETWORKS)
 """Units of manifests of models."""
@@ -118,120 +127,40 @@ def _check_sum(path: Path, wanted: object) -> None:
 
 
 def unit_cases_of(vectors: Vectors) -> UnitCases:
-    """Return the cases of a unit from any of the formats.
+    """Draw the cases of a unit again, and return them once the folder is seen to have the same.
 
     Words and arrays of C do not say of what kind a case is: kinds are empty.
 
     Raises
     ------
     InputError
-        If a file does not hold what its manifest says.
+        If the folder has other cases or other results, or a file does not hold what its manifest
+        says.
     """
-    kind = UNIT_KINDS[vectors.unit]
-    count = vectors.manifest.get("cases")
-    form = vectors.manifest.get("format")
+    form, count = vectors.manifest.get("format"), vectors.manifest.get("cases")
+    if form not in FORMATS or not isinstance(count, int):
+        raise InputError(
+            f"{vectors.folder}: not as its manifest says: no number of cases, or no such format; "
+            f"{AGAIN}"
+        )
+    files, drawn = unit_files(vectors.unit, vectors.profile, vectors.level, form, vectors.seed)
+    _check_count(vectors, vectors.unit, count, len(drawn))
+    for name in DATA_FILES[form]:
+        what = "what is expected" if name.startswith("expected") else "what is asked"
+        if not _is_same(vectors.folder / name, files[name]):
+            raise InputError(f"{vectors.folder}: {what} is {_not_drawn(vectors)}")
+    return drawn if form in ("npz", "csv") else replace(drawn, kinds=np.full(count, ""))
+
+
+def _is_same(path: Path, drawn: bytes) -> bool:
+    """Return whether a file has what was drawn; of an archive, whatever it is packed like."""
     try:
-        if not isinstance(count, int) or form not in _READERS:
-            raise ValueError("no number of cases, or no such format")
-        asked, expected, kinds = _READERS[form](vectors.folder, kind.inputs, kind.results)
-        sizes = {len(values) for values in (*asked.values(), *expected.values())}
-        if sizes != {count}:
-            raise ValueError(f"{sizes} cases, not {count}")
+        if path.suffix != ".npz":
+            return path.read_bytes() == drawn
+        with np.load(path, allow_pickle=False) as found, np.load(io.BytesIO(drawn)) as wanted:
+            return digest_of_arrays([found]) == digest_of_arrays([wanted])
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"{vectors.folder}: not as its manifest says: {error}; {AGAIN}") from None
-    kinds = np.full(count, "") if kinds is None else kinds
-    return UnitCases(asked, expected, kinds, vectors.manifest.get("left_out", {}))
-
-
-Arrays = dict[str, NDArray[Any]]
-Read = tuple[Arrays, Arrays, NDArray[np.str_] | None]
-Columns = tuple[Column, ...]
-
-
-def _from_hex(folder: Path, inputs: Columns, results: Columns) -> Read:
-    return (
-        _words(folder / "cases.hex", inputs),
-        _words(folder / "expected.hex", results),
-        None,
-    )
-
-
-def _words(path: Path, columns: Columns) -> Arrays:
-    width = sum(column.width for column in columns) // 8
-    data = np.frombuffer(bytes.fromhex(path.read_text(encoding="ascii")), np.uint8)
-    return split_words(data.reshape(-1, width)[:, ::-1], columns)
-
-
-def split_words(data: NDArray[np.uint8], columns: Columns) -> Arrays:
-    """Return the columns of words: shape (n, bytes), the lowest byte first."""
-    arrays, start = {}, 0
-    for column in columns:
-        end = start + column.width // 8
-        values = np.asarray(data[:, start:end], order="C").view(column.dtype)
-        arrays[column.name] = values[:, 0] if column.length == 1 else values
-        start = end
-    return arrays
-
-
-def _from_npz(folder: Path, inputs: Columns, results: Columns) -> Read:
-    with np.load(folder / "cases.npz", allow_pickle=False) as archive:
-        asked = {column.name: archive[column.name] for column in inputs}
-        kinds = archive["kind"]
-    with np.load(folder / "expected.npz", allow_pickle=False) as archive:
-        expected = {column.name: archive[column.name] for column in results}
-    return asked, expected, kinds
-
-
-def _from_csv(folder: Path, inputs: Columns, results: Columns) -> Read:
-    asked, kinds = _lines(folder / "cases.csv", inputs)
-    expected, _ = _lines(folder / "expected.csv", results)
-    return asked, expected, kinds
-
-
-def _lines(path: Path, columns: Columns) -> tuple[Arrays, NDArray[np.str_]]:
-    names, *lines = csv.reader(io.StringIO(path.read_text(encoding="utf-8")))
-    read = dict(zip(names, zip(*lines, strict=True), strict=True))
-    arrays = {}
-    for column in columns:
-        values = [np.array(read[name], dtype=np.int64) for name in column_names(column)]
-        joined = values[0] if column.length == 1 else np.stack(values, axis=1)
-        arrays[column.name] = joined.astype(column.dtype)
-    return arrays, np.array(read.get("kind", ()))
-
-
-def column_names(column: Column) -> list[str]:
-    """Return the names of a column in a line of csv: a list has one for each element."""
-    if column.length == 1:
-        return [column.name]
-    return [f"{column.name}_{place}" for place in range(column.length)]
-
-
-def _from_c(folder: Path, inputs: Columns, results: Columns) -> Read:
-    text = (folder / "vectors.h").read_text(encoding="ascii")
-    return (
-        _array_of(text, "eightfold_cases", inputs),
-        _array_of(text, "eightfold_expected", results),
-        None,
-    )
-
-
-def _array_of(text: str, name: str, columns: Columns) -> Arrays:
-    """Return the columns of an array of structures."""
-    found = re.search(rf"\b{name}\[EIGHTFOLD_CASES\] = \{{\n(.*?)\n\}};", text, re.DOTALL)
-    if found is None:
-        raise ValueError(f"no {name} in vectors.h")
-    body = found[1].replace("INT32_MIN", str(-(1 << 31)))
-    numbers = np.array(re.sub(r"[{},u]+", " ", body).split(), dtype=np.int64)
-    rows = numbers.reshape(-1, sum(column.length for column in columns))
-    arrays, start = {}, 0
-    for column in columns:
-        values = rows[:, start : start + column.length].astype(column.dtype)
-        arrays[column.name] = values[:, 0] if column.length == 1 else values
-        start += column.length
-    return arrays
-
-
-_READERS = {"hex": _from_hex, "npz": _from_npz, "csv": _from_csv, "c": _from_c}
+        raise InputError(f"{path.parent}: not as its manifest says: {error}; {AGAIN}") from None
 
 
 def model_cases_of(vectors: Vectors) -> dict[str, dict[str, OperatorCase]]:
@@ -268,3 +197,65 @@ def _model_case(folder: Path, entry: Mapping[str, Any]) -> OperatorCase:
 def _tensors(path: Path) -> dict[int, np.ndarray]:
     with np.load(path, allow_pickle=False) as archive:
         return {int(name.removeprefix("tensor_")): archive[name] for name in archive.files}
+
+
+Draw = Callable[[str, Profile, Level, int], list[str]]
+"""Returns the digest of each model of a claim, profile, level and seed, as `model_digests` does."""
+
+
+def model_digests(claim: str, profile: Profile, level: Level, seed: int) -> list[str]:
+    """Draw the models of an operator, or networks; return the digest of each in their order.
+
+    Raises
+    ------
+    InputError
+        As `eightfold.conformance.vectors.operators.operator_cases`.
+    """
+    if claim == NETWORKS:
+        cases = network_cases(profile, level, seed)
+    else:
+        cases = operator_cases(claim, profile, level, seed)
+    return [digest_of_cases([case]) for case in cases]
+
+
+def check_models(
+    vectors: Vectors, claims: Mapping[str, Mapping[str, OperatorCase]], draw: Draw
+) -> None:
+    """Check that the models of a folder are those that are drawn.
+
+    Parameters
+    ----------
+    claims
+        Models by claim, and by the folder of each, in the order of the manifest.
+    draw
+        What draws again, such as `model_digests`.
+
+    Raises
+    ------
+    InputError
+        If a claim or a model is missing or another, or anything of it.
+    """
+    planned = [NETWORKS] if vectors.unit == NETWORKS else vectors.manifest.get("operators")
+    if not isinstance(planned, list) or set(claims) != set(map(str, planned)):
+        raise InputError(
+            f"{vectors.folder}: has cases of {', '.join(claims) or 'nothing'}, and its manifest "
+            f"names {planned}; {AGAIN}"
+        )
+    for claim, cases in claims.items():
+        drawn = draw(claim, vectors.profile, vectors.level, vectors.seed)
+        _check_count(vectors, claim, len(cases), len(drawn))
+        for (name, case), wanted in zip(sorted(cases.items()), drawn, strict=True):
+            if digest_of_cases([case]) != wanted:
+                raise InputError(f"{vectors.folder / name}: is {_not_drawn(vectors)}")
+
+
+def _check_count(vectors: Vectors, claim: str, found: int, drawn: int) -> None:
+    if found != drawn:
+        raise InputError(
+            f"{vectors.folder}: has {found} cases of {claim}, and {drawn} are drawn by profile "
+            f"{vectors.profile.name}, level {vectors.level}, seed {vectors.seed}; {AGAIN}"
+        )
+
+
+def _not_drawn(vectors: Vectors) -> str:
+    return f"not what is drawn for {vectors.drawn_by}: it was edited since; {AGAIN}"

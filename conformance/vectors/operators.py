@@ -1,7 +1,9 @@
 """Models of one operator each with inputs and every tensor they must make, and models to refuse."""
 
+import hashlib
 import io
 import itertools
+import json
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eightfold.cases.models.operators import accelerator_case, case_rng, random_case
 from eightfold.cases.models.tensors import Case
@@ -303,3 +306,29 @@ def _npz(tensors: Mapping[int, np.ndarray]) -> bytes:
     arrays = {f"tensor_{index}": tensor for index, tensor in sorted(tensors.items())}
     np.savez(file, allow_pickle=False, **arrays)
     return file.getvalue()
+
+
+def digest_of_cases(cases: Iterable[OperatorCase]) -> str:
+    """Return the SHA-256 of models: their bytes, inputs, expected tensors, why they are refused."""
+    digest = hashlib.sha256()
+    for case in cases:
+        digest.update(hashlib.sha256(case.model).digest())
+        parts = [_named(case.inputs), _named(case.tensors)]
+        facts = [case.operator, case.refusal, digest_of_arrays(parts)]
+        digest.update(json.dumps(facts).encode())
+    return digest.hexdigest()
+
+
+def digest_of_arrays(tables: Iterable[Mapping[str, NDArray[Any]]]) -> str:
+    """Return the SHA-256 of arrays with their names, types and shapes."""
+    digest = hashlib.sha256()
+    for table in tables:
+        for name, array in sorted(table.items()):
+            digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+            digest.update(array.tobytes())
+        digest.update(b"\n")
+    return digest.hexdigest()
+
+
+def _named(tensors: Mapping[int, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {str(index): tensor for index, tensor in tensors.items()}

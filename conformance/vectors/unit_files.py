@@ -1,17 +1,27 @@
-"""The files of one unit, in one format, with their manifest."""
+"""The files of one unit, in one format, with their manifest.
+
+``npz`` and ``csv`` have a column for each number; ``hex`` has words for ``$readmemh``, whose
+columns lie from bit 0 on in their order, each element of a list likewise, and benches in
+Verilog-2005 and SystemVerilog that read them; ``c`` a header with arrays, and a program that calls
+a function for each case.
+"""
 
 import hashlib
+import io
 from collections import Counter
+from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
-from typing import Literal, get_args
+from string import Template
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from eightfold.common.files import write_files
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.units.registry import UNIT_KINDS, unit_cases
-from eightfold.conformance.units.unit import Level, UnitCases
-from eightfold.conformance.vectors.arrays import csv_files, npz_files
-from eightfold.conformance.vectors.c_source import c_files
-from eightfold.conformance.vectors.hexadecimal import hex_files, hex_lines
+from eightfold.conformance.units.unit import Column, Level, UnitCases, UnitKind
 from eightfold.conformance.vectors.manifest import (
     NAME,
     checksums,
@@ -20,9 +30,207 @@ from eightfold.conformance.vectors.manifest import (
     manifest,
 )
 
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def npz_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]:
+    """Return ``cases.npz``, an array of each column and ``kind``, and ``expected.npz``."""
+    return {
+        "cases.npz": _npz({**cases.inputs, "kind": cases.kinds}),
+        "expected.npz": _npz(cases.results),
+    }
+
+
+def csv_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]:
+    """Return ``cases.csv`` and ``expected.csv``: a line of names, then a line per case.
+
+    A list has a column for each element: ``inputs_0``, ``inputs_1``, ...
+    """
+    return {
+        "cases.csv": _csv({**cases.inputs, "kind": cases.kinds}),
+        "expected.csv": _csv(cases.results),
+    }
+
+
+def _npz(arrays: Arrays) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, allow_pickle=False, **arrays)
+    return file.getvalue()
+
+
+def _csv(arrays: Arrays) -> bytes:
+    names: list[str] = []
+    columns: list[list[Any]] = []
+    for name, array in arrays.items():
+        if array.ndim == 1:
+            names.append(name)
+            columns.append(array.tolist())
+        else:
+            names += [f"{name}_{place}" for place in range(array.shape[1])]
+            columns += array.T.tolist()
+    lines = (",".join(map(str, row)) for row in zip(*columns, strict=True))
+    return "\n".join([",".join(names), *lines, ""]).encode()
+
+
+def hex_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]:
+    """Return ``cases.hex``, ``expected.hex``, and the benches ``bench.v`` and ``bench.sv``.
+
+    ``origin``: the line that results begin with, a comment; see `manifest.identity_line`.
+    """
+    return {
+        "cases.hex": hex_lines(unit.inputs, cases.inputs),
+        "expected.hex": hex_lines(unit.results, cases.results),
+        "bench.v": _bench("bench.v.in", unit, len(cases), origin),
+        "bench.sv": _bench("bench.sv.in", unit, len(cases), origin),
+    }
+
+
+def hex_lines(columns: tuple[Column, ...], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return a line of hexadecimal digits for each case, the highest bit first."""
+    rows = np.concatenate([_bytes(arrays[column.name]) for column in columns], axis=1)
+    text = np.asarray(rows[:, ::-1], order="C").tobytes().hex()
+    digits = 2 * rows.shape[1]
+    lines = [text[start : start + digits] for start in range(0, len(text), digits)]
+    return "\n".join([*lines, ""]).encode()
+
+
+def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.asarray(array, order="C").view(np.uint8).reshape(len(array), -1)
+
+
+def _bench(name: str, unit: UnitKind, count: int, origin: str) -> bytes:
+    template = files("eightfold.conformance.vectors").joinpath(name).read_text(encoding="utf-8")
+    ports = [*unit.inputs, *unit.results]
+    text = Template(template).substitute(
+        unit=unit.name,
+        count=count,
+        origin=origin,
+        word=sum(column.width for column in unit.inputs),
+        results=sum(column.width for column in unit.results),
+        ports="\n".join(_port(column, column in unit.inputs) for column in ports),
+        inputs="\n".join(_inputs(unit.inputs)),
+        outputs="\n".join(f"  wire{_range(column)} {column.name};" for column in unit.results),
+        fields="\n".join(
+            f"    logic{_range(column)} {column.name};" for column in reversed(unit.inputs)
+        ),
+        answers="\n".join(
+            f"    logic{_range(column)} {column.name};" for column in reversed(unit.results)
+        ),
+        joined=", ".join(column.name for column in reversed(unit.results)),
+        connections=",\n".join(f"    .{column.name}({column.name})" for column in ports),
+        members=",\n".join(
+            f"    .{column.name}({'current' if column in unit.inputs else 'answer'}.{column.name})"
+            for column in ports
+        ),
+    )
+    return text.encode()
+
+
+def _range(column: Column) -> str:
+    sign = " signed" if column.signed and column.length == 1 else ""
+    return f"{sign} [{column.width - 1}:0]"
+
+
+def _port(column: Column, is_input: bool) -> str:
+    way = "input " if is_input else "output"
+    place = "" if column.length == 1 else f"; element i is bits {column.bits}*i and up"
+    return f"//   {way} {column.name}{_range(column)}: {column.text}{place}"
+
+
+def _inputs(columns: tuple[Column, ...]) -> list[str]:
+    lines, lsb = [], 0
+    for column in columns:
+        end = lsb + column.width - 1
+        lines.append(f"  wire{_range(column)} {column.name} = word[{end}:{lsb}];")
+        lsb += column.width
+    return lines
+
+
+_LEAST = -(1 << 31)  # C has no such literal
+
+
+def c_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]:
+    """Return ``vectors.h`` with types and arrays, and ``run.c``, which calls ``<unit>(case)``.
+
+    ``origin``: as for `hex_files`.
+    """
+    names = {
+        "unit": unit.name,
+        "guard": f"EIGHTFOLD_{unit.name.upper()}_VECTORS_H",
+        "count": str(len(cases)),
+        "origin": origin,
+        "inputs": "\n".join(map(_member, unit.inputs)),
+        "results": "\n".join(map(_member, unit.results)),
+        "cases": _rows(unit.inputs, cases.inputs),
+        "expected": _rows(unit.results, cases.results),
+        "prints": "\n".join(map(_print, reversed(unit.results))),
+        "compares": "\n".join(map(_compare, unit.results)),
+    }
+    folder = files("eightfold.conformance.vectors")
+    return {
+        name: Template(folder.joinpath(f"{name}.in").read_text(encoding="utf-8"))
+        .substitute(names)
+        .encode()
+        for name in ("vectors.h", "run.c")
+    }
+
+
+def _type(column: Column) -> str:
+    return f"{'' if column.signed else 'u'}int{column.bits}_t"
+
+
+def _member(column: Column) -> str:
+    length = "" if column.length == 1 else f"[{column.length}]"
+    return f"    {_type(column)} {column.name}{length}; /* {column.text} */"
+
+
+def _rows(columns: tuple[Column, ...], arrays: Mapping[str, NDArray[Any]]) -> str:
+    texts = []
+    for column in columns:
+        values = arrays[column.name].tolist()
+        if column.length == 1:
+            texts.append([_number(value, column) for value in values])
+        else:
+            texts.append(
+                ["{" + ",".join(_number(value, column) for value in row) + "}" for row in values]
+            )
+    return ",\n".join("{" + ",".join(row) + "}" for row in zip(*texts, strict=True))
+
+
+def _number(value: int, column: Column) -> str:
+    if value == _LEAST:
+        return "INT32_MIN"
+    return f"{value}u" if not column.signed and column.bits == 32 else str(value)
+
+
+def _element(column: Column) -> str:
+    return column.name if column.length == 1 else f"{column.name}[i]"
+
+
+def _print(column: Column) -> str:
+    digits = column.bits // 4
+    line = f'printf("%0{digits}" PRIx{column.bits}, (uint{column.bits}_t)r->{_element(column)});'
+    if column.length == 1:
+        return f"    {line}"
+    return f"    for (int i = {column.length - 1}; i >= 0; i--)\n        {line}"
+
+
+def _compare(column: Column) -> str:
+    line = f"same &= got->{_element(column)} == wanted->{_element(column)};"
+    if column.length == 1:
+        return f"    {line}"
+    return f"    for (int i = 0; i < {column.length}; i++)\n        {line}"
+
+
 Format = Literal["hex", "npz", "csv", "c"]
 
 FORMATS: tuple[Format, ...] = get_args(Format)
+
+DATA_FILES: dict[str, tuple[str, ...]] = {
+    **{form: (f"cases.{form}", f"expected.{form}") for form in ("hex", "npz", "csv")},
+    "c": ("vectors.h",),
+}
+"""The files of a format that have what is asked and what is expected."""
 
 _WRITERS = {"hex": hex_files, "npz": npz_files, "csv": csv_files, "c": c_files}
 

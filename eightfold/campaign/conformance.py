@@ -15,14 +15,20 @@ from eightfold.common.errors import InputError
 from eightfold.common.progress import OnProgress, tell
 from eightfold.conformance.adapters.adapter import Adapter, ModelRunner, UnitAdapter
 from eightfold.conformance.adapters.load import BUILTIN
-from eightfold.conformance.answers import ModelAnswer, UnitAnswers
+from eightfold.conformance.answers import (
+    Exact,
+    ModelAnswer,
+    UnitAnswers,
+    join_units,
+    unpack_models,
+    unpack_unit,
+    unseal,
+)
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.judge.units import judge_unit
-from eightfold.conformance.packing import Exact, join_units, unpack_models, unpack_unit, unseal
 from eightfold.conformance.profile import UNITS, Profile
 from eightfold.conformance.units.unit import UnitCases
-from eightfold.conformance.vectors.digests import digest_of_arrays, digest_of_cases
-from eightfold.conformance.vectors.operators import OperatorCase
+from eightfold.conformance.vectors.operators import OperatorCase, digest_of_arrays, digest_of_cases
 from eightfold.conformance.verdict import Finding, Statement
 from eightfold.run.reference.runtimes import RUNTIMES
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # golden loads only when needed
     from eightfold.campaign.folder import Folder
     from eightfold.common.progress import OnProgress
     from eightfold.conformance.profile import Profile
-    from eightfold.conformance.results.drawn import Draw
+    from eightfold.conformance.results.vectors import Draw
     from eightfold.conformance.units.unit import Level
 
 JUDGE_EXAMPLE = """\b
@@ -232,7 +232,7 @@ def _judge_models(*arguments: Any) -> Any:
 def _remembered(on_progress: "OnProgress | None") -> "Draw":
     """Return what draws models again, and remembers their digests: a minute for all operators."""
     from eightfold.common.progress import tell
-    from eightfold.conformance.results.drawn import model_digests
+    from eightfold.conformance.results.vectors import model_digests
     from eightfold.conformance.verdict import KIT
     from eightfold.sim.simulator.cache import cached, content_key
 

@@ -23,7 +23,7 @@ def golden_c(output: Path) -> None:
       eightfold golden-c -o golden-c
       cc -std=c99 -O2 -Igolden-c my_model.c golden-c/*.c -lm
     """
-    from eightfold.cmodel.write import write_golden_c
+    from eightfold.conformance.c import write_golden_c
 
     for path in write_golden_c(output):
         click.echo(path)

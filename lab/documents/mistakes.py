@@ -10,7 +10,7 @@ from pathlib import Path
 from eightfold.conformance.judge.forms import FORMS
 from eightfold.conformance.judge.models import naming
 from eightfold.conformance.judge.variants import MISTAKES
-from eightfold.conformance.liars.requantizers import Named, every_liar
+from eightfold.conformance.liars import Named, every_liar
 from eightfold.conformance.profile import OPERATORS, PROFILES
 from eightfold.conformance.units.unit import Level
 from lab.documents.cycle_tables import markdown

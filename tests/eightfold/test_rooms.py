@@ -20,7 +20,7 @@ FLOORS = (
     ("eightfold.common", "eightfold.golden"),
     ("eightfold.target",),
     ("eightfold.isa", "eightfold.common.program"),
-    ("eightfold.hw", "eightfold.model", "eightfold.cmodel", "eightfold.estimate"),
+    ("eightfold.hw", "eightfold.model", "eightfold.estimate"),
     ("eightfold.execute", "eightfold.rtl"),
     ("eightfold.spec", "eightfold.synth", "eightfold.cases", "eightfold.compiler"),
     ("eightfold.conformance.units",),

@@ -73,7 +73,7 @@ def test_the_wheel_has_one_name_and_all_that_is_under_it(wheel: Path) -> None:
     for data in (
         "sim/verilog/eightfold_system.v",
         "ops/figures.json",
-        "cmodel/sources/eightfold_golden.h",
+        "conformance/c/sources/eightfold_golden.h",
         "run/report/templates/base.html.j2",
         "networks/digits.tflite",
         "py.typed",

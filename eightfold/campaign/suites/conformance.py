@@ -20,15 +20,28 @@ from eightfold.campaign.suites.suite import Result, Suite
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.adapter import Adapter, ModelRunner, UnitAdapter
 from eightfold.conformance.adapters.load import digest_of, files_of, load_adapter
-from eightfold.conformance.answers import MISSING, ModelAnswer, UnitAnswers
+from eightfold.conformance.answers import (
+    MISSING,
+    Exact,
+    ModelAnswer,
+    UnitAnswers,
+    pack_models,
+    pack_unit,
+    seal,
+)
 from eightfold.conformance.judge.models.outcomes import shown
-from eightfold.conformance.packing import Exact, pack_models, pack_unit, seal
 from eightfold.conformance.profile import NETWORKS, UNITS, Profile
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.units.unit import Level, UnitCases
-from eightfold.conformance.vectors.digests import digest_of_arrays, digest_of_cases
 from eightfold.conformance.vectors.networks import COUNTS, network_cases
-from eightfold.conformance.vectors.operators import MODELS, REFUSED, OperatorCase, operator_cases
+from eightfold.conformance.vectors.operators import (
+    MODELS,
+    REFUSED,
+    OperatorCase,
+    digest_of_arrays,
+    digest_of_cases,
+    operator_cases,
+)
 from eightfold.conformance.verdict import KIT, Outcome
 from eightfold.model import load_model
 from eightfold.sim.simulator.build import Design, design_key

@@ -12,7 +12,7 @@ from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.formulas import Formula
 from eightfold.conformance.adapters.stream import StreamAdapter
 from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
-from eightfold.conformance.judge.order import displacement_sentence
+from eightfold.conformance.judge.units import displacement_sentence
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.sim.simulator.build import design_key

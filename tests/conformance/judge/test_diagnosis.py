@@ -7,10 +7,9 @@ import pytest
 
 from eightfold.conformance.answers import MISSING, UNKNOWN
 from eightfold.conformance.judge.diagnosis import Verdict, judge
-from eightfold.conformance.judge.features import features
 from eightfold.conformance.judge.forms import FORMS, Cases
 from eightfold.conformance.judge.power import power
-from eightfold.conformance.judge.requantizer import requantizer
+from eightfold.conformance.judge.requantizer import features, requantizer
 from eightfold.conformance.judge.subject import pairs
 from eightfold.conformance.judge.variants import MISTAKES, mistakes_of, results_with
 from eightfold.conformance.verdict import Outcome

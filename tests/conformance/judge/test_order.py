@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from eightfold.conformance.answers import MISSING
-from eightfold.conformance.judge.order import displacement, displacement_sentence
+from eightfold.conformance.judge.units import displacement, displacement_sentence
 
 EXPECTED = {"result": np.random.default_rng(0).integers(-128, 128, 50)}
 

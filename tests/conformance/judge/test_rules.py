@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from eightfold.conformance.judge.features import features
 from eightfold.conformance.judge.forms import FORMS, Cases
+from eightfold.conformance.judge.requantizer import features
 from eightfold.conformance.judge.rules import clauses_of
 from tests.support.conformance.requantizations import directed_cases, some
 

@@ -12,14 +12,13 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import PROFILES, UNITS
-from eightfold.conformance.results.drawn import check_unit
 from eightfold.conformance.results.folders import judge_folders
 from eightfold.conformance.results.vectors import load_vectors, unit_cases_of
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.vectors.manifest import checksums
 from eightfold.conformance.vectors.networks import write_networks
 from eightfold.conformance.vectors.operators import write_operators
-from eightfold.conformance.vectors.unit_files import Format, write_unit
+from eightfold.conformance.vectors.unit_files import FORMATS, Format, write_unit
 from tests.eightfold.cli.test_cli import call
 from tests.support.conformance.models import compare_models, write_right_models
 
@@ -116,13 +115,20 @@ def test_a_result_that_was_made_to_fit_is_told_in_text_too(tmp_path: Path, form:
     assert "what is expected is not what is drawn for requantizer, profile" in said(folder, folder)
 
 
-@pytest.mark.parametrize("form", ["hex", "csv", "c"])
-def test_units_in_all_formats_are_what_is_drawn(tmp_path: Path, form: Format) -> None:
-    for unit in UNITS:
-        write_unit(tmp_path / unit, unit, TFLITE, "smoke", form, 5)
-        cases = unit_cases_of(load_vectors(tmp_path / unit))
-        drawn = unit_cases(unit, TFLITE, "smoke", 5)
-        assert check_unit(load_vectors(tmp_path / unit), cases).left_out == drawn.left_out
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("unit", UNITS)
+def test_units_in_all_formats_are_what_is_drawn(unit: str, form: Format, tmp_path: Path) -> None:
+    write_unit(tmp_path, unit, TFLITE, "smoke", form, 5)
+    vectors = load_vectors(tmp_path)
+    assert (vectors.unit, vectors.level, vectors.seed) == (unit, "smoke", 5)
+    assert vectors.profile == TFLITE
+    cases, drawn = unit_cases_of(vectors), unit_cases(unit, TFLITE, "smoke", 5)
+    for found, wanted in ((cases.inputs, drawn.inputs), (cases.results, drawn.results)):
+        assert found.keys() == wanted.keys()
+        for name, values in wanted.items():
+            np.testing.assert_array_equal(found[name], values, strict=True)
+    kinds = drawn.kinds if form in ("npz", "csv") else np.full(len(drawn), "")
+    assert cases.kinds.tolist() == kinds.tolist()
 
 
 def change_expected(folder: Path, table: dict[str, Any]) -> None:
@@ -197,7 +203,7 @@ def test_the_command_draws_once_and_remembers(
     first = call(*words, capsys=capsys)
     assert first[0] == 0
     monkeypatch.setattr(
-        "eightfold.conformance.results.drawn.model_digests",
+        "eightfold.conformance.results.vectors.model_digests",
         lambda *which: pytest.fail("drawn again"),
     )
     assert call(*words, capsys=capsys) == first

@@ -7,7 +7,7 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import PROFILES
-from eightfold.conformance.results.model_results import MESSAGE, model_answer
+from eightfold.conformance.results.folders import MESSAGE, model_answer
 from eightfold.conformance.vectors.operators import OperatorCase, operator_cases
 from eightfold.model import read_model
 

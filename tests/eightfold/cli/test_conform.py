@@ -15,8 +15,7 @@ from eightfold.conformance.judge.forms import FORMS, cases_of
 from eightfold.conformance.judge.variants import MISTAKES, results_with
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.units.requantizer import RESULTS
-from eightfold.conformance.vectors.hexadecimal import hex_lines
-from eightfold.conformance.vectors.unit_files import write_unit
+from eightfold.conformance.vectors.unit_files import hex_lines, write_unit
 
 
 def conform(*words: object) -> Result:

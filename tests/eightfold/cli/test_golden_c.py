@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eightfold.cmodel.write import SOURCES
+from eightfold.conformance.c import SOURCES
 from tests.eightfold.cli.test_cli import call
 
 

@@ -12,9 +12,9 @@ from eightfold.golden.errors import RejectedError, SpecError, UndefinedError
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.reduction import mean
 from eightfold.golden.windows import Window
-from tests.support.cmodel import library as c
-from tests.support.cmodel.library import STATUSES, Library, build, pointer
-from tests.support.cmodel.operators import ACTIVATIONS, REFERENCES, window_in_c
+from tests.support.golden_c import library as c
+from tests.support.golden_c.library import STATUSES, Library, build, pointer
+from tests.support.golden_c.operators import ACTIVATIONS, REFERENCES, window_in_c
 
 UNSUPPORTED = 4
 

@@ -10,8 +10,8 @@ from eightfold.golden.quantization import Reference
 from eightfold.golden.reduction import reduced_axes
 from eightfold.golden.windows import Window
 from eightfold.model.graph import Graph, Operator
-from tests.support.cmodel import library as c
-from tests.support.cmodel.library import Library, pointer
+from tests.support.golden_c import library as c
+from tests.support.golden_c.library import Library, pointer
 
 REFERENCES: dict[str, int] = {"litert": 0, "tflm": 1}
 ACTIVATIONS = {"NONE": 0, "RELU": 1, "RELU_N1_TO_1": 2, "RELU6": 3, "RELU_0_TO_1": 4}

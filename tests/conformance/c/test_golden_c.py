@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eightfold.cmodel.write import HEADER, SOURCES, c_files
 from eightfold.common.files import IMPORT_ROOT
+from eightfold.conformance.c import HEADER, SOURCES, c_files
 from eightfold.golden.quantization import Reference
 from eightfold.sim.stimuli import requantize
-from tests.support.cmodel import checks
-from tests.support.cmodel.library import REFUSED, STRICT, Library, build, compiler
+from tests.support.golden_c import checks
+from tests.support.golden_c.library import REFUSED, STRICT, Library, build, compiler
 
 MODELS = 60
 """Random models of each operator in the short run."""
@@ -216,6 +216,6 @@ def sanitized(folder: Path, sources: Path = SOURCES) -> subprocess.CompletedProc
         "OPENBLAS_NUM_THREADS": "1",
     }
     return subprocess.run(
-        [sys.executable, "-m", "tests.support.cmodel.checks", str(path), "60"],
+        [sys.executable, "-m", "tests.support.golden_c.checks", str(path), "60"],
         capture_output=True, text=True, check=False, env=environment,
     )  # fmt: skip

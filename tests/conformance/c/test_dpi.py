@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eightfold.cmodel.write import PACKAGE, write_golden_c
 from eightfold.common.errors import InputError
+from eightfold.conformance.c import PACKAGE, write_golden_c
 from eightfold.golden.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -18,7 +18,7 @@ from eightfold.golden.fixed_point import (
 from eightfold.golden.rounding import rounding_shift
 from eightfold.sim.simulator.toolchain import check_simulator, tool_environment
 from eightfold.sim.stimuli import requantize
-from tests.support.cmodel.library import FIELDS
+from tests.support.golden_c.library import FIELDS
 
 BENCH = Path(__file__).parent / "dpi_bench.sv"
 

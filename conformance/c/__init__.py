@@ -1,4 +1,9 @@
-"""Hand out the C sources."""
+"""The reference arithmetic as C99, for C models and for SystemVerilog through DPI-C.
+
+The folder `sources` has the C files, their header and the SystemVerilog package, as they are
+handed out. They compute what `eightfold.golden` computes, bit for bit: tests/conformance/c compares
+the two. A new formula there has to be followed here.
+"""
 
 from pathlib import Path
 

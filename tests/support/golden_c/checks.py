@@ -1,6 +1,6 @@
 """The C library held against golden; each check raises AssertionError where they differ.
 
-As a program, ``python -m tests.support.cmodel.checks LIBRARY CASES``, all of them with that many
+As a program, ``python -m tests.support.golden_c.checks LIBRARY CASES``, all of them with that many
 models of each operator: for a library with sanitizers, which a process has to begin with.
 """
 
@@ -32,9 +32,9 @@ from eightfold.golden.rounding import ROUNDINGS, rounding_shift
 from eightfold.model import load_model
 from eightfold.model.graph import Graph, Operator
 from eightfold.sim.stimuli import requantize
-from tests.support.cmodel import library as library_types
-from tests.support.cmodel.library import REFUSED, STATUSES, Library, pointer
-from tests.support.cmodel.operators import ACTIVATIONS, RUNNERS, run_in_c
+from tests.support.golden_c import library as library_types
+from tests.support.golden_c.library import REFUSED, STATUSES, Library, pointer
+from tests.support.golden_c.operators import ACTIVATIONS, RUNNERS, run_in_c
 
 VARIANTS = ("FULLY_CONNECTED", "LOGISTIC", "MUL", "RELU6", "TANH")
 """Operators of which TFLite Micro has another variant."""

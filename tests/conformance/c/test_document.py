@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from eightfold.cmodel.write import HEADER, PACKAGE, SOURCES, c_files, write_golden_c
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
+from eightfold.conformance.c import HEADER, PACKAGE, SOURCES, c_files, write_golden_c
 from eightfold.sim.simulator.toolchain import check_simulator, tool_environment
-from tests.support.cmodel.library import STRICT, compiler
+from tests.support.golden_c.library import STRICT, compiler
 
 PAGE = (IMPORT_ROOT / "docs" / "golden-c.md").read_text("utf-8")
 

@@ -1,7 +1,8 @@
 """The mistakes of `eightfold.conformance.judge.variants` as broken RTL, and how each is named.
 
-One module in Verilog, requantizer.v, has a choice at every place where a requantizer can go wrong,
-so that all mistakes of all forms, alone or several at once, are a single build per simulator.
+One module in Verilog, lying_requantizer.v, has a choice at every place where a requantizer can go
+wrong, so that all mistakes of all forms, alone or several at once, are a single build per
+simulator. The choices are those of the judge, by number: macros tell the module the numbers' names.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,42 +13,15 @@ import numpy as np
 
 from eightfold.conformance.adapters.formulas import Formula
 from eightfold.conformance.adapters.stream import StreamAdapter
-from eightfold.conformance.judge.arithmetic import Arithmetic, reference_arithmetic
+from eightfold.conformance.judge.arithmetic import CHOICES, Arithmetic, reference_arithmetic
 from eightfold.conformance.judge.diagnosis import Verdict, judge
 from eightfold.conformance.judge.forms import FORMS, Cases, cases_of
-from eightfold.conformance.judge.variants import Mistake, mistakes_of
+from eightfold.conformance.judge.subject import Mistake, made
+from eightfold.conformance.judge.variants import mistakes_of
 from eightfold.conformance.profile import PROFILES, Profile
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.units.unit import Level
 from eightfold.golden.fixed_point import Integers, wrap32
-
-_WIDTHS = ("whole", "wraps_48", "wraps_32", "wraps_16", "saturates_16", "saturates_8")
-_ROUNDINGS = (
-    *("half_away", "half_up", "half_down", "half_even", "toward_zero", "down", "up"),
-    *("half_then_divide", "half_subtracted", "nudge_shifted", "logical", "half_up_logical"),
-)
-
-CHOICES: dict[str, tuple[str | int, ...]] = {
-    "bias": ("before", "saturates", "after", "missing"),
-    "operand": ("signed", "unsigned"),
-    "multiplier": ("full", "upper_16", "rounded_16"),
-    "product": _WIDTHS,
-    "scale": ("two", "one", "float32", "float64"),
-    "shift": ("as_given", "negated"),
-    "left": ("wraps", "saturates", "missing", "after", "wide"),
-    "first": _ROUNDINGS,
-    "first_shift": (31, 32),
-    "high": _WIDTHS,
-    "right": ("exact", "one_more", "one_less", "narrow", "missing"),
-    "second": _ROUNDINGS,
-    "scaled": _WIDTHS,
-    "zero_point": ("added", "wide", "subtracted", "missing", "before_shift"),
-    "clamp": (
-        *("bounds", "int8", "wraps", "wraps_then_bounds", "relu_at_0", "relu_always"),
-        *("symmetric", "first", "first_saturates"),
-    ),
-}
-"""The fields of `Arithmetic`: what the numbers at an input ``with_FIELD`` of the RTL mean."""
 
 PROFILE_OF: dict[str, Profile] = {
     "tflite": PROFILES["tflite"],
@@ -57,16 +31,21 @@ PROFILE_OF: dict[str, Profile] = {
 }
 """The profile that claims a form, without limits."""
 
-AT_ONCE = 8
-"""Liars of one simulation, one after the other."""
+AT_ONCE = 1 << 18
+"""Cases of one simulation: as many liars, one after the other, as have no more of them."""
 
 
 class LyingRequantizer(StreamAdapter):
     """The RTL; its choices are columns of the cases, ``with_FIELD``, and so are ``bias`` and
     ``plain``."""
 
-    sources = ("requantizer.v",)
+    sources = ("lying_requantizer.v",)
     top = "lying_requantizer"
+    defines: ClassVar[Mapping[str, str | int]] = {
+        f"{name}_{value}".upper(): number
+        for name, values in CHOICES.items()
+        for number, value in enumerate(values)
+    }
     clock = None
     latency = 0
     inputs: ClassVar[Mapping[str, Formula]] = {
@@ -105,8 +84,9 @@ def liar_results(
     """
     adapter = LyingRequantizer()
     results = []
-    for start in range(0, len(liars), AT_ONCE):
-        group = [_arithmetic(form, mistakes) for mistakes in liars[start : start + AT_ONCE]]
+    step = max(1, AT_ONCE // len(cases["acc"]))
+    for start in range(0, len(liars), step):
+        group = [_arithmetic(form, mistakes) for mistakes in liars[start : start + step]]
         columns = _columns(form, cases, group)
         answers = adapter.answer(columns, simulator=simulator)
         if answers.note or answers.extra:
@@ -116,10 +96,7 @@ def liar_results(
 
 
 def _arithmetic(form: str, mistakes: Iterable[Mistake]) -> Arithmetic:
-    arithmetic = reference_arithmetic(FORMS[form])
-    for mistake in mistakes:
-        arithmetic = mistake.of(arithmetic)
-    return arithmetic
+    return made(reference_arithmetic(FORMS[form]), mistakes)
 
 
 def _columns(form: str, cases: Cases, liars: Sequence[Arithmetic]) -> dict[str, Integers]:
@@ -215,13 +192,9 @@ def name_liars(
     cases = liar_cases(form, level, seed, biased=biased)
     if liars is None:
         liars = [(), *((mistake,) for mistake in mistakes_of(form, biased))]
-    for start in range(0, len(liars), AT_ONCE):
-        group = liars[start : start + AT_ONCE]
-        for mistakes, results in zip(
-            group, liar_results(form, cases, group, simulator), strict=True
-        ):
-            names = tuple(mistake.name for mistake in mistakes)
-            yield Named(form, names, simulator, judge(form, cases, results))
+    for mistakes, results in zip(liars, liar_results(form, cases, liars, simulator), strict=True):
+        names = tuple(mistake.name for mistake in mistakes)
+        yield Named(form, names, simulator, judge(form, cases, results))
 
 
 def every_liar(form: str, simulator: str, level: Level = "standard") -> Iterator[Named]:

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.answers import MISSING, UNKNOWN, ModelAnswer, UnitAnswers
-from eightfold.conformance.packing import (
+from eightfold.conformance.answers import (
+    MISSING,
+    UNKNOWN,
     Exact,
+    ModelAnswer,
+    UnitAnswers,
     _pack,
     join_units,
     pack_models,

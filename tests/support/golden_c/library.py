@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from eightfold.cmodel.write import SOURCES, c_files
+from eightfold.conformance.c import SOURCES, c_files
 from eightfold.golden.errors import AbortedError, RejectedError, SpecError, UndefinedError
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")

@@ -1,9 +1,9 @@
 // A requantizer that makes mistakes: at every place where one can go wrong an input chooses how.
 //
 // Combinational. The reference of a form is one setting of the choices, a mistake another one, and
-// several mistakes at once are as good as one. The values of a choice are named at its input; their
-// numbers count from 0, in that order. `shift` is positive to the left; `plain` is TPU-MLIR's
-// form, whose multiplier has no fraction bits.
+// several mistakes at once are as good as one. `with_bias` is one of the macros `BIAS_...`, and so
+// on: they number the judge's table of choices. `shift` is positive to the left; `plain` is
+// TPU-MLIR's form, whose multiplier has no fraction bits.
 module lying_requantizer (
   input signed [31:0] acc,
   input signed [31:0] bias,
@@ -13,24 +13,21 @@ module lying_requantizer (
   input signed [7:0] low,
   input signed [7:0] high,
   input plain,
-  input [1:0] with_bias,       // before, saturates, after, missing
-  input with_operand,          // signed, unsigned
-  input [1:0] with_multiplier, // full, upper_16, rounded_16
-  input [2:0] with_product,    // whole, wraps_48, wraps_32, wraps_16, saturates_16, saturates_8
-  input [1:0] with_scale,      // two, one, float32, float64
-  input with_shift,            // as_given, negated
-  input [2:0] with_left,       // wraps, saturates, missing, after, wide
-  input [3:0] with_first,      // half_away, half_up, half_down, half_even, toward_zero, down, up,
-                               // half_then_divide, half_subtracted, nudge_shifted, logical,
-                               // half_up_logical
-  input with_first_shift,      // 31, 32
-  input [2:0] with_high,       // as with_product
-  input [2:0] with_right,      // exact, one_more, one_less, narrow, missing
-  input [3:0] with_second,     // as with_first
-  input [2:0] with_scaled,     // as with_product
-  input [2:0] with_zero_point, // added, wide, subtracted, missing, before_shift
-  input [3:0] with_clamp,      // bounds, int8, wraps, wraps_then_bounds, relu_at_0, relu_always,
-                               // symmetric, first, first_saturates
+  input [1:0] with_bias,
+  input with_operand,
+  input [1:0] with_multiplier,
+  input [2:0] with_product,
+  input [1:0] with_scale,
+  input with_shift,
+  input [2:0] with_left,
+  input [3:0] with_first,
+  input with_first_shift,
+  input [2:0] with_high,
+  input [2:0] with_right,
+  input [3:0] with_second,
+  input [2:0] with_scaled,
+  input [2:0] with_zero_point,
+  input [3:0] with_clamp,
   output [7:0] result
 );
   localparam signed [63:0] FAR = 64'sd1073741824;
@@ -46,14 +43,14 @@ module lying_requantizer (
     clip = x < least ? least : x > most ? most : x;
   endfunction
 
-  // A register between two steps.
+  // A register between two steps; products, high halves and scaled values have the same choices.
   function signed [63:0] kept(input [2:0] how, input signed [63:0] x);
     case (how)
-      1: kept = {{16{x[47]}}, x[47:0]};
-      2: kept = wrap32(x);
-      3: kept = {{48{x[15]}}, x[15:0]};
-      4: kept = clip(x, -64'sd32768, 64'sd32767);
-      5: kept = clip(x, -64'sd128, 64'sd127);
+      `PRODUCT_WRAPS_48: kept = {{16{x[47]}}, x[47:0]};
+      `PRODUCT_WRAPS_32: kept = wrap32(x);
+      `PRODUCT_WRAPS_16: kept = {{48{x[15]}}, x[15:0]};
+      `PRODUCT_SATURATES_16: kept = clip(x, -64'sd32768, 64'sd32767);
+      `PRODUCT_SATURATES_8: kept = clip(x, -64'sd128, 64'sd127);
       default: kept = x;
     endcase
   endfunction
@@ -73,28 +70,28 @@ module lying_requantizer (
       moved = x;
       word = x;
       case (how)
-        0: more = rest > half || (rest == half && !x[63]);
-        1: more = rest >= half;
-        2: more = rest > half;
-        3: more = rest > half || (rest == half && down[0]);
-        4: more = x[63] && rest != 0;
-        5: more = 1'b0;
-        6: more = rest != 0;
-        7: begin
+        `FIRST_HALF_AWAY: more = rest > half || (rest == half && !x[63]);
+        `FIRST_HALF_UP: more = rest >= half;
+        `FIRST_HALF_DOWN: more = rest > half;
+        `FIRST_HALF_EVEN: more = rest > half || (rest == half && down[0]);
+        `FIRST_TOWARD_ZERO: more = x[63] && rest != 0;
+        `FIRST_DOWN: more = 1'b0;
+        `FIRST_UP: more = rest != 0;
+        `FIRST_HALF_THEN_DIVIDE: begin
           moved = x + half;
           down = moved >>> e;
           more = moved[63] && (moved & ((64'd1 << e) - 64'd1)) != 0;
         end
-        8: begin
+        `FIRST_HALF_SUBTRACTED: begin
           moved = x[63] ? x - half : x + half;
           down = moved >>> e;
         end
-        9: begin
+        `FIRST_NUDGE_SHIFTED: begin
           moved = x[63] ? x + 64'sd1 - half : x + half;
           down = moved >>> e;
         end
         default: begin
-          if (how == 11) word = x + half;
+          if (how == `FIRST_HALF_UP_LOGICAL) word = x + half;
           if (narrow) word = {32'd0, word[31:0]};
           down = word >> e;
         end
@@ -151,9 +148,9 @@ module lying_requantizer (
     input [2:0] how, input signed [63:0] z, input signed [63:0] offset
   );
     case (how)
-      0: with_offset = wrap32(z + offset);
-      1: with_offset = z + offset;
-      2: with_offset = wrap32(z - offset);
+      `ZERO_POINT_ADDED: with_offset = wrap32(z + offset);
+      `ZERO_POINT_WIDE: with_offset = z + offset;
+      `ZERO_POINT_SUBTRACTED: with_offset = wrap32(z - offset);
       default: with_offset = z;
     endcase
   endfunction
@@ -165,85 +162,90 @@ module lying_requantizer (
 
   always @* begin
     case (with_bias)
-      0: x = wrap32(acc + bias + 64'sd0);
-      1: x = clip(acc + bias + 64'sd0, -MOST - 64'sd1, MOST);
+      `BIAS_BEFORE: x = wrap32(acc + bias + 64'sd0);
+      `BIAS_SATURATES: x = clip(acc + bias + 64'sd0, -MOST - 64'sd1, MOST);
       default: x = acc;
     endcase
-    s = with_shift ? -shift : shift;
+    s = with_shift == `SHIFT_NEGATED ? -shift : shift;
     left = s > 0 ? s[7:0] : 8'sd0;
     right = s < 0 ? -s[7:0] : 8'sd0;
     m = multiplier;
     lost = 1'b0;
     if (plain) begin
       // A left shift goes into the multiplier; the rest has 31 shifts less.
-      if (with_left != 2) begin
+      if (with_left != `LEFT_MISSING) begin
         lost = left != 0 && m > (MOST >> left);
         m = lost ? MOST : m << left;
       end
       left = right < 31 ? 8'sd31 - right : 8'sd0;
       right = right > 31 ? right - 8'sd31 : 8'sd0;
-    end else if (with_left == 2) left = 0;
+    end else if (with_left == `LEFT_MISSING) left = 0;
     case (with_multiplier)
-      1: factor = {m[63:16], 16'd0};
-      2: factor = m + 64'sd32768 > 64'sd2147418112 ? 64'sd2147418112
-                                                   : (m + 64'sd32768) & ~64'sd65535;
+      `MULTIPLIER_UPPER_16: factor = {m[63:16], 16'd0};
+      `MULTIPLIER_ROUNDED_16:
+        factor = m + 64'sd32768 > 64'sd2147418112 ? 64'sd2147418112
+                                                  : (m + 64'sd32768) & ~64'sd65535;
       default: factor = m;
     endcase
 
     // The shifts that are done.
-    e = with_scale == 0 ? right[6:0] : 7'd31 + right[6:0] - left[6:0];
+    e = with_scale == `SCALE_TWO ? right[6:0] : 7'd31 + right[6:0] - left[6:0];
     case (with_right)
-      1: down = e + 7'd1;
-      2: down = e == 0 ? 7'd0 : e - 7'd1;
-      3: down = with_scale == 0 ? e & 7'd15 : e & 7'd31;
-      4: down = 0;
+      `RIGHT_ONE_MORE: down = e + 7'd1;
+      `RIGHT_ONE_LESS: down = e == 0 ? 7'd0 : e - 7'd1;
+      `RIGHT_NARROW: down = with_scale == `SCALE_TWO ? e & 7'd15 : e & 7'd31;
+      `RIGHT_MISSING: down = 0;
       default: down = e;
     endcase
 
-    by = with_first_shift ? 7'd32 : 7'd31;
+    by = with_first_shift == `FIRST_SHIFT_32 ? 7'd32 : 7'd31;
     shifted = x;
     product = 0;
     y = 0;
-    if (with_scale[1]) z = float_scaled(with_scale == 2, with_second, x, factor, left - right - 31);
-    else if (with_scale == 1) begin
-      if (with_operand) shifted = {32'd0, x[31:0]};
+    if (with_scale == `SCALE_FLOAT32 || with_scale == `SCALE_FLOAT64)
+      z = float_scaled(
+        with_scale == `SCALE_FLOAT32, with_second, x, factor, left - right - 31
+      );
+    else if (with_scale == `SCALE_ONE) begin
+      if (with_operand == `OPERAND_UNSIGNED) shifted = {32'd0, x[31:0]};
       product = kept(with_product, shifted * factor);
       z = divided(with_second, 1'b0, product, down);
     end else begin
       case (with_left)
-        0: shifted = wrap32(x << left);
-        1: shifted = clip(x <<< left, -MOST - 64'sd1, MOST);
+        `LEFT_WRAPS: shifted = wrap32(x << left);
+        `LEFT_SATURATES: shifted = clip(x <<< left, -MOST - 64'sd1, MOST);
         default: shifted = x;
       endcase
-      if (with_operand) shifted = {32'd0, shifted[31:0]};
+      if (with_operand == `OPERAND_UNSIGNED) shifted = {32'd0, shifted[31:0]};
       product = kept(with_product, shifted * factor);
-      if (with_left == 4) by = by - left[6:0];
+      if (with_left == `LEFT_WIDE) by = by - left[6:0];
       y = divided(with_first, 1'b0, product, by);
-      if (with_left == 4) y = left > 0 ? clip(y, -FAR, FAR) : y;
-      else y = wrap32(with_left == 3 ? y << left : y);
+      if (with_left == `LEFT_WIDE) y = left > 0 ? clip(y, -FAR, FAR) : y;
+      else y = wrap32(with_left == `LEFT_AFTER ? y << left : y);
       y = kept(with_high, y);
-      if (with_zero_point == 4) y = y + ({{56{zero_point[7]}}, zero_point} << down);
+      if (with_zero_point == `ZERO_POINT_BEFORE_SHIFT)
+        y = y + ({{56{zero_point[7]}}, zero_point} << down);
       z = divided(with_second, 1'b1, y, down);
     end
 
-    if (with_bias == 2) z = wrap32(z + bias);
+    if (with_bias == `BIAS_AFTER) z = wrap32(z + bias);
     z = kept(with_scaled, z);
     v = with_offset(with_zero_point, z, zero_point);
     least = low;
     most = high;
     lower = least;
     case (with_clamp)
-      1: v = clip(v, -64'sd128, 64'sd127);
-      2: v = v;
-      3: v = clip({{56{v[7]}}, v[7:0]}, least, most);
-      7: v = with_offset(with_zero_point, clip(z, least, most), zero_point);
-      8: v = clip(
+      `CLAMP_INT8: v = clip(v, -64'sd128, 64'sd127);
+      `CLAMP_WRAPS: v = v;
+      `CLAMP_WRAPS_THEN_BOUNDS: v = clip({{56{v[7]}}, v[7:0]}, least, most);
+      `CLAMP_FIRST: v = with_offset(with_zero_point, clip(z, least, most), zero_point);
+      `CLAMP_FIRST_SATURATES: v = clip(
         with_offset(with_zero_point, clip(z, least, most), zero_point), -64'sd128, 64'sd127
       );
       default: begin
-        if (with_clamp == 4 && least > -128) lower = 0;
-        if (with_clamp == 5 && least < 0) lower = 0;
-        if (with_clamp == 6 && least < -127) lower = -127;
+        if (with_clamp == `CLAMP_RELU_AT_0 && least > -128) lower = 0;
+        if (with_clamp == `CLAMP_RELU_ALWAYS && least < 0) lower = 0;
+        if (with_clamp == `CLAMP_SYMMETRIC && least < -127) lower = -127;
         if (v < lower) v = lower;
         if (v > most) v = most;
       end
