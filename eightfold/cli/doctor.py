@@ -17,7 +17,7 @@ from eightfold.common.extras import packages_of
 from eightfold.common.system_packages import how_to_install
 
 EXTRAS = {
-    "rtl": "run --backend verilator or icarus, verilog, ops --measure",
+    "rtl": "run --backend verilator or icarus, verilog",
     "compare": "run --compare",
     "report": "run --html, and the pages of campaign and conform",
     "campaign": "campaign, conform run",

@@ -10,10 +10,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from eightfold.common.extras import needs_extra
-
 if TYPE_CHECKING:
-    from eightfold.ops.describe import Description
+    from eightfold.cli.operator_list import Description
 
 _NARROWEST_TABLE = 80
 """Columns of a terminal; with fewer, the words of a cell would stand one below the other."""
@@ -30,21 +28,10 @@ _GOLDEN = "eightfold.golden."
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the operators as JSON.")
-@click.option(
-    "--measure", is_flag=True, help="Measure all in RTL first, and rewrite figures and documents."
-)
-@click.option("--docs", is_flag=True, help="Rewrite the documents' tables.")
-def ops(as_json: bool, measure: bool, docs: bool) -> None:
+def ops(as_json: bool) -> None:
     """List the operators of the accelerator: engines, limits, throughput, exact reference."""
-    from eightfold.ops.describe import describe_all, summary
+    from eightfold.cli.operator_list import describe_all, summary
 
-    if measure:
-        _measure()
-    if measure or docs:
-        from lab.documents.throughput import write_documents
-
-        for path in write_documents():
-            click.echo(path, err=True)
     descriptions = describe_all()
     if as_json:
         click.echo(json.dumps([each.as_json() for each in descriptions], indent=1))
@@ -101,16 +88,3 @@ def _print_paragraphs(title: str, descriptions: "Sequence[Description]", console
 
 def _engines(description: "Description") -> str:
     return ", ".join(description.engines) or "none"
-
-
-@needs_extra("rtl", "ops --measure")
-def _measure() -> None:
-    from eightfold.common.terminal import terminal_progress
-    from eightfold.ops.figures import FILE, measured, save
-    from eightfold.ops.measure import measure
-
-    with terminal_progress("measuring operators") as progress:
-        figures = measure(on_progress=progress)
-    save(figures)
-    measured.cache_clear()
-    click.echo(FILE, err=True)

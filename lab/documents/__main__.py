@@ -1,7 +1,7 @@
 """The generated parts of the documents, written anew: ``make documents``.
 
 What has a source in the tree is here. Measured cycles are not: `figures` and `memory_table` need
-networks, ``eightfold ops --measure`` and ``eightfold synth`` hours.
+networks, ``python -m lab.measure`` and ``eightfold synth`` hours.
 """
 
 import sys

@@ -3,16 +3,21 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from eightfold.common.errors import InputError
-from eightfold.common.files import IMPORT_ROOT, write_file
+from eightfold.cli.operator_list import (
+    Description,
+    Figure,
+    Figures,
+    describe_all,
+    measured,
+    throughput,
+)
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.common.markers import replace_between
-from eightfold.ops.catalogue import SERIES
-from eightfold.ops.describe import Description, describe_all
-from eightfold.ops.figures import Figure, Figures, Growth, growths, measured, throughput
-from eightfold.ops.requirements import REQUIREMENTS, reached
-from eightfold.ops.subject import SIZES
 from lab.documents.cycle_tables import markdown, number, percent
 from lab.documents.operator_table import golden_link
+from lab.measure.catalogue import SERIES, reached
+from lab.measure.growth import Growth, growths
+from lab.measure.models import REQUIREMENTS, SIZES
 
 ROOT = IMPORT_ROOT
 OPERATORS, THROUGHPUT = Path("docs/operators.md"), Path("docs/throughput.md")
@@ -134,23 +139,3 @@ def document(path: Path, text: str, figures: Figures | None = None) -> str:
     ):
         text = replace_between(text, name, table(figures))
     return text
-
-
-def write_documents(root: Path = ROOT) -> list[Path]:
-    """Rewrite the generated parts of the documents below ``root``; return their paths.
-
-    Raises
-    ------
-    InputError
-        If a document is missing or lacks the markers.
-    """
-    paths = []
-    for name in (OPERATORS, THROUGHPUT):
-        path = root / name
-        try:
-            text = document(name, path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{path}: {error}; the table needs a place to go to") from None
-        write_file(path, text)
-        paths.append(path)
-    return paths

@@ -25,7 +25,7 @@ FLOORS = (
     ("eightfold.spec", "eightfold.synth", "eightfold.cases", "eightfold.compiler"),
     ("eightfold.conformance.units",),
     ("eightfold.sim",),
-    ("eightfold.run", "eightfold.ops"),
+    ("eightfold.run",),
     ("eightfold.conformance",),
     ("eightfold.campaign",),
     ("eightfold.cli",),

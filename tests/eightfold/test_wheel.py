@@ -72,7 +72,7 @@ def test_the_wheel_has_one_name_and_all_that_is_under_it(wheel: Path) -> None:
         assert modules <= found
     for data in (
         "sim/verilog/eightfold_system.v",
-        "ops/figures.json",
+        "cli/operators.json",
         "conformance/c/sources/eightfold_golden.h",
         "run/report/templates/base.html.j2",
         "networks/digits.tflite",
@@ -188,7 +188,6 @@ def test_the_base_needs_no_extra(base: Installation, command: list[str], said: s
     [
         (["verilog"], "verilog needs amaranth, *'eightfold[rtl]'"),
         (["synth"], "synth needs amaranth, *'eightfold[synth]'"),
-        (["ops", "--measure"], "ops --measure needs amaranth, *'eightfold[rtl]'"),
         (
             ["run", str(DIGITS), "--backend", "verilator"],
             "backend verilator needs amaranth, *'eightfold[rtl]'",

@@ -3,7 +3,7 @@
 A row is a `runner.Runner`: the golden function, how tensors and options reach it, when it computes
 stacks of inferences, its multiply-accumulates, what can be prepared. Rows of an operator elsewhere
 - the compiler's lowering, the series that are measured - are found missing by
-tests/eightfold/ops/test_catalogue.py; docs/add-an-operator.md walks through all of them.
+tests/lab/test_catalogue.py; docs/add-an-operator.md walks through all of them.
 """
 
 from eightfold.execute.runners.arithmetic import ARITHMETIC

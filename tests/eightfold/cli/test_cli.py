@@ -11,10 +11,10 @@ from click.testing import CliRunner
 
 from eightfold import synth
 from eightfold.cli.main import commands
+from eightfold.cli.operator_list import describe_all
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.common.program import one_line_errors
 from eightfold.model.builder import ModelBuilder
-from eightfold.ops.describe import describe_all
 from tests.support.models.single import pool
 
 DIGITS = IMPORT_ROOT / "examples" / "digits"

@@ -11,8 +11,8 @@ from eightfold.execute import run_operator
 from eightfold.model import Limits, load_model
 from eightfold.model.prepare import cost_of
 from eightfold.model.prepare.cost import machine_memory
-from eightfold.ops.catalogue import SERIES
-from eightfold.ops.subject import SIZES
+from lab.measure.catalogue import SERIES
+from lab.measure.models import SIZES
 from tests.support.models.single import one_operator
 
 

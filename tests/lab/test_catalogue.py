@@ -11,19 +11,18 @@ import pytest
 
 from eightfold.cases.models.operators import OPERATORS as RANDOM_MODELS
 from eightfold.cases.networks.random import EXTENSIONS
+from eightfold.cli.operator_list import records
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler.lower.lowering import METHODS
 from eightfold.execute.runners import RUNNERS
 from eightfold.model import load_model
 from eightfold.model.prepare import ROWS as PREPARED
 from eightfold.model.schema import OPERATOR_CODES
-from eightfold.ops.catalogue import CATALOGUE, SERIES
-from eightfold.ops.entry import REQUIREMENTS
-from eightfold.ops.figures import measured
-from eightfold.ops.subject import SIZES
 from eightfold.spec import ROWS
 from examples.operators.network import operators_model
 from lab.coverage.bins import POINTS
+from lab.measure.catalogue import CATALOGUE, SERIES
+from lab.measure.models import REQUIREMENTS, SIZES
 
 GOLDEN_ALONE = {
     "DEQUANTIZE": "its results are float32, which the accelerator does not have",
@@ -36,8 +35,8 @@ PLACES: dict[str, tuple[Callable[[], Collection[str]], Collection[str]]] = {
     "eightfold/model/prepare": (lambda: PREPARED, RUNNERS),
     "eightfold/cases/models/operators.py": (lambda: RANDOM_MODELS, RUNNERS),
     "eightfold/compiler/lower/lowering.py": (lambda: METHODS, HARDWARE),
-    "eightfold/ops/computing.py or copying.py": (lambda: CATALOGUE, HARDWARE),
-    "eightfold/ops/figures.json, by eightfold ops --measure": (measured, HARDWARE),
+    "lab/measure/computing.py or copying.py": (lambda: CATALOGUE, HARDWARE),
+    "eightfold/cli/operators.json, by python -m lab.measure": (records, HARDWARE),
     "eightfold/cases/networks/operators.py or movement.py": (lambda: EXTENSIONS, HARDWARE),
     "lab/coverage/bins.py": (lambda: POINTS, HARDWARE),
     "examples/operators/network.py": (
@@ -106,12 +105,12 @@ def test_operators_with_weights_count_their_macs(name: str) -> None:
 def test_requirements_are_listed(name: str) -> None:
     requirement = CATALOGUE[name].requirement
     assert requirement is None or requirement in REQUIREMENTS, (
-        f"eightfold/ops/entry.py: REQUIREMENTS lacks that of {name}"
+        f"lab/measure/models.py: REQUIREMENTS lacks that of {name}"
     )
 
 
 def test_the_walkthrough_names_files_that_exist() -> None:
     text = (IMPORT_ROOT / "docs" / "add-an-operator.md").read_text(encoding="utf-8")
-    paths = set(re.findall(r"\b(?:eightfold|golden|tests|examples)/[\w/]*(?:\.\w+)?", text))
+    paths = set(re.findall(r"\b(?:eightfold|golden|lab|tests|examples)/[\w/]*(?:\.\w+)?", text))
     assert len(paths) > 20
     assert [path for path in sorted(paths) if not (IMPORT_ROOT / path).exists()] == []

@@ -4,11 +4,26 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.ops.entry import POOLS, REDUCTIONS, SOFTMAX, TABLES, TWO_OPERANDS, Entry
-from eightfold.ops.series import INPUTS, OUTPUTS, WEIGHTS, Series
-from eightfold.ops.subject import SCALE, ZERO_POINT, Result, Size, Subject, Work
 from eightfold.spec import row_of
 from eightfold.spec.row import FixedQuantization
+from lab.measure.models import (
+    INPUTS,
+    OUTPUTS,
+    POOLS,
+    REDUCTIONS,
+    SCALE,
+    SOFTMAX,
+    TABLES,
+    TWO_OPERANDS,
+    WEIGHTS,
+    ZERO_POINT,
+    Entry,
+    Result,
+    Series,
+    Size,
+    Subject,
+    Work,
+)
 
 ROW = 256
 """Elements of a row, where rows are long."""

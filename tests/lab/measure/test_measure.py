@@ -1,4 +1,4 @@
-"""The table of operators: it is what the code says, and the documents are what the table says."""
+"""What is kept of the operators is what the compiler says, and the documents are what is kept."""
 
 import importlib
 import json
@@ -7,18 +7,26 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from eightfold.cli.operator_list import (
+    FILE,
+    Description,
+    Figure,
+    Figures,
+    describe_all,
+    measured,
+    records,
+    summary,
+    throughput,
+)
 from eightfold.compiler import HARDWARE
 from eightfold.isa import COUNTERS, Engine, Space
-from eightfold.ops.catalogue import SERIES
-from eightfold.ops.describe import Description, describe_all, summary
-from eightfold.ops.entry import SOFTMAX
-from eightfold.ops.figures import Figure, Figures, growths, measured, save, throughput
-from eightfold.ops.measure import measure, operator_cycles
-from eightfold.ops.requirements import reached
-from eightfold.ops.stream import compiled, engines, loads_table, work
-from eightfold.ops.subject import SIZES
 from eightfold.spec import ROWS
 from lab.documents import throughput as tables
+from lab.measure.catalogue import SERIES, reached
+from lab.measure.facts import facts, file_text
+from lab.measure.growth import growths
+from lab.measure.models import SIZES, SOFTMAX
+from lab.measure.rtl import compiled, engines, loads_table, measure, operator_cycles, work
 from tests.eightfold.cli.test_cli import call
 from tests.eightfold.compiler.test_refusals import RUN_TIME
 from tests.support.hardware.twins import TWINS
@@ -84,7 +92,7 @@ def test_limits_are_in_words(descriptions: list[Description]) -> None:
 
 @pytest.mark.parametrize("name", SERIES)
 def test_figures_are_of_the_models_that_there_are(name: str) -> None:
-    """``eightfold ops --measure`` measures them again."""
+    """``python -m lab.measure`` measures them again."""
     assert list(measured()[name]) == [series.label for series in SERIES[name]]
     for series in SERIES[name]:
         found = measured()[name][series.label]
@@ -194,7 +202,7 @@ def test_requirements_name_what_falls_short() -> None:
 
 @pytest.mark.parametrize("path", [tables.OPERATORS, tables.THROUGHPUT])
 def test_documents_are_up_to_date(path) -> None:
-    """``eightfold ops --docs`` writes them."""
+    """``make documents`` writes them."""
     text = (tables.ROOT / path).read_text(encoding="utf-8")
     assert tables.document(path, text) == text
     figures = {name: dict(series) for name, series in measured().items()}
@@ -202,12 +210,15 @@ def test_documents_are_up_to_date(path) -> None:
     assert tables.document(path, text, figures) != text
 
 
-def test_figures_are_read_as_they_were_written(tmp_path) -> None:
-    save(measured(), tmp_path / "figures.json")
-    assert measured(tmp_path / "figures.json") == measured()
-    assert (tmp_path / "figures.json").read_bytes() == (
-        tables.ROOT / "eightfold" / "ops" / "figures.json"
-    ).read_bytes()
+@pytest.mark.parametrize("name", SERIES)
+def test_facts_are_those_that_the_compiler_says_today(name: str) -> None:
+    """``python -m lab.measure --keep`` writes them."""
+    record = records()[name]
+    assert facts(name) == {field: getattr(record, field) for field in facts(name)}
+
+
+def test_file_is_what_is_written() -> None:
+    assert FILE.read_text(encoding="utf-8") == file_text(measured())
 
 
 def test_the_command_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
@@ -229,7 +240,7 @@ def test_the_command_prints_json(
 @pytest.mark.slow
 def test_rtl_takes_the_cycles_that_are_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another simulation, of some operators alone: the figures do not depend on the others."""
-    monkeypatch.setattr("eightfold.ops.measure.PRESETS", TWINS)
+    monkeypatch.setattr("lab.measure.rtl.PRESETS", TWINS)
     names = ("ADD", "CONV_2D", "GATHER", "MEAN", "PAD", "RESHAPE", "SHAPE", "SOFTMAX", "SPLIT")
     found = measure(names, SIZES[:1])
     expected = measured()

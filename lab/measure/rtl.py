@@ -13,31 +13,69 @@ not depend on what else runs: after each run everything but the scratchpad's byt
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.cli.operator_list import Figure
 from eightfold.common.errors import HardwareError
-from eightfold.compiler import Compiled
+from eightfold.common.progress import OnProgress
+from eightfold.compiler import Compiled, compile_network
 from eightfold.execute import run_graph
-from eightfold.isa import COUNTERS
-from eightfold.ops.catalogue import SERIES
-from eightfold.ops.figures import Figure, Figures
-from eightfold.ops.stream import PRESET, compiled, loads_table, work
-from eightfold.ops.subject import SIZES, Case, Size
-from eightfold.target.config import PRESETS
+from eightfold.isa import COUNTERS, Engine, Space
+from eightfold.isa.issued import Interval, Issued
+from eightfold.sim.simulator.system import Run, RunResult, run_system
+from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
+from lab.measure.catalogue import SERIES
+from lab.measure.models import SIZES, Case, Size
 
-if TYPE_CHECKING:
-    from eightfold.common.progress import OnProgress
-    from eightfold.sim.simulator.system import RunResult
+PRESET = "base"
+"""The configuration that the figures are of."""
 
 LATENCY = 20
 """Cycles after which memory answers a read."""
 
 _CYCLES = 2 + [name for name, _ in COUNTERS].index("CYCLES")
 """Column of an event."""
+
+
+def compiled(case: Case, config: AcceleratorConfig = PRESETS[PRESET]) -> Compiled:
+    """Return a model's command stream."""
+    (segment,) = compile_network(case.graph, config).segments
+    assert segment.compiled is not None
+    return segment.compiled
+
+
+def work(case: Case, stream: Compiled) -> dict[int, Issued]:
+    """Return the engines' commands of the subject by their index in the stream.
+
+    Without loads of tables, and without copies of the model's outputs to the arena.
+    """
+    outputs = [
+        Interval(Space.ARENA, offset, offset + prod(tensor.shape) * tensor.dtype.itemsize)
+        for tensor, offset in ((case.graph.tensors[t], o) for t, o in stream.outputs.items())
+    ]
+    return {
+        index: issued
+        for index, issued in enumerate(stream.issued)
+        if issued.operator == case.operator.index
+        and issued.engine is not None
+        and not loads_table(issued)
+        and not any(write.overlaps(place) for write in issued.writes for place in outputs)
+    }
+
+
+def loads_table(issued: Issued) -> bool:
+    """Return whether a command fills a table of the vector engine."""
+    return any(write.space == Space.TABLES for write in issued.writes)
+
+
+def engines(case: Case, stream: Compiled) -> tuple[Engine, ...]:
+    """Return the engines that work on the subject, in the order of `Engine`."""
+    used = {issued.engine for issued in work(case, stream).values()}
+    return tuple(engine for engine in Engine if engine in used)
 
 
 @dataclass(frozen=True)
@@ -49,8 +87,8 @@ class _Job:
 def measure(
     operators: Iterable[str] = tuple(SERIES),
     sizes: Sequence[Size] = SIZES,
-    on_progress: "OnProgress | None" = None,
-) -> Figures:
+    on_progress: OnProgress | None = None,
+) -> dict[str, dict[str, list[Figure]]]:
     """Measure operators with Verilator, all in one simulation.
 
     Raises
@@ -63,7 +101,7 @@ def measure(
     ]
     cases = [(series.case(size), series.case(size, inside=False)) for _, series, size in named]
     results = _simulate([case for pair in cases for case in pair], on_progress)
-    figures: Figures = {name: {} for name in operators}
+    figures: dict[str, dict[str, list[Figure]]] = {name: {} for name in operators}
     for (name, series, _), pair in zip(named, cases, strict=True):
         (job, inside), (_, outside) = next(results), next(results)
         figure = Figure(
@@ -78,14 +116,9 @@ def measure(
 
 
 def _simulate(
-    cases: Sequence[Case], on_progress: "OnProgress | None"
-) -> "Iterator[tuple[_Job, RunResult]]":
+    cases: Sequence[Case], on_progress: OnProgress | None
+) -> Iterator[tuple[_Job, RunResult]]:
     """Run the models one after the other; yield each with its result, which is golden's."""
-    from eightfold.sim.simulator.system import (  # the simulators' packages load only here
-        Run,
-        run_system,
-    )
-
     jobs = [_Job(case, compiled(case)) for case in cases]
     runs = [
         Run(
@@ -114,7 +147,7 @@ def _simulate(
         yield job, result
 
 
-def _check(job: _Job, result: "RunResult") -> None:
+def _check(job: _Job, result: RunResult) -> None:
     """Compare a run's outputs with golden."""
     graph = job.case.graph
     if not result.done:
@@ -136,7 +169,7 @@ def operator_cycles(case: Case, stream: Compiled, events: NDArray[np.int64]) -> 
     Parameters
     ----------
     events
-        As `eightfold.sim.simulator.system.RunResult` has them.
+        As `RunResult` has them.
     """
     ends = {int(row[1]): int(row[_CYCLES]) for row in events if row[0] >= 0}
     own = work(case, stream)

@@ -1,6 +1,9 @@
-"""A model of one operator whose operands come from another operator, or from memory."""
+"""Models of one operator of three sizes, and what an operator's entry says of them.
 
-from collections.abc import Sequence
+An operator's operands come from another operator, or from memory.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -165,3 +168,83 @@ class Case:
             else rng.integers(0, 8, tensor.shape).astype(tensor.dtype)
             for tensor in (self.graph.tensors[index] for index in self.graph.inputs)
         }
+
+
+Build = Callable[[Subject, Size], Work]
+"""Adds the operator to a model, and says what it has to do."""
+
+INPUTS, OUTPUTS, WEIGHTS = "input", "output", "weight"
+"""What the elements of a series are."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Models that differ in size alone.
+
+    Attributes
+    ----------
+    label
+        What they have in common.
+    build
+        Makes one.
+    counted
+        What `Work.elements` counts.
+    unit
+        What `Work.units` counts, in the singular; empty if it is None.
+    """
+
+    label: str
+    build: Build
+    counted: str = OUTPUTS
+    unit: str = ""
+
+    def case(self, size: Size, *, inside: bool = True) -> Case:
+        """Return the model of a size; ``inside`` as `Subject` takes it."""
+        subject = Subject(inside)
+        return subject.finish(self.build(subject, size))
+
+
+@dataclass(frozen=True, eq=False)
+class Requirement:
+    """Elements per cycle that every series of some operators must reach at `base`.
+
+    ``first_only``: just the first series of each. ``aim``: what was aimed at; 0 if nothing more.
+    """
+
+    title: str
+    least: float
+    aim: float = 0
+    first_only: bool = False
+
+
+TWO_OPERANDS = Requirement("two-operand element-wise", 8, 16)
+TABLES = Requirement("tables", 8, 16)
+POOLS = Requirement("pools, input elements", 8)
+REDUCTIONS = Requirement("reductions, input elements", 8)
+CONTIGUOUS = Requirement("movement of contiguous runs, the port's width", 16, first_only=True)
+"""Of operators whose first series copies runs of 16 bytes or more."""
+
+SOFTMAX = Requirement("SOFTMAX", 1)
+
+REQUIREMENTS = (TWO_OPERANDS, TABLES, POOLS, REDUCTIONS, CONTIGUOUS, SOFTMAX)
+"""What the project asks of the operators' throughput."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the code does not say of an operator, and `eightfold ops` shows.
+
+    Attributes
+    ----------
+    series
+        What is measured; the first one is what the operator's throughput is read from.
+    requirement
+        What its throughput must reach; None: nothing is asked.
+    limit
+        What the compiler refuses besides what `lab.measure.facts` finds by asking, or what a run
+        does not accept; empty if nothing. tests/lab/measure/test_limits.py shows each.
+    """
+
+    series: tuple[Series, ...]
+    requirement: Requirement | None
+    limit: str = ""

@@ -1,21 +1,25 @@
-"""What the compiler says about an operator when it is asked.
+"""What the compiler says about an operator when it is asked, and the file that keeps it.
 
 It is asked once: the answers follow from the code alone.
 """
 
-from dataclasses import replace
+import json
+from collections.abc import Sequence
+from dataclasses import astuple, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 
+from eightfold.cli.operator_list import Figures
 from eightfold.compiler.exact.channels import CompileError
 from eightfold.compiler.lower.lowering import lower
 from eightfold.isa import Engine
 from eightfold.model import Graph, Operator, Tensor
-from eightfold.ops.catalogue import SERIES
-from eightfold.ops.stream import PRESET, compiled, engines
-from eightfold.ops.subject import SIZES, Case
 from eightfold.target.config import PRESETS
+from lab.measure.catalogue import CATALOGUE, SERIES
+from lab.measure.models import SIZES, Case
+from lab.measure.rtl import PRESET, compiled, engines
 
 TYPES = (np.int8, np.uint8, np.int16, np.int32, np.int64, np.float32, np.bool_)
 """Element types that a `eightfold.model.Tensor` may have."""
@@ -31,11 +35,11 @@ def smallest(name: str) -> Case:
 
 
 @cache
-def used_engines(name: str) -> tuple[Engine, ...]:
-    """Return the engines whose commands an operator becomes, in any of its series."""
+def used_engines(name: str) -> tuple[str, ...]:
+    """Return the names of the engines whose commands an operator becomes, in any of its series."""
     cases = [series.case(SIZES[0]) for series in SERIES[name]]
     used = {engine for case in cases for engine in engines(case, compiled(case))}
-    return tuple(engine for engine in Engine if engine in used)
+    return tuple(engine.name.lower() for engine in Engine if engine in used)
 
 
 @cache
@@ -79,6 +83,37 @@ def refused_activations(name: str) -> tuple[str, ...]:
         for activation in ACTIVATIONS
         if not _compiles(case.graph, replace(case.operator, options=options | {field: activation}))
     )
+
+
+def facts(name: str) -> dict[str, Any]:
+    """Return what `eightfold ops` shows of an operator's limits, by field of a record."""
+    return {
+        "engines": used_engines(name),
+        "constants": constant_operands(name),
+        "types": element_types(name),
+        "refused": refused_activations(name),
+        "limit": CATALOGUE[name].limit,
+    }
+
+
+def file_text(figures: Figures) -> str:
+    """Return the file that `eightfold ops` reads, a line per fact and series."""
+    operators = {}
+    for name, entry in CATALOGUE.items():
+        lines = {field: json.dumps(value) for field, value in facts(name).items()}
+        series = {one.label: (one.counted, figures[name][one.label]) for one in entry.series}
+        rows = (
+            f"   {json.dumps(label)}: {_row(counted, found)}"
+            for label, (counted, found) in series.items()
+        )
+        lines["series"] = "{\n" + ",\n".join(rows) + "\n  }"
+        operators[name] = ",\n".join(f'  "{field}": {text}' for field, text in lines.items())
+    bodies = (f" {json.dumps(name)}: {{\n{body}\n }}" for name, body in operators.items())
+    return "{\n" + ",\n".join(bodies) + "\n}\n"
+
+
+def _row(counted: str, figures: Sequence[Any]) -> str:
+    return json.dumps({"counted": counted, "figures": [astuple(figure) for figure in figures]})
 
 
 def _changed(graph: Graph, *tensors: Tensor) -> Graph:

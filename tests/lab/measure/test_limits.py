@@ -1,4 +1,4 @@
-"""The limits in `eightfold.ops.catalogue`: a model beyond each is refused."""
+"""The limits in `lab.measure.catalogue`: a model beyond each is refused."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,10 +11,10 @@ from eightfold.compiler import compile_network
 from eightfold.isa import ErrorCode
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
-from eightfold.ops.catalogue import CATALOGUE
-from eightfold.ops.probe import refused_activations
 from eightfold.sim.machine.machine import MachineError
 from eightfold.target.config import PRESETS
+from lab.measure.catalogue import CATALOGUE
+from lab.measure.facts import refused_activations
 from tests.support.models.single import convolution, moved, one_operator
 from tests.support.networks.machine_run import run_compiled
 

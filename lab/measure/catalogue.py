@@ -1,12 +1,17 @@
-"""Whether the figures of the operators meet what the project asks of their throughput."""
+"""The entry of every operator of the accelerator, and whether its figures are what is asked."""
 
 from dataclasses import dataclass
 
-from eightfold.ops.catalogue import CATALOGUE
-from eightfold.ops.entry import REQUIREMENTS, Requirement
-from eightfold.ops.figures import Figures, throughput
+from eightfold.cli.operator_list import Figures, throughput
+from lab.measure.computing import COMPUTING
+from lab.measure.copying import COPYING
+from lab.measure.models import Entry, Requirement, Series
 
-__all__ = ["REQUIREMENTS", "Reached", "reached"]
+CATALOGUE: dict[str, Entry] = dict(sorted((COMPUTING | COPYING).items()))
+"""By the operator's name."""
+
+SERIES: dict[str, tuple[Series, ...]] = {name: entry.series for name, entry in CATALOGUE.items()}
+"""The series alone."""
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from eightfold.ops.entry import CONTIGUOUS, Entry
-from eightfold.ops.series import Series
-from eightfold.ops.subject import Size, Subject, Work
+from lab.measure.models import CONTIGUOUS, Entry, Series, Size, Subject, Work
 
 THIN = 4
 """Channels, where runs of a pixel are short."""

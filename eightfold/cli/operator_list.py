@@ -1,0 +1,217 @@
+"""What `eightfold ops` lists: each operator's row of the spec, engines, limits and throughput."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from eightfold.execute.runners import RUNNERS
+from eightfold.spec import ROWS, row_of
+from eightfold.spec.rows import place_of
+
+FILE = Path(__file__).with_name("operators.json")
+"""What was measured in RTL and asked of the compiler; ``python -m lab.measure`` writes it."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What a model of one operator asked for, and the cycles it took.
+
+    Attributes
+    ----------
+    elements
+        What the throughput counts.
+    units
+        What the cycles grow with besides, such as rows; None if with nothing.
+    macs
+        Multiply-accumulates.
+    cycles
+        Operands and result in the scratchpad.
+    from_memory
+        Operands and result in memory: from doorbell to done.
+    """
+
+    elements: int
+    units: int | None
+    macs: int
+    cycles: int
+    from_memory: int
+
+
+Figures = Mapping[str, Mapping[str, Sequence[Figure]]]
+"""By operator and series; in each from the smallest model to the largest."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What `FILE` says of an operator.
+
+    Attributes
+    ----------
+    engines, constants, types, refused, limit
+        As a `Description` has them.
+    counted
+        What the elements of each series are: inputs, outputs or weights.
+    figures
+        The models of each series.
+    """
+
+    engines: tuple[str, ...]
+    constants: tuple[str, ...]
+    types: tuple[str, ...]
+    refused: tuple[str, ...]
+    limit: str
+    counted: dict[str, str]
+    figures: dict[str, list[Figure]]
+
+
+@cache
+def records() -> dict[str, Record]:
+    """Return what `FILE` says, by the operator's name."""
+    content = json.loads(FILE.read_text(encoding="utf-8"))
+    found = {}
+    for name, fields in content.items():
+        series = fields.pop("series")
+        limit = fields.pop("limit")
+        found[name] = Record(
+            **{field: tuple(values) for field, values in fields.items()},
+            limit=limit,
+            counted={label: one["counted"] for label, one in series.items()},
+            figures={
+                label: [Figure(*row) for row in one["figures"]] for label, one in series.items()
+            },
+        )
+    return found
+
+
+def measured() -> dict[str, dict[str, list[Figure]]]:
+    """Return the figures of every operator."""
+    return {name: record.figures for name, record in records().items()}
+
+
+def throughput(figures: Sequence[Figure], macs: bool = False) -> float | None:
+    """Return elements (or MACs) per cycle between the two largest sizes; None without cycles.
+
+    What a larger operator takes for what it has more: fixed costs do not count.
+    """
+    smaller, larger = figures[-2:]
+    cycles = larger.cycles - smaller.cycles
+    if cycles <= 0 or larger.elements == smaller.elements:
+        return None
+    more = larger.macs - smaller.macs if macs else larger.elements - smaller.elements
+    return more / cycles
+
+
+@dataclass(frozen=True)
+class Rate:
+    """The throughput of a series: elements and multiply-accumulates per cycle, steady state.
+
+    None: it takes no cycles, or as many whatever its size.
+    """
+
+    series: str
+    counted: str
+    elements: float | None
+    macs: float | None
+
+
+@dataclass(frozen=True)
+class Description:
+    """One operator.
+
+    Attributes
+    ----------
+    row
+        Its number in the spec's table; None beyond the spec.
+    engines
+        Names of the engines that its commands go to; none if it needs no command.
+    constants
+        Operands that must be constant.
+    types
+        Element types of operands and results that are int8 in the spec.
+    refused
+        Fused activations that are refused.
+    limit
+        What else is refused; may be empty.
+    rates
+        A throughput for each series that was measured, first the one to quote.
+    reference
+        The function whose results the hardware has, bit for bit.
+    """
+
+    name: str
+    row: int | None
+    engines: tuple[str, ...]
+    constants: tuple[str, ...]
+    types: tuple[str, ...]
+    refused: tuple[str, ...]
+    limit: str
+    rates: tuple[Rate, ...]
+    reference: str
+
+    @property
+    def limits(self) -> str:
+        """The limits in words; empty if there are none."""
+        words = [self.limit] if self.limit else []
+        if self.constants:
+            words.append(f"constant: {', '.join(self.constants)}")
+        if self.types != ("int8",):
+            words.append(f"types: {', '.join(self.types)}")
+        if self.refused:
+            words.append(f"no fused {', '.join(self.refused)}")
+        return "; ".join(words)
+
+    @property
+    def rate(self) -> str:
+        """The throughput of the first series in words."""
+        first = self.rates[0]
+        if not self.engines:
+            return "no cycles"
+        if first.elements is None:
+            return "any size alike"
+        words = f"{first.elements:.2f} {first.counted}s"
+        if first.macs:
+            words += f", {first.macs:.0f} MACs"
+        return f"{words} ({first.series})"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``eightfold ops --json`` prints."""
+        return asdict(self)
+
+
+def describe(name: str, figures: Figures | None = None) -> Description:
+    """Return the description of an operator; ``figures`` take the place of those of `FILE`."""
+    row = row_of(name)
+    record = records()[name]
+    found = record.figures if figures is None else figures[name]
+    return Description(
+        name=name,
+        row=place_of(row) if row else None,
+        engines=record.engines,
+        constants=record.constants,
+        types=record.types,
+        refused=record.refused,
+        limit=record.limit,
+        rates=tuple(_rate(label, record.counted[label], found[label]) for label in found),
+        reference=RUNNERS[name].golden_name,
+    )
+
+
+def _rate(label: str, counted: str, figures: Sequence[Figure]) -> Rate:
+    macs = throughput(figures, macs=True) if figures[-1].macs else None
+    return Rate(label, counted, throughput(figures), macs)
+
+
+def describe_all(figures: Figures | None = None) -> list[Description]:
+    """Return every operator: in the spec's order, then those beyond it by name."""
+    every = [describe(name, figures) for name in records()]
+    return sorted(every, key=lambda each: (each.row is None, each.row or 0, each.name))
+
+
+def summary(descriptions: Sequence[Description]) -> str:
+    """Return one line that says how many operators there are."""
+    rows = {each.row for each in descriptions if each.row is not None}
+    more = sum(each.row is None for each in descriptions)
+    return f"{len(rows)} of {len(ROWS)} operators of the spec on hardware, and {more} more"
