@@ -1,10 +1,9 @@
 """What writes the documents' generated parts, between the markers of `eightfold.common.markers`.
 
-`figures` measures cycles of networks (`cycle_tables`, `cycle_chart`) and puts `peers` beside them;
-`throughput` and `operator_table` are of operators, `preset_table` of configurations, `mistakes` of
-the kit, `speed` of golden, `memory_table` of networks over memories.
-
-``python -m lab.documents`` writes all that has its source in the tree; what is measured has
-programs of its own (``python -m lab.documents.figures``). Imports everything below the
-command line; the command line alone imports it.
+``python -m lab.documents`` writes all that has its source in the tree: `tables` says what the tree
+says, `list_of_tests` what each file of tests shows, `throughput` what operators were measured to
+take, `kit` what the conformance kit names, `evidence` what campaigns have counted (kept by
+`record`). What is measured has programs of its own: `figures` runs networks (`cycles` and
+`cycle_chart` show them, beside `peers`), `speed` times golden. `blocks` runs the commands whose
+output a page shows, `site` makes pages for a browser. Nothing imports this room.
 """

@@ -1,7 +1,7 @@
 """The generated parts of the documents, written anew: ``make documents``.
 
-What has a source in the tree is here. Measured cycles are not: `figures` and `memory_table` need
-networks, ``python -m lab.measure`` and ``eightfold synth`` hours.
+What has a source in the tree is here. Measured cycles are not: `figures` needs networks,
+``python -m lab.measure`` and ``eightfold synth`` hours.
 """
 
 import sys
@@ -13,32 +13,15 @@ import click
 from eightfold.common.files import IMPORT_ROOT, write_file
 from eightfold.common.program import one_line_errors
 from eightfold.common.terminal import terminal_progress
-from eightfold.isa import document as isa_document
-from lab.documents import (
-    evidence,
-    mistakes,
-    operator_table,
-    preset_table,
-    proof_table,
-    reason_table,
-    runtime_table,
-    throughput,
-)
+from eightfold.isa.document import isa_document
+from lab.documents import evidence, kit, list_of_tests, tables, throughput
 from lab.documents.part import Part
-from lab.evidence.record import read_record
-
-
-def _evidence(text: str) -> str:
-    return evidence.page_text(text, read_record(IMPORT_ROOT / evidence.RECORD))
 
 
 def _parts() -> Iterator[Part]:
-    yield Part("isa", Path("docs/isa.md"), lambda text: isa_document.isa_document())
-    for page in (throughput.OPERATORS, throughput.THROUGHPUT):
-        yield Part(page.stem, page, lambda text, page=page: throughput.document(page, text))
-    yield Part("evidence", evidence.PAGE, _evidence)
-    tables = (operator_table, preset_table, proof_table, reason_table, runtime_table)
-    yield from (*(module.TABLE for module in tables), *mistakes.TABLES)
+    yield Part("isa", Path("docs/isa.md"), lambda text: isa_document())
+    yield list_of_tests.TABLE
+    yield from (*tables.TABLES, *kit.TABLES, *throughput.parts(), *evidence.parts())
 
 
 PARTS = {part.name: part for part in _parts()}

@@ -6,7 +6,8 @@ from typing import Any
 
 from eightfold.common.extras import needs_extra, require_module
 from eightfold.run.report import RunResult, mac_limit
-from lab.documents.cycle_tables import Measurement, number, percent
+from lab.documents.cycles import Measurement
+from lab.documents.part import number, percent
 
 COLUMNS = 2
 ROW = 0.19

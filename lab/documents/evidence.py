@@ -1,24 +1,22 @@
-"""``docs/evidence.md``: what campaigns have shown, counted.
+"""What campaigns have shown, as the tables of ``docs/evidence.md`` and its figures.
 
 ``python -m lab.documents.evidence DIR...`` adds the campaigns of folders to
 ``docs/evidence.json``, each in place of an earlier one of the same command, and writes the tables
-of the page; without folders it writes the tables again.
+of the pages; without folders it writes the tables again.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
 
-from eightfold.common.files import IMPORT_ROOT, write_files
-from eightfold.common.markers import replace_between
-from lab.documents.cycle_tables import markdown, number
-from lab.evidence.collect import entries
-from lab.evidence.entry import Entry
-from lab.evidence.record import read_record, record_text
+from eightfold.common.files import IMPORT_ROOT, write_file
+from eightfold.common.program import one_line_errors
+from lab.documents.part import Part, markdown, number, table_part
+from lab.documents.record import Entry, campaign_entries, read_record, record_text
 
-PAGE, RECORD = Path("docs/evidence.md"), Path("docs/evidence.json")
+RECORD = Path("docs/evidence.json")
 
 RIGHT = ("passed", "caught")
 NOTHING = ("refused", "accepted", "equivalent", "invalid")
@@ -124,27 +122,17 @@ def kinds_table(found: Sequence[Entry]) -> str:
     return markdown(("suite", "on", "ended", "cases"), rows, text=3)
 
 
-TABLES: Mapping[str, Callable[[Sequence[Entry]], str]] = {
-    "evidence campaigns": campaigns_table,
-    "evidence operators": operators_table,
-    "evidence hardware": hardware_table,
-    "evidence kinds": kinds_table,
-    "evidence commands": commands_table,
-}
-"""The generated parts of the page, see `eightfold.common.markers`."""
-
-
-def page_text(text: str, found: Sequence[Entry]) -> str:
-    """Return the page's text with all tables between their markers.
-
-    Raises
-    ------
-    ValueError
-        If markers are missing.
-    """
-    for name, table in TABLES.items():
-        text = replace_between(text, name, table(found))
-    return text
+def parts(root: Path = IMPORT_ROOT) -> Iterator[Part]:
+    """Yield the parts of the documents that follow from the record below a root."""
+    counts = Path("docs/figures/evidence.md")
+    for marker, page, table in (
+        ("evidence campaigns", Path("docs/evidence.md"), campaigns_table),
+        ("evidence operators", counts, operators_table),
+        ("evidence hardware", counts, hardware_table),
+        ("evidence kinds", counts, kinds_table),
+        ("evidence commands", counts, commands_table),
+    ):
+        yield table_part(marker, page, lambda table=table: table(read_record(root / RECORD)))
 
 
 def _compared(ended: Counter[str]) -> str:
@@ -163,7 +151,7 @@ def _count(ended: Mapping[str, int], names: Iterable[str]) -> int:
 
 
 def write(folders: Iterable[Path], root: Path = IMPORT_ROOT) -> None:
-    """Add campaigns to the record below a root, and write the page.
+    """Add campaigns to the record below a root, and write the pages.
 
     Raises
     ------
@@ -171,11 +159,11 @@ def write(folders: Iterable[Path], root: Path = IMPORT_ROOT) -> None:
         If a folder has no campaign of its own, or the record is not one.
     """
     kept = read_record(root / RECORD)
-    new = [entry for folder in folders for entry in entries(folder)]
-    write_files({root / RECORD: record_text([*kept, *new])})
-    found = read_record(root / RECORD)
-    text = page_text((root / PAGE).read_text(encoding="utf-8"), found)
-    write_files({root / PAGE: text})
+    new = [entry for folder in folders for entry in campaign_entries(folder)]
+    write_file(root / RECORD, record_text([*kept, *new]))
+    for part in parts(root):
+        page = root / part.document
+        write_file(page, part.rewrite(page.read_text(encoding="utf-8")))
 
 
 @click.command(help=(__doc__ or "").partition("\n\n")[0])
@@ -186,6 +174,4 @@ def main(folders: tuple[Path, ...]) -> None:
 
 
 if __name__ == "__main__":
-    from eightfold.common.program import one_line_errors
-
     one_line_errors(main)

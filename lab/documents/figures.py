@@ -1,12 +1,12 @@
-"""The documents' figures of cycles: ``python -m lab.documents.figures FOLDER``, ``make
-figures``.
+"""The documents' figures of networks: ``python -m lab.documents.figures FOLDER``, ``make figures``.
 
 Every network runs as ``eightfold run --compare`` runs it: in RTL with every tensor compared with
 LiteRT's reference kernels, and once more as an application runs it, which is what the figures are
-of. Where the compiler leaves out channels, it runs with all of them too.
+of. Where the compiler leaves out channels, it runs with all of them too. Cycles over other memories
+are estimates, without simulation, of networks that are compiled for the memory.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -14,33 +14,35 @@ import click
 from eightfold.common.errors import HardwareError, InputError
 from eightfold.common.files import IMPORT_ROOT, write_file
 from eightfold.common.markers import replace_between
-from eightfold.common.program import CONFIG_HELP
+from eightfold.common.program import CONFIG_HELP, one_line_errors
 from eightfold.common.terminal import terminal_progress
+from eightfold.compiler.passes import prepare
+from eightfold.estimate.estimate import Estimate, estimate
+from eightfold.model import Graph, load_model
 from eightfold.run.session import Session
+from eightfold.target.config import AcceleratorConfig
+from eightfold.target.memory import PROFILES, MemoryTiming
 from lab.documents.cycle_chart import chart, require_matplotlib
-from lab.documents.cycle_tables import (
+from lab.documents.cycles import (
     NETWORKS,
     Measurement,
     Network,
     cycles_of,
-    number,
     operator_tables,
     overview_table,
     problems,
     summary_table,
     task_table,
 )
+from lab.documents.part import markdown, number, percent
 
-ROOT = IMPORT_ROOT
-DOCUMENT = Path("docs/cycles.md")
 CHART = Path("docs/images/cycles.svg")
-README = Path("README.md")
+
 CHANNELS = "channels"
 """The rule of the compiler that leaves out channels."""
 
-SUMMARY, OPERATORS, OVERVIEW = "cycles", "cycles per operator", "cycles table"
-TASKS = "tasks table"
-"""Names of the generated parts, see `eightfold.common.markers`."""
+LIMITED = 0.9
+"""Where the bus is taken for so much of the time, it is what the network waits for."""
 
 
 def networks_of(folder: Path) -> list[tuple[Network, Path]]:
@@ -87,35 +89,62 @@ def measure(
             yield Measurement(network, *runs)
 
 
-def write_documents(measurements: Sequence[Measurement], root: Path, drawing: str | None) -> None:
-    """Rewrite the generated parts of the documents below ``root``, and the chart.
+Estimator = Callable[[Graph, str, str], Estimate]
+
+
+def estimated(graph: Graph, config: str, memory: str) -> Estimate:
+    """Return what a network takes that is compiled for a preset and a memory."""
+    timing = MemoryTiming.load(memory)
+    prepared = prepare(graph, AcceleratorConfig.load(config), fallback=True, memory=timing)
+    return estimate(prepared.network.streams, timing)
+
+
+def memory_table(
+    networks: Iterable[tuple[str, Graph]],
+    configs: Sequence[str],
+    estimator: Estimator = estimated,
+) -> str:
+    """Return a row for each network and preset: cycles over each memory, the bus's share of them.
+
+    A share from `LIMITED` on is bold.
+    """
+
+    def cell(taken: Estimate) -> str:
+        share = percent(taken.bus, taken.total)
+        limited = taken.bus >= LIMITED * taken.total
+        return f"{number(taken.total)} ({f'**{share}**' if limited else share})"
+
+    rows = [
+        (label, f"`{config}`", *(cell(estimator(graph, config, memory)) for memory in PROFILES))
+        for label, graph in networks
+        for config in configs
+    ]
+    return markdown(("network", "preset", *(f"`{name}`" for name in PROFILES)), rows, text=2)
+
+
+def write_documents(measurements: Sequence[Measurement], memories: str, root: Path) -> None:
+    """Rewrite the generated parts of the documents below ``root``; ``memories``: a `memory_table`.
 
     Raises
     ------
     InputError
         If a document is missing or lacks the markers.
     """
-    _rewrite(
-        root / DOCUMENT,
-        {SUMMARY: summary_table(measurements), OPERATORS: operator_tables(measurements)},
-    )
-    _rewrite(root / README, {OVERVIEW: overview_table(measurements), TASKS: task_table()})
-    if drawing is not None:
-        path = root / CHART
-        write_file(path, drawing)
-
-
-def _rewrite(path: Path, parts: dict[str, str]) -> None:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; the figures need a file to go to") from None
-    try:
-        for name, content in parts.items():
-            text = replace_between(text, name, content)
-    except ValueError as error:
-        raise InputError(f"{path}: {error}") from None
-    write_file(path, text)
+    parts: Mapping[str, Mapping[str, str]] = {
+        "docs/cycles.md": {"cycles": summary_table(measurements)},
+        "docs/figures/cycles.md": {"cycles per operator": operator_tables(measurements)},
+        "docs/memories.md": {"networks over memories": memories},
+        "README.md": {"cycles table": overview_table(measurements), "tasks table": task_table()},
+    }
+    for name, tables in parts.items():
+        path = root / name
+        try:
+            text = path.read_text(encoding="utf-8")
+            for marker, table in tables.items():
+                text = replace_between(text, marker, table)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: {error}; the figures need a place to go to") from None
+        write_file(path, text)
 
 
 @click.command(context_settings={"show_default": True})
@@ -125,7 +154,7 @@ def _rewrite(path: Path, parts: dict[str, str]) -> None:
 )
 @click.option("--backend", type=click.Choice(["verilator", "icarus"]), default="verilator")
 @click.option("--seed", default=0, help="Of the random inputs.")
-@click.option("--root", type=click.Path(path_type=Path), default=ROOT, help="Of the documents.")
+@click.option("--root", type=click.Path(path_type=Path), default=IMPORT_ROOT, help="Of docs/.")
 @click.option("--no-chart", is_flag=True, help="Leave the chart as it is.")
 def figures(
     models: Path, configs: tuple[str, ...], backend: str, seed: int, root: Path, no_chart: bool
@@ -136,16 +165,19 @@ def figures(
     """
     if not no_chart:
         require_matplotlib()
+    networks = networks_of(models)
     done = []
-    for item in measure(networks_of(models), configs, backend, seed):
+    for item in measure(networks, configs, backend, seed):
         done.append(item)
         for label, run in item.labelled():
             click.echo(f"{label} on {run.config}: {number(cycles_of(run))} cycles")
-    drawn = [item for item in done if item.result.config == Path(configs[0]).stem]
-    write_documents(done, root, None if no_chart else chart(drawn))
+    graphs = [(network.label, load_model(path)) for network, path in networks]
+    by_size = sorted(configs, key=lambda name: AcceleratorConfig.load(name).macs_per_cycle)
+    write_documents(done, memory_table(graphs, by_size), root)
+    if not no_chart:
+        first = Path(configs[0]).stem
+        write_file(root / CHART, chart([item for item in done if item.result.config == first]))
 
 
 if __name__ == "__main__":
-    from eightfold.common.program import one_line_errors
-
     one_line_errors(figures)

@@ -1,6 +1,6 @@
-"""A part of a document that a command writes."""
+"""A generated part of a document, and the Markdown tables that such parts consist of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,3 +32,24 @@ def table_part(
         return replace_between(text, marker, table())
 
     return Part(f"{document.stem}:{marker}", document, rewrite, slow)
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], text: int | None = None) -> str:
+    """Return a Markdown table, the first ``text`` columns to the left, the others to the right.
+
+    Without ``text`` all columns are to the left.
+    """
+    left = len(head) if text is None else text
+    align = "|" + "---|" * left + "--:|" * (len(head) - left)
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
+    return "\n".join([lines[0], align, *lines[1:]]) + "\n"
+
+
+def number(value: int) -> str:
+    """Return a number with its thousands apart."""
+    return f"{value:,}"
+
+
+def percent(part: int, whole: int) -> str:
+    """Return ``part`` of ``whole`` in percent, ``-`` of nothing."""
+    return f"{100 * part / whole:.1f} %" if whole else "-"

@@ -1,6 +1,6 @@
-"""The operators and their figures as Markdown, and their places in the documents."""
+"""The operators of the accelerator and their measured figures, as Markdown tables."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from eightfold.cli.operator_list import (
@@ -11,33 +11,26 @@ from eightfold.cli.operator_list import (
     measured,
     throughput,
 )
-from eightfold.common.files import IMPORT_ROOT
-from eightfold.common.markers import replace_between
-from lab.documents.cycle_tables import markdown, number, percent
-from lab.documents.operator_table import golden_link
+from lab.documents.part import Part, markdown, number, percent, table_part
+from lab.documents.tables import golden_link
 from lab.measure.catalogue import SERIES, reached
 from lab.measure.growth import Growth, growths
 from lab.measure.models import REQUIREMENTS, SIZES
 
-ROOT = IMPORT_ROOT
-OPERATORS, THROUGHPUT = Path("docs/operators.md"), Path("docs/throughput.md")
-
 
 def supported_table(descriptions: Sequence[Description]) -> str:
     """Return a row per operator: what `eightfold ops` prints."""
-    head = ("Operator", "Row", "Engine", "Limits", "Elements per cycle", "Exact reference")
     rows = [
         (
-            each.name,
+            golden_link(each.name),
             "" if each.row is None else str(each.row),
             ", ".join(each.engines) or "none",
             each.limits,
             each.rate,
-            golden_link(each.name),
         )
         for each in descriptions
     ]
-    return markdown(head, rows, text=len(head))
+    return markdown(("Operator", "Row", "Engine", "Limits", "Elements per cycle"), rows)
 
 
 def cycles_table(figures: Figures) -> str:
@@ -118,24 +111,19 @@ def requirement_table(figures: Figures) -> str:
             )
         )
     head = ("Elements per cycle", "Goal", "Measured", "Series that reach it", "Short of it")
-    return markdown(head, rows, text=len(head))
+    return markdown(head, rows)
 
 
-def document(path: Path, text: str, figures: Figures | None = None) -> str:
-    """Return a document of `OPERATORS` or `THROUGHPUT` with its generated parts as they should be.
-
-    Raises
-    ------
-    ValueError
-        If the markers are missing.
-    """
-    figures = measured() if figures is None else figures
-    if path == OPERATORS:
-        return replace_between(text, "supported operators", supported_table(describe_all(figures)))
-    for name, table in (
-        ("throughput goals", requirement_table),
-        ("growth of cycles", growth_table),
-        ("cycles of every operator", cycles_table),
-    ):
-        text = replace_between(text, name, table(figures))
-    return text
+def parts(figures: Callable[[], Figures] = measured) -> Iterator[Part]:
+    """Yield the parts of the documents that follow from measured figures."""
+    cycles = Path("docs/figures/throughput.md")
+    yield table_part(
+        "supported operators",
+        Path("docs/operators.md"),
+        lambda: supported_table(describe_all(figures())),
+    )
+    yield table_part(
+        "throughput goals", Path("docs/throughput.md"), lambda: requirement_table(figures())
+    )
+    yield table_part("growth of cycles", cycles, lambda: growth_table(figures()))
+    yield table_part("cycles of every operator", cycles, lambda: cycles_table(figures()))

@@ -23,7 +23,7 @@ from eightfold.sim.simulator.runner import icarus_available
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import AcceleratorConfig
 from examples.digits.images import load
-from lab.documents import cycle_tables
+from lab.documents import cycles
 from tests.eightfold.cli.test_cli import call
 from tests.support.figures import expect_honest_figures
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
@@ -32,7 +32,7 @@ from tests.support.models.single import unary
 
 ROOT = IMPORT_ROOT
 DIGITS = ROOT / "examples" / "digits" / "digits.tflite"
-LABELS = {network.stem: network.label for network in cycle_tables.NETWORKS}
+LABELS = {network.stem: network.label for network in cycles.NETWORKS}
 
 
 def test_golden_equals_litert_on_the_digits() -> None:
@@ -73,7 +73,7 @@ def test_mlperf_tiny_runs_whole_on_the_accelerator_in_the_cycles_that_are_told(
     assert result.mismatches == 0
     assert {operator.where for operator in result.operators} == {"hardware"}
     expect_honest_figures(result.operators, result.cycles)
-    page = (ROOT / "docs" / "cycles.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "figures" / "cycles.md").read_text(encoding="utf-8")
     shown = re.findall(
         rf"^### {LABELS[name]}(?: live)? on `{config}`: ([\d,]+) cycles$", page, re.MULTILINE
     )

@@ -1,3 +1,5 @@
+"""Sums of products of several widths are exact integers, in both styles, at the stated latency."""
+
 import numpy as np
 import pytest
 from amaranth.hdl import Module

@@ -1,3 +1,5 @@
+"""Products of a weight and an operand: every pair, in both styles, with the stated latency."""
+
 import numpy as np
 import pytest
 from amaranth.hdl import ClockDomain, Module

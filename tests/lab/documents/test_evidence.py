@@ -1,13 +1,16 @@
-"""The page of evidence: what the record says, and nothing else."""
+"""Evidence: cases of campaigns are counted and kept, and the tables say what the record says."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from eightfold.campaign.folder import Folder
+from eightfold.campaign.records import Case, Outcome, Unit
+from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
 from lab.documents import evidence
-from lab.evidence.entry import Entry
-from lab.evidence.record import read_record, record_text
+from lab.documents.record import Entry, campaign_entries, read_record, record_text
 
 
 def entry(suite: str, column: str, cases: dict[str, dict[str, int]], **more: object) -> Entry:
@@ -25,12 +28,6 @@ FOUND = [
 
 def rows(table: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
-
-
-def test_the_page_is_what_the_record_says() -> None:
-    text = (IMPORT_ROOT / evidence.PAGE).read_text(encoding="utf-8")
-    found = read_record(IMPORT_ROOT / evidence.RECORD)
-    assert text == evidence.page_text(text, found), "run python -m lab.documents.evidence"
 
 
 def test_cases_are_summed() -> None:
@@ -56,22 +53,93 @@ def test_cases_are_summed() -> None:
 
 
 def test_writing_again_changes_nothing(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    page = (IMPORT_ROOT / evidence.PAGE).read_text(encoding="utf-8")
-    (tmp_path / evidence.PAGE).write_text(page, encoding="utf-8")
+    pages = sorted({part.document for part in evidence.parts()})
+    for page in pages:
+        (tmp_path / page).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / page).write_text((IMPORT_ROOT / page).read_text("utf-8"), encoding="utf-8")
     (tmp_path / evidence.RECORD).write_text(record_text(FOUND), encoding="utf-8")
     evidence.write([], tmp_path)
-    first = (tmp_path / evidence.PAGE).read_text(encoding="utf-8")
-    assert "1, 2 wrong" in first
+    first = [(tmp_path / page).read_text(encoding="utf-8") for page in pages]
+    assert any("1, 2 wrong" in text for text in first)
     evidence.write([], tmp_path)
-    assert (tmp_path / evidence.PAGE).read_text(encoding="utf-8") == first
+    assert [(tmp_path / page).read_text(encoding="utf-8") for page in pages] == first
     assert read_record(tmp_path / evidence.RECORD) == FOUND
-
-
-def test_a_folder_without_a_campaign_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from eightfold.common.errors import InputError
-
     with pytest.raises(InputError, match="no campaign"):
         evidence.write([tmp_path], tmp_path)
+
+
+ASKED = {"suites": ["operators"], "models": 3, "seed": 7}
+
+
+def unit(suite: str, operator: str, first: int, **fields: object) -> Unit:
+    facts = {"suite": suite, "operator": operator, "first": first, "count": 3, "backend": "golden"}
+    return Unit(**{**facts, **fields})  # pyright: ignore[reportArgumentType]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a campaign in which an operator has run, another waits, and a mutant was caught."""
+    path = tmp_path / "campaign"
+    done = unit("operators", "ADD", 0)
+    tflm = unit("operators", "ADD", 0, reference="tflm")
+    mutant = unit("mutants", "hw/blocks/skid.py", 5, count=1, backend="tests")
+    waiting = unit("operators", "SUB", 0)
+    Folder(path).create(ASKED, lambda store: store.plan([done, waiting, tflm, mutant]))
+    with Folder(path).store(writable=True) as store:
+        numbers = {each.unit: each.number for each in store.units()}
+        cases = (
+            Case(seed=0, verdict="passed", operator="ADD"),
+            Case(seed=1, verdict="refused", operator="ADD", message="too large: 7"),
+            Case(seed=2, verdict="failed", operator="ADD", message="differs"),
+        )
+        store.keep(numbers[done], Outcome(cases=cases, seconds=2.0), "here")
+        store.keep(numbers[tflm], Outcome(cases=cases, seconds=1.0), "here")
+        caught = Case(
+            seed=5, verdict="passed", operator=mutant.operator, message="slice in line 3: caught: t"
+        )
+        store.keep(numbers[mutant], Outcome(cases=(caught,), seconds=4.0), "here")
+    return path
+
+
+def test_cases_are_counted_by_suite_and_column(folder: Path) -> None:
+    found = {(entry.suite, entry.column): entry for entry in campaign_entries(folder)}
+    assert list(found) == [
+        ("operators", "golden"),
+        ("operators", "golden tflm"),
+        ("mutants", "tests"),
+    ]
+    golden = found["operators", "golden"]
+    assert golden.cases == {
+        "ADD": {"failed": 1, "passed": 1, "refused": 1},
+        "SUB": {"waiting": 3},
+    }
+    assert golden.kinds == {"too large": 1}
+    assert golden.seconds == 2.0
+    assert golden.command == "eightfold campaign run --suite operators --models 3 --seed 7"
+    assert found["mutants", "tests"].cases == {"hw/blocks/skid.py": {"caught": 1}}
+
+
+def test_a_record_gives_back_what_was_written_and_keeps_the_last_of_a_command(
+    folder: Path, tmp_path: Path
+) -> None:
+    found = campaign_entries(folder)
+    later = Entry.from_dict({**found[0].as_dict(), "date": "2999-01-01", "bins": {"ADD": [1, 2]}})
+    file = tmp_path / "record.json"
+    other = Entry.from_dict({**found[0].as_dict(), "command": "eightfold campaign run --seed 9"})
+    file.write_text(record_text([*found, other, later]), encoding="utf-8")
+    assert read_record(file) == [other, later, *found[1:]]
+    assert json.loads(file.read_text(encoding="utf-8"))["schema_version"] == 1
+
+
+def test_merged_campaigns_and_other_files_are_refused(folder: Path, tmp_path: Path) -> None:
+    facts = Folder(folder).facts()
+    Folder(folder).facts_file.write_text(
+        json.dumps({**facts, "asked": {"merged": [ASKED, ASKED]}}), encoding="utf-8"
+    )
+    with pytest.raises(InputError, match="several campaigns in one"):
+        campaign_entries(folder)
+    for text in ("", "[]", '{"schema_version": 2, "entries": []}'):
+        (tmp_path / "other.json").write_text(text, encoding="utf-8")
+        with pytest.raises(InputError, match="no record of evidence"):
+            read_record(tmp_path / "other.json")
+    assert read_record(tmp_path / "none.json") == []

@@ -7,17 +7,20 @@ import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.common.markers import begin, end
+from eightfold.estimate.estimate import Estimate
 from eightfold.isa import COUNTERS
+from eightfold.model import Graph, load_model
 from eightfold.run.report import OperatorReport, RunResult
+from eightfold.target.memory import PROFILES
 from lab.documents.cycle_chart import chart
-from lab.documents.cycle_tables import (
+from lab.documents.cycles import (
     MATRIX_REASONS,
     NETWORKS,
     Measurement,
     Network,
     mac_limit,
-    markdown,
     operator_table,
     operator_tables,
     overview_table,
@@ -25,8 +28,8 @@ from lab.documents.cycle_tables import (
     summary_table,
     task_table,
 )
-from lab.documents.figures import OVERVIEW, ROOT, SUMMARY, networks_of, write_documents
-from lab.documents.figures import TASKS as TASK_TABLE
+from lab.documents.figures import estimated, memory_table, networks_of, write_documents
+from lab.documents.part import markdown
 from lab.documents.peers import PEERS, TASKS
 
 KWS, AD = NETWORKS[0], NETWORKS[3]
@@ -87,6 +90,12 @@ def cells(table: str) -> list[list[str]]:
     """Return the cells of a Markdown table, its alignments left out."""
     lines = table.splitlines()
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[:1] + lines[2:]]
+
+
+def shown_part(document: str, name: str) -> str:
+    """Return the generated part of a document as it is."""
+    text = (IMPORT_ROOT / document).read_text(encoding="utf-8")
+    return text.partition(f"{begin(name)}\n")[2].partition(end(name))[0]
 
 
 def test_limit_rounds_up() -> None:
@@ -187,17 +196,15 @@ def test_tasks_that_were_estimated_are_in_the_readme_with_whose_figures_they_are
     head, *rows = cells(task_table())
     assert [row[0] for row in rows] == [task.name for task in TASKS]
     assert head[2:] == list(TASKS[0].estimates)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"{begin(TASK_TABLE)}\n{task_table()}{end(TASK_TABLE)}" in readme
+    readme = (IMPORT_ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"{begin('tasks table')}\n{task_table()}{end('tasks table')}" in readme
     for task in TASKS:
         assert task.folder.rpartition("/")[2] in readme
 
 
 def test_readme_has_the_cycles_of_the_page_of_cycles_and_every_peer() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    page = (ROOT / "docs" / "cycles.md").read_text(encoding="utf-8")
-    overview = cells(readme.partition(f"{begin(OVERVIEW)}\n")[2].partition(end(OVERVIEW))[0])
-    summary = cells(page.partition(f"{begin(SUMMARY)}\n")[2].partition(end(SUMMARY))[0])
+    overview = cells(shown_part("README.md", "cycles table"))
+    summary = cells(shown_part("docs/cycles.md", "cycles"))
     columns = overview[0]
     shown = {row[0]: dict(zip(columns, row, strict=True)) for row in overview[1:]}
     for network, preset, _, _, cycles, *_ in summary[1:]:
@@ -253,28 +260,52 @@ def test_a_folder_without_known_networks_gives_all_models(tmp_path: Path) -> Non
     ]
 
 
+PAGES = ("README.md", "docs/cycles.md", "docs/figures/cycles.md", "docs/memories.md")
+
+
 def test_documents_of_the_project_have_the_places_for_the_figures(tmp_path: Path) -> None:
-    for name in ("README.md", "docs/cycles.md"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
+    for name in PAGES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text((IMPORT_ROOT / name).read_text("utf-8"), encoding="utf-8")
     measured = [Measurement(KWS, two_operators())]
-    write_documents(measured, tmp_path, "<svg/>\n")
-    assert overview_table(measured) in (tmp_path / "README.md").read_text(encoding="utf-8")
-    document = (tmp_path / "docs" / "cycles.md").read_text(encoding="utf-8")
-    assert summary_table(measured) in document and operator_tables(measured) in document
-    assert (tmp_path / "docs" / "images" / "cycles.svg").read_text() == "<svg/>\n"
-    write_documents(measured, tmp_path, None)
-    assert (tmp_path / "docs" / "cycles.md").read_text(encoding="utf-8") == document
+    write_documents(measured, "| memory |\n", tmp_path)
+    readme, summary, operators, memories = ((tmp_path / name).read_text("utf-8") for name in PAGES)
+    assert overview_table(measured) in readme and task_table() in readme
+    assert summary_table(measured) in summary
+    assert operator_tables(measured) in operators
+    assert "begin -->\n| memory |\n<!--" in memories
 
 
-def test_a_document_without_markers_is_one_clear_line(tmp_path: Path) -> None:
-    measured = [Measurement(KWS, two_operators())]
-    with pytest.raises(InputError, match="need a file to go to"):
-        write_documents(measured, tmp_path, None)
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "cycles.md").write_text("# Cycles\n")
-    with pytest.raises(InputError, match="markers"):
-        write_documents(measured, tmp_path, None)
+@pytest.mark.parametrize("text", [None, "# Cycles\n"])
+def test_a_document_without_a_place_is_one_clear_line(tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / "docs").mkdir()
+        (tmp_path / "docs" / "cycles.md").write_text(text)
+    with pytest.raises(InputError, match=r"cycles\.md: .*need a place to go to"):
+        write_documents([Measurement(KWS, two_operators())], "", tmp_path)
+
+
+DIGITS = load_model(IMPORT_ROOT / "examples" / "digits" / "digits.tflite")
+
+
+def test_cells_have_cycles_and_the_buss_share() -> None:
+    def taken(graph: Graph, config: str, memory: str) -> Estimate:
+        assert graph is DIGITS
+        cycles = {"ideal": 900, "sdr-sdram-16": 1000}.get(memory, 1800)
+        return Estimate({0: cycles, 1: 200 if config == "base" else 0}, {}, 900)
+
+    head, _, small, base = memory_table([("D", DIGITS)], ("small", "base"), taken).splitlines()
+    assert head == f"| network | preset | {' | '.join(f'`{name}`' for name in PROFILES)} |"
+    cells = "900 (**100.0 %**) | 1,800 (50.0 %) | 1,800 (50.0 %) | 1,000 (**90.0 %**)"
+    assert small == f"| D | `small` | {cells} |"
+    cells = "1,100 (81.8 %) | 2,000 (45.0 %) | 2,000 (45.0 %) | 1,200 (75.0 %)"
+    assert base == f"| D | `base` | {cells} |"
+
+
+def test_a_slow_memory_makes_the_port_the_limit() -> None:
+    fast, slow = (estimated(DIGITS, "base", memory) for memory in ("ideal", "sdr-sdram-16"))
+    assert fast.bus < 0.9 * fast.total
+    assert 0.9 * slow.total <= slow.bus <= slow.total
 
 
 def test_chart_is_the_same_each_time_and_has_every_operator() -> None:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.documents import cycle_tables
+from lab.documents import cycles
 from tests.support.models.beside import models
 
-NETWORKS = [network.stem for network in cycle_tables.NETWORKS]
+NETWORKS = [network.stem for network in cycles.NETWORKS]
 
 
 def mlperf_tiny(name: str) -> Path:

@@ -10,7 +10,7 @@ from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.vectors.operators import operator_cases
 from eightfold.conformance.verdict import Finding
-from lab.documents.runtime_table import COLUMNS, entry, findings
+from lab.documents.kit import COLUMNS, entry, findings
 
 _CPU = Path("/proc/cpuinfo")
 

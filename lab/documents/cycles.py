@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from eightfold.run.report import OperatorReport, RunResult, mac_limit
+from lab.documents.part import markdown, number, percent
 from lab.documents.peers import PEERS, TASKS
 
 
@@ -218,20 +219,3 @@ def problems(run: RunResult) -> list[str]:
     if golden:
         found.append(f"operators in golden: {', '.join(golden)}")
     return found
-
-
-def number(value: int) -> str:
-    """Return a number with its thousands apart."""
-    return f"{value:,}"
-
-
-def percent(part: int, whole: int) -> str:
-    """Return ``part`` of ``whole`` in percent, ``-`` of nothing."""
-    return f"{100 * part / whole:.1f} %" if whole else "-"
-
-
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], text: int) -> str:
-    """Return a Markdown table, the first ``text`` columns to the left, the others to the right."""
-    align = "|" + "---|" * text + "--:|" * (len(head) - text)
-    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
-    return "\n".join([lines[0], align, *lines[1:]]) + "\n"

@@ -1,4 +1,4 @@
-"""docs/mistakes.md: its examples, and its tables."""
+"""The pages of the conformance kit's mistakes: the example, and the tables."""
 
 import doctest
 
@@ -8,7 +8,7 @@ from eightfold.common.files import IMPORT_ROOT
 from eightfold.conformance.judge.models.mistakes import operator_mistakes
 from eightfold.conformance.judge.variants import MISTAKES
 from eightfold.conformance.profile import OPERATORS
-from lab.documents.mistakes import PAGE, liar_table, runtime_table
+from lab.documents.kit import MISTAKES_PAGE, liar_table, naming_table
 
 
 def rows(table: str) -> dict[str, list[str]]:
@@ -21,12 +21,12 @@ def rows(table: str) -> dict[str, list[str]]:
 def stated(name: str) -> dict[str, list[str]]:
     """Return the rows of a table of the page."""
     begin, end = (f"<!-- {name}: {word} -->" for word in ("begin", "end"))
-    text = (IMPORT_ROOT / PAGE).read_text(encoding="utf-8")
+    text = (IMPORT_ROOT / MISTAKES_PAGE).read_text(encoding="utf-8")
     return rows(text.partition(begin)[2].partition(end)[0])
 
 
 def test_examples_give_what_the_page_says() -> None:
-    page = str(IMPORT_ROOT / PAGE)
+    page = str(IMPORT_ROOT / "docs" / "mistakes.md")
     failed, attempted = doctest.testfile(page, module_relative=False, encoding="utf-8")
     assert attempted > 0 and failed == 0
 
@@ -52,6 +52,6 @@ def test_the_document_counts_the_mistakes_of_every_operator() -> None:
 
 
 def test_the_command_makes_such_rows() -> None:
-    (cells,) = rows(runtime_table("smoke", ["MAXIMUM"])).values()
+    (cells,) = rows(naming_table("smoke", ["MAXIMUM"])).values()
     count, *parts = map(int, cells)
     assert count == sum(parts)

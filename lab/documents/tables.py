@@ -1,0 +1,134 @@
+"""The tables that say what the source tree says: presets, rows of the spec, proofs, reasons."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from eightfold.execute.runners import RUNNERS
+from eightfold.spec.operand import label
+from eightfold.spec.row import INT8_RANGE, SAME, Granularity, Row, Source, TensorRule
+from eightfold.spec.rows import ROWS, place_of
+from eightfold.target.config import PRESETS, AcceleratorConfig
+from lab.documents.part import markdown, number, table_part
+from lab.formal.proof import Proof
+from lab.formal.proofs import BY_NAME
+from lab.hostile.reasons import REASONS
+
+SIZES: tuple[tuple[str, Callable[[AcceleratorConfig], str]], ...] = (
+    ("lanes (`lanes`)", lambda config: number(config.lanes)),
+    ("products of a lane per cycle (`width`)", lambda config: number(config.width)),
+    ("MACs per cycle", lambda config: number(config.macs_per_cycle)),
+    ("products in (`multiplier`)", lambda config: STYLES[config.multiplier]),
+    ("bytes of a beat (`port`)", lambda config: number(config.port)),
+    ("scratchpad (`scratchpad`)", lambda config: size(config.scratchpad)),
+    ("bytes of a scratchpad access", lambda config: number(config.vector)),
+    ("weights fetched ahead (`weight_buffer`)", lambda config: size(config.weight_buffer)),
+    ("partial sums of a lane (`psum_depth`)", lambda config: number(config.psum_depth)),
+    ("parameter banks (`parameter_banks`)", lambda config: number(config.parameter_banks)),
+    ("result vectors that wait (`output_depth`)", lambda config: number(config.output_depth)),
+    (
+        "depthwise window, rows x columns",
+        lambda config: f"{config.window_rows} x {config.window_columns}",
+    ),
+    ("vectors of a line (`line_depth`)", lambda config: number(config.line_depth)),
+    ("vector lanes (`vector_lanes`)", lambda config: number(config.vector_lanes)),
+    ("tables of 256 entries (`tables`)", lambda config: number(config.tables)),
+    ("command words per queue (`command_queue`)", lambda config: number(config.command_queue)),
+)
+"""What a row is called, the configuration's field in brackets, and its cell."""
+
+STYLES = {"infer": "DSP blocks", "rows": "carry chains"}
+"""What makes the products of each multiplier style."""
+
+
+def preset_table() -> str:
+    """Return a column per preset, a row per size."""
+    rows = [(title, *map(cell, PRESETS.values())) for title, cell in SIZES]
+    return markdown(("", *(f"`{name}`" for name in PRESETS)), rows, text=1)
+
+
+def size(count: int) -> str:
+    """Return bytes in KiB."""
+    return f"{count / 1024:g} KiB"
+
+
+def operator_table() -> str:
+    """Return one row per row of the spec."""
+    rows = [
+        (
+            str(place_of(row)),
+            golden_link(row.name) + (f" ({row.remark})" if row.remark else ""),
+            _operands(row.inputs, row.variadic),
+            _operands(row.outputs, False),
+            _restrictions(row),
+        )
+        for row in ROWS
+    ]
+    return markdown(("#", "Operator", "Inputs", "Output", "Restriction"), rows)
+
+
+def golden_link(name: str) -> str:
+    """Return an operator's name as a Markdown link to the module of golden that computes it."""
+    module = RUNNERS[name].golden_name.split(".")[1:-1]
+    return f"[{name}](../{'/'.join(module)}.py)"
+
+
+def _operands(rules: tuple[TensorRule, ...], variadic: bool) -> str:
+    if variadic:
+        return f"{_words(rules[0])} ..."
+    return "; ".join(_words(rule) for rule in rules)
+
+
+def _words(rule: TensorRule) -> str:
+    words = [label("", rule).strip(" ()").lower(), " or ".join(rule.dtypes)]
+    if rule.quantized and rule.dtypes == ("int8",) and rule.range and rule.range != INT8_RANGE:
+        words.append(f"[{rule.range[0]}, {rule.range[1]}]")
+    if rule.granularity is Granularity.PER_AXIS:
+        words.append(rule.granularity + (f" (dim = {rule.axis})" if rule.axis is not None else ""))
+    text = " ".join(filter(None, words))
+    if rule.source is Source.KERNELS:
+        text = f"*{text}*"
+    return f"[{text}]" if rule.optional and rule.source is Source.KERNELS else text
+
+
+def _restrictions(row: Row) -> str:
+    found = [SAME] if row.same else []
+    for side, rules in (("input", row.inputs), ("output", row.outputs)):
+        for rule in rules:
+            if rule.restriction is not None:
+                place = str(rule.role).lower() or side
+                found.append(f"{place}: `{rule.restriction}`")
+    return "; ".join(found)
+
+
+def proof_table() -> str:
+    """Return a row for each family of proofs: what holds, if what, by what, how it can fail."""
+    families: dict[str, list[Proof]] = {}
+    for proof in BY_NAME.values():
+        families.setdefault(proof.family or proof.name, []).append(proof)
+    rows = [
+        (
+            f"`{proofs[0].file}`",
+            proofs[0].text,
+            proofs[0].assumed or "nothing",
+            "; ".join(dict.fromkeys(proof.method for proof in proofs)),
+            str(len(proofs)),
+            str(sum(len(proof.breaks) for proof in proofs)),
+        )
+        for proofs in families.values()
+    ]
+    head = ("file", "what holds", "what is assumed", "proved", "proofs", "faults refuted")
+    return markdown(head, rows, text=4)
+
+
+def reason_table() -> str:
+    """Return a row per reason."""
+    rows = [(reason.rule, reason.why) for reason in REASONS]
+    return markdown(("LiteRT refuses", "it is accepted because"), rows, text=2)
+
+
+TABLES = (
+    table_part("presets", Path("docs/architecture.md"), preset_table),
+    table_part("operator table", Path("docs/operators.md"), operator_table),
+    table_part("proofs", Path("docs/proofs.md"), proof_table),
+    table_part("reasons", Path("docs/testplan.md"), reason_table),
+)
