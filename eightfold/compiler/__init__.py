@@ -3,6 +3,6 @@
 from eightfold.compiler.cascade.search import best_cascades
 from eightfold.compiler.lower.lowering import HARDWARE
 from eightfold.compiler.network import Compiled
-from eightfold.compiler.partition import CompiledNetwork, Segment, compile_network
+from eightfold.compiler.passes import CompiledNetwork, Segment, compile_network
 
 __all__ = ["HARDWARE", "Compiled", "CompiledNetwork", "Segment", "best_cascades", "compile_network"]

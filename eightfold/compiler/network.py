@@ -13,7 +13,7 @@ from eightfold.compiler.cascade.decision import Decision
 from eightfold.compiler.emit.emitter import Buffered, Emitter
 from eightfold.compiler.emit.memory import Block, Layout, allocate, plan
 from eightfold.compiler.emit.staging import Arrival, NoRoomError, Place, Staging
-from eightfold.compiler.exact.channels import CompileError
+from eightfold.compiler.exact import CompileError
 from eightfold.compiler.lower.lowering import Lowered
 from eightfold.compiler.overlap import overlapped
 from eightfold.compiler.planes import with_planes
@@ -21,9 +21,8 @@ from eightfold.compiler.program import Program
 from eightfold.compiler.steps.step import Step
 from eightfold.estimate.estimate import estimate_stream
 from eightfold.isa import Space
-from eightfold.isa.issued import Issued, Stream
-from eightfold.isa.packing import FieldError
-from eightfold.isa.tokens import encode, hoist_tables
+from eightfold.isa.issued import Issued, Stream, encode, hoist_tables
+from eightfold.isa.shapes import FieldError
 from eightfold.model import Graph, Operator
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, PROFILES, MemoryTiming

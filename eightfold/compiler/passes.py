@@ -1,5 +1,6 @@
 """All that turns a model's graph into command streams: rewriting, cascades, lowering, layout.
 
+A network is a sequence of command streams and, where allowed, operators left to golden.
 docs/compiler.md tells of the passes in the order in which they run.
 """
 
@@ -7,15 +8,134 @@ import gc
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 
+from eightfold.common.errors import InputError
 from eightfold.compiler.cascade.search import best_cascades
-from eightfold.compiler.partition import CompiledNetwork, compile_network
+from eightfold.compiler.lower.lowering import Lowered, lower
+from eightfold.compiler.network import (
+    Compiled,
+    CompileError,
+    OperatorError,
+    Strategy,
+    compile_operators,
+)
 from eightfold.compiler.rewrite import Rewritten, rewrite
 from eightfold.execute.known import settled
+from eightfold.execute.operator import require_supported
 from eightfold.golden.quantization import Reference
-from eightfold.model import Graph
+from eightfold.model import Graph, Operator
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
+
+
+@dataclass(frozen=True, kw_only=True)
+class Segment:
+    """Consecutive operators: one command stream, or if ``compiled`` is None operators in golden."""
+
+    operators: tuple[Operator, ...]
+    compiled: Compiled | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledNetwork:
+    """The segments in order, and why operators are left to golden, by index."""
+
+    segments: tuple[Segment, ...]
+    reasons: dict[int, str]
+
+    @property
+    def streams(self) -> list[Compiled]:
+        """What the accelerator runs, in order."""
+        return [segment.compiled for segment in self.segments if segment.compiled]
+
+    @property
+    def searched(self) -> dict[int, int]:
+        """Per operator, the channels whose requantization had to be searched and proved."""
+        return {index: count for each in self.streams for index, count in each.searched.items()}
+
+
+def compile_network(
+    graph: Graph,
+    config: AcceleratorConfig,
+    reference: Reference = "litert",
+    *,
+    fallback: bool = False,
+    keep: bool = False,
+    cascades: Strategy | None = best_cascades,
+    memory: MemoryTiming = IDEAL,
+) -> CompiledNetwork:
+    """Compile a network.
+
+    Parameters
+    ----------
+    reference
+        ``litert`` or ``tflm``: whose kernels to equal where they differ.
+    fallback
+        Leave operators that the accelerator does not compute to golden.
+    keep
+        Keep every tensor in the arena, not only the network's outputs.
+    cascades
+        Chooses chains of operators that run strip by strip; None: every operator runs for itself.
+    memory
+        For which cascades, and the parts of convolutions, are chosen.
+
+    Raises
+    ------
+    InputError
+        If operators cannot be computed and ``fallback`` is not set, or not even in golden: all of
+        them, each with the reason. Or if the graph contradicts itself, see
+        `eightfold.execute.known.settled`.
+    """
+    known = settled(graph, reference)
+    lowered: dict[int, Lowered] = {}
+    reasons: dict[int, str] = {}
+    for operator in graph.operators:
+        try:
+            lowered[operator.index] = lower(known, operator, config, reference)
+        except CompileError as error:
+            reasons[operator.index] = str(error)
+    while True:
+        require_supported(graph, [op for op in graph.operators if op.index in reasons])
+        if reasons and not fallback:
+            raise InputError(_unsupported(graph, reasons))
+        try:
+            segments = tuple(
+                _segments(graph, lowered, config, set(reasons), keep, cascades, memory)
+            )
+        except OperatorError as error:
+            reasons[error.operator] = str(error)
+            continue
+        return CompiledNetwork(segments=segments, reasons=reasons)
+
+
+def _unsupported(graph: Graph, reasons: dict[int, str]) -> str:
+    listed = "; ".join(f"{graph.operator(i)}: {reason}" for i, reason in sorted(reasons.items()))
+    count = f"{len(reasons)} operator" + "s" * (len(reasons) > 1)
+    return f"the accelerator cannot compute {count}; use --fallback golden: {listed}"
+
+
+def _segments(
+    graph: Graph,
+    lowered: dict[int, Lowered],
+    config: AcceleratorConfig,
+    golden: set[int],
+    keep: bool,
+    cascades: Strategy | None,
+    memory: MemoryTiming,
+) -> Iterator[Segment]:
+    """Yield runs of operators that the accelerator, or that golden computes."""
+    for in_golden, run in groupby(graph.operators, lambda operator: operator.index in golden):
+        operators = tuple(run)
+        if in_golden:
+            yield Segment(operators=operators, compiled=None)
+            continue
+        wanted = {tensor for operator in operators for tensor in operator.outputs}
+        if not keep:
+            later = [op for op in graph.operators if op.index > operators[-1].index]
+            wanted &= {t for operator in later for t in operator.inputs} | set(graph.outputs)
+        compiled = compile_operators(graph, operators, lowered, config, wanted, cascades, memory)
+        yield Segment(operators=operators, compiled=compiled)
 
 
 @dataclass(frozen=True)

@@ -24,16 +24,14 @@ import numpy as np
 
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Clock
-from eightfold.estimate.constants import ParameterBanks, WeightBuffers
-from eightfold.estimate.matrix import Matrix
+from eightfold.estimate.matrix import Matrix, ParameterBanks, WeightBuffers
 from eightfold.estimate.memory import Memory
 from eightfold.estimate.moves import Mover
 from eightfold.estimate.sequencer import Sequencer
 from eightfold.estimate.vector import Vector
 from eightfold.isa import Engine, Opcode
 from eightfold.isa.issued import Issued, Stream
-from eightfold.isa.shares import shares
-from eightfold.isa.work import Work, work
+from eightfold.isa.shares import Work, shares, work
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
 

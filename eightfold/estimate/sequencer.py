@@ -9,8 +9,7 @@ from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
 from eightfold.estimate.memory import COMMANDS, Fetch, ReadPort
 from eightfold.isa import Engine, Opcode
-from eightfold.isa.issued import Issued
-from eightfold.isa.tokens import assign_tokens
+from eightfold.isa.issued import Issued, assign_tokens
 from eightfold.target.config import AcceleratorConfig
 
 WORD = 4

@@ -29,10 +29,6 @@ from eightfold.isa.commands import (
     WEIGHTS,
     Command,
 )
-from eightfold.isa.entries import (
-    Entry,
-    aligned_layout,
-)
 from eightfold.isa.enumerations import (
     ENGINES,
     ROW_RESULTS,
@@ -72,6 +68,10 @@ from eightfold.isa.registers import (
     Access,
     Register,
     configuration_words,
+)
+from eightfold.isa.shapes import (
+    Entry,
+    aligned_layout,
 )
 
 __all__ = [

@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 
-from eightfold.isa.entries import Entry, aligned_layout
 from eightfold.isa.enumerations import Opcode
 from eightfold.isa.instructions import (
     Begin,
@@ -25,8 +24,16 @@ from eightfold.isa.instructions import (
     Vector,
     Weights,
 )
-from eightfold.isa.packing import FieldError, Scalar, pack_scalars, scalars
-from eightfold.isa.shapes import Layout, unsigned
+from eightfold.isa.shapes import (
+    Entry,
+    FieldError,
+    Layout,
+    Scalar,
+    aligned_layout,
+    pack_scalars,
+    scalars,
+    unsigned,
+)
 
 VERSION = 2
 """Version of the instruction set; BEGIN carries it, the VERSION register shows it."""

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.isa.packing import leaves
-from eightfold.isa.shapes import FieldShape, Layout, number
+from eightfold.isa.shapes import FieldShape, Layout, leaves, number
 from eightfold.target.config import AcceleratorConfig
 
 

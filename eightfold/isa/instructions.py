@@ -10,9 +10,8 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Any, ClassVar, get_type_hints
 
-from eightfold.isa.entries import Entry
 from eightfold.isa.enumerations import Combine, Opcode, Operand, Reduce, Rounding, Row, Space
-from eightfold.isa.shapes import Enumeration, FieldShape, Layout, signed, struct, unsigned
+from eightfold.isa.shapes import Entry, Enumeration, FieldShape, Layout, signed, struct, unsigned
 
 LOCAL_BITS = 24
 """Of a signed byte address, stride or coordinate in the scratchpad."""

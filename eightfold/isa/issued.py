@@ -1,11 +1,10 @@
-"""Commands in program order, with what they read and write: what the compiler makes of a network.
+"""Commands in program order, with what they read and write, and the tokens between engines."""
 
-Tokens and indices come later (`eightfold.isa.tokens`).
-"""
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+import numpy as np
 
 from eightfold.isa.commands import COMMANDS, Command
 from eightfold.isa.enumerations import ENGINES, Engine, Space
@@ -79,3 +78,75 @@ class Stream:
     config: AcceleratorConfig
     issued: tuple[Issued, ...]
     operators: tuple[int, ...]
+
+
+def assign_tokens(issued: Sequence[Issued]) -> tuple[list[int], list[int]]:
+    """Return the ``wait`` and ``signal`` bits of every command.
+
+    A command waits, for each engine, for the last command of that engine before it that touches the
+    same bytes, at least one of the two writing. Engines complete commands in order, so an engine
+    that has waited for a command need not wait for an earlier one, and the n-th token from an
+    engine to another is the one that the n-th wait takes. Dependences point backwards only: tokens
+    cannot deadlock.
+    """
+    waits, signals = [0] * len(issued), [0] * len(issued)
+    before: dict[Engine, list[int]] = {engine: [] for engine in Engine}
+    waited: dict[tuple[Engine, Engine], int] = {}
+    for index, command in enumerate(issued):
+        if command.engine is None:
+            continue
+        for engine, earlier in before.items():
+            known = waited.get((engine, command.engine), -1)
+            for other in reversed(earlier):
+                if other <= known:
+                    break
+                if conflict(issued[other], command):
+                    waited[engine, command.engine] = other
+                    signals[other] |= 1 << command.engine.value
+                    waits[index] |= 1 << engine.value
+                    break
+        before[command.engine].append(index)
+    return waits, signals
+
+
+def hoist_tables(issued: Sequence[Issued]) -> list[Issued]:
+    """Return the commands with every table's load right behind the table's last use before it.
+
+    Loads then run while other engines work. Those of tables that were not used before come behind
+    the first operator's commands, whose inputs are waited for.
+    """
+    ordered: list[Issued] = []
+    for command in issued:
+        targets = [interval for interval in command.writes if interval.space == Space.TABLES]
+        place = len(ordered)
+        first = issued[1].operator if len(issued) > 1 else 0
+        while targets and place > 0 and ordered[place - 1].operator != first:
+            touched = ordered[place - 1].reads + ordered[place - 1].writes
+            if _any_overlap(touched, tuple(targets)):
+                break
+            place -= 1
+        ordered.insert(place, command)
+    return ordered
+
+
+def conflict(first: Issued, second: Issued) -> bool:
+    """Return whether two commands touch the same byte, at least one of them writing."""
+    return (
+        _any_overlap(first.writes, second.reads)
+        or _any_overlap(first.writes, second.writes)
+        or _any_overlap(first.reads, second.writes)
+    )
+
+
+def _any_overlap(some: tuple[Interval, ...], others: tuple[Interval, ...]) -> bool:
+    return any(a.overlaps(b) for a in some for b in others)
+
+
+def encode(issued: Sequence[Issued]) -> np.ndarray:
+    """Return the commands with tokens and indices, uint32 words."""
+    waits, signals = assign_tokens(issued)
+    words = [
+        command.command.encode(**command.fields, wait=waits[i], signal=signals[i], index=i & 0xFFFF)
+        for i, command in enumerate(issued)
+    ]
+    return np.concatenate(words)

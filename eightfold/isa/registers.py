@@ -3,10 +3,8 @@
 import enum
 from dataclasses import dataclass
 
-from eightfold.isa.entries import Entry, aligned_layout
 from eightfold.isa.enumerations import Engine, ErrorCode
-from eightfold.isa.packing import pack
-from eightfold.isa.shapes import Layout, unsigned
+from eightfold.isa.shapes import Entry, Layout, aligned_layout, pack, unsigned
 from eightfold.target.config import AcceleratorConfig
 
 

@@ -1,12 +1,15 @@
-"""Shapes of fields and where the fields of a word lie: plain values, without an HDL.
+"""Fields of words: their shapes, where they lie, and numbers packed into them, without an HDL.
 
-`eightfold.hw.blocks.layouts` turns them into Amaranth's.
+`eightfold.hw.blocks.layouts` turns layouts into Amaranth's.
 """
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Union
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True)
@@ -140,3 +143,114 @@ def aligned(shapes: Mapping[str, FieldShape]) -> Layout:
         fields.append((name, Field(shape, offset)))
         offset += width_of(shape)
     return Layout(-(-offset // 32) * 32, tuple(fields))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A field of a command or register: name, shape and what it means."""
+
+    name: str
+    shape: FieldShape
+    text: str
+
+
+def aligned_layout(entries: Sequence[Entry]) -> Layout:
+    """Return the entries one after the other; none but a structure crosses a 32-bit word."""
+    return aligned({entry.name: entry.shape for entry in entries})
+
+
+class FieldError(ValueError):
+    """A value that its field has no room for; the message says both, and the field's range."""
+
+
+def pack(layout: Layout, fields: Mapping[str, ArrayLike]) -> list[int]:
+    """Return the words that hold ``fields``, one per row.
+
+    Parameters
+    ----------
+    layout
+        Of scalar fields, nested layouts and arrays of int8.
+    fields
+        One entry per leaf, nested names joined by a dot (``"requantize.bias"``): integers of shape
+        () or (n,); for an array of int8, shape (n, length).
+
+    Raises
+    ------
+    FieldError
+        If a value does not fit its field.
+    ValueError
+        If a field is missing, unknown or has a wrong shape.
+    """
+    parts = dict(leaves(layout))
+    if set(parts) != set(fields):
+        raise ValueError(f"fields differ from the layout's: {sorted(set(parts) ^ set(fields))}")
+    count = max((len(np.asarray(value)) for value in fields.values() if np.ndim(value)), default=1)
+    words = np.zeros(count, dtype=object)
+    for name, (offset, shape) in parts.items():
+        words |= _encode(name, np.asarray(fields[name]), shape, count) << offset
+    return words.tolist()
+
+
+def leaves(layout: Layout) -> Iterator[tuple[str, tuple[int, FieldShape]]]:
+    """Yield (dotted name, (offset, shape)) of every field that is not itself a layout."""
+    for name, field in layout:
+        if isinstance(field.shape, Layout):
+            for part, (offset, shape) in leaves(field.shape):
+                yield f"{name}.{part}", (field.offset + offset, shape)
+        else:
+            yield name, (field.offset, field.shape)
+
+
+Scalar = tuple[int, int, int]
+"""Offset of a scalar field, its least and its greatest value."""
+
+
+def scalars(layout: Layout) -> dict[str, Scalar]:
+    """Return the fields of a layout of scalars, by the names that `pack` takes."""
+    return {
+        name: (offset, number(shape).low, number(shape).high)
+        for name, (offset, shape) in leaves(layout)
+    }
+
+
+def pack_scalars(places: Mapping[str, Scalar], values: Mapping[str, int]) -> int:
+    """Return the word that holds ``values``; what is not given is 0. Much faster than `pack`.
+
+    Raises
+    ------
+    FieldError
+        If a value does not fit its field.
+    ValueError
+        If a field is unknown.
+    """
+    if unknown := set(values) - set(places):
+        raise ValueError(f"fields differ from the layout's: {sorted(unknown)}")
+    word = 0
+    for name, value in values.items():
+        offset, low, high = places[name]
+        if not low <= value <= high:
+            raise FieldError(f"{name} must be in {low}..{high}, not {value}")
+        word |= (int(value) & (high - low)) << offset
+    return word
+
+
+def _encode(name: str, values: np.ndarray, shape: FieldShape, count: int) -> np.ndarray:
+    """Return ``values`` as ``count`` unsigned integers of the field's width."""
+    if isinstance(shape, Array):
+        if values.shape != (count, shape.length):
+            raise ValueError(f"{name}: shape {values.shape} is not {(count, shape.length)}")
+        _check(name, values, shape.element)
+        rows = np.asarray(values, dtype=np.int8, order="C")
+        return np.array([int.from_bytes(row.tobytes(), "little") for row in rows], dtype=object)
+    bits = number(shape)
+    _check(name, values, bits)
+    integers = np.broadcast_to(values, (count,)).astype(object)
+    return integers & ((1 << bits.width) - 1)
+
+
+def _check(name: str, values: np.ndarray, bits: Shape) -> None:
+    if values.size and not (bits.low <= int(values.min()) and int(values.max()) <= bits.high):
+        raise FieldError(
+            f"{name} must be in {bits.low}..{bits.high}, "
+            f"not {int(values.min())}..{int(values.max())}"
+        )

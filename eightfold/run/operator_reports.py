@@ -10,7 +10,7 @@ from eightfold.target.config import AcceleratorConfig
 
 if TYPE_CHECKING:  # the compiler loads only when needed
     from eightfold.compiler.passes import Prepared
-    from eightfold.isa.work import Work
+    from eightfold.isa.shares import Work
 
 
 def golden_reports(graph: Graph) -> list[OperatorReport]:

@@ -31,8 +31,7 @@ from eightfold.target.memory import IDEAL, MemoryTiming
 
 if TYPE_CHECKING:
     from eightfold.common.progress import OnProgress
-    from eightfold.compiler.partition import CompiledNetwork
-    from eightfold.compiler.passes import Prepared
+    from eightfold.compiler.passes import CompiledNetwork, Prepared
     from eightfold.run.simulate import NetworkRun
 
 Backend = Literal["golden", "verilator", "icarus"]

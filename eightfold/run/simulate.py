@@ -16,8 +16,7 @@ from eightfold.common.errors import HardwareError
 from eightfold.common.progress import OnProgress
 from eightfold.compiler import Compiled, CompiledNetwork
 from eightfold.execute import run_graph
-from eightfold.isa.shares import shares
-from eightfold.isa.work import Work, work
+from eightfold.isa.shares import Work, shares, work
 from eightfold.model import Graph, Operator
 from eightfold.run.report.record import StreamRecord
 from eightfold.sim.simulator.sources import Source, Unit

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from eightfold.cli.operator_list import Figures
-from eightfold.compiler.exact.channels import CompileError
+from eightfold.compiler.exact import CompileError
 from eightfold.compiler.lower.lowering import lower
 from eightfold.isa import Engine
 from eightfold.model import Graph, Operator, Tensor

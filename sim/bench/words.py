@@ -6,18 +6,18 @@ from amaranth.hdl import Shape
 from amaranth.lib import data
 from numpy.typing import ArrayLike
 
-from eightfold.isa import packing, shapes
+from eightfold.isa import shapes
 
 
 def pack(layout: data.Layout, fields: Mapping[str, ArrayLike]) -> list[int]:
-    """Return the words that hold ``fields``, as `eightfold.isa.packing.pack` does.
+    """Return the words that hold ``fields``, as `eightfold.isa.shapes.pack` does.
 
     Raises
     ------
     ValueError
         From there: what is missing, unknown, or does not fit.
     """
-    return packing.pack(_plain(layout), fields)
+    return shapes.pack(_plain(layout), fields)
 
 
 def _plain(layout: data.Layout) -> shapes.Layout:

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 from eightfold import isa
 from eightfold.golden.requantize import requantize
 from eightfold.isa import streams
-from eightfold.isa.packing import pack
-from eightfold.isa.shapes import Layout
+from eightfold.isa.shapes import Layout, pack
 from eightfold.target.config import AcceleratorConfig
 
 Fields = Mapping[str, NDArray]
-"""The fields of a stream's words, as `eightfold.isa.packing.pack` takes them, one row per word."""
+"""The fields of a stream's words, as `eightfold.isa.shapes.pack` takes them, one row per word."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.isa import MATRIX, MIN_LINE
-from eightfold.isa.packing import pack
+from eightfold.isa.shapes import pack
 from eightfold.isa.streams import parameter_layout, weight_layout
 from eightfold.sim.machine.explain import explain_matrix
 from eightfold.sim.machine.matrix import Bank, group_lanes, run_matrix, window_ages

@@ -10,16 +10,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
-from eightfold.compiler.emit.emitter import Emitter
-from eightfold.compiler.emit.loops import Loop
+from eightfold.compiler.emit.emitter import Emitter, Loop
 from eightfold.compiler.emit.tile import Tile
-from eightfold.compiler.steps.axis import LONGEST
 from eightfold.compiler.steps.channelwise import MaximumPool
-from eightfold.compiler.steps.elementwise import emit_elementwise
+from eightfold.compiler.steps.elementwise import Pointwise, broadcast_steps, emit_elementwise
 from eightfold.compiler.steps.movement import Copy, Movement
-from eightfold.compiler.steps.pointwise import Pointwise, broadcast_steps
 from eightfold.compiler.steps.step import Step
-from eightfold.compiler.steps.windowed import Windowed
+from eightfold.compiler.steps.windowed import LONGEST, Windowed
 from eightfold.isa import Engine, Space
 
 

@@ -12,13 +12,12 @@ from functools import cached_property
 from itertools import combinations
 
 from eightfold.compiler.cascade.chains import Chains, Proposal
-from eightfold.compiler.cascade.cost import Costs
+from eightfold.compiler.cascade.cost import Costs, Trials
 from eightfold.compiler.cascade.decision import Decision, chosen
 from eightfold.compiler.cascade.schedule import Chain, Choice, Impossible, Schedule
 from eightfold.compiler.cascade.step import Cascade
-from eightfold.compiler.cascade.trials import Trials
 from eightfold.compiler.emit.memory import Block, Overfull, aligned
-from eightfold.compiler.exact.channels import CompileError
+from eightfold.compiler.exact import CompileError
 from eightfold.compiler.network import Compiled
 from eightfold.estimate.estimate import estimate_operators
 from eightfold.target.config import AcceleratorConfig

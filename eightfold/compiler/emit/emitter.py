@@ -1,23 +1,97 @@
-"""Commands in program order, with what they read and write; tokens come later."""
+"""Commands in program order, with what they read and write, and the constants they refer to.
+
+Nested loops of runs, as a MOVE has them, are joined where they continue each other, and split where
+a command cannot count them. Tokens come later (`eightfold.isa.issued`).
+"""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 
 from eightfold import isa
-from eightfold.compiler.emit.image import ModelImage
-from eightfold.compiler.emit.loops import Loop, movable
-from eightfold.compiler.exact.channels import CompileError
+from eightfold.compiler.exact import CompileError
 from eightfold.isa import Instruction, Space
 from eightfold.isa.issued import Interval, Issued
-from eightfold.isa.packing import pack
+from eightfold.isa.shapes import pack
 from eightfold.isa.vector_fields import used_tables
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
+
+
+class ModelImage:
+    """Bytes of the model region; equal constants are stored once.
+
+    Every constant starts at a multiple of `ALIGNMENT`.
+    """
+
+    ALIGNMENT = 64
+    """The widest memory port, in bytes."""
+
+    def __init__(self) -> None:
+        self._content = bytearray()
+        self._known: dict[bytes, int] = {}
+
+    def add(self, content: bytes) -> int:
+        """Return the offset of ``content``, which is stored if it is new."""
+        if content not in self._known:
+            self._known[content] = len(self._content)
+            self._content += content + bytes(-len(content) % self.ALIGNMENT)
+        return self._known[content]
+
+    def __bytes__(self) -> bytes:
+        """Return the image."""
+        return bytes(self._content)
+
+
+Loop = tuple[int, int, int]
+"""Iterations, and the bytes that each moves on in source and target."""
+
+LOOPS = 4
+"""Of a MOVE."""
+
+LONGEST_RUN = (1 << 24) - 1
+MOST_ITERATIONS = (1 << 16) - 1
+
+
+def joined(loops: list[Loop]) -> list[Loop]:
+    """Return the loops, in any order, with each that goes on where another ends made part of it."""
+    for outer, inner in permutations(loops, 2):
+        if outer[1:] == (inner[0] * inner[1], inner[0] * inner[2]):
+            left = [loop for loop in loops if loop != outer]
+            left[left.index(inner)] = (outer[0] * inner[0], *inner[1:])
+            return joined(left)
+    return loops
+
+
+def movable(
+    source: int, target: int, run: int, loops: Sequence[Loop]
+) -> Iterator[tuple[int, int, int, Sequence[Loop]]]:
+    """Yield source, target, run and loops of programs that a MOVE has room for.
+
+    Long runs and loops of many iterations are cut; of too many loops the first one is repeated.
+    """
+    if run > LONGEST_RUN:
+        for start in range(0, run, LONGEST_RUN):
+            part = min(LONGEST_RUN, run - start)
+            yield from movable(source + start, target + start, part, loops)
+        return
+    place = next((i for i, loop in enumerate(loops) if loop[0] > MOST_ITERATIONS), 0)
+    if len(loops) <= LOOPS and not (loops and loops[place][0] > MOST_ITERATIONS):
+        yield source, target, run, loops
+        return
+    count, step, target_step = loops[place]
+    size = MOST_ITERATIONS if count > MOST_ITERATIONS else 1
+    for start in range(0, count, size):
+        part = min(size, count - start)
+        left = [(part, step, target_step)] if part > 1 else []
+        inner = [*loops[:place], *left, *loops[place + 1 :]]
+        yield from movable(source + start * step, target + start * target_step, run, inner)
+
 
 MAX_COMMANDS = 1 << 18
 """Commands of a stream before its END; a hundred layers on the smallest preset take a tenth."""
@@ -49,7 +123,7 @@ class Emitter:
 
     Raises
     ------
-    eightfold.isa.packing.FieldError
+    eightfold.isa.shapes.FieldError
         From every method that emits, if a command's field has no room for its value.
     CompileError
         Likewise, if the stream has `MAX_COMMANDS`.

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.compiler.exact.channels import folded_bias, pair
-from eightfold.compiler.steps.axis import Axis
-from eightfold.compiler.steps.temporary import Temporary
+from eightfold.compiler.exact import folded_bias, pair
+from eightfold.compiler.steps.step import Temporary
+from eightfold.compiler.steps.windowed import Axis
 from eightfold.execute.call import OperatorCall
 from eightfold.execute.runners import RUNNERS
 from eightfold.golden.convolution import channel_multipliers

@@ -4,18 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from eightfold.common.errors import InputError
-from eightfold.compiler.exact.channels import CompileError
-from eightfold.compiler.lower import gather as lower_gather
+from eightfold.compiler.exact import CompileError
 from eightfold.compiler.lower import movement as lower_movement
 from eightfold.compiler.lower import pointwise as lower_pointwise
 from eightfold.compiler.lower import reduction as lower_reduction
-from eightfold.compiler.lower import resize as lower_resize
-from eightfold.compiler.lower import rows as lower_rows
-from eightfold.compiler.lower import transposed as lower_transposed
 from eightfold.compiler.lower import windowed as lower_windowed
 from eightfold.compiler.lower.call import Call
-from eightfold.compiler.steps.step import Step
-from eightfold.compiler.steps.temporary import Temporary
+from eightfold.compiler.steps.step import Step, Temporary
 from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator
@@ -68,9 +63,9 @@ METHODS: dict[str, Callable[[Call], Step | tuple[Step, ...]]] = {
     "CONV_2D": lower_windowed.conv_2d,
     "DEPTHWISE_CONV_2D": lower_windowed.depthwise_conv_2d,
     "FULLY_CONNECTED": lower_windowed.fully_connected,
-    "GATHER": lower_gather.gather,
-    "L2_NORMALIZATION": lower_rows.l2_normalization,
-    "LOG_SOFTMAX": lower_rows.log_softmax,
+    "GATHER": lower_movement.gather,
+    "L2_NORMALIZATION": lower_reduction.l2_normalization,
+    "LOG_SOFTMAX": lower_reduction.log_softmax,
     "MAXIMUM": lower_pointwise.maximum,
     "MAX_POOL_2D": lower_windowed.max_pool_2d,
     "MEAN": lower_reduction.mean,
@@ -78,14 +73,14 @@ METHODS: dict[str, Callable[[Call], Step | tuple[Step, ...]]] = {
     "MUL": lower_pointwise.mul,
     "PADV2": lower_movement.padv2,
     "PRELU": lower_pointwise.prelu,
-    "RESIZE_BILINEAR": lower_resize.resize_bilinear,
+    "RESIZE_BILINEAR": lower_windowed.resize_bilinear,
     "RESIZE_NEAREST_NEIGHBOR": lower_movement.resize_nearest_neighbor,
     "SHAPE": lower_movement.shape,
-    "SOFTMAX": lower_rows.softmax,
+    "SOFTMAX": lower_reduction.softmax,
     "SUB": lower_pointwise.sub,
     "SUM": lower_reduction.reduce_sum,
     "TRANSPOSE": lower_movement.transpose,
-    "TRANSPOSE_CONV": lower_transposed.transpose_conv,
+    "TRANSPOSE_CONV": lower_windowed.transpose_conv,
 }
 """How an operator is lowered, by its name."""
 

@@ -1,21 +1,84 @@
-"""Operators that copy bytes, as programs of the mover."""
+"""Operators that copy bytes, as programs of the mover; GATHER.
+
+What comes from where, golden itself says: it runs an operator that copies on positions in place of
+values.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
-from eightfold.compiler.exact.channels import CompileError
+from eightfold.compiler.exact import CompileError
 from eightfold.compiler.lower.call import Call
-from eightfold.compiler.lower.positions import FIRST, PositionCall, Source
-from eightfold.compiler.steps.alias import Alias
-from eightfold.compiler.steps.movement import Copy, Movement
+from eightfold.compiler.steps.movement import Copy, Gather, Movement, copies, cycles, filled
 from eightfold.compiler.steps.pieces import affine_pieces
-from eightfold.compiler.steps.strided import copies, cycles, filled
-from eightfold.compiler.steps.swap import best_way, swapped
-from eightfold.compiler.steps.transposition import Transposition
+from eightfold.compiler.steps.step import Alias
+from eightfold.compiler.steps.transposition import Transposition, best_way, swapped
+from eightfold.execute.call import OperatorCall
+from eightfold.execute.runners import RUNNERS
+from eightfold.golden.indexing import checked_gather
 from eightfold.golden.resize import nearest_taps
 from eightfold.model import Tensor
+
+FIRST = 1 << 8
+"""The first position: codes, such as those of padding, are below."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """An input of ``shape`` whose elements have the positions ``first`` and those that follow."""
+
+    tensor: int
+    first: int
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Elements."""
+        return int(np.prod(self.shape, dtype=int))
+
+
+class PositionCall(OperatorCall):
+    """A call whose copied inputs have positions for values; the others must be constants.
+
+    Attributes
+    ----------
+    sources
+        The inputs that are copied, by their place among the operator's.
+    """
+
+    def __init__(self, call: OperatorCall) -> None:
+        super().__init__(call.graph, call.operator, reference=call.reference)
+        self.sources: dict[int, Source] = {}
+        self._next = FIRST
+
+    def results(self) -> list[NDArray[np.int64]]:
+        """Return for each output what its elements are: positions, or codes below `FIRST`.
+
+        Raises
+        ------
+        eightfold.golden.errors.SpecError, eightfold.common.errors.InputError
+            As `eightfold.execute.run_operator`, without the operator's name; or if an operand such
+            as an axis is not constant.
+        """
+        return RUNNERS[self.operator.name].run(self)
+
+    def codes(self, position: int) -> np.ndarray:
+        """Return the positions of an input that is copied."""
+        tensor = self.input(position)
+        if position not in self.sources:
+            self.sources[position] = Source(tensor.index, self._next, tensor.shape)
+            self._next += self.sources[position].size
+        source = self.sources[position]
+        return np.arange(source.first, source.first + source.size).reshape(tensor.shape)
+
+    def optional(self, position: int) -> np.ndarray | None:
+        """Return an input's array, which must be constant; None if it is absent."""
+        return None if self.tensor(position) is None else self.constant(position)
+
 
 Steps = tuple[Alias | Movement, ...]
 
@@ -151,3 +214,25 @@ def _from(call: Call, source: Source, result: np.ndarray) -> list[Copy]:
         return []
     item = call.graph.tensors[source.tensor].dtype.itemsize
     return copies(np.where(inside, places, -1), source.tensor, source.shape, item)
+
+
+def gather(call: Call) -> Gather:
+    """Lower GATHER; indices that are computed are checked when the command runs."""
+    source, indices, target = call.input(0), call.input(1), call.output
+    options = call.options
+    axis, batch = checked_gather(
+        source.shape, indices.shape, options["axis"], options["batch_dims"]
+    )
+    inner = source.shape[batch:axis]
+    behind = source.shape[axis + 1 :]
+    return Gather(
+        source=source.index,
+        indices=indices.index,
+        target=target.index,
+        batches=prod(source.shape[:batch]),
+        outer=prod(inner),
+        length=source.shape[axis],
+        chosen=prod(indices.shape[batch:]),
+        run=prod(behind) * source.dtype.itemsize,
+        index_bytes=indices.dtype.itemsize,
+    )

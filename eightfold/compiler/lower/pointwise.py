@@ -6,10 +6,9 @@ from math import prod
 
 import numpy as np
 
-from eightfold.compiler.exact.channels import CompileError, pair
+from eightfold.compiler.exact import CompileError, pair
 from eightfold.compiler.lower.call import Call
-from eightfold.compiler.steps.elementwise import IDENTITY, Elementwise
-from eightfold.compiler.steps.pointwise import Pointwise
+from eightfold.compiler.steps.elementwise import IDENTITY, Elementwise, Pointwise
 from eightfold.golden.binary import common_scales, multiplication_scale, rescaled_operand
 from eightfold.golden.comparison import compared_operand
 from eightfold.golden.fixed_point import quantize_multiplier, quantize_multiplier_smaller_than_one

@@ -1,4 +1,7 @@
-"""Convolutions, FULLY_CONNECTED, pools, MEAN, SUM: parameters and geometry of their windows."""
+"""Convolutions, FULLY_CONNECTED, pools, RESIZE_BILINEAR: parameters and geometry of their windows.
+
+TRANSPOSE_CONV becomes a convolution with stride 1.
+"""
 
 from functools import lru_cache
 from math import prod
@@ -6,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.compiler.exact.channels import (
+from eightfold.compiler.exact import (
     CompileError,
+    StepFunction,
     double_precision,
     folded_bias,
     pair,
     reachable,
+    solve,
 )
-from eightfold.compiler.exact.step_function import StepFunction, solve
 from eightfold.compiler.lower.call import Call
-from eightfold.compiler.steps.axis import Axis
+from eightfold.compiler.steps.bilinear import Bilinear, Taps
 from eightfold.compiler.steps.channelwise import (
     DepthwiseConvolution,
     MaximumPool,
@@ -24,10 +28,14 @@ from eightfold.compiler.steps.channelwise import (
 )
 from eightfold.compiler.steps.convolution import Convolution, widened
 from eightfold.compiler.steps.elementwise import RUN
-from eightfold.compiler.steps.windowed import Windowed
+from eightfold.compiler.steps.movement import Copy, Movement, strided
+from eightfold.compiler.steps.windowed import Axis, Windowed
+from eightfold.golden.convolution import check_axis, check_bias_zero_point, checked_bias
 from eightfold.golden.fully_connected import integer_multipliers
 from eightfold.golden.quantization import effective_scales
+from eightfold.golden.resize import bilinear_taps
 from eightfold.golden.rounding import ROUNDINGS
+from eightfold.golden.windows import Window
 
 COMMAND = 46
 """Cycles of a VECTOR beside those of its beats, about."""
@@ -175,3 +183,99 @@ def quotient(count: int, low: int, high: int) -> dict[str, int]:
         "low": low,
         "high": high,
     }
+
+
+def transpose_conv(call: Call) -> tuple[Movement | Convolution, ...]:
+    """Lower TRANSPOSE_CONV: the input spread out by the strides, then a convolution.
+
+    Input i adds its product with tap k to output ``o = i * stride - pad + k``. With input i at
+    position ``u = i * stride`` of the spread input, and its zero point, which counts 0, between,
+    output o is the sum over k of what is at ``u = o + pad - k``, times tap k: a convolution with
+    the kernel turned round and ``kernel - 1 - pad`` before the input. pad is below kernel.
+    """
+    weights, bias = call.weights(source=2, bias=3)
+    window = _checked_window(call, weights)
+    bias = None if bias is None else checked_bias(bias, len(weights))
+    source, target = call.input(2), call.output
+    fill = call.zero_point(2)
+    n, *sizes, depth = source.shape
+    spread = [(size - 1) * step + 1 for size, step in zip(sizes, window.stride, strict=True)]
+    shape = (n, spread[0], spread[1], depth)
+    steps: list[Movement | Convolution] = []
+    if max(window.stride) > 1:
+        tensor = call.temporary(prod(shape))
+        steps.append(_spread(source.index, source.shape, tensor, shape, window.stride, fill))
+    else:
+        tensor = source.index
+    rows, columns = (
+        Axis(
+            size=spread[axis],
+            kernel=window.kernel[axis],
+            before=window.kernel[axis] - 1 - window.pads(axis, target.shape[1 + axis])[0],
+            outputs=target.shape[1 + axis],
+        )
+        for axis in (0, 1)
+    )
+    turned = np.asarray(weights[:, ::-1, ::-1], order="C")
+    convolution = Convolution(
+        source=tensor,
+        target=target.index,
+        source_shape=shape,
+        target_shape=(target.shape[0], target.shape[1], target.shape[2], target.shape[3]),
+        rows=rows,
+        columns=columns,
+        weights=turned,
+        parameters=call.pairs(turned.reshape(len(turned), -1), bias, source=2),
+        fill=fill,
+    )
+    return (*steps, widened(convolution, call.config))
+
+
+def _checked_window(call: Call, weights: np.ndarray) -> Window:
+    """Return the window from output to input, if golden would accept the operator."""
+    call.constant(0)
+    window = call.filter_window()
+    check_axis(call.quantization(1), weights.shape, weights.shape[0])
+    check_bias_zero_point(call.quantization_if_any(3))
+    return window
+
+
+def _spread(
+    source: int,
+    inputs: tuple[int, ...],
+    target: int,
+    outputs: tuple[int, ...],
+    strides: tuple[int, int],
+    fill: int,
+) -> Movement:
+    """Return the input with ``fill`` between its rows and its columns."""
+    before, after = ([prod(shape[axis:]) for axis in range(1, 5)] for shape in (inputs, outputs))
+    loops = [
+        (count, here, there * stride)
+        for count, here, there, stride in zip(inputs, before, after, (1, *strides, 1), strict=True)
+    ]
+    return Movement(
+        target=target,
+        copies=(Copy(None, 0, 0, prod(outputs), (), fill), strided(source, 0, 0, 1, loops)),
+    )
+
+
+def resize_bilinear(call: Call) -> Bilinear:
+    """Lower RESIZE_BILINEAR; golden's taps, whatever the scales are."""
+    source = call.input(0)
+    target = call.output
+    options = call.options
+    corners, centers = options["align_corners"], options["half_pixel_centers"]
+    size = call.constant(1).tolist()
+    rows, columns = (
+        Taps.of(*bilinear_taps(old, new, corners, centers))
+        for old, new in zip(source.shape[1:3], size, strict=True)
+    )
+    return Bilinear(
+        source=source.index,
+        target=target.index,
+        source_shape=source.shape,
+        target_shape=target.shape,
+        rows=rows,
+        columns=columns,
+    )

@@ -5,8 +5,7 @@ from which comes a `rewritten.Rewritten`: the graph that is compiled, and what i
 the source's. `rebuild` has the source's tensors from what the accelerator has computed.
 """
 
-from eightfold.compiler.rewrite.rebuild import rebuild, run_operators
-from eightfold.compiler.rewrite.rewritten import Applied, Held, Rewritten
+from eightfold.compiler.rewrite.rebuild import Applied, Held, Rewritten, rebuild, run_operators
 from eightfold.compiler.rewrite.rules import ALL, NAMES, RULES, rewrite, unknown_rule
 
 __all__ = [

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from eightfold.compiler.rewrite.rewritten import Applied, Held, Rewritten
+from eightfold.compiler.rewrite.rebuild import Applied, Held, Rewritten
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator, Tensor
 from eightfold.model.graph import Quantization

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from eightfold.compiler.lower.positions import PositionCall
+from eightfold.compiler.lower.movement import PositionCall
 from eightfold.compiler.rewrite.draft import Draft
 from eightfold.compiler.rewrite.elements import (
     REFUSED,

@@ -1,20 +1,127 @@
-"""The exact rules, in the order in which they are applied."""
+"""The exact rules, in the order in which they are applied; those on whole operators are here."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
+from typing import Any
 
-from eightfold.compiler.rewrite.clamps import clamp
-from eightfold.compiler.rewrite.compaction.compact import compact
-from eightfold.compiler.rewrite.constants import fold
+import numpy as np
+
+from eightfold.common.errors import InputError
+from eightfold.compiler.rewrite.compact import compact
 from eightfold.compiler.rewrite.draft import Draft
-from eightfold.compiler.rewrite.equal import merge_equal
+from eightfold.compiler.rewrite.elements import compose
+from eightfold.compiler.rewrite.fusion import clamp, pad
 from eightfold.compiler.rewrite.moves import tidy
-from eightfold.compiler.rewrite.padding import pad
-from eightfold.compiler.rewrite.rewritten import Rewritten
-from eightfold.compiler.rewrite.tables import compose
-from eightfold.compiler.rewrite.unused import drop_unused
+from eightfold.compiler.rewrite.rebuild import Rewritten
+from eightfold.execute.known import known_results
+from eightfold.execute.operator import UndefinedResult, run_operator
 from eightfold.golden.quantization import Reference
-from eightfold.model import Graph
+from eightfold.model import Graph, Operator, Tensor
+from eightfold.model.prepare import open_operands
+
+
+def drop_unused(draft: Draft) -> None:
+    """Remove operators from whose results no output of the model comes.
+
+    One that the reference kernels refuse whatever it works on stays: the model is refused for it.
+    """
+    needed = draft.outputs()
+    for operator in reversed(list(draft.operators)):
+        if needed.isdisjoint(operator.outputs) and not _is_refused(draft, operator):
+            draft.remove(operator)
+            draft.say("unused", [operator.index], "no output comes from it")
+        else:
+            needed.update(operator.inputs)
+
+
+def _is_refused(draft: Draft, operator: Operator) -> bool:
+    """Return whether golden refuses an operator for what the file says of it."""
+    if open_operands(draft.tensors, operator):
+        return False
+    zeros = {
+        index: np.zeros(draft.tensors[index].shape, draft.tensors[index].dtype)
+        for index in operator.inputs
+        if index >= 0 and draft.tensors[index].data is None
+    }
+    try:
+        run_operator(draft.graph, operator, zeros, draft.reference)
+    except UndefinedResult:
+        return False
+    except InputError:
+        return True
+    return False
+
+
+def fold(draft: Draft) -> None:
+    """Let constants be read for results of constants, and shapes; outputs of the model stay."""
+    for operator in draft.each():
+        results = known_results(draft.graph, operator, draft.reference)
+        if results is None:
+            continue
+        is_output = draft.outputs() & set(operator.outputs)
+        if is_output and not any(map(draft.readers, operator.outputs)):
+            continue
+        for tensor, data in zip(operator.outputs, results, strict=True):
+            like = draft.tensors[tensor]
+            constant = draft.constant(like, data, like.quantization)
+            if is_output:
+                draft.read(tensor, constant)
+            else:
+                draft.stand_in(tensor, constant)
+        if not is_output:
+            draft.remove(operator)
+        draft.say("constants", [operator.index], "it depends on constants alone")
+
+
+def merge_equal(draft: Draft) -> None:
+    """Let operators with equal names, options, operands and types of results be one.
+
+    Constants are equal if their elements and quantizations are. Whatever is an output of the model
+    stays; the others read it.
+    """
+    known: dict[Hashable, Operator] = {}
+    for current in draft.each():
+        first = known.setdefault(_key(draft, current), current)
+        if first is current or draft.outputs() & set(current.outputs):
+            continue
+        draft.remove(current)
+        for tensor, other in zip(current.outputs, first.outputs, strict=True):
+            draft.stand_in(tensor, other)
+        draft.say("equal", [current.index], f"it does what operator {first.index} has done")
+
+
+def _key(draft: Draft, operator: Operator) -> Hashable:
+    """Return what two operators have in common that compute the same."""
+    return (
+        operator.name,
+        tuple((name, _frozen(value)) for name, value in sorted(operator.options.items())),
+        tuple(_operand(draft, tensor) for tensor in operator.inputs),
+        tuple(_kind(draft.tensors[tensor]) for tensor in operator.outputs),
+    )
+
+
+def _operand(draft: Draft, tensor: int) -> Hashable:
+    if tensor < 0 or draft.tensors[tensor].data is None:
+        return tensor
+    data = draft.tensors[tensor].data
+    assert data is not None
+    return (*_kind(draft.tensors[tensor]), data.tobytes())
+
+
+def _kind(tensor: Tensor) -> tuple[Hashable, ...]:
+    quantization = tensor.quantization
+    codes = None
+    if quantization is not None:
+        codes = (
+            quantization.scale.tobytes(),
+            quantization.zero_point.tobytes(),
+            quantization.axis,
+        )
+    return (tensor.shape, tensor.dtype.str, codes)
+
+
+def _frozen(value: Any) -> Hashable:
+    return value.tobytes() if isinstance(value, np.ndarray) else value
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.estimate.estimate import estimate_last
 from eightfold.isa import Instruction
-from eightfold.isa.issued import Issued
-from eightfold.isa.tokens import hoist_tables
+from eightfold.isa.issued import Issued, hoist_tables
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
 

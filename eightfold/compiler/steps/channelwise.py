@@ -8,12 +8,11 @@ import numpy as np
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
 from eightfold.compiler.emit.tile import Tile
-from eightfold.compiler.steps.axis import LONGEST, Axis, alike
 from eightfold.compiler.steps.dense import Channels
 from eightfold.compiler.steps.depthwise import Depthwise, emit_depthwise
 from eightfold.compiler.steps.elementwise import RUN, MaxPool, emit_max_pool
 from eightfold.compiler.steps.side_by_side import emit_side_by_side
-from eightfold.compiler.steps.windowed import Part, Windowed, seen
+from eightfold.compiler.steps.windowed import LONGEST, Axis, Part, Windowed, alike, seen
 from eightfold.target.config import AcceleratorConfig
 
 

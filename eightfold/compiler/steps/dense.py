@@ -11,7 +11,7 @@ import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.tile import Tile
-from eightfold.compiler.steps.axis import Axis
+from eightfold.compiler.steps.windowed import Axis
 from eightfold.isa import Matrix
 from eightfold.target.config import AcceleratorConfig
 

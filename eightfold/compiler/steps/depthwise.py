@@ -13,8 +13,8 @@ import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.tile import Tile
-from eightfold.compiler.steps.axis import Axis
 from eightfold.compiler.steps.dense import Channels, positions, to_target
+from eightfold.compiler.steps.windowed import Axis
 from eightfold.isa import MIN_LINE, Matrix
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming

@@ -13,8 +13,8 @@ from functools import cached_property
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.tile import Tile
-from eightfold.compiler.steps.axis import LONGEST, Axis, alike
 from eightfold.compiler.steps.dense import Dense, emit_dense
+from eightfold.compiler.steps.windowed import LONGEST, Axis, alike
 from eightfold.isa import Space
 from eightfold.target.config import AcceleratorConfig
 

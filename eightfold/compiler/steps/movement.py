@@ -1,12 +1,28 @@
-"""Operators that only move bytes, as programs of the mover."""
+"""Operators that only move bytes, as programs of the mover; GATHER, in parts that fit.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+`copies` makes programs of elements that are told by their positions, as few strided loops as it
+can. The elements form a box: along each of its axes the position in the source moves on by amounts
+that depend on the index alone, and so does the position in the target. `affine_pieces` cuts each
+axis, and each product of pieces is one copy. The box has the axes of the target, or those of the
+source where that takes fewer commands, or where the target's are none: SPACE_TO_BATCH_ND with
+padding.
+"""
 
-from eightfold.compiler.emit.emitter import Emitter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, product
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.compiler.emit.emitter import LOOPS, Emitter, Loop, joined
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
+from eightfold.compiler.exact import CompileError
+from eightfold.compiler.steps.pieces import Row, affine_pieces
 from eightfold.compiler.steps.step import Step
 from eightfold.isa import SPACES, Opcode, Space
+from eightfold.target.config import AcceleratorConfig
 
 
 @dataclass(frozen=True)
@@ -117,3 +133,285 @@ def _packed(run: int, loops: Sequence[tuple[int, int, int]]) -> list[int]:
         strides.append(step)
         step *= count
     return strides[::-1]
+
+
+Positions = NDArray[np.int64]
+
+COMMAND = 12
+"""Cycles that a MOVE takes beside those of its runs, about."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """Copies element (i, j, ...) from source to target ``origin + axes[0][i] + axes[1][j] + ...``.
+
+    ``origin`` is (source, target), and so is every row of an axis: int64 (size, 2).
+    """
+
+    origin: Row
+    axes: tuple[Positions, ...]
+
+    def copies(self, source: int, item: int = 1) -> list[Copy]:
+        """Return the copies from the tensor ``source`` of elements of ``item`` bytes."""
+        found = []
+        for pieces in product(*(affine_pieces(axis) for axis in self.axes)):
+            start = np.sum([self.origin, *(piece.first for piece in pieces)], axis=0) * item
+            loops = [
+                (count, step[0] * item, step[1] * item)
+                for piece in pieces
+                for count, step in piece.loops
+            ]
+            found.append(strided(source, int(start[0]), int(start[1]), item, loops))
+        return found
+
+
+def copies(picked: Positions, source: int, shape: tuple[int, ...], item: int) -> list[Copy]:
+    """Return copies from a tensor that put the elements named by ``picked`` in their places.
+
+    Parameters
+    ----------
+    picked
+        For each element of the target the position in the source; negative ones are not from it.
+    source, shape
+        The tensor, and its shape.
+    item
+        Bytes of an element.
+
+    Raises
+    ------
+    CompileError
+        If neither the target's axes nor the source's tell where the elements are.
+    """
+    best: list[Copy] = []
+    boxes = chain(_of_target(np.atleast_1d(picked)), _of_source(picked.reshape(-1), shape or (1,)))
+    for box in boxes:
+        found = box.copies(source, item)
+        best = min(best or found, found, key=_commands)
+        if _commands(best) == 1:
+            break
+    if not best:
+        raise CompileError("its elements do not move in strides")
+    return best
+
+
+def filled(outside: NDArray[np.bool_], code: int, unit: int) -> list[Copy]:
+    """Return copies of the byte ``code`` that reach at least where ``outside`` is true.
+
+    What surrounds a box is filled slab by slab, along each axis what is beside the box; or all of
+    the target at once where that takes fewer cycles, because slabs are thin, or nothing is a box.
+
+    Parameters
+    ----------
+    outside
+        For each byte of the target whether it is to be filled.
+    code
+        The byte.
+    unit
+        Bytes that the mover writes per cycle.
+    """
+    whole = [Copy(None, 0, 0, outside.size, (), code)]
+    if outside.all() or (box := _bounds(~outside)) is None:
+        return whole
+    place = np.arange(outside.size).reshape(outside.shape)
+    found = []
+    axes = [np.arange(size) for size in outside.shape]
+    inside = [indices.reshape(-1) for indices in box]
+    for axis, indices in enumerate(axes):
+        beside = np.setdiff1d(indices, inside[axis])
+        if beside.size:
+            slab_places = place[np.ix_(*inside[:axis], beside, *axes[axis + 1 :])]
+            (slab,) = _box(slab_places, slab_places)
+            found += [replace(copy, source=None, fill=code) for copy in slab.copies(0)]
+    return min(whole, found, key=lambda way: cycles(way, unit))
+
+
+def cycles(found: Sequence[Copy], unit: int) -> int:
+    """Return the cycles of copies that write ``unit`` bytes in one, about."""
+    moved = sum(_times(copy.loops) * -(-copy.run // unit) for copy in found)
+    return moved + COMMAND * _commands(found)
+
+
+def _commands(found: Sequence[Copy]) -> int:
+    return sum(_times(copy.loops[:-LOOPS]) for copy in found)
+
+
+def _times(loops: Sequence[Loop]) -> int:
+    return prod(count for count, *_ in loops)
+
+
+def strided(source: int, start: int, target: int, item: int, loops: Sequence[Loop]) -> Copy:
+    """Return a copy of ``item`` contiguous bytes in loops, the longest run innermost.
+
+    Loops that continue each other are joined. Where more than four are left, which a MOVE has not,
+    the shortest ones come first: the mover's program is repeated for each of their iterations.
+    """
+    left = joined([*(loop for loop in loops if loop[0] > 1), (item, 1, 1)])
+    run = max((count for count, *steps in left if steps == [1, 1]), default=1)
+    if run > 1:
+        left.remove((run, 1, 1))
+    left = [loop for loop in left if loop[0] > 1]
+    if len(left) > LOOPS:
+        shortest = sorted(left, key=lambda loop: loop[0])[: len(left) - LOOPS]
+        left = [*shortest, *(loop for loop in left if loop not in shortest)]
+    return Copy(source, start, target, run, tuple(left))
+
+
+def _of_target(picked: Positions) -> Iterator[Box]:
+    """Yield the box with the axes of the target, if there is one."""
+    inside = picked >= 0
+    if (box := _bounds(inside)) is not None:
+        place = np.arange(picked.size).reshape(picked.shape)
+        yield from _box(picked[box], place[box])
+
+
+def _of_source(picked: Positions, shape: tuple[int, ...]) -> Iterator[Box]:
+    """Yield the box with the axes of the source, if there is one: no element is copied twice."""
+    place = np.full(int(np.prod(shape)), -1, dtype=np.int64)
+    from_here = np.flatnonzero(picked >= 0)
+    place[picked[from_here]] = from_here
+    inside = place >= 0
+    if np.count_nonzero(inside) < from_here.size:
+        return
+    if (box := _bounds(inside.reshape(shape))) is not None:
+        whole = np.arange(place.size).reshape(shape)
+        yield from _box(whole[box], place.reshape(shape)[box])
+
+
+def _bounds(inside: NDArray[np.bool_]) -> tuple[NDArray, ...] | None:
+    """Return the indices along each axis whose product is ``inside``; None if there are none."""
+    axes = range(inside.ndim)
+    used = [np.any(inside, axis=tuple(a for a in axes if a != axis)) for axis in axes]
+    if np.prod([np.count_nonzero(u) for u in used]) != np.count_nonzero(inside):
+        return None
+    return np.ix_(*used)
+
+
+def _box(source: Positions, target: Positions) -> Iterator[Box]:
+    """Yield the box of elements whose positions are sums of one amount per axis; else none."""
+    both = np.stack([source, target], axis=-1)
+    origin = both[(0,) * source.ndim]
+    lines = [
+        tuple(slice(None) if other == axis else 0 for other in range(source.ndim))
+        for axis in range(source.ndim)
+    ]
+    axes = tuple(both[line] - origin for line in lines)
+    total = origin
+    for axis in axes:
+        total = total[..., None, :] + axis
+    if np.array_equal(total, both):
+        yield Box(tuple(origin.tolist()), axes)
+
+
+@dataclass(frozen=True)
+class GatherPart:
+    """Some batches, outer positions, indices, and bytes of a slice, each a range."""
+
+    batches: range
+    outer: range
+    chosen: range
+    run: range
+
+    def halves(self) -> Iterator["GatherPart"]:
+        """Yield two parts, along the first range of more than one."""
+        for name in ("batches", "outer", "chosen", "run"):
+            whole = getattr(self, name)
+            if len(whole) > 1:
+                middle = whole.start + len(whole) // 2
+                yield replace(self, **{name: range(whole.start, middle)})
+                yield replace(self, **{name: range(middle, whole.stop)})
+                return
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gather(Step):
+    """``target[b, i, j] = source[b, i, indices[b, j]]``, of slices of ``run`` bytes.
+
+    ``batches``, ``outer``, ``length`` are the source's sizes, ``chosen`` the indices of a batch,
+    signed integers of ``index_bytes`` bytes each.
+    """
+
+    source: int
+    indices: int
+    batches: int
+    outer: int
+    length: int
+    chosen: int
+    run: int
+    index_bytes: int
+
+    @property
+    def uses(self) -> tuple[int, ...]:
+        """The tensors that must be reachable."""
+        return (self.source, self.indices, self.target)
+
+    @property
+    def only_copies(self) -> bool:
+        """The mover does it."""
+        return True
+
+    def room(self, config: AcceleratorConfig) -> int:
+        """Return the room for indices if all tensors are where GATHER can reach them."""
+        size = fits([self.batches * self.chosen * self.index_bytes])
+        return min(size, config.scratchpad // 8)
+
+    def emit(self, emitter: Emitter, staging: Staging) -> None:
+        """Emit all commands."""
+        sizes = self.batches, self.outer, self.chosen, self.run
+        self._emit(emitter, staging, GatherPart(*(range(size) for size in sizes)), whole=True)
+
+    def _emit(
+        self, emitter: Emitter, staging: Staging, box: GatherPart, whole: bool = False
+    ) -> None:
+        """Emit a box; in halves until it fits."""
+        batches, outer, chosen, run = (
+            len(part) for part in (box.batches, box.outer, box.chosen, box.run)
+        )
+        index = box.batches.start * self.chosen + box.chosen.start
+        span = ((batches - 1) * self.chosen + chosen) * self.index_bytes
+        # From memory to memory through the room.
+        result = batches * outer * chosen * run if self._through_room(staging) else 0
+        sizes = [result] if staging.resident(self.indices) is not None else [result, span]
+        if fits(sizes) > staging.room[1] // (1 if whole else 2) and any(sizes):
+            parts = list(box.halves())
+            if not parts:
+                raise NoRoomError
+            for part in parts:
+                self._emit(emitter, staging, part)
+            return
+        staging.begin(fits(sizes))
+        indices = staging.load(self.indices, index * self.index_bytes, span)
+        self._command(emitter, staging, box, indices)
+
+    def _through_room(self, staging: Staging) -> bool:
+        pair = staging.places[self.source][0], staging.places[self.target][0]
+        return pair not in SPACES[Opcode.GATHER]
+
+    def _command(self, emitter: Emitter, staging: Staging, box: GatherPart, indices: int) -> None:
+        """Emit GATHER, and the copy out of the room if it is needed."""
+        counts = len(box.batches), len(box.outer), len(box.chosen)
+        run = len(box.run)
+        first = box.batches.start * self.outer + box.outer.start
+        from_, to = staging.places[self.source], staging.places[self.target]
+        source = (from_[0], from_[1] + first * self.length * self.run + box.run.start)
+        start = (first * self.chosen + box.chosen.start) * self.run + box.run.start
+        target = (to[0], to[1] + start)
+        sources = [self.outer * self.length * self.run, self.length * self.run, 0]
+        targets = [self.outer * self.chosen * self.run, self.chosen * self.run, self.run]
+        looked_up = [self.chosen * self.index_bytes, 0, self.index_bytes]
+        packed = [counts[1] * counts[2] * run, counts[2] * run, run]
+        into, steps = target, targets
+        if self._through_room(staging):
+            into = (Space.SCRATCHPAD, staging.take(counts[0] * packed[0]))
+            steps = packed
+        emitter.gather(
+            source,
+            into,
+            run,
+            list(zip(counts, sources, steps, looked_up, strict=True)),
+            indices=indices,
+            index_bytes=self.index_bytes,
+            limit=self.length,
+            step=self.run,
+        )
+        if self._through_room(staging):
+            emitter.move(into, target, run, zip(counts, packed, targets, strict=True))

@@ -19,9 +19,9 @@ import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.tile import Tile
-from eightfold.compiler.steps.axis import Axis
 from eightfold.compiler.steps.dense import positions
 from eightfold.compiler.steps.depthwise import Depthwise, cycles, emit_depthwise, scans
+from eightfold.compiler.steps.windowed import Axis
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
 

@@ -9,6 +9,14 @@ from eightfold.compiler.emit.staging import Staging
 from eightfold.target.config import AcceleratorConfig
 
 
+@dataclass(frozen=True)
+class Temporary:
+    """``size`` bytes between an operator's steps; ``content`` is what a constant one holds."""
+
+    size: int
+    content: bytes | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Step(ABC):
     """A piece of an operator's work, which writes one tensor: the graph's or a temporary.
@@ -77,3 +85,23 @@ class Step(ABC):
         NoRoomError
             If the room is too small for the smallest part.
         """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alias(Step):
+    """``target`` shares the bytes of ``source``: no command."""
+
+    source: int
+
+    @property
+    def uses(self) -> tuple[int, ...]:
+        """Nothing: there is no command."""
+        return ()
+
+    @property
+    def shares(self) -> int:
+        """The tensor whose bytes the result has."""
+        return self.source
+
+    def emit(self, emitter: Emitter, staging: Staging) -> None:
+        """Emit nothing."""

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from eightfold.common.errors import InputError
 from eightfold.compiler.lower.pointwise import EVERY_BYTE, least_sources
 from eightfold.compiler.steps.elementwise import IDENTITY, Elementwise
-from eightfold.compiler.steps.two_bytes import TwoBytes, two_bytes
+from eightfold.compiler.tpu_mlir.steps import TwoBytes, two_bytes
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import rounding_code

@@ -15,12 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from eightfold.common.errors import InputError
 from eightfold.compiler.lower.lowering import Lowered
 from eightfold.compiler.network import CompileError, compile_operators
-from eightfold.compiler.partition import CompiledNetwork, Segment
+from eightfold.compiler.passes import CompiledNetwork, Segment
 from eightfold.compiler.steps.elementwise import Elementwise
-from eightfold.compiler.steps.movement import Copy, Movement
-from eightfold.compiler.steps.strided import copies
+from eightfold.compiler.steps.movement import Copy, Movement, copies
 from eightfold.compiler.tpu_mlir import lower, windows
-from eightfold.compiler.tpu_mlir.step_list import Operand, Shape, StepList
+from eightfold.compiler.tpu_mlir.steps import Operand, Shape, StepList
 from eightfold.golden.binary import broadcast
 from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Quantization

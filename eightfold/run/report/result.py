@@ -32,7 +32,7 @@ class OperatorReport:
     Of the pass that is timed, None where there is no such pass or the hardware did not compute it:
     ``cycles`` from the end of the operator before to its own, which add up to the run's;
     ``engine_cycles``, in which an engine worked for it, and ``multiplier_cycles``, in which the
-    matrix engine did, see `eightfold.isa.work.Work`; ``utilisation``: ``hardware_macs``
+    matrix engine did, see `eightfold.isa.shares.Work`; ``utilisation``: ``hardware_macs``
     over those that the multipliers can do in ``multiplier_cycles``, None without any; ``counters``:
     what the accelerator's counters counted during ``cycles``.
 

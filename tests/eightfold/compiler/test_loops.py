@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from eightfold.compiler.emit import loops as module
-from eightfold.compiler.emit.loops import LOOPS, Loop, joined, movable
+from eightfold.compiler.emit import emitter as module
+from eightfold.compiler.emit.emitter import LOOPS, Loop, joined, movable
 
 
 def pairs(source: int, target: int, run: int, loops: list[Loop]) -> list[tuple[int, int]]:

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from eightfold.cases.networks.random import network_rng, random_network
-from eightfold.compiler import Compiled, compile_network, network
+from eightfold.compiler import Compiled, compile_network, network, overlap
 from eightfold.compiler.emit.memory import Block, plan
-from eightfold.compiler.overlap import boundaries
-from eightfold.compiler.overlap.cutting import Piece, by_depth, by_groups, by_rows
+from eightfold.compiler.overlap import Piece, by_depth, by_groups, by_rows
 from eightfold.estimate.estimate import estimate_stream
 from eightfold.isa import Engine
 from eightfold.isa.issued import Issued
@@ -72,9 +71,9 @@ class Anywhere:
         self, config: AcceleratorConfig, issued: Sequence[Issued], memory: MemoryTiming
     ) -> list[list[Issued]]:
         assert memory == IDEAL
-        whole = boundaries.pieces_of(config, issued)
+        whole = overlap.pieces_of(config, issued)
         pieces = {index: self.cut(piece, 3) for index, piece in whole}
-        return boundaries.replaced(issued, pieces)
+        return overlap.replaced(issued, pieces)
 
     def cut(self, piece: Piece, depth: int) -> list[Piece]:
         c = piece.command
@@ -174,7 +173,7 @@ def test_commands_stay_whole_where_nothing_waits(monkeypatch: pytest.MonkeyPatch
 
 def test_a_command_that_shares_its_sums_is_not_cut_by_rows() -> None:
     graph = layers("dense", "point")
-    *_, (_, piece) = boundaries.pieces_of(NANO, compiled(graph, NANO).issued)
+    *_, (_, piece) = overlap.pieces_of(NANO, compiled(graph, NANO).issued)
     assert by_rows(piece, 3)
     assert not any(by_rows(part, 3) for part in by_depth(piece, 1))
     command = replace(piece.command, first=0)

@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 
-from eightfold.compiler.exact.channels import CompileError, double_precision, reachable
-from eightfold.compiler.exact.step_function import (
+from eightfold.compiler.exact import (
     INT32_MAX,
     INT32_MIN,
+    CompileError,
     SingleRounding,
     StepFunction,
+    double_precision,
     equal,
     nearest,
+    reachable,
     solve,
 )
 from eightfold.golden.requantize import requantize

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from eightfold.compiler.exact.channels import CompileError
-from eightfold.compiler.steps.movement import Copy
-from eightfold.compiler.steps.strided import copies, filled
+from eightfold.compiler.exact import CompileError
+from eightfold.compiler.steps.movement import Copy, copies, filled
 
 
 def run(found: list[Copy], source: np.ndarray, size: int) -> np.ndarray:

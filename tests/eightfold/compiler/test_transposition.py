@@ -8,7 +8,7 @@ import pytest
 from eightfold.compiler import compile_network
 from eightfold.compiler.lower import movement
 from eightfold.compiler.steps.elementwise import IDENTITY
-from eightfold.compiler.steps.swap import PartsOfColumns, Swap, Way, WholeColumns, swapped
+from eightfold.compiler.steps.transposition import PartsOfColumns, Swap, Way, WholeColumns, swapped
 from eightfold.estimate.estimate import estimate_network
 from eightfold.golden.requantize import requantize
 from eightfold.isa import Opcode

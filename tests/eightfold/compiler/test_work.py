@@ -10,7 +10,7 @@ from eightfold.compiler.passes import prepare
 from eightfold.estimate.estimate import estimate
 from eightfold.isa import Engine
 from eightfold.isa.issued import Issued
-from eightfold.isa.work import Work, vectors, work
+from eightfold.isa.shares import Work, vectors, work
 from eightfold.model import load_model
 from eightfold.run.operator_reports import hardware_reports
 from eightfold.target.config import PRESETS

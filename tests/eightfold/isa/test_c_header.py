@@ -11,7 +11,7 @@ import pytest
 from eightfold import isa
 from eightfold.isa.c_header import ENUMS, c_header
 from eightfold.isa.decode import command_places
-from eightfold.isa.packing import pack
+from eightfold.isa.shapes import pack
 
 STRICT = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
 

@@ -7,8 +7,7 @@ from eightfold import isa
 from eightfold.golden.rounding import ROUNDINGS
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.isa import streams
-from eightfold.isa.packing import pack
-from eightfold.isa.shapes import Layout, signed, struct, unsigned
+from eightfold.isa.shapes import Layout, pack, signed, struct, unsigned
 from eightfold.target.config import PRESETS, AcceleratorConfig
 
 ENTRY_LAYOUT = struct({"index": unsigned(8), "value": signed(32)})

@@ -9,8 +9,7 @@ from amaranth.lib import data
 from eightfold import isa
 from eightfold.hw.blocks.layouts import constant, hdl
 from eightfold.isa import streams
-from eightfold.isa.packing import leaves
-from eightfold.isa.shapes import Array, Layout, number
+from eightfold.isa.shapes import Array, Layout, leaves, number
 from eightfold.target.config import PRESETS
 
 CONFIG = PRESETS["nano"]

@@ -8,7 +8,7 @@ import pytest
 from eightfold import isa
 from eightfold.golden.requantize import requantize
 from eightfold.isa import ErrorCode, Space
-from eightfold.isa.packing import pack
+from eightfold.isa.shapes import pack
 from eightfold.sim.machine.machine import Machine, MachineError
 from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.command_streams import Item, gather, matrix, move, stream, vector

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.isa import Space
-from eightfold.isa.tokens import encode
+from eightfold.isa.issued import encode
 from eightfold.target.config import AcceleratorConfig
 
 DTYPES = (np.int8, np.int16, np.int32, np.int64)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.compiler.lower.rows import l2_rows, log_softmax_rows, softmax_rows
+from eightfold.compiler.lower.reduction import l2_rows, log_softmax_rows, softmax_rows
 from eightfold.sim.stimuli.rows import OPERATORS
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from eightfold import isa
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.isa import Space
-from eightfold.isa.packing import pack
+from eightfold.isa.shapes import pack
 from eightfold.sim.machine.machine import Machine
 from eightfold.sim.machine.trail import explain_arena
 from eightfold.sim.stimuli.beats import requantize_fields

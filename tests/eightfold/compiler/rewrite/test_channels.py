@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.compiler.rewrite import rewrite
-from eightfold.compiler.rewrite.compaction import compact, intervals, needs
-from eightfold.compiler.rewrite.compaction.intervals import Intervals
+from eightfold.compiler.rewrite import compact, intervals, needs, rewrite
+from eightfold.compiler.rewrite.intervals import Intervals
 from eightfold.execute import run_graph
 from eightfold.golden.windows import Window
 from eightfold.model import Graph, load_model

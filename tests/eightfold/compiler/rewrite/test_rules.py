@@ -12,14 +12,12 @@ from eightfold.common.errors import InputError
 from eightfold.compiler.rewrite import (
     NAMES,
     Rewritten,
-    clamps,
-    constants,
-    equal,
+    elements,
+    fusion,
     moves,
     rewrite,
-    tables,
+    rules,
 )
-from eightfold.compiler.rewrite import padding as padding_rule
 from eightfold.compiler.rewrite.draft import Draft
 from eightfold.model import Graph, load_model
 from eightfold.model.builder import ModelBuilder
@@ -246,8 +244,9 @@ def test_a_function_moves_before_what_reorders_and_joins_what_is_there() -> None
     shape = (chain.shape[1] * chain.shape[2], chain.shape[3])
     chain.then("RESHAPE", np.array(shape, np.int32), shape=shape, new_shape=shape).then("RELU")
     graph = chain.graph()
-    rules = ["moves", "clamps"]
-    rewritten = expect_rewritten(graph, random_values(graph), PRESETS["nano"], rules=rules)
+    rewritten = expect_rewritten(
+        graph, random_values(graph), PRESETS["nano"], rules=["moves", "clamps"]
+    )
     assert [operator.name for operator in rewritten.graph.operators] == [CONV, "RESHAPE"]
     assert [operator.index for operator in rewritten.graph.operators] == [1, 2]
     assert rewritten.gone() == {0}
@@ -281,7 +280,7 @@ def test_constants_equal_and_unused() -> None:
 
 def around_from_behind(patch: pytest.MonkeyPatch) -> None:
     """Padding before and behind are exchanged."""
-    right = padding_rule._padded
+    right = fusion._padded
 
     def padded(*arguments):
         found = right(*arguments)
@@ -290,24 +289,24 @@ def around_from_behind(patch: pytest.MonkeyPatch) -> None:
         around = tuple(pair[::-1] for pair in found.options["around"])
         return replace(found, options={**found.options, "around": around})
 
-    patch.setattr(padding_rule, "_padded", padded)
+    patch.setattr(fusion, "_padded", padded)
 
 
 def zero_around(patch: pytest.MonkeyPatch) -> None:
     """The code around the image is the zero point, whatever PADV2 says."""
-    right = padding_rule._code
+    right = fusion._code
 
     def code(draft: Draft, operator):
         found = right(draft, operator)
         quantization = draft.tensors[operator.outputs[0]].quantization
         return None if found is None or quantization is None else int(quantization.zero_point[0])
 
-    patch.setattr(padding_rule, "_code", code)
+    patch.setattr(fusion, "_code", code)
 
 
 def outer_first(patch: pytest.MonkeyPatch) -> None:
     """Two tables are composed in the wrong order."""
-    right = tables._function_before
+    right = elements._function_before
 
     def before(draft: Draft, function):
         found = right(draft, function)
@@ -319,29 +318,29 @@ def outer_first(patch: pytest.MonkeyPatch) -> None:
         function.table[:] = swapped
         return first, inner
 
-    patch.setattr(tables, "_function_before", before)
+    patch.setattr(elements, "_function_before", before)
 
 
 def one_too_low(patch: pytest.MonkeyPatch) -> None:
     """A clamp's upper bound is one too low."""
-    right = clamps.inner
+    right = fusion.inner
 
     def inner(bounds, before):
         low, high = right(bounds, before)
         return low, max(low, high - 1)
 
-    patch.setattr(clamps, "inner", inner)
+    patch.setattr(fusion, "inner", inner)
 
 
 def nearly_a_clamp(patch: pytest.MonkeyPatch) -> None:
     """A function that is no clamp passes for one."""
 
     def clamping(table, interval):
-        low, high = clamps.reach(interval)
+        low, high = fusion.reach(interval)
         floor, ceiling = int(table[low + 128]), int(table[high + 128])
         return (floor, ceiling) if floor <= ceiling else None
 
-    patch.setattr(clamps, "clamping", clamping)
+    patch.setattr(fusion, "clamping", clamping)
 
 
 def everything_stays(patch: pytest.MonkeyPatch) -> None:
@@ -351,9 +350,9 @@ def everything_stays(patch: pytest.MonkeyPatch) -> None:
 
 def options_do_not_matter(patch: pytest.MonkeyPatch) -> None:
     """Operators of other options pass for equal."""
-    right = equal._key
+    right = rules._key
     patch.setattr(
-        equal, "_key", lambda draft, operator: right(draft, replace(operator, options={}))
+        rules, "_key", lambda draft, operator: right(draft, replace(operator, options={}))
     )
 
 
@@ -385,13 +384,13 @@ def test_a_shape_that_is_an_output_is_a_constant_for_what_reads_it() -> None:
 
 def folded_otherwise(patch: pytest.MonkeyPatch) -> None:
     """A folded constant is not what golden computes."""
-    right = constants.known_results
+    right = rules.known_results
 
     def results(*args: Any) -> list[np.ndarray] | None:
         found = right(*args)
         return None if found is None else [np.flip(each).copy() for each in found]
 
-    patch.setattr(constants, "known_results", results)
+    patch.setattr(rules, "known_results", results)
 
 
 def one_output_is_enough(patch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,15 @@
-"""Write a graph's operators without the channels that nobody needs."""
+"""Write a graph's operators without the channels that nobody needs.
+
+`intervals` has which codes a channel can have, `needs` which tensors have the same channels and
+which channels stay.
+"""
 
 from dataclasses import replace
 
 import numpy as np
 
-from eightfold.compiler.rewrite.compaction.needs import Needs
 from eightfold.compiler.rewrite.draft import Draft, sliced
+from eightfold.compiler.rewrite.needs import Needs
 from eightfold.golden.fixed_point import wrap32
 from eightfold.model import Operator, Tensor
 from eightfold.model.graph import Quantization

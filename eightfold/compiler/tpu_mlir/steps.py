@@ -1,4 +1,4 @@
-"""Any function of two bytes with int8 results, as commands of the vector engine.
+"""The steps of one operator: any function of two bytes with int8 results, on the vector engine.
 
 Most are a sum of two tables, rounded: ``clamp(round((table_a[a] + table_b[b]) / 2^k))``. Where a
 function is not, because its sums are in float32 and near a tie, corrections are added. A correction
@@ -7,13 +7,17 @@ of two whose product moves the bits of its own row to the same place, and the re
 out by a left shift that wraps and a right shift. So there is no function that this cannot compute.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.compiler.exact.step_function import least_product
-from eightfold.compiler.steps.elementwise import IDENTITY, Elementwise
+from eightfold.compiler.exact import least_product
+from eightfold.compiler.lower.lowering import Lowered
+from eightfold.compiler.steps.elementwise import IDENTITY, Elementwise, Pointwise
+from eightfold.compiler.steps.step import Step, Temporary
 from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import ROUNDINGS
 from eightfold.isa import Combine
@@ -163,3 +167,56 @@ def _selections(difference: Integers) -> list[Elementwise]:
             mask |= (rows[row] & ((1 << bits) - 1)) << (bits * place)
         found.append(Elementwise(combine=Combine.MULTIPLY, tables=(factor, mask), requantize=cut))
     return found
+
+
+Shape = tuple[int, ...]
+Operand = tuple[int, Shape]
+"""A tensor and its shape."""
+
+
+@dataclass
+class StepList:
+    """Steps in order; temporaries have numbers from ``first`` on."""
+
+    first: int
+    steps: list[Step] = field(default_factory=list)
+    temporaries: dict[int, Temporary] = field(default_factory=dict)
+
+    def temporary(self, size: int, content: bytes | None = None) -> int:
+        """Return a new temporary of ``size`` bytes, a constant if it has a content."""
+        number = self.first + len(self.temporaries)
+        self.temporaries[number] = Temporary(size, content)
+        return number
+
+    def pointwise(
+        self, operation: Elementwise, operands: Sequence[Operand], shape: Shape
+    ) -> Operand:
+        """Add an element-wise operation; return its result."""
+        target = self.temporary(prod(shape))
+        used = operands[: operation.operands]
+        step = Pointwise(
+            operation=operation,
+            sources=tuple(tensor for tensor, _ in used),
+            shapes=tuple(each for _, each in used),
+            target=target,
+            shape=shape,
+        )
+        self.steps.append(step)
+        return target, shape
+
+    def two_bytes(self, function: TwoBytes, a: Operand, b: Operand, shape: Shape) -> Operand:
+        """Add a function of two bytes; return its result."""
+        result = self.pointwise(function.base, (a, b), shape)
+        chosen = (b, a) if function.swapped else (a, b)
+        for correction in function.corrections:
+            difference = self.pointwise(correction, chosen, shape)
+            result = self.pointwise(function.join, (result, difference), shape)
+        return result
+
+    def lowered(self, target: int) -> Lowered:
+        """Return all, the last result being the tensor ``target``."""
+        *before, last = self.steps
+        temporaries = {t: v for t, v in self.temporaries.items() if t != last.target}
+        return Lowered(
+            steps=(*before, replace(last, target=target)), temporaries=temporaries, searched=0
+        )

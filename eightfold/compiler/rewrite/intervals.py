@@ -2,7 +2,7 @@
 
 An interval per channel of the last axis goes forward from operator to operator. Accumulators are
 bounded tap by tap: a weight takes the end of its input's interval that suits it. Taps in the
-padding count as the zero point, and which of them lie there together is known (`borders`). The
+padding count as the zero point, and which of them lie there together is known (`patterns`). The
 bounds go through the very requantization that the elements go through: it does not decrease with
 the accumulator, as long as nothing leaves int32 on the way, so that no code is outside of theirs.
 """
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.compiler.rewrite.compaction.borders import patterns
 from eightfold.compiler.rewrite.elements import (
     CODES,
     MONOTONE,
@@ -29,7 +28,26 @@ from eightfold.golden.convolution import requantize_channels
 from eightfold.golden.fixed_point import INT32_MAX
 from eightfold.golden.fully_connected import requantize_outputs
 from eightfold.golden.quantization import Reference, effective_scales, fused_bounds
+from eightfold.golden.windows import Window
 from eightfold.model import Graph, Operator, Tensor
+
+MOST = 1 << 20
+"""Taps of all outputs along an axis that are looked at; beyond, nothing is known."""
+
+
+def patterns(window: Window, axis: int, size: int) -> NDArray[np.bool_] | None:
+    """Return which taps of a window along an axis lie inside, for each way that there is.
+
+    bool, shape (ways, kernel): output o has tap k inside if
+    ``0 <= o * stride - before + k * dilation < size``. None if there are more than `MOST` taps.
+    """
+    outputs, kernel = window.output_size(axis, size), window.kernel[axis]
+    if outputs * kernel > MOST:
+        return None
+    starts = np.arange(outputs) * window.stride[axis] - window.pads(axis, size)[0]
+    taps = starts[:, None] + np.arange(kernel) * window.dilation[axis]
+    return np.unique((taps >= 0) & (taps < size), axis=0)
+
 
 Ints = NDArray[np.int64]
 
