@@ -11,17 +11,33 @@ from typing import Any
 import numpy as np
 
 from eightfold.conformance.answers import MISSING, UNKNOWN
-from eightfold.conformance.judge.explain import Explanation, explain
+from eightfold.conformance.judge.explain import Evidence, Explained, Explanation, explain
 from eightfold.conformance.judge.forms import Cases, form_of
 from eightfold.conformance.judge.power import Power, power
 from eightfold.conformance.judge.requantizer import check_cases, requantizer
-from eightfold.conformance.judge.rules import Clause, Mask, clauses_of, common_text
-from eightfold.conformance.judge.subject import Steps, Subject, agree, parts, rows, width
+from eightfold.conformance.judge.rules import Clause, Mask, clauses_of, common_text, spread
+from eightfold.conformance.judge.subject import (
+    PART,
+    Mistake,
+    Steps,
+    Subject,
+    agree,
+    pairs,
+    rows,
+    width,
+)
 from eightfold.conformance.verdict import LISTED, FailedCase, Outcome
 from eightfold.golden.fixed_point import Integers
 
 FAR = 2**62
 """Results beyond it are as wrong as this."""
+
+PROBED, LEAST_PROBED = 256, 16
+"""Of the cases that are exact, and of those that are not: those with so many results, but so many
+cases at least, are asked before the others whether a mistake explains them."""
+
+COMPARED = 100_000
+"""Results by which the closest mistake is chosen."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +74,9 @@ class Verdict:
     name: str
     """The subject's."""
     counts: Mapping[Outcome, int]
-    explanations: tuple[Explanation, ...]
+    explanations: tuple[Explanation[Mistake], ...]
     """Those that explain every known result; none if these are exact."""
-    closest: Explanation | None
+    closest: Explanation[Mistake] | None
     """The one mistake that explains most results, if none explains all, but more than golden.
 
     None where a simple rule says exactly which results are wrong.
@@ -206,23 +222,21 @@ def examine(
         found[found == Outcome.MISSING] = Outcome.CRASHED
     known = found <= Outcome.WRONG
     wrong = known & (found != Outcome.EXACT)
-    explanations, closest, left = tuple[Explanation, ...](), None, wrong
+    explained = Explained[Mistake]((), None, wrong)
     if wrong.any():
-        explanations, closest = explain(subject, cases, results, known, wrong)
-        if closest is not None and _is_rule(_describe(subject, cases, wrong), wrong):
-            closest = None  # what a simple rule says exactly needs no mistake that is nearly right
-        if closest is not None:
-            left = known & ~_given(subject, cases, results, closest)
-        if explanations:
-            left = np.zeros_like(left)
+        explained = explain(_evidence(subject, cases, results, known, wrong))
+        if explained.closest is not None and _is_rule(_describe(subject, cases, wrong), wrong):
+            # What a simple rule says exactly needs no mistake that is nearly right.
+            explained = Explained((), None, wrong)
+    remainder = explained.remainder
     return Verdict(
         name=subject.name,
         counts={outcome: int((found == outcome).sum()) for outcome in Outcome},
-        explanations=explanations,
-        closest=closest,
-        remainder=_describe(subject, cases, left),
-        unexplained=int(left.sum()),
-        differences=_differences(subject, cases, expected, results, left, closest),
+        explanations=explained.full,
+        closest=explained.closest,
+        remainder=_describe(subject, cases, remainder),
+        unexplained=int(remainder.sum()),
+        differences=_differences(subject, cases, expected, results, explained),
         silent=_describe(subject, cases, ~known),
         failure=_smallest(subject, cases, expected, results, found),
         failed=tuple(_failed(subject, expected, results, found)),
@@ -239,13 +253,25 @@ def _is_rule(clauses: tuple[Clause, ...], meant: Mask) -> bool:
     return len(clauses) == 1 and clauses[0].meant == meant.sum() and not clauses[0].others
 
 
-def _given(subject: Subject, cases: Cases, results: Integers, closest: Explanation) -> Mask:
-    """Return which cases a mistake explains."""
-    computed = [
-        agree(subject.compute(rows(cases, part), closest.mistakes), results[part])
-        for part in parts(len(results), width(results))
-    ]
-    return np.concatenate(computed)
+def _evidence(
+    subject: Subject, cases: Cases, results: Integers, known: Mask, wrong: Mask
+) -> Evidence[Mistake]:
+    among = np.flatnonzero(known)
+    count = max(LEAST_PROBED, PROBED // width(results))
+    return Evidence(
+        mistakes=subject.mistakes,
+        gives=lambda mistakes, some: agree(
+            subject.compute(rows(cases, some), mistakes), results[some]
+        ),
+        known=among,
+        wrong=wrong,
+        probed=np.concatenate(
+            [spread(np.flatnonzero(mask), count) for mask in (wrong, known & ~wrong)]
+        ),
+        compared=spread(among, max(LEAST_PROBED, COMPARED // width(results))),
+        at_once=max(1, PART // width(results)),
+        pairs=lambda: pairs(subject.mistakes),
+    )
 
 
 def _differences(
@@ -253,13 +279,14 @@ def _differences(
     cases: Cases,
     expected: Integers,
     results: Integers,
-    left: Mask,
-    closest: Explanation | None,
+    explained: Explained[Mistake],
 ) -> str:
-    if subject.value is not None or not left.any():
+    """Return how far results lie from what is nearest to them, but does not give them."""
+    rest, closest = explained.remainder, explained.closest
+    if subject.value is not None or not rest.any():
         return ""
-    base = subject.compute(rows(cases, left), closest.mistakes) if closest else expected[left]
-    difference = _bounded(results[left]) - base
+    base = subject.compute(rows(cases, rest), closest.mistakes) if closest else expected[rest]
+    difference = _bounded(results[rest]) - base
     where = _places(subject, difference != 0) if difference.ndim == 2 else ""
     difference = difference[difference != 0]
     least, most = int(difference.min()), int(difference.max())

@@ -1,37 +1,76 @@
-"""The search for mistakes that give somebody's results: one, two at once, or the closest."""
+"""The judge's engine: which mistakes give somebody's results, of units and of operators alike.
 
-from collections.abc import Callable, Iterator
+All mistakes that explain every known result, else all pairs of them, else the closest one. What a
+case is, and how the results of a mistake are computed, `Evidence` says.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.conformance.judge.rules import Mask, spread
-from eightfold.conformance.judge.subject import (
-    Cases,
-    Mistake,
-    Subject,
-    agree,
-    pairs,
-    parts,
-    rows,
-    width,
-)
-from eightfold.golden.fixed_point import Integers
+from eightfold.conformance.judge.rules import Mask
 
-PROBED, LEAST_PROBED = 256, 16
-"""Of the cases that are exact, and of those that are not: those with so many results, but so many
-cases at least, are asked before the others whether a mistake explains them."""
-
-COMPARED = 100_000
-"""Results by which the closest mistake is chosen."""
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Explanation:
+class NamedMistake:
+    """A mistake with a name, and a sentence as the engineer would say it who has found it."""
+
+    name: str
+    sentence: str
+
+
+M = TypeVar("M", bound=NamedMistake)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence(Generic[M]):
+    """Somebody's results, and what may have given them.
+
+    Attributes
+    ----------
+    mistakes
+        In the order in which they are named.
+    gives
+        Returns for each of some cases whether mistakes, made at once, give somebody's results.
+    known
+        Cases whose results are all there and known.
+    wrong
+        Of every case, whether it is known and not exact, shape (n,); some are.
+    probed
+        Cases that are asked before all others whether a mistake explains them.
+    compared
+        Cases by which the closest mistake is chosen.
+    at_once
+        How many cases are computed at once.
+    pairs
+        Pairs of mistakes that can be made at once.
+    """
+
+    mistakes: Sequence[M]
+    gives: Callable[[tuple[M, ...], Indices], Mask]
+    known: Indices
+    wrong: Mask
+    probed: Indices
+    compared: Indices
+    at_once: int = 1
+    pairs: Callable[[], Iterable[tuple[M, M]]] = lambda: ()
+
+    def given(self, mistakes: tuple[M, ...]) -> Iterator[Mask]:
+        """Yield, part by part of the known cases, which of them the mistakes give."""
+        for start in range(0, len(self.known), self.at_once):
+            yield self.gives(mistakes, self.known[start : start + self.at_once])
+
+
+@dataclass(frozen=True)
+class Explanation(Generic[M]):
     """Mistakes, one or two at once, and how many of the known results they give."""
 
-    mistakes: tuple[Mistake, ...]
+    mistakes: tuple[M, ...]
     explained: int
 
     @property
@@ -45,71 +84,56 @@ class Explanation:
         return " ".join(mistake.sentence for mistake in self.mistakes)
 
 
-def explain(
-    subject: Subject, cases: Cases, results: Integers, known: Mask, wrong: Mask
-) -> tuple[tuple[Explanation, ...], Explanation | None]:
-    """Return all mistakes, else pairs, that explain the known results, and the closest mistake.
+@dataclass(frozen=True)
+class Explained(Generic[M]):
+    """What explains results.
 
-    Parameters
+    Attributes
     ----------
-    results
-        Theirs.
-    known
-        Cases whose results are all there and known.
-    wrong
-        Those of them that are not exact; some are.
+    full
+        Mistakes, else pairs of them, that give every known result.
+    closest
+        If there are none, the mistake that gives most of the results, if more than the reference.
+    remainder
+        Of every case, whether it is known and neither the reference (``closest``, where there is
+        one) nor a mistake of ``full`` gives it, shape (n,).
     """
-    among = np.flatnonzero(known)
-    count = max(LEAST_PROBED, PROBED // width(results))
-    probed = np.concatenate(
-        [spread(np.flatnonzero(mask), count) for mask in (wrong, known & ~wrong)]
-    )
-    probe, theirs = rows(cases, probed), results[probed]
 
-    def fits(*mistakes: Mistake) -> bool:
-        if not np.array_equal(subject.compute(probe, mistakes), theirs):
-            return False
-        counts = _explained(subject, cases, results, among, mistakes)
-        return all(got == asked for got, asked in counts)
-
-    full = tuple(_explanations(((m,) for m in subject.mistakes), fits, len(among)))
-    full = full or tuple(_explanations(pairs(subject.mistakes), fits, len(among)))
-    return (full, None) if full else ((), _closest(subject, cases, results, among, wrong))
+    full: tuple[Explanation[M], ...]
+    closest: Explanation[M] | None
+    remainder: Mask
 
 
-def _explanations(
-    candidates: "Iterator[tuple[Mistake, ...]]", fits: Callable[..., bool], count: int
-) -> Iterator[Explanation]:
+def explain(evidence: Evidence[M]) -> Explained[M]:
+    """Return what explains results of which some are wrong."""
+    full = tuple(_full(evidence, ((mistake,) for mistake in evidence.mistakes)))
+    full = full or tuple(_full(evidence, evidence.pairs()))
+    if full:
+        return Explained(full, None, np.zeros_like(evidence.wrong))
+    return _closest(evidence)
+
+
+def _full(evidence: Evidence[M], candidates: Iterable[tuple[M, ...]]) -> Iterator[Explanation[M]]:
     for mistakes in candidates:
-        if fits(*mistakes):
-            yield Explanation(mistakes, count)
+        if evidence.gives(mistakes, evidence.probed).all() and all(
+            given.all() for given in evidence.given(mistakes)
+        ):
+            yield Explanation(mistakes, len(evidence.known))
 
 
-def _explained(
-    subject: Subject,
-    cases: Cases,
-    results: Integers,
-    among: NDArray[np.int64],
-    mistakes: tuple[Mistake, ...],
-) -> Iterator[tuple[int, int]]:
-    """Return, part by part of ``among``, how many cases the mistakes give, and of how many."""
-    for part in parts(len(among), width(results)):
-        chosen = among[part]
-        computed = subject.compute(rows(cases, chosen), mistakes)
-        yield int(agree(computed, results[chosen]).sum()), len(chosen)
-
-
-def _closest(
-    subject: Subject, cases: Cases, results: Integers, among: NDArray[np.int64], wrong: Mask
-) -> Explanation | None:
-    """Return the mistake that explains most, the first of several; None if the reference does."""
-    compared = spread(among, max(LEAST_PROBED, COMPARED // width(results)))
-    some, theirs = rows(cases, compared), results[compared]
-    scores = [
-        int(agree(subject.compute(some, (mistake,)), theirs).sum()) for mistake in subject.mistakes
-    ]
-    if not scores:
-        return None
-    best = subject.mistakes[int(np.argmax(scores))]
-    explained = sum(got for got, _ in _explained(subject, cases, results, among, (best,)))
-    return Explanation((best,), explained) if explained > len(among) - int(wrong.sum()) else None
+def _closest(evidence: Evidence[M]) -> Explained[M]:
+    """Return the mistake that gives most, the first of several; none if the reference does."""
+    wrong = evidence.wrong
+    best, most = None, (0, 0)
+    for mistake in evidence.mistakes:
+        given = evidence.gives((mistake,), evidence.compared)
+        score = int(given.sum()), int((given & wrong[evidence.compared]).sum())
+        if score > most:
+            best, most = mistake, score
+    if best is not None and most[1]:
+        given = np.concatenate([*evidence.given((best,))])
+        if given.sum() > len(evidence.known) - wrong.sum():
+            remainder = np.zeros_like(wrong)
+            remainder[evidence.known[~given]] = True
+            return Explained((), Explanation((best,), int(given.sum())), remainder)
+    return Explained((), None, wrong)

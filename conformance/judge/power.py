@@ -1,18 +1,22 @@
 """The power of cases: which mistakes they tell apart, and which they cannot."""
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from eightfold.conformance.judge.explain import Indices, M
 from eightfold.conformance.judge.rules import spread
-from eightfold.conformance.judge.subject import Cases, Mistake, Subject, parts, rows, width
+from eightfold.conformance.judge.subject import PART, Cases, Mistake, Subject, rows, width
 from eightfold.golden.fixed_point import Integers
 
 FIRST = 4096
 """Results that are asked first: where mistakes differ in them, no others are computed."""
+
+P = TypeVar("P")
+"""A part of the cases."""
 
 
 @dataclass(frozen=True)
@@ -40,56 +44,62 @@ class Power:
         return found
 
 
+def power_of(
+    mistakes: Sequence[M], parts: Iterable[P], digest: Callable[[M | None, P], Hashable]
+) -> Power:
+    """Return which mistakes cases could not have told apart.
+
+    Parameters
+    ----------
+    parts
+        Of the cases, in the order in which they are asked.
+    digest
+        Returns what stands for the results of a mistake, or without one of the reference, in a part
+        of the cases.
+    """
+    # What is in one group has given the same results so far.
+    groups: list[list[M | None]] = [[None, *mistakes]]
+    for part in parts:
+        if all(len(group) == 1 for group in groups):
+            break
+        groups = [finer for group in groups for finer in _divided(group, part, digest)]
+    names = [tuple(each.name for each in group if each) for group in groups]
+    (unseen,) = (name for name, group in zip(names, groups, strict=True) if None in group)
+    seen = [name for name, group in zip(names, groups, strict=True) if None not in group]
+    return Power(len(mistakes), unseen, tuple(name for name in seen if len(name) > 1))
+
+
+def _divided(
+    group: list[M | None], part: P, digest: Callable[[M | None, P], Hashable]
+) -> Iterable[list[M | None]]:
+    if len(group) == 1:
+        return [group]
+    found: dict[Hashable, list[M | None]] = {}
+    for mistake in group:
+        found.setdefault(digest(mistake, part), []).append(mistake)
+    return found.values()
+
+
 def power(subject: Subject, cases: Cases, expected: Integers) -> Power:
     """Return which mistakes of ``subject`` the cases could not have told apart.
 
     ``expected``: the reference's results of the cases.
     """
-    mistakes = {mistake.name: mistake for mistake in subject.mistakes}
-    # The reference is the empty name; what is in one class has given the same results so far.
-    classes: list[list[str]] = [["", *mistakes]]
-    for part in _parts(expected):
-        if all(len(alike) == 1 for alike in classes):
-            break
-        some = rows(cases, part)
-        classes = [
-            finer
-            for alike in classes
-            for finer in (
-                [alike]
-                if len(alike) == 1
-                else _split(subject, some, expected[part], alike, mistakes)
-            )
-        ]
-    order = ["", *mistakes]
-    classes = sorted(
-        (sorted(alike, key=order.index) for alike in classes), key=lambda c: order.index(c[0])
-    )
-    reference, *others = classes
-    return Power(
-        len(mistakes),
-        tuple(reference[1:]),
-        tuple(tuple(alike) for alike in others if len(alike) > 1),
-    )
 
-
-def _parts(expected: Integers) -> Iterator[NDArray[np.int64] | slice]:
-    count = len(expected)
-    yield spread(np.arange(count), FIRST // width(expected))
-    yield from parts(count, width(expected))
-
-
-def _split(
-    subject: Subject,
-    cases: Cases,
-    expected: Integers,
-    alike: list[str],
-    mistakes: dict[str, Mistake],
-) -> list[list[str]]:
-    """Return the classes of mistakes whose results of these cases are the same."""
-    found: dict[bytes, list[str]] = {}
-    for name in alike:
-        results = subject.compute(cases, (mistakes[name],)) if name else expected
+    def digest(mistake: Mistake | None, part: Indices | slice) -> bytes:
+        results = expected[part]
+        if mistake is not None:
+            results = subject.compute(rows(cases, part), (mistake,))
         codes = np.asarray(results, dtype=np.int64, order="C")
-        found.setdefault(hashlib.blake2b(codes.data).digest(), []).append(name)
-    return list(found.values())
+        return hashlib.blake2b(codes.data).digest()
+
+    found = power_of(subject.mistakes, _parts(expected), digest)
+    order = [mistake.name for mistake in subject.mistakes]
+    return replace(found, groups=tuple(sorted(found.groups, key=lambda g: order.index(g[0]))))
+
+
+def _parts(expected: Integers) -> Iterator[Indices | slice]:
+    count, step = len(expected), max(1, PART // width(expected))
+    yield spread(np.arange(count), FIRST // width(expected))
+    for start in range(0, count, step):
+        yield slice(start, start + step)

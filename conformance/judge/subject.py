@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.conformance.judge.explain import NamedMistake
 from eightfold.conformance.judge.rules import Features, Mask
 from eightfold.golden.fixed_point import Integers
 
@@ -29,11 +30,9 @@ Steps = Sequence[tuple[str, Any]]
 
 
 @dataclass(frozen=True)
-class Mistake:
-    """A mistake with a name."""
+class Mistake(NamedMistake):
+    """A mistake as other choices than the reference's."""
 
-    name: str
-    sentence: str
     changes: Mapping[str, str | int]
     """Fields of the choices, and what they are in place of the reference's."""
     forms: tuple[str, ...] = ()
@@ -98,15 +97,8 @@ def agree(results: Integers, others: Integers) -> Mask:
     return same if same.ndim == 1 else same.all(axis=1)
 
 
-def parts(count: int, width: int) -> Iterator[slice]:
-    """Return slices of ``count`` cases with ``width`` results each, which fit into memory."""
-    step = max(1, PART // width)
-    for start in range(0, count, step):
-        yield slice(start, start + step)
-
-
 PART = 1 << 18
-"""Results that are computed at once."""
+"""Results that are computed at once, so that they fit into memory."""
 
 
 def width(results: NDArray[Any]) -> int:

@@ -1,7 +1,7 @@
 """The report on an implementation: a page, JUnit XML, JSON, and sentences on a terminal.
 
-`rows` says of each row of the spec what was found of it; `page`, `junit` and `as_json` write a
-`eightfold.conformance.verdict.Statement`, and `text` prints it.
+`claims` says of each row of the spec what was found of it, and makes sentences and JSON of an
+`eightfold.conformance.verdict.Statement`; `page` and `junit` write it.
 
 Imports report and spec, and of conformance what a statement consists of.
 """
@@ -12,10 +12,9 @@ from functools import partial
 from pathlib import Path
 
 from eightfold.common.files import Content, write_files
-from eightfold.conformance.report.as_json import statement_as_json
+from eightfold.conformance.report.claims import print_statement, statement_as_json, statement_lines
 from eightfold.conformance.report.junit import write_junit
 from eightfold.conformance.report.page import conformance_page
-from eightfold.conformance.report.text import print_statement, statement_lines
 from eightfold.conformance.verdict import Statement
 from eightfold.run.report.page import require_page
 

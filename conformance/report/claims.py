@@ -1,13 +1,19 @@
-"""What was found of each claim that the spec knows, asked or not."""
+"""What was found of each claim that the spec knows, asked or not: as rows, sentences and JSON.
 
-from collections.abc import Iterator
+``docs/conform-json.md`` says of each field of the JSON object what it is.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+import click
 
 from eightfold.conformance.profile import CLAIMS
-from eightfold.conformance.verdict import Finding, Layer, Outcome, Standing, Statement
+from eightfold.conformance.units.unit import Level
+from eightfold.conformance.verdict import Finding, Layer, Outcome, Standing, Statement, claims_text
 
-Place = Standing | Literal["not asked", "not claimed"]
+ClaimStanding = Standing | Literal["not asked", "not claimed"]
 """How a claim of the spec stands: as what was found of it; or it is claimed and was not asked, or
 not even claimed."""
 
@@ -22,7 +28,7 @@ class ClaimRow:
     number: int
     claim: str
     layer: Layer
-    standing: Place
+    standing: ClaimStanding
     finding: Finding | None
 
     @property
@@ -59,7 +65,99 @@ def _claims(statement: Statement) -> Iterator[tuple[str, Layer]]:
         yield claim, Finding(claim=claim, counts={}).layer
 
 
-def _standing(statement: Statement, claim: str, finding: Finding | None) -> Place:
+def _standing(statement: Statement, claim: str, finding: Finding | None) -> ClaimStanding:
     if finding is not None:
         return finding.standing(statement.level)
     return "not asked" if claim in statement.profile.claims else "not claimed"
+
+
+FAILED = 5
+"""Failed cases of a claim that are printed."""
+
+
+def statement_lines(statement: Statement) -> Iterator[str]:
+    """Return what was found of each claim, what was not asked, and the statement last."""
+    for finding in statement.findings:
+        yield from _finding_lines(finding, statement.level)
+        yield ""
+    if claims := [row.claim for row in claim_rows(statement) if row.standing == "not asked"]:
+        yield f"Claimed, not asked: {claims_text(claims)}."
+    yield statement.line()
+
+
+def _finding_lines(finding: Finding, level: Level) -> Iterator[str]:
+    yield from finding.lines(level)
+    if finding.failed:
+        yield "The first cases that are not exact:"
+        for case in finding.failed[:FAILED]:
+            yield f"  {case.name}: {case.outcome.text}{f', {case.message}' * bool(case.message)}"
+    yield from finding.power
+
+
+def print_statement(statement: Statement) -> None:
+    """Print `statement_lines`."""
+    for line in statement_lines(statement):
+        click.echo(line)
+
+
+def counts_text(finding: Finding) -> str:
+    """Return the counts of cases by outcome in words."""
+    found = [f"{count} {o.text}" for o in Outcome if (count := finding.counts.get(o, 0))]
+    return ", ".join(found) or "no cases"
+
+
+SCHEMA_VERSION = 2
+"""Counts up when a field goes or changes its meaning, not when one comes."""
+
+
+def statement_as_json(
+    statement: Statement, facts: Sequence[tuple[str, str]] = ()
+) -> dict[str, Any]:
+    """Return a statement as what `json.dumps` takes."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kit": statement.kit,
+        "line": statement.line(),
+        "standing": statement.standing,
+        "holds": statement.holds,
+        "conforms": statement.conforms,
+        "subject": statement.subject,
+        "profile": statement.profile.as_dict(),
+        "level": statement.level,
+        "seed": statement.seed,
+        "facts": dict(facts),
+        "claims": [_claim(row, statement.level) for row in claim_rows(statement)],
+    }
+
+
+def _claim(row: ClaimRow, level: Level) -> dict[str, Any]:
+    return {
+        "claim": row.claim,
+        "layer": row.layer,
+        "standing": row.standing,
+        "finding": _finding(row.finding, level) if row.finding else None,
+    }
+
+
+def _finding(finding: Finding, level: Level) -> dict[str, Any]:
+    return {
+        "headline": finding.headline(level),
+        "asked": finding.asked,
+        "cases": finding.cases,
+        "counts": {outcome.name.lower(): finding.counts.get(outcome, 0) for outcome in Outcome},
+        "extra": finding.extra,
+        "mistakes": list(finding.mistakes),
+        "diagnosis": list(finding.diagnosis),
+        "smallest": list(finding.smallest),
+        "failed": [
+            {
+                "name": case.name,
+                "outcome": case.outcome.name.lower(),
+                "message": case.message,
+            }
+            for case in finding.failed
+        ],
+        "power": list(finding.power),
+        "known": finding.known,
+        "unseen": finding.unseen,
+    }

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO
 
-from eightfold.conformance.report.text import counts_text
+from eightfold.conformance.report.claims import counts_text
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.verdict import LISTED, FailedCase, Finding, Outcome, Statement
 from eightfold.run.report.junit import JUnitXml
@@ -68,12 +68,7 @@ def _suite(
             }
         )
         for entry in entries:
-            place = f"conformance.{finding.layer}.{finding.claim}"
-            with xml.element("testcase", classname=place, name=entry.name, time=0.0):
-                if entry.kind:
-                    with xml.element(entry.kind, message=entry.message, type=entry.of):
-                        xml.text(entry.text)
-            xml.text("\n")
+            xml.case(f"conformance.{finding.layer}.{finding.claim}", **vars(entry))
     xml.text("\n")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from eightfold.conformance.report.rows import ClaimRow, Place, claim_rows
+from eightfold.conformance.report.claims import ClaimRow, ClaimStanding, claim_rows
 from eightfold.conformance.vectors.manifest import SPECS
 from eightfold.conformance.verdict import Outcome, Statement, claims_text
 from eightfold.run.report.page import State, Verdict, machine, render
@@ -18,7 +18,10 @@ STATES: dict[str, State] = {
 }
 """Whose colour a standing has."""
 
-UNASKED: dict[Place, str] = {"not asked": "Claimed, not asked", "not claimed": "Not claimed"}
+UNASKED: dict[ClaimStanding, str] = {
+    "not asked": "Claimed, not asked",
+    "not claimed": "Not claimed",
+}
 """What is said of claims without a finding."""
 
 SHOWN = 100

@@ -13,7 +13,7 @@ from typing import cast
 from eightfold.conformance.adapters.adapter import ModelRunner
 from eightfold.conformance.adapters.load import load_adapter
 from eightfold.conformance.judge.forms import FORMS
-from eightfold.conformance.judge.models import naming
+from eightfold.conformance.judge.models.mistakes import MistakeNames, names_told
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.judge.variants import MISTAKES
 from eightfold.conformance.liars import Named, every_liar
@@ -45,13 +45,13 @@ def naming_table(level: Level = "standard", operators: Sequence[str] = OPERATORS
     """Return how many mistakes each operator knows, and how a runtime that makes one is called."""
     rows = []
     for operator in operators:
-        named = naming.naming(operator, PROFILES["tflite"], level)
+        named = names_told(operator, PROFILES["tflite"], level)
         rows.append((operator, *_counts(named)))
     titles = ("operator", "mistakes", "named alone", "with others", "not to be seen")
     return markdown(titles, rows, text=1)
 
 
-def _counts(named: Sequence[naming.Named]) -> tuple[str, str, str, str]:
+def _counts(named: Sequence[MistakeNames]) -> tuple[str, str, str, str]:
     alone = sum(len(each.names) == 1 for each in named)
     unseen = sum(not each.names for each in named)
     return str(len(named)), str(alone), str(len(named) - alone - unseen), str(unseen)

@@ -9,9 +9,9 @@ from eightfold.conformance.judge.models.scaling import product, sum_of_two
 from eightfold.conformance.judge.models.subject import (
     OUTPUT,
     OperatorMistake,
+    OperatorRun,
     Results,
     SameError,
-    Subject,
     run,
     with_zero_point,
 )
@@ -23,7 +23,7 @@ from eightfold.golden.quantization import clamp, fused_bounds
 from eightfold.golden.tpu_mlir.numbers import round_float
 from eightfold.golden.unary import CODES
 
-Compute = Callable[[Subject], Results]
+Compute = Callable[[OperatorRun], Results]
 
 
 def zero_point_ignored(position: int) -> Compute:
@@ -36,7 +36,7 @@ def zero_point_ignored(position: int) -> Compute:
 def zero_points_swapped(first: int, second: int) -> Compute:
     """Return a mistake: two tensors have each other's zero point."""
 
-    def compute(subject: Subject) -> Results:
+    def compute(subject: OperatorRun) -> Results:
         a, b = subject.quantization(first), subject.quantization(second)
         return run(
             subject.changed(
@@ -77,7 +77,7 @@ _FUNCTIONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 def _in_float(rounding: str, dtype: type) -> Compute:
-    def compute(subject: Subject) -> Results:
+    def compute(subject: OperatorRun) -> Results:
         call = subject.call
         real = _FUNCTIONS[call.operator.name](*_reals(call, dtype))
         return to_codes(call, real, rounding, dtype)
@@ -85,7 +85,7 @@ def _in_float(rounding: str, dtype: type) -> Compute:
     return compute
 
 
-def _requantized_first(subject: Subject) -> Results:
+def _requantized_first(subject: OperatorRun) -> Results:
     """Return sums of operands that have been rounded to the output's scale, each by itself."""
     call = subject.call
     out = float(call.output_quantization().per_tensor()[0])
@@ -100,7 +100,7 @@ def _requantized_first(subject: Subject) -> Results:
     return [clamp(codes, fused_bounds(call.activation(), call.output_quantization()))]
 
 
-def _scales_ignored(subject: Subject) -> Results:
+def _scales_ignored(subject: OperatorRun) -> Results:
     """Return sums of the codes' differences, as if all scales were one."""
     call = subject.call
     a, b = broadcast(
@@ -110,13 +110,13 @@ def _scales_ignored(subject: Subject) -> Results:
     return [clamp(codes, fused_bounds(call.activation(), call.output_quantization()))]
 
 
-def _operands_swapped(subject: Subject) -> Results:
+def _operands_swapped(subject: OperatorRun) -> Results:
     scaling = sum_of_two(subject.call)
     (a, plus), (b, minus) = scaling.terms
     return [replace(scaling, terms=((a, minus), (b, plus))).results(scaling.arithmetic)]
 
 
-def _double_multiplier(subject: Subject) -> Results:
+def _double_multiplier(subject: OperatorRun) -> Results:
     """Return MUL with the multiplier that TFLite Micro has."""
     scaling = product(
         subject.changed(reference="tflm" if subject.reference == "litert" else "litert")
@@ -172,7 +172,7 @@ _SUM = [
 ]
 
 
-def _unsigned(subject: Subject) -> Results:
+def _unsigned(subject: OperatorRun) -> Results:
     call = subject.call
     if any(call.codes(p).dtype != np.int8 for p in (0, 1)):
         raise SameError
@@ -181,7 +181,7 @@ def _unsigned(subject: Subject) -> Results:
     return [r ^ np.int8(-128) if r.dtype == np.int8 else r for r in results]
 
 
-def _of_real_values(subject: Subject) -> Results:
+def _of_real_values(subject: OperatorRun) -> Results:
     """Return the extreme of what the codes stand for, as codes of the output."""
     function = np.maximum if subject.operator.name == "MAXIMUM" else np.minimum
     return to_codes(subject.call, function(*_reals(subject.call)))
@@ -207,7 +207,7 @@ _CONFUSED = {
 
 
 def _compared(values: Callable[[OperatorCall], list[np.ndarray]]) -> Compute:
-    def compute(subject: Subject) -> Results:
+    def compute(subject: OperatorRun) -> Results:
         a, b = values(subject.call)
         return [_COMPARE[subject.operator.name](a, b)]
 
@@ -222,11 +222,11 @@ def _raw_unsigned(call: OperatorCall) -> list[np.ndarray]:
     return [np.asarray(codes, order="C").view(np.uint8) for codes in _raw(call)]
 
 
-def _confused(subject: Subject) -> Results:
+def _confused(subject: OperatorRun) -> Results:
     return RUNNERS[_CONFUSED[subject.operator.name]].run(subject.call)
 
 
-def _exchanged(subject: Subject) -> Results:
+def _exchanged(subject: OperatorRun) -> Results:
     operator = replace(subject.operator, inputs=subject.operator.inputs[::-1])
     return run(replace(subject, operator=operator).call)
 
@@ -277,7 +277,7 @@ _EXTREMES = [
 ]
 
 
-def _table_of(subject: Subject, function: Callable[[np.ndarray], np.ndarray], rounding: str):
+def _table_of(subject: OperatorRun, function: Callable[[np.ndarray], np.ndarray], rounding: str):
     """Return a function of the input's real value as codes."""
     call = subject.call
     scale, zero_point = call.quantization(0).per_tensor()
@@ -305,22 +305,22 @@ def _smooth(rounding: str) -> Compute:
     return lambda subject: _table_of(subject, _SMOOTH[subject.operator.name], rounding)
 
 
-def _stepped(subject: Subject) -> Results:
+def _stepped(subject: OperatorRun) -> Results:
     return _table_of(subject, _STEPPED[subject.operator.name], "half_away")
 
 
-def _other_form(subject: Subject) -> Results:
+def _other_form(subject: OperatorRun) -> Results:
     return run(subject.changed(reference="tflm" if subject.reference == "litert" else "litert"))
 
 
-def _fixed_output(subject: Subject) -> Results:
+def _fixed_output(subject: OperatorRun) -> Results:
     """Return the results of an output whose zero point is the spec's."""
     point = -128 if subject.operator.name == "LOGISTIC" else 0
     quantization = with_zero_point(subject.quantization(OUTPUT), point)
     return run(subject.changed({OUTPUT: quantization}))
 
 
-def _unsigned_index(subject: Subject) -> Results:
+def _unsigned_index(subject: OperatorRun) -> Results:
     """Return the table read at code + 128, where its upper half stands for negative codes."""
     codes = subject.call.codes(0) ^ np.int8(-128)
     return run(subject.changed(arrays={0: codes.astype(np.int8)}))
@@ -368,7 +368,7 @@ _SIGMOIDS = [
 
 
 def _float_quantized(rounding: str, reciprocal: bool) -> Compute:
-    def compute(subject: Subject) -> Results:
+    def compute(subject: OperatorRun) -> Results:
         x = subject.call.array(0)
         if x.dtype != np.float32:
             raise SameError

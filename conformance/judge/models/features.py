@@ -5,13 +5,13 @@ from math import prod
 
 import numpy as np
 
-from eightfold.conformance.judge.models.subject import Subject
+from eightfold.conformance.judge.models.subject import OperatorRun
 from eightfold.conformance.judge.rules import Clause, Mask, clauses_of
 
 _Facts = dict[str, bool]
 
 
-def common(subjects: Sequence[Subject], meant: Sequence[bool]) -> tuple[Clause, ...]:
+def common(subjects: Sequence[OperatorRun], meant: Sequence[bool] | Mask) -> tuple[Clause, ...]:
     """Return rules that say which runs are meant; see `eightfold.conformance.judge.rules`."""
     wanted = np.asarray(meant, bool)
     if not wanted.any():
@@ -28,7 +28,7 @@ def common(subjects: Sequence[Subject], meant: Sequence[bool]) -> tuple[Clause, 
     return clauses_of(table, wanted)
 
 
-def _facts(subject: Subject) -> _Facts:
+def _facts(subject: OperatorRun) -> _Facts:
     call = subject.call
     facts: _Facts = {}
     for name, value in subject.operator.options.items():
@@ -60,7 +60,7 @@ def _facts(subject: Subject) -> _Facts:
     return facts
 
 
-def _quantized(subject: Subject, position: int) -> _Facts:
+def _quantized(subject: OperatorRun, position: int) -> _Facts:
     call = subject.call
     tensor = call.output if position < 0 else call.inputs[position]
     if tensor is None or tensor.quantization is None:
@@ -80,12 +80,12 @@ def _quantized(subject: Subject, position: int) -> _Facts:
     }
 
 
-def _two(subject: Subject) -> tuple[tuple[np.float32, int], tuple[np.float32, int]]:
+def _two(subject: OperatorRun) -> tuple[tuple[np.float32, int], tuple[np.float32, int]]:
     call = subject.call
     return call.quantization(0).per_tensor(), call.output_quantization().per_tensor()
 
 
-_RELATIONS: dict[str, Callable[[Subject], object]] = {
+_RELATIONS: dict[str, Callable[[OperatorRun], object]] = {
     "another scale or zero point of the output than of the input": lambda s: (
         _two(s)[0] != _two(s)[1]
     ),

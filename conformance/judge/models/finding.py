@@ -3,24 +3,26 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.answers import ModelAnswer
-from eightfold.conformance.judge.models.explanation import (
-    Answered,
-    Explained,
-    explain,
-    operator_power,
-)
+from eightfold.conformance.judge.explain import Evidence, Explained, Indices, explain
 from eightfold.conformance.judge.models.features import common
+from eightfold.conformance.judge.models.mistakes import operator_mistakes, operator_power
 from eightfold.conformance.judge.models.outcomes import Shown, differ, shown
-from eightfold.conformance.judge.models.subject import Subject
-from eightfold.conformance.judge.rules import common_text
+from eightfold.conformance.judge.models.subject import OperatorMistake, OperatorRun
+from eightfold.conformance.judge.rules import Mask, common_text
 from eightfold.conformance.profile import NETWORKS, Profile
 from eightfold.conformance.vectors.operators import OperatorCase
 from eightfold.conformance.verdict import LISTED, FailedCase, Finding, Outcome
 from eightfold.execute.explain import explain_element
 from eightfold.model import Graph, Operator, load_model
+
+PROBED = 12
+"""Of the runs that are wrong, and of those that are exact: so many are asked of every mistake."""
 
 SHOWN_REASONS = 5
 """Messages of refusals, crashes and the like that are repeated."""
@@ -42,6 +44,33 @@ class _Judged:
     def size(self) -> int:
         arrays = (*self.case.inputs.values(), *self.case.tensors.values())
         return sum(array.size for array in arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """A run of an operator and somebody's results of it, in the operator's order.
+
+    ``theirs`` has None for an output that is not known.
+    """
+
+    subject: OperatorRun
+    theirs: tuple[np.ndarray | None, ...]
+
+    def is_given_by(self, results: Sequence[np.ndarray]) -> bool:
+        """Return whether ``results`` are theirs, type and shape too, as far as these are known."""
+        return all(
+            theirs is None
+            or (
+                (result.shape, result.dtype) == (theirs.shape, theirs.dtype)
+                and not differ(result, theirs).any()
+            )
+            for result, theirs in zip(results, self.theirs, strict=True)
+        )
+
+    @property
+    def exact(self) -> bool:
+        """Whether golden's results are theirs."""
+        return self.is_given_by(self.subject.expected)
 
 
 def judge_models(
@@ -128,9 +157,9 @@ def _run(judged: _Judged, operator: Operator, profile: Profile) -> Answered | No
     return Answered(_subject(judged, operator, profile), results)
 
 
-def _subject(judged: _Judged, operator: Operator, profile: Profile) -> Subject:
+def _subject(judged: _Judged, operator: Operator, profile: Profile) -> OperatorRun:
     assert judged.graph is not None
-    return Subject(
+    return OperatorRun(
         judged.graph,
         operator,
         {**judged.case.inputs, **judged.case.tensors},
@@ -141,15 +170,40 @@ def _subject(judged: _Judged, operator: Operator, profile: Profile) -> Subject:
 
 def _of_operator(operator: str, runs: Sequence[Answered]) -> tuple[tuple[str, ...], list[str]]:
     """Return the mistakes that explain all results, and the diagnosis in sentences."""
-    wrong = [not run.exact for run in runs]
-    if not any(wrong):
+    wrong = np.array([not run.exact for run in runs], bool)
+    if not wrong.any():
         return (), []
-    explained = explain(operator, runs)
+    explained = explain(_evidence(operator, runs, wrong))
     mistakes = tuple(each.name for each in explained.full)
     return mistakes, _sentences(explained, runs)
 
 
-def _sentences(explained: Explained, runs: Sequence[Answered]) -> list[str]:
+def _evidence(operator: str, runs: Sequence[Answered], wrong: Mask) -> Evidence[OperatorMistake]:
+    """Return the runs as evidence: small ones first, some of the wrong and the exact before all."""
+    small = sorted(range(len(runs)), key=lambda number: runs[number].subject.size)
+    by_outcome = [[n for n in small if wrong[n]], [n for n in small if not wrong[n]]]
+    probed = [n for numbers in by_outcome for n in numbers[:PROBED]]
+    rest = [n for numbers in by_outcome for n in numbers[PROBED:]]
+
+    @cache
+    def gives_one(mistake: OperatorMistake, number: int) -> bool:
+        return runs[number].is_given_by(mistake.results(runs[number].subject))
+
+    def gives(mistakes: tuple[OperatorMistake, ...], numbers: Indices) -> Mask:
+        (mistake,) = mistakes
+        return np.array([gives_one(mistake, number) for number in numbers.tolist()], bool)
+
+    return Evidence(
+        mistakes=operator_mistakes(operator),
+        gives=gives,
+        known=np.array(probed + rest),
+        wrong=wrong,
+        probed=np.array(probed),
+        compared=np.array(probed),
+    )
+
+
+def _sentences(explained: Explained[OperatorMistake], runs: Sequence[Answered]) -> list[str]:
     if explained.full:
         first, *others = explained.full
         text = f"{first.name}: {first.sentence} It explains all {len(runs)} known results."
@@ -157,19 +211,19 @@ def _sentences(explained: Explained, runs: Sequence[Answered]) -> list[str]:
             return [text]
         names = ", ".join(other.name for other in others)
         return [text, f"These explain them as well, in these cases: {names}."]
-    left = explained.left
     if explained.closest is None:
         text = "No mistake with a name explains the results."
         what = "models whose results are not exact"
     else:
         text = (
             f"No mistake with a name explains all results. The closest is "
-            f"{explained.closest.name}, with {explained.given} of {len(runs)}: "
+            f"{explained.closest.name}, with {explained.closest.explained} of {len(runs)}: "
             f"{explained.closest.sentence}"
         )
         what = "models that it does not explain"
-    clauses = common([run.subject for run in runs], left)
-    return [text, common_text(sum(left), what, clauses)]
+    remainder = explained.remainder
+    clauses = common([run.subject for run in runs], remainder)
+    return [text, common_text(int(remainder.sum()), what, clauses)]
 
 
 def _of_networks(

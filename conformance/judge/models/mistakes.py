@@ -1,5 +1,7 @@
-"""All mistakes of operators that have a name."""
+"""The mistakes of operators that have a name, and which of them runs can tell apart."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from eightfold.conformance.judge.models.elementwise import ELEMENTWISE
@@ -8,8 +10,13 @@ from eightfold.conformance.judge.models.pools import POOLS
 from eightfold.conformance.judge.models.rows import ROWS
 from eightfold.conformance.judge.models.runtimes import RUNTIMES
 from eightfold.conformance.judge.models.scaling import mistakes_inside
-from eightfold.conformance.judge.models.subject import OperatorMistake
+from eightfold.conformance.judge.models.subject import OperatorMistake, OperatorRun
 from eightfold.conformance.judge.models.weighted import WEIGHTED
+from eightfold.conformance.judge.power import Power, power_of
+from eightfold.conformance.profile import Profile
+from eightfold.conformance.units.unit import Level
+from eightfold.conformance.vectors.operators import MODELS, operator_cases
+from eightfold.model import load_model
 
 
 @cache
@@ -18,3 +25,55 @@ def operator_mistakes(operator: str) -> tuple[OperatorMistake, ...]:
     tables = (RUNTIMES, WEIGHTED, POOLS, ELEMENTWISE, ROWS, MOVEMENT)
     own = [mistake for table in tables for mistake in table.get(operator, ())]
     return (*own, *mistakes_inside(operator))
+
+
+def operator_power(operator: str, subjects: Sequence[OperatorRun]) -> Power:
+    """Return which mistakes of an operator its runs could not have told apart."""
+
+    def digest(mistake: OperatorMistake | None, subject: OperatorRun) -> tuple:
+        results = subject.expected if mistake is None else mistake.results(subject)
+        return tuple((each.shape, each.dtype.str, each.tobytes()) for each in results)
+
+    small_first = sorted(subjects, key=lambda each: each.size)
+    return power_of(operator_mistakes(operator), small_first, digest)
+
+
+@dataclass(frozen=True)
+class MistakeNames:
+    """A mistake in an operator, and what a runtime that makes it is told.
+
+    ``names`` are the mistakes that explain all of its results, its own among them; none if the
+    cases cannot tell it from the reference.
+    """
+
+    operator: str
+    mistake: str
+    names: tuple[str, ...]
+
+
+def names_told(
+    operator: str, profile: Profile, level: Level = "standard", seed: int = 0
+) -> list[MistakeNames]:
+    """Return what runtimes are told that make one mistake each in an operator.
+
+    Raises
+    ------
+    InputError
+        As `eightfold.conformance.vectors.operators.operator_cases`.
+    """
+    subjects = []
+    for case in operator_cases(operator, profile, level, seed, count=MODELS[level]):
+        graph = load_model(case.model)
+        (only,) = graph.operators
+        expected = tuple(case.tensors[index] for index in only.outputs)
+        subjects.append(OperatorRun(graph, only, case.inputs, expected, profile.reference))
+    power = operator_power(operator, subjects)
+    alike = {name: group for group in power.groups for name in group}
+    return [
+        MistakeNames(
+            operator,
+            mistake.name,
+            () if mistake.name in power.unseen else alike.get(mistake.name, (mistake.name,)),
+        )
+        for mistake in operator_mistakes(operator)
+    ]

@@ -7,9 +7,9 @@ import numpy as np
 
 from eightfold.conformance.judge.models.subject import (
     OperatorMistake,
+    OperatorRun,
     Results,
     SameError,
-    Subject,
     run,
 )
 from eightfold.golden import indexing, joining
@@ -17,10 +17,10 @@ from eightfold.golden.quantization import clamp
 from eightfold.golden.resize import bilinear_taps, nearest_taps
 from eightfold.golden.tpu_mlir.numbers import round_float
 
-Compute = Callable[[Subject], Results]
+Compute = Callable[[OperatorRun], Results]
 
 
-def _rescaled(subject: Subject) -> Results:
+def _rescaled(subject: OperatorRun) -> Results:
     """Return the codes rescaled where the output has another scale or zero point."""
     call = subject.call
     (scale, zero), (out, out_zero) = (
@@ -54,30 +54,30 @@ def _operand(position: int, change: Callable[[np.ndarray], np.ndarray]) -> Compu
     )
 
 
-def _column_major(subject: Subject) -> Results:
+def _column_major(subject: OperatorRun) -> Results:
     x = subject.call.codes(0)
     return [x.reshape(-1, order="F").reshape(each.shape, order="F") for each in subject.expected]
 
 
-def _reversed_inputs(subject: Subject) -> Results:
+def _reversed_inputs(subject: OperatorRun) -> Results:
     call = subject.call
     arrays = [call.codes(p) for p in range(len(call.inputs))][::-1]
     return [joining.concatenation(arrays, call.options["axis"])]
 
 
-def _last_axis_joined(subject: Subject) -> Results:
+def _last_axis_joined(subject: OperatorRun) -> Results:
     call = subject.call
     return [np.concatenate([call.codes(p) for p in range(len(call.inputs))], -1)]
 
 
-def _interleaved(subject: Subject) -> Results:
+def _interleaved(subject: OperatorRun) -> Results:
     """Return the inputs' bytes one after the other, as if joined along the first axis."""
     call = subject.call
     arrays = [call.codes(p).reshape(-1) for p in range(len(call.inputs))]
     return [np.concatenate(arrays).reshape(subject.expected[0].shape)]
 
 
-def _channels_first(subject: Subject) -> Results:
+def _channels_first(subject: OperatorRun) -> Results:
     """Return SPACE_TO_DEPTH with the block's pixels fastest, as PyTorch's pixel_unshuffle."""
     x, block = subject.call.codes(0), subject.call.options["block_size"]
     n, h, w, c = x.shape
@@ -85,36 +85,36 @@ def _channels_first(subject: Subject) -> Results:
     return [parts.transpose(0, 1, 3, 5, 2, 4).reshape(subject.expected[0].shape)]
 
 
-def _columns_first(subject: Subject) -> Results:
+def _columns_first(subject: OperatorRun) -> Results:
     x, block = subject.call.codes(0), subject.call.options["block_size"]
     n, h, w, c = x.shape
     parts = x.reshape(n, h // block, block, w // block, block, c)
     return [parts.transpose(0, 1, 3, 4, 2, 5).reshape(subject.expected[0].shape)]
 
 
-def _pad(fill: Callable[[Subject], int]) -> Compute:
-    def compute(subject: Subject) -> Results:
+def _pad(fill: Callable[[OperatorRun], int]) -> Compute:
+    def compute(subject: OperatorRun) -> Results:
         x, paddings = subject.call.codes(0), subject.call.array(1).astype(np.int64)
         return [np.pad(x, paddings, constant_values=fill(subject))]
 
     return compute
 
 
-def _zero_point(subject: Subject) -> int:
+def _zero_point(subject: OperatorRun) -> int:
     return subject.call.output_quantization().per_tensor()[1]
 
 
-def _input_zero_point(subject: Subject) -> int:
+def _input_zero_point(subject: OperatorRun) -> int:
     return subject.call.quantization(0).per_tensor()[1]
 
 
-def _reflected(subject: Subject) -> Results:
+def _reflected(subject: OperatorRun) -> Results:
     x, paddings = subject.call.codes(0), subject.call.array(1).astype(np.int64)
     return [np.pad(x, paddings, mode="edge")]
 
 
 def _transposed(order: Callable[[list[int]], list[int]]) -> Compute:
-    def compute(subject: Subject) -> Results:
+    def compute(subject: OperatorRun) -> Results:
         x = subject.call.codes(0)
         axes = [axis % x.ndim for axis in subject.call.vector(1)]
         return [x.transpose(order(axes))]
@@ -122,7 +122,7 @@ def _transposed(order: Callable[[list[int]], list[int]]) -> Compute:
     return compute
 
 
-def _not_moved(subject: Subject) -> Results:
+def _not_moved(subject: OperatorRun) -> Results:
     return [subject.call.codes(0).reshape(subject.expected[0].shape)]
 
 
@@ -131,7 +131,7 @@ def _inverse(axes: list[int]) -> list[int]:
 
 
 def _gathered(axis: int | None = None, batch: int | None = None) -> Compute:
-    def compute(subject: Subject) -> Results:
+    def compute(subject: OperatorRun) -> Results:
         options = subject.call.options
         return [
             indexing.gather(
@@ -145,19 +145,19 @@ def _gathered(axis: int | None = None, batch: int | None = None) -> Compute:
     return compute
 
 
-def _clamped_indices(subject: Subject) -> Results:
+def _clamped_indices(subject: OperatorRun) -> Results:
     call = subject.call
     low = np.zeros_like(call.array(1))
     return [indexing.gather(call.codes(0), low, call.options["axis"], call.options["batch_dims"])]
 
 
-def _from_start(subject: Subject) -> Results:
+def _from_start(subject: OperatorRun) -> Results:
     begin = np.zeros_like(subject.call.array(1))
     sizes = np.asarray(subject.expected[0].shape, subject.call.array(2).dtype)
     return run(subject.changed(arrays={1: begin, 2: sizes}))
 
 
-def _reversed_batches(subject: Subject) -> Results:
+def _reversed_batches(subject: OperatorRun) -> Results:
     """Return the blocks' pixels column by column, where they go row by row."""
     call = subject.call
     block = call.vector(1)
@@ -174,7 +174,7 @@ def _reversed_batches(subject: Subject) -> Results:
     return run(subject.changed(arrays={0: np.asarray(batches.reshape(x.shape), order="C")}))
 
 
-def _batch_outermost(subject: Subject) -> Results:
+def _batch_outermost(subject: OperatorRun) -> Results:
     """Return batches in the order n, then the block's pixels, where the pixels come first."""
     call = subject.call
     count = int(np.prod(call.vector(1)))
@@ -187,11 +187,11 @@ def _batch_outermost(subject: Subject) -> Results:
     return run(subject.changed(arrays={0: np.asarray(batches.reshape(x.shape), order="C")}))
 
 
-def _padded_batches(subject: Subject) -> Results:
+def _padded_batches(subject: OperatorRun) -> Results:
     return run(subject.changed(reference="tflm" if subject.reference == "litert" else "litert"))
 
 
-def _swapped_margins(subject: Subject) -> Results:
+def _swapped_margins(subject: OperatorRun) -> Results:
     margins = np.asarray(subject.call.array(2)[:, ::-1], order="C")
     return run(subject.changed(arrays={2: margins}))
 
@@ -199,7 +199,7 @@ def _swapped_margins(subject: Subject) -> Results:
 def _resized(taps: Callable[..., Any], rounding: str) -> Compute:
     """Return an interpolation in real numbers; ``taps`` gives each output's place in the input."""
 
-    def compute(subject: Subject) -> Results:
+    def compute(subject: OperatorRun) -> Results:
         call = subject.call
         x = call.codes(0).astype(np.float64)
         rows, columns = call.vector(1)
@@ -228,7 +228,7 @@ def _real_taps(size: int, count: int, corners: bool, half: bool):
     return lower, np.minimum(lower + 1, size - 1), u - lower
 
 
-def _nearest(subject: Subject) -> Results:
+def _nearest(subject: OperatorRun) -> Results:
     call = subject.call
     rows, columns = call.vector(1)
     x = call.codes(0)
@@ -237,7 +237,7 @@ def _nearest(subject: Subject) -> Results:
     return [x[:, y][:, :, nearest_taps(x.shape[2], columns, *options)]]
 
 
-def _shape_reversed(subject: Subject) -> Results:
+def _shape_reversed(subject: OperatorRun) -> Results:
     return [subject.expected[0][::-1]]
 
 

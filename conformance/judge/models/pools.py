@@ -5,25 +5,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from eightfold.conformance.judge.models.subject import OperatorMistake, Results, Subject, run
+from eightfold.conformance.judge.models.subject import OperatorMistake, OperatorRun, Results, run
 from eightfold.conformance.judge.models.weighted import Taps
 from eightfold.golden.fixed_point import Integers
 from eightfold.golden.quantization import clamp, fused_bounds
 from eightfold.golden.tpu_mlir.numbers import round_float
 
 
-def _taps(subject: Subject) -> Taps:
+def _taps(subject: OperatorRun) -> Taps:
     window, shape = subject.call.pool_window(), subject.call.codes(0).shape
     pads = tuple(window.pads(axis, shape[1 + axis])[0] for axis in (0, 1))
     return Taps(window.kernel, window.stride, (1, 1), pads, window.output_sizes(shape))
 
 
-def _bounded(subject: Subject, codes: np.ndarray) -> Results:
+def _bounded(subject: OperatorRun, codes: np.ndarray) -> Results:
     call = subject.call
     return [clamp(codes, fused_bounds(call.activation(), call.output_quantization()))]
 
 
-def _sums(subject: Subject) -> tuple[Integers, Integers]:
+def _sums(subject: OperatorRun) -> tuple[Integers, Integers]:
     """Return sums of codes, and how many each has."""
     x, taps = subject.call.codes(0).astype(np.int64), _taps(subject)
     total = taps.read(x, 0).sum(axis=(3, 4))
@@ -31,16 +31,16 @@ def _sums(subject: Subject) -> tuple[Integers, Integers]:
     return total, count
 
 
-def _rounded(rounding: str) -> Callable[[Subject], Results]:
-    def compute(subject: Subject) -> Results:
+def _rounded(rounding: str) -> Callable[[OperatorRun], Results]:
+    def compute(subject: OperatorRun) -> Results:
         total, count = _sums(subject)
         return _bounded(subject, round_float(total / count, rounding).astype(np.int64))
 
     return compute
 
 
-def _counting_padding(fill: Callable[[Subject], int]) -> Callable[[Subject], Results]:
-    def compute(subject: Subject) -> Results:
+def _counting_padding(fill: Callable[[OperatorRun], int]) -> Callable[[OperatorRun], Results]:
+    def compute(subject: OperatorRun) -> Results:
         x, taps = subject.call.codes(0).astype(np.int64), _taps(subject)
         total = taps.read(x, fill(subject)).sum(axis=(3, 4))
         mean = total / (taps.kernel[0] * taps.kernel[1])
@@ -49,7 +49,7 @@ def _counting_padding(fill: Callable[[Subject], int]) -> Callable[[Subject], Res
     return compute
 
 
-def _after_zero_point(subject: Subject) -> Results:
+def _after_zero_point(subject: OperatorRun) -> Results:
     """Return means of code - zero point, so that ties go away from the zero point."""
     total, count = _sums(subject)
     zero_point = subject.call.quantization(0).per_tensor()[1]
@@ -57,22 +57,22 @@ def _after_zero_point(subject: Subject) -> Results:
     return _bounded(subject, mean + zero_point)
 
 
-def _reciprocal(subject: Subject) -> Results:
+def _reciprocal(subject: OperatorRun) -> Results:
     total, count = _sums(subject)
     factor = np.rint(65536 / count).astype(np.int64)
     return _bounded(subject, (total * factor + 32768) >> 16)
 
 
-def _largest(change: Callable[[Taps], Taps], fill: int) -> Callable[[Subject], Results]:
-    def compute(subject: Subject) -> Results:
+def _largest(change: Callable[[Taps], Taps], fill: int) -> Callable[[OperatorRun], Results]:
+    def compute(subject: OperatorRun) -> Results:
         x = subject.call.codes(0).astype(np.int64)
         return _bounded(subject, change(_taps(subject)).read(x, fill).max(axis=(3, 4)))
 
     return compute
 
 
-def _mean_at(change: Callable[[Subject, Taps], Taps]) -> Callable[[Subject], Results]:
-    def compute(subject: Subject) -> Results:
+def _mean_at(change: Callable[[OperatorRun, Taps], Taps]) -> Callable[[OperatorRun], Results]:
+    def compute(subject: OperatorRun) -> Results:
         x, taps = subject.call.codes(0).astype(np.int64), change(subject, _taps(subject))
         total = taps.read(x, 0).sum(axis=(3, 4))
         count = taps.read(np.ones((1, *x.shape[1:3], 1), np.int64), 0).sum(axis=(3, 4))
@@ -82,22 +82,22 @@ def _mean_at(change: Callable[[Subject, Taps], Taps]) -> Callable[[Subject], Res
     return compute
 
 
-def _largest_at(change: Callable[[Subject, Taps], Taps]) -> Callable[[Subject], Results]:
-    def compute(subject: Subject) -> Results:
+def _largest_at(change: Callable[[OperatorRun, Taps], Taps]) -> Callable[[OperatorRun], Results]:
+    def compute(subject: OperatorRun) -> Results:
         x = subject.call.codes(0).astype(np.int64)
         return _bounded(subject, change(subject, _taps(subject)).read(x, -128).max(axis=(3, 4)))
 
     return compute
 
 
-def _odd_before(subject: Subject, taps: Taps) -> Taps:
+def _odd_before(subject: OperatorRun, taps: Taps) -> Taps:
     window, shape = subject.call.pool_window(), subject.call.codes(0).shape
     if window.padding != "SAME":
         return taps
     return replace(taps, before=tuple(window.pads(axis, shape[1 + axis])[1] for axis in (0, 1)))
 
 
-_CHANGES: tuple[tuple[str, str, Callable[[Subject, Taps], Taps]], ...] = (
+_CHANGES: tuple[tuple[str, str, Callable[[OperatorRun, Taps], Taps]], ...] = (
     (
         "padding_odd_before",
         "Where SAME pads by an odd number, the odd one goes before and not after.",
@@ -117,12 +117,12 @@ _CHANGES: tuple[tuple[str, str, Callable[[Subject, Taps], Taps]], ...] = (
 )
 
 
-def without_activation(subject: Subject) -> Results:
+def without_activation(subject: OperatorRun) -> Results:
     """Return the results of an operator that does not clamp."""
     return run(subject.changed(options={"fused_activation_function": "NONE"}))
 
 
-def relu_at_0(subject: Subject) -> Results:
+def relu_at_0(subject: OperatorRun) -> Results:
     """Return the results of an operator whose activation cuts at the code 0."""
     (free,) = without_activation(subject)
     call = subject.call
@@ -130,7 +130,7 @@ def relu_at_0(subject: Subject) -> Results:
     return [clamp(free.astype(np.int64), (0 if low > -128 else low, high))]
 
 
-def _rescaled(subject: Subject) -> Results:
+def _rescaled(subject: OperatorRun) -> Results:
     """Return codes that stand for the same numbers in the output's scale."""
     (codes,) = without_activation(subject)
     (scale, zero), (out, out_zero) = (

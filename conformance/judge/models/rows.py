@@ -12,9 +12,9 @@ from eightfold.conformance.judge.models.scaling import reduced
 from eightfold.conformance.judge.models.subject import (
     OUTPUT,
     OperatorMistake,
+    OperatorRun,
     Results,
     SameError,
-    Subject,
     run,
     with_zero_point,
 )
@@ -23,11 +23,11 @@ from eightfold.golden.quantization import clamp
 from eightfold.golden.reduction import one_axis, reduced_axes, reduced_shape
 from eightfold.golden.tpu_mlir.numbers import round_float
 
-Compute = Callable[[Subject], Results]
+Compute = Callable[[OperatorRun], Results]
 Rows = Callable[[np.ndarray], np.ndarray]
 
 
-def _logits(subject: Subject) -> np.ndarray:
+def _logits(subject: OperatorRun) -> np.ndarray:
     call = subject.call
     scale = float(call.quantization(0).per_tensor()[0])
     return scale * call.codes(0).astype(np.float64) * call.options.get("beta", 1.0)
@@ -53,13 +53,13 @@ def _log_softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
 _OF_ROWS = {"SOFTMAX": _softmax, "LOG_SOFTMAX": _log_softmax}
 
 
-def _codes(subject: Subject, real: np.ndarray, rounding: str = "half_away") -> Results:
+def _codes(subject: OperatorRun, real: np.ndarray, rounding: str = "half_away") -> Results:
     scale, zero_point = subject.call.output_quantization().per_tensor()
     return [clamp(round_float(real / float(scale), rounding).astype(np.int64) + zero_point)]
 
 
 def _real(rounding: str, axis: int | None = -1) -> Compute:
-    def compute(subject: Subject) -> Results:
+    def compute(subject: OperatorRun) -> Results:
         x = _logits(subject)
         function = _OF_ROWS[subject.operator.name]
         if axis is None:
@@ -69,21 +69,21 @@ def _real(rounding: str, axis: int | None = -1) -> Compute:
     return compute
 
 
-def _beta_ignored(subject: Subject) -> Results:
+def _beta_ignored(subject: OperatorRun) -> Results:
     return run(subject.changed(options={"beta": 1.0}))
 
 
-def _base_2(subject: Subject) -> Results:
+def _base_2(subject: OperatorRun) -> Results:
     return _codes(subject, _softmax(_logits(subject) * np.log(2.0)))
 
 
-def _softmax_unshifted(subject: Subject) -> Results:
+def _softmax_unshifted(subject: OperatorRun) -> Results:
     (codes,) = run(subject.call)
     return [(codes.astype(np.int64) + 128).clip(0, 127).astype(np.int8)]
 
 
 def _l2(rounding: str, zero: bool = True, axis: int | None = -1) -> Compute:
-    def compute(subject: Subject) -> Results:
+    def compute(subject: OperatorRun) -> Results:
         point = subject.call.quantization(0).per_tensor()[1] if zero else 0
         x = subject.call.codes(0).astype(np.float64) - point
         norm = np.sqrt((x * x).sum(axis=axis, keepdims=True))
@@ -121,7 +121,7 @@ _FIRST_AXIS = (
 )
 
 
-def _integer_mean(subject: Subject) -> Results:
+def _integer_mean(subject: OperatorRun) -> Results:
     """Return the mean as an integer code difference, then rescaled: two roundings."""
     call = subject.call
     scaling = reduced(call)
@@ -134,7 +134,7 @@ def _integer_mean(subject: Subject) -> Results:
     return [clamp(scaled + output.per_tensor()[1])]
 
 
-def _rounded_multiplier(subject: Subject) -> Results:
+def _rounded_multiplier(subject: OperatorRun) -> Results:
     """Return the mean with a multiplier of the quotient, normalized and rounded anew."""
     scaling = reduced(subject.call)
     scaled = multiply_by_quantized_multiplier(
@@ -143,7 +143,7 @@ def _rounded_multiplier(subject: Subject) -> Results:
     return [clamp(scaled + scaling.zero_point)]
 
 
-def _first_axis_only(subject: Subject) -> Results:
+def _first_axis_only(subject: OperatorRun) -> Results:
     axes = np.atleast_1d(subject.call.array(1))[:1]
     if axes.size == subject.call.array(1).size:
         raise SameError
@@ -154,7 +154,7 @@ def _first_axis_only(subject: Subject) -> Results:
     ]
 
 
-def _as_uint8(subject: Subject) -> Results:
+def _as_uint8(subject: OperatorRun) -> Results:
     """Return SUM of codes whose bytes are read and written as uint8."""
     call = subject.call
     x = call.codes(0).view(np.uint8).astype(np.int64)
@@ -183,7 +183,7 @@ _REDUCTIONS = [
 ]
 
 
-def _last_extreme(subject: Subject) -> Results:
+def _last_extreme(subject: OperatorRun) -> Results:
     call = subject.call
     x = call.codes(0)
     axis = one_axis(call.array(1), x.ndim)
@@ -191,23 +191,23 @@ def _last_extreme(subject: Subject) -> Results:
     return [found.astype(call.output.dtype)]
 
 
-def _unsigned_extreme(subject: Subject) -> Results:
+def _unsigned_extreme(subject: OperatorRun) -> Results:
     codes = (subject.call.codes(0) ^ np.int8(-128)).astype(np.int8)
     return run(subject.changed(arrays={0: codes}))
 
 
-def _least(subject: Subject) -> Results:
+def _least(subject: OperatorRun) -> Results:
     call = subject.call
     x = call.codes(0)
     return [x.argmin(one_axis(call.array(1), x.ndim)).astype(call.output.dtype)]
 
 
-def _last_axis(subject: Subject) -> Results:
+def _last_axis(subject: OperatorRun) -> Results:
     call = subject.call
     return [call.codes(0).argmax(-1).astype(call.output.dtype)]
 
 
-def _no_output_zero_point(subject: Subject) -> Results:
+def _no_output_zero_point(subject: OperatorRun) -> Results:
     (codes,) = run(subject.call)
     return [clamp(codes.astype(np.int64) - subject.call.output_quantization().per_tensor()[1])]
 

@@ -16,9 +16,9 @@ from eightfold.conformance.judge.models.scaling import (
 )
 from eightfold.conformance.judge.models.subject import (
     OperatorMistake,
+    OperatorRun,
     Results,
     SameError,
-    Subject,
 )
 from eightfold.execute.call import OperatorCall
 from eightfold.golden.binary import broadcast
@@ -46,7 +46,7 @@ def _float_scaled(call: OperatorCall, acc: np.ndarray, scale: ArrayLike) -> np.n
     return np.rint(np.clip(real, low - zero_point, high - zero_point)).astype(np.int64) + zero_point
 
 
-def _weighted(subject: Subject) -> Results:
+def _weighted(subject: OperatorRun) -> Results:
     scaling = weighted(subject.call)
     acc = scaling.acc if scaling.bias is None else scaling.acc + scaling.bias
     assert scaling.real_32 is not None
@@ -59,7 +59,7 @@ def _wide(call: OperatorCall) -> bool:
     return max(call.codes(position).ndim for position in (0, 1)) > 6
 
 
-def _product(subject: Subject) -> Results:
+def _product(subject: OperatorRun) -> Results:
     call = subject.call
     scales = [call.quantization(p).per_tensor()[0] for p in (0, 1)]
     scale = scales[0] * scales[1] / call.output_quantization().per_tensor()[0]
@@ -68,7 +68,7 @@ def _product(subject: Subject) -> Results:
     return [clamp(_float_scaled(call, product(call).acc, scale))]
 
 
-def _sum(subject: Subject) -> Results:
+def _sum(subject: OperatorRun) -> Results:
     """Return sums with multipliers of 21 bits and one rounding, ties up."""
     call = subject.call
     out, zero_point = call.output_quantization().per_tensor()
@@ -88,7 +88,7 @@ def _sum(subject: Subject) -> Results:
     return [clamp(codes, _bounds(call))]
 
 
-def _quantized_float(subject: Subject) -> Results:
+def _quantized_float(subject: OperatorRun) -> Results:
     quantization = subject.call.output_quantization()
     if quantization.scale.size > 1:
         return _without_delegate(subject)
@@ -97,7 +97,7 @@ def _quantized_float(subject: Subject) -> Results:
     return [clamp(np.clip(steps, -128, 127).astype(np.int64))]
 
 
-def _quantized(subject: Subject) -> Results:
+def _quantized(subject: OperatorRun) -> Results:
     """Return codes times a multiplier of 8 fraction bits."""
     call = subject.call
     if call.codes(0).dtype != np.int8:
@@ -114,7 +114,7 @@ def _quantized(subject: Subject) -> Results:
     return [clamp(((difference * factor + 128) >> 8) + out_zero)]
 
 
-def _reduced(subject: Subject) -> Results:
+def _reduced(subject: OperatorRun) -> Results:
     """Return means and sums scaled in float32; the zero point is added before the rounding."""
     call = subject.call
     scaling = reduced(call)
@@ -125,14 +125,14 @@ def _reduced(subject: Subject) -> Results:
     return [clamp(codes.astype(np.int64))]
 
 
-def _without_delegate(subject: Subject) -> Results:
+def _without_delegate(subject: OperatorRun) -> Results:
     """Return what LiteRT's optimized kernel makes of what XNNPACK leaves to it."""
     if subject.operator.name not in _OPTIMIZED:
         raise SameError
     return _OPTIMIZED[subject.operator.name][0](subject)
 
 
-def _optimized_reduction(subject: Subject) -> Results:
+def _optimized_reduction(subject: OperatorRun) -> Results:
     """Return SUM in float32: the sum of codes scaled, and the zero points' part added."""
     call = subject.call
     (scale, zero), (out, out_zero) = (
@@ -150,7 +150,7 @@ def _optimized_reduction(subject: Subject) -> Results:
     return [clamp(wrap32(steps.astype(np.int64) + out_zero))]
 
 
-def _quantized_body(subject: Subject) -> Results:
+def _quantized_body(subject: OperatorRun) -> Results:
     """Return LiteRT's optimized QUANTIZE: eight elements at a time, and the rest otherwise."""
     call = subject.call
     x = call.array(0)
@@ -173,7 +173,7 @@ def _quantized_body(subject: Subject) -> Results:
     return [clamp(codes.reshape(x.shape))]
 
 
-def _optimized_sum(subject: Subject) -> Results:
+def _optimized_sum(subject: OperatorRun) -> Results:
     """Return ADD of LiteRT's vectors: operands shifted without rounding, the sum in 16 bits."""
     scaling = sum_of_two(subject.call)
     inner = Arithmetic(second="down")
@@ -184,13 +184,13 @@ def _optimized_sum(subject: Subject) -> Results:
     return _in_vectors(subject, vectors, 32, _run(subject))
 
 
-def _run(subject: Subject) -> int:
+def _run(subject: OperatorRun) -> int:
     """Return the elements that LiteRT computes in a row: all, or one row of what broadcasts."""
     same = subject.call.codes(0).shape == subject.call.codes(1).shape
     return subject.expected[0].size if same else subject.expected[0].shape[-1]
 
 
-def _in_vectors(subject: Subject, vectors: np.ndarray, lanes: int, length: int) -> Results:
+def _in_vectors(subject: OperatorRun, vectors: np.ndarray, lanes: int, length: int) -> Results:
     """Return ``vectors`` where elements come ``lanes`` at a time.
 
     The rest of each run of ``length`` elements is golden's.
@@ -201,7 +201,7 @@ def _in_vectors(subject: Subject, vectors: np.ndarray, lanes: int, length: int) 
     return [results.reshape(vectors.shape)]
 
 
-def _optimized_product(subject: Subject) -> Results:
+def _optimized_product(subject: OperatorRun) -> Results:
     """Return MUL of LiteRT's vectors: 16 bits, where the sum with the zero point wraps."""
     scaling = product(subject.call)
     wide = replace(scaling, low=-(2**31), high=2**31 - 1, zero_point=0)
@@ -211,7 +211,7 @@ def _optimized_product(subject: Subject) -> Results:
     return _in_vectors(subject, bounded, 16, _run(subject))
 
 
-def _optimized_weighted(subject: Subject) -> Results:
+def _optimized_weighted(subject: OperatorRun) -> Results:
     """Return accumulators scaled with ties of the right shift up."""
     vectors = weighted(subject.call).results(Arithmetic(second="half_up"))
     if subject.operator.name == "FULLY_CONNECTED":
@@ -219,7 +219,7 @@ def _optimized_weighted(subject: Subject) -> Results:
     return _in_vectors(subject, vectors, 8, vectors.shape[-1])
 
 
-def _interpolated(subject: Subject) -> Results:
+def _interpolated(subject: OperatorRun) -> Results:
     """Return RESIZE_BILINEAR with weights of 11 bits and one rounding, ties up."""
     call = subject.call
     if not call.is_constant(1):
@@ -254,7 +254,7 @@ def _weights(size: int, count: int, corners: bool, half: bool):
 _FLOAT = "a float32 scale, clamped, and rounded with ties to even"
 _BITS_21 = "multipliers of 21 bits, and one rounding of the sum, ties up"
 
-_XNNPACK: dict[str, tuple[Callable[[Subject], Results], str]] = {
+_XNNPACK: dict[str, tuple[Callable[[OperatorRun], Results], str]] = {
     "ADD": (_sum, _BITS_21),
     "CONV_2D": (_weighted, _FLOAT),
     "DEPTHWISE_CONV_2D": (_weighted, _FLOAT),
@@ -273,7 +273,7 @@ _XNNPACK: dict[str, tuple[Callable[[Subject], Results], str]] = {
 
 _UP = "two roundings in integers, and ties of the right shift go up"
 
-_OPTIMIZED: dict[str, tuple[Callable[[Subject], Results], str]] = {
+_OPTIMIZED: dict[str, tuple[Callable[[OperatorRun], Results], str]] = {
     "ADD": (
         _optimized_sum,
         "operands are shifted to the right without rounding, and the scaled sum wraps to 16 bits",

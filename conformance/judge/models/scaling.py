@@ -14,9 +14,9 @@ from eightfold.conformance.judge.arithmetic import Arithmetic, finished, operand
 from eightfold.conformance.judge.forms import FORMS
 from eightfold.conformance.judge.models.subject import (
     OperatorMistake,
+    OperatorRun,
     Results,
     SameError,
-    Subject,
 )
 from eightfold.conformance.judge.variants import Mistake, mistakes_of
 from eightfold.execute.call import OperatorCall
@@ -302,15 +302,15 @@ def _arithmetic(mistake: Mistake, reference: Arithmetic) -> Arithmetic:
     return mistake.of(base)
 
 
-def _inside(mistake: Mistake) -> Callable[[Subject], Results]:
-    def compute(subject: Subject) -> Results:
+def _inside(mistake: Mistake) -> Callable[[OperatorRun], Results]:
+    def compute(subject: OperatorRun) -> Results:
         scaling = SCALINGS[subject.operator.name](subject.call)
         return [scaling.results(_arithmetic(mistake, scaling.arithmetic))]
 
     return compute
 
 
-def _two_roundings(subject: Subject) -> Results:
+def _two_roundings(subject: OperatorRun) -> Results:
     return [weighted(subject.call).results(Arithmetic())]
 
 

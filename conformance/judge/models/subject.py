@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from eightfold.common.errors import InputError
+from eightfold.conformance.judge.explain import NamedMistake
 from eightfold.execute.call import OperatorCall
 from eightfold.execute.runners import RUNNERS
 from eightfold.golden.errors import SpecError
@@ -25,7 +26,7 @@ class SameError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class OperatorRun:
     """One run of an operator.
 
     Attributes
@@ -106,15 +107,13 @@ def run(call: OperatorCall) -> Results:
 
 
 @dataclass(frozen=True)
-class OperatorMistake:
-    """A mistake with a name, of some operators."""
+class OperatorMistake(NamedMistake):
+    """A mistake of some operators."""
 
-    name: str
-    sentence: str
-    compute: Callable[[Subject], Results]
+    compute: Callable[[OperatorRun], Results]
     """Returns the results with the mistake; raises `SameError` where it changes nothing."""
 
-    def results(self, subject: Subject) -> Results:
+    def results(self, subject: OperatorRun) -> Results:
         """Return the results with the mistake; golden's where it has none of its own."""
         try:
             with np.errstate(all="ignore"):

@@ -9,9 +9,9 @@ from eightfold.conformance.judge.models.scaling import accumulators, weighted
 from eightfold.conformance.judge.models.subject import (
     OUTPUT,
     OperatorMistake,
+    OperatorRun,
     Results,
     SameError,
-    Subject,
     with_zero_point,
 )
 from eightfold.execute.call import OperatorCall
@@ -111,7 +111,7 @@ def _codes(call: OperatorCall, acc: Integers | None = None) -> Results:
 
 
 def _window(change: Callable[[OperatorCall, Taps], Taps], outside: bool = False):
-    def compute(subject: Subject) -> Results:
+    def compute(subject: OperatorRun) -> Results:
         call, taps = subject.call, taps_of(subject.call)
         fill = -call.quantization(0).per_tensor()[1] if outside else 0
         return _codes(call, sums(call, change(call, taps), outside=fill))
@@ -139,7 +139,7 @@ def _symmetric(call: OperatorCall, taps: Taps) -> Taps:
 
 
 def _weights(change: Callable[[np.ndarray], np.ndarray]):
-    def compute(subject: Subject) -> Results:
+    def compute(subject: OperatorRun) -> Results:
         call = subject.call
         weights = change(call.codes(1))
         if weights.shape != call.codes(1).shape:
@@ -154,19 +154,19 @@ def _read_as_oihw(weights: np.ndarray) -> np.ndarray:
     return weights.reshape(o, i, h, w).transpose(0, 2, 3, 1)
 
 
-def _input_as_nchw(subject: Subject) -> Results:
+def _input_as_nchw(subject: OperatorRun) -> Results:
     call = subject.call
     n, h, w, c = call.codes(0).shape
     x = call.codes(0).reshape(n, c, h, w).transpose(0, 2, 3, 1)
     return _codes(call, sums(call, taps_of(call), x=x))
 
 
-def _tiled(subject: Subject) -> Results:
+def _tiled(subject: OperatorRun) -> Results:
     return _codes(subject.call, sums(subject.call, taps_of(subject.call), tiled=True))
 
 
-def _zero_point(position: int, value: Callable[[Subject], int]):
-    def compute(subject: Subject) -> Results:
+def _zero_point(position: int, value: Callable[[OperatorRun], int]):
+    def compute(subject: OperatorRun) -> Results:
         quantization = subject.quantization(position)
         other = with_zero_point(quantization, value(subject))
         return _codes(subject.changed({position: other}))
@@ -174,7 +174,7 @@ def _zero_point(position: int, value: Callable[[Subject], int]):
     return compute
 
 
-def _swapped(subject: Subject) -> Results:
+def _swapped(subject: OperatorRun) -> Results:
     first, out = subject.quantization(0), subject.quantization(OUTPUT)
     return _codes(
         subject.changed(
@@ -187,7 +187,7 @@ def _swapped(subject: Subject) -> Results:
 
 
 def _scales(choose: Callable[[np.ndarray], float]):
-    def compute(subject: Subject) -> Results:
+    def compute(subject: OperatorRun) -> Results:
         quantization = subject.quantization(1)
         if quantization.scale.size == 1:
             raise SameError
@@ -197,13 +197,13 @@ def _scales(choose: Callable[[np.ndarray], float]):
     return compute
 
 
-def _shifted_scales(subject: Subject) -> Results:
+def _shifted_scales(subject: OperatorRun) -> Results:
     quantization = subject.quantization(1)
     return _codes(subject.changed({1: replace(quantization, scale=np.roll(quantization.scale, 1))}))
 
 
 def _accumulator(limit: Callable[[Integers], Integers]):
-    def compute(subject: Subject) -> Results:
+    def compute(subject: OperatorRun) -> Results:
         return _codes(subject.call, limit(accumulators(subject.call)))
 
     return compute
@@ -217,17 +217,17 @@ def _saturates(bits: int) -> Callable[[Integers], Integers]:
     return lambda acc: np.clip(acc, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
-def _no_filter_zero_point(subject: Subject) -> Results:
+def _no_filter_zero_point(subject: OperatorRun) -> Results:
     return _codes(subject.changed({1: with_zero_point(subject.quantization(1), 0)}))
 
 
-def _transposed_filter(subject: Subject) -> Results:
+def _transposed_filter(subject: OperatorRun) -> Results:
     weights = subject.call.codes(1)
     other = np.asarray(weights.reshape(weights.shape[::-1]).T, order="C")
     return _codes(subject.changed(arrays={1: other}))
 
 
-def _table(rows: tuple[tuple[str, str, Callable[[Subject], Results]], ...]):
+def _table(rows: tuple[tuple[str, str, Callable[[OperatorRun], Results]], ...]):
     return [OperatorMistake(*row) for row in rows]
 
 

@@ -93,25 +93,28 @@ class _Writer:
 
     def _waiting(self, unit: Unit) -> None:
         message = f"{unit.count} {'cases have' if unit.count > 1 else 'case has'} not run"
-        place = _class(unit, unit.operator)
-        with (
-            self._xml.element("testcase", classname=place, name=unit.name, time=0.0),
-            self._xml.element("error", message=message, type="waiting"),
-        ):
-            self._xml.text(f"{message}\n{self._folder.resume_command()}\n")
-        self._xml.text("\n")
+        self._xml.case(
+            _class(unit, unit.operator),
+            unit.name,
+            kind="error",
+            message=message,
+            of="waiting",
+            text=f"{message}\n{self._folder.resume_command()}\n",
+        )
 
     def _case(self, unit: Unit, case: Case, seconds: float) -> None:
         name = unit.case_name(case.seed)
-        with self._xml.element(
-            "testcase", classname=_class(unit, case.operator), name=name, time=seconds
-        ):
-            if case.verdict in ELEMENTS:
-                message = case.message.partition("\n")[0]
-                repeat = repeat_command(self._folder.path, name, unit)
-                with self._xml.element(ELEMENTS[case.verdict], message=message, type=case.verdict):
-                    self._xml.text(f"{case.message}\n{repeat}\n")
-        self._xml.text("\n")
+        kind = ELEMENTS.get(case.verdict, "")
+        repeat = repeat_command(self._folder.path, name, unit) if kind else ""
+        self._xml.case(
+            _class(unit, case.operator),
+            name,
+            seconds=seconds,
+            kind=kind,
+            message=case.message.partition("\n")[0],
+            of=case.verdict,
+            text=f"{case.message}\n{repeat}\n",
+        )
 
     def _campaign(self, shortcomings: Mapping[str, tuple[str, str]]) -> None:
         kinds = [kind for kind, _ in shortcomings.values()]

@@ -36,6 +36,24 @@ class JUnitXml:
         """Write text into the element that is open."""
         self._xml.characters(_allowed(text))
 
+    def case(
+        self,
+        place: str,
+        name: str,
+        *,
+        seconds: float = 0.0,
+        kind: str = "",
+        message: str = "",
+        of: str = "",
+        text: str = "",
+    ) -> None:
+        """Write an entry: a ``kind`` of ``failure``, ``error`` or ``skipped``; without, a pass."""
+        with self.element("testcase", classname=place, name=name, time=seconds):
+            if kind:
+                with self.element(kind, message=message, type=of):
+                    self.text(text)
+        self.text("\n")
+
     def properties(self, values: dict[str, object]) -> None:
         """Write the properties of a suite."""
         with self.element("properties"):

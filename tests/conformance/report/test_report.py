@@ -11,8 +11,7 @@ import pytest
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.conformance.profile import OPERATORS, PROFILES
 from eightfold.conformance.report import statement_lines, write_reports
-from eightfold.conformance.report.as_json import SCHEMA_VERSION, statement_as_json
-from eightfold.conformance.report.rows import claim_rows
+from eightfold.conformance.report.claims import SCHEMA_VERSION, claim_rows, statement_as_json
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.verdict import STANDINGS, Finding, Outcome, Statement
 from tests.support.conformance.statements import CASES, statement

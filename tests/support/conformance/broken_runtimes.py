@@ -11,7 +11,7 @@ import numpy as np
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.model import ModelAdapter, Refused
 from eightfold.conformance.judge.models.mistakes import operator_mistakes
-from eightfold.conformance.judge.models.subject import OperatorMistake, Subject
+from eightfold.conformance.judge.models.subject import OperatorMistake, OperatorRun
 from eightfold.execute import run_operator
 from eightfold.model import load_model
 
@@ -33,7 +33,7 @@ class BrokenRuntime(ModelAdapter):
             if operator.name == self.operator:
                 right = results
                 for mistake in self.mistakes:
-                    changed = mistake.results(Subject(graph, operator, values, tuple(right)))
+                    changed = mistake.results(OperatorRun(graph, operator, values, tuple(right)))
                     # Of two mistakes, the second one where the first changes nothing.
                     if not all(map(np.array_equal, changed, right)):
                         results = changed

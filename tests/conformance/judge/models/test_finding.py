@@ -10,8 +10,7 @@ from eightfold.conformance.adapters.adapter import ModelRunner
 from eightfold.conformance.adapters.load import load_adapter
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.judge.models.finding import judge_models
-from eightfold.conformance.judge.models.mistakes import operator_mistakes
-from eightfold.conformance.judge.models.naming import naming
+from eightfold.conformance.judge.models.mistakes import names_told, operator_mistakes
 from eightfold.conformance.profile import NETWORKS, OPERATORS, PROFILES
 from eightfold.conformance.vectors.networks import network_cases
 from eightfold.conformance.vectors.operators import OperatorCase, operator_cases
@@ -117,7 +116,7 @@ def test_a_right_runtime_conforms_over_many_seeds(seed: int) -> None:
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_every_mistake_is_named(operator: str) -> None:
     unseen = 0
-    for named in naming(operator, TFLITE):
+    for named in names_told(operator, TFLITE):
         unseen += not named.names
         assert not named.names or named.mistake in named.names
     mistakes = operator_mistakes(operator)
@@ -237,6 +236,6 @@ def test_a_broken_runtime_in_its_own_process_is_named() -> None:
 
 
 def test_naming_says_what_coincides_and_what_is_not_seen() -> None:
-    rows = {row.mistake: row.names for row in naming("LOGISTIC", TFLITE, "smoke")}
+    rows = {row.mistake: row.names for row in names_told("LOGISTIC", TFLITE, "smoke")}
     assert rows["input_zero_point_ignored"] == ("input_zero_point_ignored",)
     assert all(not names or mistake in names for mistake, names in rows.items())
