@@ -13,8 +13,8 @@ from typing import cast
 from eightfold.conformance.adapters.adapter import ModelRunner
 from eightfold.conformance.adapters.load import load_adapter
 from eightfold.conformance.judge.forms import FORMS
-from eightfold.conformance.judge.models.mistakes import MistakeNames, names_told
 from eightfold.conformance.judge.models.finding import judge_models
+from eightfold.conformance.judge.models.mistakes import MistakeNames, names_told
 from eightfold.conformance.judge.variants import MISTAKES
 from eightfold.conformance.liars import Named, every_liar
 from eightfold.conformance.profile import OPERATORS, PROFILES
