@@ -1,15 +1,21 @@
 """What was found of each claim that the spec knows, asked or not: as rows, sentences and JSON.
 
-``docs/conform-json.md`` says of each field of the JSON object what it is.
+`eightfold.conformance.report.schema` declares the fields of the JSON object.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, cast
 
 import click
 
 from eightfold.conformance.profile import CLAIMS
+from eightfold.conformance.report.schema import (
+    ClaimJson,
+    CountsJson,
+    FindingJson,
+    StatementJson,
+)
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.verdict import Finding, Layer, Outcome, Standing, Statement, claims_text
 
@@ -110,9 +116,7 @@ SCHEMA_VERSION = 2
 """Counts up when a field goes or changes its meaning, not when one comes."""
 
 
-def statement_as_json(
-    statement: Statement, facts: Sequence[tuple[str, str]] = ()
-) -> dict[str, Any]:
+def statement_as_json(statement: Statement, facts: Sequence[tuple[str, str]] = ()) -> StatementJson:
     """Return a statement as what `json.dumps` takes."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -130,7 +134,7 @@ def statement_as_json(
     }
 
 
-def _claim(row: ClaimRow, level: Level) -> dict[str, Any]:
+def _claim(row: ClaimRow, level: Level) -> ClaimJson:
     return {
         "claim": row.claim,
         "layer": row.layer,
@@ -139,12 +143,15 @@ def _claim(row: ClaimRow, level: Level) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding, level: Level) -> dict[str, Any]:
+def _finding(finding: Finding, level: Level) -> FindingJson:
     return {
         "headline": finding.headline(level),
         "asked": finding.asked,
         "cases": finding.cases,
-        "counts": {outcome.name.lower(): finding.counts.get(outcome, 0) for outcome in Outcome},
+        "counts": cast(
+            CountsJson,
+            {outcome.name.lower(): finding.counts.get(outcome, 0) for outcome in Outcome},
+        ),
         "extra": finding.extra,
         "mistakes": list(finding.mistakes),
         "diagnosis": list(finding.diagnosis),

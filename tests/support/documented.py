@@ -1,31 +1,31 @@
-"""Documents of JSON formats against what is written: a table of fields below each heading."""
+"""JSON against the schema that declares its fields, from which the documents' tables are made."""
 
-import re
-from pathlib import Path
-from typing import Any
-
-KINDS = {
-    "integer": int,
-    "number": (int, float),
-    "string": str,
-    "boolean": bool,
-    "null": type(None),
-    "object": dict,
-    "list": list,
-}
+from collections.abc import Mapping
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
 
 
-def documented(document: Path, section: str) -> dict[str, str]:
-    """Return the fields in the table below a heading, and their types in words."""
-    text = document.read_text("utf-8").partition(f"# {section}\n")[2].partition("\n#")[0]
-    return dict(re.findall(r"^\| `(\w+)` \| ([\w ]+) \|", text, re.MULTILINE))
-
-
-def check_types(values: dict[str, Any], document: Path, section: str) -> None:
-    """Check that an object has the documented fields, in their order and of their types."""
-    fields = documented(document, section)
-    assert list(values) == list(fields)
-    for name, words in fields.items():
-        kinds = [KINDS[word.split()[0]] for word in words.split(" or ")]
-        assert any(isinstance(values[name], kind) for kind in kinds), name
-        assert "boolean" in words or not isinstance(values[name], bool), name
+def check_fields(values: object, schema: Any, name: str = "report") -> None:
+    """Check that a value of JSON is what a schema says: its fields, in their order, their types."""
+    if schema is Any:
+        return
+    if is_typeddict(schema):
+        assert isinstance(values, dict), name
+        hints = get_type_hints(schema)
+        assert list(values) == list(hints), name
+        for field, hint in hints.items():
+            check_fields(values[field], hint, f"{name}.{field}")
+    elif isinstance(schema, UnionType):
+        chosen = [kind for kind in get_args(schema) if (kind is NoneType) == (values is None)]
+        assert chosen, name
+        check_fields(values, chosen[0], name)
+    elif get_origin(schema) is list:
+        assert isinstance(values, list), name
+        for number, value in enumerate(values):
+            check_fields(value, get_args(schema)[0], f"{name}[{number}]")
+    elif get_origin(schema) is dict:
+        assert isinstance(values, Mapping), name
+    elif schema is float:
+        assert isinstance(values, int | float) and not isinstance(values, bool), name
+    else:
+        assert type(values) is schema, name

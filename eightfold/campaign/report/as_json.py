@@ -1,4 +1,4 @@
-"""A campaign as one JSON object; ``docs/campaign-json.md`` says of each field what it is."""
+"""A campaign as one JSON object, whose fields `schema` declares."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,6 +10,7 @@ from eightfold.campaign.records import GOOD
 from eightfold.campaign.report.asked import asked_commands
 from eightfold.campaign.report.facts import WORST_FIRST
 from eightfold.campaign.report.mutation import Mutation
+from eightfold.campaign.report.schema import CaseJson, CoverageJson, UnitJson
 from eightfold.campaign.report.verdict import Standing
 from eightfold.campaign.results import Planned, Results
 from lab.coverage.report import Report
@@ -71,7 +72,7 @@ def _write_list(file: IO[bytes], name: str, values: Iterable[Mapping[str, Any]])
     file.write(b"\n]")
 
 
-def _unit(planned: Planned) -> dict[str, Any]:
+def _unit(planned: Planned) -> UnitJson:
     unit = planned.unit
     return {
         "unit": planned.number,
@@ -89,7 +90,7 @@ def _unit(planned: Planned) -> dict[str, Any]:
     }
 
 
-def _cases(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
+def _cases(results: Results, folder: Path) -> Iterator[CaseJson]:
     for planned in results.units():
         unit = planned.unit
         for case in results.cases(planned.number):
@@ -120,7 +121,7 @@ def _mutants(found: Mutation | None) -> dict[str, Any] | None:
     }
 
 
-def _coverage(report: Report | None) -> dict[str, Any] | None:
+def _coverage(report: Report | None) -> CoverageJson | None:
     if report is None:
         return None
     return {

@@ -1,26 +1,24 @@
 """The report on an implementation: rows, sentences, JUnit XML, JSON, and its document."""
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from eightfold.common.files import IMPORT_ROOT
 from eightfold.conformance.profile import OPERATORS, PROFILES
 from eightfold.conformance.report import statement_lines, write_reports
 from eightfold.conformance.report.claims import SCHEMA_VERSION, claim_rows, statement_as_json
+from eightfold.conformance.report.schema import StatementJson
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.verdict import STANDINGS, Finding, Outcome, Statement
 from tests.support.conformance.statements import CASES, statement
+from tests.support.documented import check_fields
 
 RIGHT = Finding(claim="ADD", counts={Outcome.EXACT: 6}, known=73, unseen=35)
 WRONG = Finding(claim="SUB", counts={Outcome.EXACT: 3, Outcome.WRONG: 1})
 WAITING = Finding(claim="MUL", counts={}, waiting=6)
-
-DOCUMENT = IMPORT_ROOT / "docs/conform-json.md"
 
 
 def test_every_claim_of_the_spec_has_a_row() -> None:
@@ -217,37 +215,5 @@ def test_json_has_all(tmp_path: Path) -> None:
     assert (waiting["asked"], waiting["cases"]) == (6, 2)
 
 
-def fields_of(heading: str) -> dict[str, str]:
-    """Return the fields of a table of the document, and their types."""
-    text = DOCUMENT.read_text("utf-8")
-    found = re.search(rf"^#+ {heading}\n(.*?)(?=^#|\Z)", text, re.DOTALL | re.MULTILINE)
-    assert found, heading
-    return dict(re.findall(r"^\| `(\w+)` \| ([^|]+?) \|", found[1], re.MULTILINE))
-
-
-TYPES = {
-    "integer": int,
-    "boolean": bool,
-    "string": str,
-    "object": dict,
-    "object or null": dict | None,
-    "list of strings": list,
-    "list of objects": list,
-}
-
-
-@pytest.mark.parametrize("heading", ["Fields", "claims", "finding", "counts", "failed"])
-def test_the_document_names_every_field(heading: str) -> None:
-    table = statement_as_json(statement())
-    finding = table["claims"][0]["finding"]
-    shown = {
-        "Fields": table,
-        "claims": table["claims"][0],
-        "finding": finding,
-        "counts": finding["counts"],
-        "failed": finding["failed"][0],
-    }[heading]
-    fields = fields_of(heading)
-    assert list(fields) == list(shown)
-    for name, kind in fields.items():
-        assert isinstance(shown[name], TYPES[kind]), name
+def test_every_field_is_declared() -> None:
+    check_fields(statement_as_json(statement()), StatementJson)
