@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.execute.runners import RUNNERS
 from eightfold.spec.operand import label
 from eightfold.spec.row import INT8_RANGE, SAME, Granularity, Row, Source, TensorRule
 from eightfold.spec.rows import ROWS, place_of
 from eightfold.target.config import PRESETS, AcceleratorConfig
+from lab.documents.list_of_tests import first_paragraph
 from lab.documents.part import markdown, number, table_part
 from lab.formal.proof import Proof
 from lab.formal.proofs import BY_NAME
@@ -126,7 +128,21 @@ def reason_table() -> str:
     return markdown(("LiteRT refuses", "it is accepted because"), rows, text=2)
 
 
+def room_table() -> str:
+    """Return a row per room: the first paragraph of what its `__init__` says."""
+    divided = [sorted((IMPORT_ROOT / house).iterdir()) for house in ("eightfold", "lab")]
+    rooms = [IMPORT_ROOT / name for name in ("golden", "hw", "sim", "conformance")]
+    rooms += [path for house in divided for path in house if not path.is_symlink()]
+    rows = [
+        (f"`{room.relative_to(IMPORT_ROOT).as_posix()}/`", first_paragraph(room / "__init__.py"))
+        for room in rooms
+        if (room / "__init__.py").is_file()
+    ]
+    return markdown(("room", "what it holds"), rows)
+
+
 TABLES = (
+    table_part("rooms", Path("CONTRIBUTING.md"), room_table),
     table_part("presets", Path("docs/architecture.md"), preset_table),
     table_part("operator table", Path("docs/operators.md"), operator_table),
     table_part("proofs", Path("docs/proofs.md"), proof_table),
