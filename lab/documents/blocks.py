@@ -29,6 +29,7 @@ import click
 
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT, write_file
+from eightfold.common.program import one_line_errors
 
 ROOT = IMPORT_ROOT
 LEFT_OUT = "...\n"
@@ -172,6 +173,4 @@ def main(documents: Sequence[Path], write: bool, fast: bool) -> None:
 
 
 if __name__ == "__main__":
-    from eightfold.common.program import one_line_errors
-
     one_line_errors(main)

@@ -1,11 +1,10 @@
 """The fields of the JSON reports, as the tables of their pages: what their schemas declare."""
 
-import ast
-import inspect
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, NoneType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints, is_typeddict
 
 from eightfold.campaign.report import schema as campaign
 from eightfold.conformance.report import schema as statement
@@ -15,51 +14,42 @@ from lab.documents.part import Part, markdown, table_part
 SCHEMAS = {"run": run, "conform": statement, "campaign": campaign}
 """By the name of the page: modules whose last class is the whole report."""
 
-SUFFIX = "Json"
-"""What the names of the classes end with, and the headings do not."""
-
-WORDS = {"int": "integer", "float": "number", "str": "string", "bool": "boolean", "None": "null"}
+WORDS = {int: "integer", float: "number", str: "string", bool: "boolean", NoneType: "null"}
 
 
 def field_tables(schema: ModuleType) -> str:
     """Return a section for each class of a schema, the whole report first."""
-    tree = ast.parse(inspect.getsource(schema))
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    classes = [each for each in vars(schema).values() if is_typeddict(each)]
     return "\n".join(map(_section, reversed(classes)))
 
 
-def _section(node: ast.ClassDef) -> str:
-    table = markdown(("field", "type", "what it is"), _fields(node))
-    title = node.name.removesuffix(SUFFIX)
-    return f"### {title}\n\n{ast.get_docstring(node)}\n\n{table}"
+def _section(declared: type) -> str:
+    hints = get_type_hints(declared, include_extras=True)
+    rows = [(f"`{name}`", *_type_and_meaning(hint)) for name, hint in hints.items()]
+    table = markdown(("field", "type", "what it is"), rows)
+    return f"### {_title(declared)}\n\n{declared.__doc__}\n\n{table}"
 
 
-def _fields(node: ast.ClassDef) -> Iterator[tuple[str, str, str]]:
-    """Yield name, type in words and meaning: the string behind each field."""
-    for field, meaning in zip(node.body[1::2], node.body[2::2], strict=True):
-        assert isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        assert isinstance(meaning, ast.Expr) and isinstance(meaning.value, ast.Constant)
-        text = " ".join(str(meaning.value.value).split()).replace("``", "`")
-        yield f"`{field.target.id}`", _words(field.annotation), text
+def _type_and_meaning(hint: Any) -> tuple[str, str]:
+    assert get_origin(hint) is Annotated
+    kind, meaning = get_args(hint)
+    return _words(kind), meaning
 
 
-def _words(annotation: ast.expr) -> str:
+def _title(declared: type) -> str:
+    return declared.__name__.removesuffix("Json")
+
+
+def _words(kind: Any) -> str:
     """Return a type in words, a class as a link to its section."""
-    match annotation:
-        case ast.BinOp(left=left, right=right):
-            return f"{_words(left)} or {_words(right)}"
-        case ast.Subscript(value=ast.Name(id="list"), slice=element):
-            words = _words(element)
-            return f"list of {words}s" if words.isalpha() else f"list of {words}"
-        case ast.Name(id=name) if name.endswith(SUFFIX):
-            title = name.removesuffix(SUFFIX)
-            return f"[{title}](#{title.lower()})"
-        case ast.Name(id=name):
-            return WORDS[name]
-        case ast.Constant():
-            return "null"
-        case _:
-            return "object"
+    if kind in WORDS:
+        return WORDS[kind]
+    if is_typeddict(kind):
+        return f"[{_title(kind)}](#{_title(kind).lower()})"
+    parts = [_words(each) for each in get_args(kind)]
+    if get_origin(kind) is list:
+        return f"list of {parts[0]}s" if parts[0].isalpha() else f"list of {parts[0]}"
+    return "object" if get_origin(kind) is dict else " or ".join(parts)
 
 
 def parts() -> Iterator[Part]:

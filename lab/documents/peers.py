@@ -8,65 +8,39 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+LABELS = ("KWS", "VWW", "IC", "AD")
+"""Of MLPerf Tiny's networks."""
+
 
 @dataclass(frozen=True)
 class Peer:
-    """Another accelerator, and the cycles that one inference takes on it, by a network's label."""
+    """Another accelerator, and the cycles that one inference takes on it.
+
+    ``multipliers``: int8 multiply-accumulates per cycle, or what is known instead; may be empty.
+    ``kind``: estimate of a vendor's tool; measured on the device; derived from a published time.
+    ``figures``: cycles in the order of `LABELS`, None without a published figure.
+    """
 
     name: str
     multipliers: str
-    """int8 multiply-accumulates per cycle, or what is known instead; may be empty."""
-
-    cycles: Mapping[str, str]
-    """A network without a published figure is left out."""
-
     kind: Literal["estimate", "measured", "derived"]
-    """Estimate of a vendor's tool; measured on the device; derived from a published time."""
+    figures: tuple[int | None, ...]
+
+    @property
+    def cycles(self) -> dict[str, str]:
+        """The figures that there are, by a network's label."""
+        pairs = zip(LABELS, self.figures, strict=True)
+        return {label: f"{figure:,}" for label, figure in pairs if figure is not None}
 
 
 PEERS = (
-    Peer(
-        "Arm Ethos-U55-64",
-        "64",
-        {"KWS": "137,709", "VWW": "355,816", "IC": "356,303", "AD": "41,090"},
-        "estimate",
-    ),
-    Peer(
-        "Arm Ethos-U55-256",
-        "256",
-        {"KWS": "56,222", "VWW": "146,940", "IC": "107,151", "AD": "40,929"},
-        "estimate",
-    ),
-    Peer(
-        "Arm Ethos-U85-256",
-        "256",
-        {"KWS": "40,347", "VWW": "117,653", "IC": "85,092", "AD": "22,200"},
-        "estimate",
-    ),
-    Peer(
-        "Renesas RA8P1, Ethos-U55-256",
-        "256",
-        {"KWS": "54,000", "VWW": "181,000", "IC": "170,000", "AD": "66,000"},
-        "derived",
-    ),
-    Peer(
-        "SIENNA 16x16, fp32",
-        "256",
-        {"KWS": "29,830", "VWW": "97,565", "IC": "51,395", "AD": "17,670"},
-        "derived",
-    ),
-    Peer(
-        "GAP9 with NE16",
-        "",
-        {"KWS": "175,922", "VWW": "416,176", "IC": "228,001", "AD": "65,008"},
-        "measured",
-    ),
-    Peer(
-        "best FPGA per network",
-        "188 to 994 DSPs",
-        {"KWS": "46,310", "VWW": "69,191", "IC": "27,542"},
-        "measured",
-    ),
+    Peer("Arm Ethos-U55-64", "64", "estimate", (137_709, 355_816, 356_303, 41_090)),
+    Peer("Arm Ethos-U55-256", "256", "estimate", (56_222, 146_940, 107_151, 40_929)),
+    Peer("Arm Ethos-U85-256", "256", "estimate", (40_347, 117_653, 85_092, 22_200)),
+    Peer("Renesas RA8P1, Ethos-U55-256", "256", "derived", (54_000, 181_000, 170_000, 66_000)),
+    Peer("SIENNA 16x16, fp32", "256", "derived", (29_830, 97_565, 51_395, 17_670)),
+    Peer("GAP9 with NE16", "", "measured", (175_922, 416_176, 228_001, 65_008)),
+    Peer("best FPGA per network", "188 to 994 DSPs", "measured", (46_310, 69_191, 27_542, None)),
 )
 """Vela 5.2 estimates the Ethos with all tensors and weights in SRAM.
 

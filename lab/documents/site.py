@@ -19,6 +19,7 @@ import click
 
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
+from eightfold.common.program import one_line_errors
 
 ROOT = IMPORT_ROOT
 PAGES = ("*.md", "docs/**/*.md", "examples/*/README.md")
@@ -112,6 +113,4 @@ def site() -> None:
 
 
 if __name__ == "__main__":
-    from eightfold.common.program import one_line_errors
-
     one_line_errors(site)

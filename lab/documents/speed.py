@@ -17,12 +17,12 @@ from pathlib import Path
 from statistics import median
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra, require_module
 from eightfold.common.files import IMPORT_ROOT
+from eightfold.common.program import one_line_errors
+from lab.documents.part import markdown
 
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _CHILD = "from lab.documents.speed import measure_here; measure_here()"
@@ -153,20 +153,19 @@ def _alternating(runs: Sequence[Callable[[], None]], repeats: int) -> list[float
     return [median(taken[2:]) for taken in times]
 
 
-def print_speeds(speeds: Sequence[Speed], console: Console) -> None:
-    """Print a row per model."""
-    table = Table("model", box=None)
-    for column in ("operators", "golden ms", "LiteRT ms", "keeping all ms", "ratio"):
-        table.add_column(column, justify="right")
-    for speed in speeds:
-        milliseconds = (speed.golden, speed.litert, speed.litert_keeping)
-        table.add_row(
+def speed_table(speeds: Sequence[Speed]) -> str:
+    """Return a row per model, as docs/golden-speed.md has them."""
+    rows = [
+        (
             Path(speed.model).name,
             str(speed.operators),
-            *(f"{time:.3f}" for time in milliseconds),
+            *(f"{time:.3f}" for time in (speed.golden, speed.litert, speed.litert_keeping)),
             f"{speed.ratio:.2f}",
         )
-    console.print(table)
+        for speed in speeds
+    ]
+    head = ("model", "operators", "golden ms", "LiteRT ms", "keeping all ms", "ratio")
+    return markdown(head, rows, text=1)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -182,11 +181,8 @@ def speed(models: tuple[Path, ...], repeats: int, seed: int, batch: int) -> None
     With --batch N golden computes N inferences at once, LiteRT N times one; times are per
     inference.
     """
-    measured = [measure(model, repeats, seed, batch) for model in models]
-    print_speeds(measured, Console(width=None if sys.stdout.isatty() else 120))
+    click.echo(speed_table([measure(model, repeats, seed, batch) for model in models]), nl=False)
 
 
 if __name__ == "__main__":
-    from eightfold.common.program import one_line_errors
-
     one_line_errors(speed)
