@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from eightfold.sim.simulator.toolchain import SIMULATORS, icarus_available
 from tests.support.browser import Browser
@@ -52,6 +53,9 @@ def pytest_configure(config: pytest.Config) -> None:
     derandomize = config.getoption("seed") is None
     settings.register_profile("eightfold", deadline=None, derandomize=derandomize)
     settings.load_profile("eightfold")
+    # Hypothesis would parse every module of ours that is loaded, in every process, for numbers to
+    # try: seconds each, and what a test draws would depend on which other tests are collected.
+    providers._get_local_constants = lambda: providers._local_constants
     if folder := config.getoption("models_folder"):
         beside.choose(folder)
     config.addinivalue_line("markers", "icarus: needs Icarus Verilog (skipped without it)")
