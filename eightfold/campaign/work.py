@@ -12,7 +12,7 @@ from pathlib import Path
 
 from eightfold.campaign.records import Outcome, Unit
 from eightfold.campaign.suites import suite_of
-from eightfold.sim.simulator.places import is_private, private_folder
+from eightfold.sim.simulator.cache import is_private, private_folder
 
 PREPARED = threading.Event()
 """Set when a worker has its simulators: a new one may be given a unit before."""

@@ -19,8 +19,9 @@ from eightfold.execute import run_graph
 from eightfold.isa.shares import Work, shares, work
 from eightfold.model import Graph, Operator
 from eightfold.run.report.record import StreamRecord
+from eightfold.sim.simulator.memory_image import WORK
 from eightfold.sim.simulator.sources import Source, Unit
-from eightfold.sim.simulator.system import WORK, Run, RunResult, run_system
+from eightfold.sim.simulator.system import Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming

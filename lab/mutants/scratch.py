@@ -19,9 +19,8 @@ from pathlib import Path
 from eightfold.common.closing import Closing
 from eightfold.common.errors import InputError
 from eightfold.common.posix import lock, open_lock
-from eightfold.sim.simulator.cache import writable_cache
+from eightfold.sim.simulator.cache import make_private, writable_cache
 from eightfold.sim.simulator.limits import VARIABLES, limited, ran_out
-from eightfold.sim.simulator.places import make_private
 from eightfold.sim.simulator.toolchain import OPTIMISATION_VARIABLE
 from lab.mutants.mutator import Mutant
 

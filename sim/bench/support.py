@@ -12,7 +12,7 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge, Timer
 
-from eightfold.sim.simulator.job import ENVIRONMENT
+from eightfold.sim.simulator.limits import ENVIRONMENT
 
 CLOCK_NS = 10
 """Of the clock that every bench has."""

@@ -18,8 +18,7 @@ from eightfold.sim.bench.stream import StreamSource
 from eightfold.sim.bench.support import parameters, rng, stall_rng, start_clock_and_reset
 from eightfold.sim.bench.words import pack
 from eightfold.sim.machine.explain import explain_vector
-from eightfold.sim.machine.vector import run_vector
-from eightfold.sim.machine.vector_rows import RowState
+from eightfold.sim.machine.vector import RowState, run_vector
 from eightfold.sim.stimuli.vector import Fields
 from eightfold.target.config import AcceleratorConfig
 

@@ -1,4 +1,7 @@
-"""How a run of any words must end, whatever time its commands take."""
+"""How a run of any words must end, whatever time its commands take.
+
+What a stream has not written of scratchpad and tables itself is whatever was there.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -10,11 +13,9 @@ from numpy.typing import NDArray
 from eightfold import isa
 from eightfold.isa.decode import CommandError, Decoded
 from eightfold.sim.machine.accesses import TABLE_BYTES, Accesses, accesses
-from eightfold.sim.machine.known import Known
+from eightfold.sim.machine.legality import SEQUENCER, Nature, Refusal, nature, read_words
 from eightfold.sim.machine.machine import Machine
-from eightfold.sim.machine.queues import OrderError, Queues, made, taken
-from eightfold.sim.machine.refusals import SEQUENCER, Nature, Refusal, nature, read_words
-from eightfold.sim.machine.tokens import check_order
+from eightfold.sim.machine.tokens import OrderError, Queues, check_order, made, taken
 from eightfold.target.config import AcceleratorConfig
 
 TIMEOUT = Refusal(isa.ErrorCode.TIMEOUT, SEQUENCER, None)
@@ -229,3 +230,36 @@ def _is_vague(command: Decoded) -> bool:
     resumes = row != isa.Row.NONE and bool(f["resume"])
     sums = row == isa.Row.SUM and bool(f["relative"])
     return resumes or sums or shifts or (extreme and several and f["requantize.left"] < 8)
+
+
+class Known:
+    """What is known of scratchpad and tables, from the begin of a stream on: nothing at first.
+
+    Attributes
+    ----------
+    bytes : bool by space, one for each byte
+    """
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        sizes = {
+            isa.Space.SCRATCHPAD: config.scratchpad,
+            isa.Space.TABLES: TABLE_BYTES * config.tables,
+        }
+        self.bytes = {space: np.zeros(size, np.bool_) for space, size in sizes.items()}
+
+    def covers(self, touched: Accesses) -> bool:
+        """Return whether all that a command reads is known, and within its space."""
+        return all(
+            self._inside(space, offsets) and bool(self.bytes[space][offsets].all())
+            for space, offsets in touched.reads.items()
+            if space in self.bytes and offsets.size
+        )
+
+    def add(self, touched: Accesses) -> None:
+        """Note what a command writes within its space."""
+        for space, offsets in touched.writes.items():
+            if space in self.bytes and self._inside(space, offsets):
+                self.bytes[space][offsets] = True
+
+    def _inside(self, space: isa.Space, offsets: NDArray[np.int64]) -> bool:
+        return not offsets.size or (offsets[0] >= 0 and offsets[-1] < len(self.bytes[space]))

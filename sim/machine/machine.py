@@ -8,15 +8,11 @@ from numpy.typing import NDArray
 
 from eightfold import isa
 from eightfold.isa.decode import CommandError, Decoded, read_stream
-from eightfold.sim.machine.accesses import TABLE_BYTES, check_addresses
-from eightfold.sim.machine.constants import parameter_banks, weight_buffers
-from eightfold.sim.machine.legal import check_legal
-from eightfold.sim.machine.matrix import run_matrix
-from eightfold.sim.machine.move import run_gather, run_move
-from eightfold.sim.machine.queues import taken
-from eightfold.sim.machine.tokens import check_tokens
-from eightfold.sim.machine.vector import run_vector
-from eightfold.sim.machine.vector_rows import RowState
+from eightfold.sim.machine.accesses import TABLE_BYTES, check_addresses, index_starts, move_starts
+from eightfold.sim.machine.legality import check_legal
+from eightfold.sim.machine.matrix import parameter_banks, run_matrix, weight_buffers
+from eightfold.sim.machine.tokens import check_tokens, taken
+from eightfold.sim.machine.vector import RowState, run_vector
 from eightfold.target.config import AcceleratorConfig
 
 __all__ = ["Machine", "MachineError", "check_tokens"]
@@ -97,12 +93,12 @@ class Machine:
         ------
         MachineError
             VERSION and ILLEGAL_COMMAND as `eightfold.isa.decode.read_stream` and
-            `eightfold.sim.machine.legal.check_legal` say; ILLEGAL_COMMAND at END if weight buffers
-            or parameter banks are left. ADDRESS if a command leaves the regions, the scratchpad or
-            the tables. INDEX if a GATHER finds one outside of [0, limit). TIMEOUT if a MATRIX needs
-            more weight buffers or parameter banks than commands before it have made. Some of these
-            the hardware does not notice: what a command reads outside of the scratchpad, and what
-            is left at END.
+            `eightfold.sim.machine.legality.check_legal` say; ILLEGAL_COMMAND at END if weight
+            buffers or parameter banks are left. ADDRESS if a command leaves the regions, the
+            scratchpad or the tables. INDEX if a GATHER finds one outside of [0, limit). TIMEOUT if
+            a MATRIX needs more weight buffers or parameter banks than commands before it have made.
+            Some of these the hardware does not notice: what a command reads outside of the
+            scratchpad, and what is left at END.
         """
         commands = read_stream(self.config, words)
         for command in commands:
@@ -154,3 +150,66 @@ class Machine:
             if count:
                 text = f"{count} {name} are left"
                 raise MachineError(_ILLEGAL, end.number, text)
+
+
+Spaces = Mapping[isa.Space, NDArray[np.uint8]]
+
+
+def run_move(fields: Mapping[str, int], spaces: Spaces) -> None:
+    """Do a MOVE whose fields are legal and whose bytes lie within their spaces.
+
+    All is read before anything is written; of two runs that write the same byte the later one in
+    loop order counts.
+
+    Parameters
+    ----------
+    fields
+        Of the command.
+    spaces
+        uint8, the contents of MODEL, ARENA, SCRATCHPAD and TABLES; changed in place.
+    """
+    element = np.arange(fields["run"])
+    target = spaces[isa.Space(fields["target_space"])]
+    places = move_starts(fields, "target")[:, None] + element
+    source = isa.Space(fields["source_space"])
+    if source == isa.Space.FILL:
+        target[places] = fields["fill"]
+    else:
+        target[places] = spaces[source][move_starts(fields, "source")[:, None] + element]
+
+
+def run_gather(command: Decoded, spaces: Spaces) -> None:
+    """Do a GATHER whose fields are legal; as `run_move`.
+
+    Raises
+    ------
+    CommandError
+        ADDRESS or INDEX, from the first run in loop order that leaves its spaces, or whose index
+        leaves the scratchpad or [0, limit); nothing is written then.
+    """
+    f = command.fields
+    source, target = (spaces[isa.Space(f[f"{side}_space"])] for side in ("source", "target"))
+    scratchpad = spaces[isa.Space.SCRATCHPAD]
+    size = 1 << f["index_size"]
+    run = f["run"]
+    at = index_starts(f)
+    into = move_starts(f, "target")
+    outside = (at < 0) | (at > len(scratchpad) - size)
+    places = np.where(outside, 0, at)[:, None] + np.arange(size)
+    n = scratchpad[places].view(f"<i{size}").ravel().astype(np.int64)
+    wrong = (n < 0) | (n >= f["limit"])
+    # Products of 64 bits; what is far outside is outside.
+    offsets = [min(k * f["step"], 1 << 62) for k in np.where(wrong, 0, n).tolist()]
+    start = move_starts(f, "source") + np.array(offsets, np.int64)
+    leaves = outside | ~wrong & (_leaves(start, run, source) | _leaves(into, run, target))
+    if (wrong | leaves).any():
+        first = int(np.argmax(wrong | leaves))
+        code = isa.ErrorCode.ADDRESS if leaves[first] else isa.ErrorCode.INDEX
+        text = f"run {first}, index {n[first]} at {at[first]}, limit {f['limit']}"
+        raise CommandError(code, command.number, text)
+    element = np.arange(run)
+    target[into[:, None] + element] = source[start[:, None] + element]
+
+
+def _leaves(starts: NDArray[np.int64], run: int, space: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    return (starts < 0) | (starts > len(space) - run)

@@ -1,6 +1,12 @@
-"""Proof that a stream's tokens order all accesses that conflict, and that no command hangs."""
+"""Proof that a stream's tokens order all accesses that conflict, and that no command hangs.
 
+`Queues` are those of sequencer and engines without time: which commands can start.
+"""
+
+import sys
 from collections import defaultdict, deque
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
@@ -10,7 +16,6 @@ from eightfold import isa
 from eightfold.isa.decode import Decoded, read_stream
 from eightfold.isa.listing import line
 from eightfold.sim.machine.accesses import Accesses, accesses, overwritten
-from eightfold.sim.machine.queues import OrderError, Queues
 from eightfold.target.config import AcceleratorConfig
 
 _Set = tuple[str, isa.Space, NDArray[np.int64]]
@@ -160,3 +165,216 @@ def _sets(touched: Accesses) -> list[_Set]:
 def _extent(offsets: NDArray[np.int64]) -> str:
     """Return the first and the last of some bytes, and how many they are."""
     return f"bytes {offsets[0]}..{offsets[-1]} ({len(offsets)})"
+
+
+class OrderError(Exception):
+    """Tokens are missing, or a command waits for ever."""
+
+
+@dataclass
+class _Unit:
+    """What the sequencer sends commands to: a queue, and what it needs from others."""
+
+    queue: deque[Decoded] = field(default_factory=deque)
+    words: int = 0
+    left: int = -1
+    """Buffers or banks that the first command still has to make or take; -1: not started."""
+
+
+class Queues:
+    """All queues of the machine, without time: whatever can happen does.
+
+    Parameters
+    ----------
+    config
+        Sizes of the accelerator.
+    commands
+        From BEGIN on; those behind END are not there.
+    stops
+        Numbers of commands that begin and are never complete.
+    roomy
+        Whether every queue has room for all; by default it has what is promised.
+
+    Attributes
+    ----------
+    started
+        The engines' commands in an order in which they can start.
+    stopped
+        Numbers of those of ``stops`` that have done all that they can.
+    """
+
+    def __init__(
+        self,
+        config: AcceleratorConfig,
+        commands: list[Decoded],
+        stops: Collection[int] = (),
+        roomy: bool = False,
+    ) -> None:
+        self.config, self.commands = config, commands
+        self.stops, self.roomy = frozenset(stops), roomy
+        self.stopped: set[int] = set()
+        self.units = {_executor(opcode): _Unit() for opcode in isa.COMMANDS}
+        self.tokens: dict[tuple[isa.Engine, isa.Engine], int] = {}
+        buffer = config.lanes * config.weight_word
+        # What waits, and what may.
+        self.room = {
+            isa.Opcode.WEIGHTS: max(1, config.weight_buffer // buffer),
+            isa.Opcode.PARAMETERS: config.parameter_banks - 1,
+        }
+        if roomy:
+            self.room = dict.fromkeys(self.room, sys.maxsize)
+        self.stored = dict.fromkeys(self.room, 0)
+        self.need = dict.fromkeys(self.room, 0)
+        self.started: list[Decoded] = []
+
+    def run(self) -> list[Decoded]:
+        """Return the engines' commands in an order in which they can start.
+
+        Raises
+        ------
+        OrderError
+            If a command waits for ever, or something is left at END.
+        """
+        following = self.settle()
+        if following < len(self.commands):
+            raise OrderError(self._stuck(self.commands[following]))
+        self._check_empty()
+        return self.started
+
+    def settle(self) -> int:
+        """Let happen what can; return the number of the first command that cannot leave the stream.
+
+        It is that of all commands if there is none.
+        """
+        following = 1
+        moved = True
+        while moved:
+            moved = False
+            while following < len(self.commands) and self._dispatch(self.commands[following]):
+                following = following + 1
+                moved = True
+            for unit in self.units.values():
+                while unit.queue and self._step(unit):
+                    moved = True
+        return following
+
+    def _dispatch(self, command: Decoded) -> bool:
+        if command.opcode == isa.Opcode.END:
+            # The fetchers' commands are not waited for by the hardware.
+            return not any(
+                unit.queue
+                for name, unit in self.units.items()
+                if isinstance(name, isa.Engine) or not self.roomy
+            )
+        unit = self.units[_executor(command.opcode)]
+        words = isa.COMMANDS[command.opcode].words
+        if unit.words + words > self.config.command_queue and not self.roomy:
+            return False
+        unit.queue.append(command)
+        unit.words += words
+        return True
+
+    def _step(self, unit: _Unit) -> bool:
+        """Let a unit's first command do what it can; return whether it did anything."""
+        command = unit.queue[0]
+        opcode = command.opcode
+        if command.number in self.stopped:
+            return False
+        if opcode in self.room:
+            if command.number in self.stops:
+                self.stopped.add(command.number)
+                return False
+            return self._fetch(opcode, unit, command)
+        engine = isa.ENGINES[opcode]
+        if unit.left < 0:
+            if any(not self.tokens.get((other, engine)) for other in command.wait):
+                return False
+            for other in command.wait:
+                self.tokens[other, engine] -= 1
+            unit.left = 0
+            unit.words = unit.words - isa.COMMANDS[opcode].words
+            self.started.append(command)
+            if opcode == isa.Opcode.MATRIX:
+                self.need = taken(command)
+        took = opcode == isa.Opcode.MATRIX and self._take()
+        if opcode == isa.Opcode.MATRIX and any(self.need.values()):
+            return took
+        if command.number in self.stops:
+            self.stopped.add(command.number)
+            return took
+        for other in command.signal:
+            self.tokens[engine, other] = self.tokens.get((engine, other), 0) + 1
+        unit.queue.popleft()
+        unit.left = -1
+        return True
+
+    def _fetch(self, opcode: isa.Opcode, unit: _Unit, command: Decoded) -> bool:
+        if unit.left < 0:
+            unit.left = made(self.config, command)
+            unit.words = unit.words - isa.COMMANDS[opcode].words
+        count = min(unit.left, self.room[opcode] - self.stored[opcode])
+        unit.left = unit.left - count
+        self.stored[opcode] = self.stored[opcode] + count
+        if unit.left:
+            return count > 0
+        unit.queue.popleft()
+        unit.left = -1
+        return True
+
+    def _take(self) -> bool:
+        took = False
+        for kind, need in self.need.items():
+            count = min(need, self.stored[kind])
+            self.need[kind] = need - count
+            self.stored[kind] = self.stored[kind] - count
+            took |= count > 0
+        return took
+
+    def _stuck(self, following: Decoded) -> str:
+        reasons = []
+        for unit in self.units.values():
+            if not unit.queue:
+                continue
+            command = unit.queue[0]
+            if command.opcode in self.room:
+                reasons.append(f"{line(command)}\n  waits until MATRIX takes what was fetched")
+            elif unit.left < 0:
+                engine = isa.ENGINES[command.opcode]
+                missing = [e.name for e in command.wait if not self.tokens.get((e, engine))]
+                reasons.append(f"{line(command)}\n  waits for a token of {', '.join(missing)}")
+            else:
+                missing = [f"{count} of {kind.name}" for kind, count in self.need.items() if count]
+                reasons.append(f"{line(command)}\n  waits for {', '.join(missing)}")
+        queue = "" if following.opcode == isa.Opcode.END else "\n  has no place in its queue"
+        return "\n".join(["for ever:", *reasons, f"{line(following)}{queue}"])
+
+    def _check_empty(self) -> None:
+        left = [
+            f"{count} tokens of {giver.name} for {taker.name}"
+            for (giver, taker), count in self.tokens.items()
+            if count
+        ]
+        left += [f"{count} of {kind.name}" for kind, count in self.stored.items() if count]
+        if left:
+            raise OrderError(f"left at END: {', '.join(left)}")
+
+
+def _executor(opcode: isa.Opcode) -> isa.Engine | isa.Opcode:
+    """Return whose queue a command goes to: its engine's, or the one of its own fetcher."""
+    return isa.ENGINES.get(opcode, opcode)
+
+
+def made(config: AcceleratorConfig, command: Decoded) -> int:
+    """Return how many buffers a WEIGHTS, or banks a PARAMETERS, makes."""
+    if command.opcode == isa.Opcode.WEIGHTS:
+        return command.fields["full"] + command.fields["partial"]
+    return -(-command.fields["channels"] // config.lanes)
+
+
+def taken(command: Decoded) -> dict[isa.Opcode, int]:
+    """Return how many weight buffers and parameter banks a MATRIX takes."""
+    f = command.fields
+    return {
+        isa.Opcode.WEIGHTS: f["groups"] * f["ky"] * f["kx"] * f["kc"],
+        isa.Opcode.PARAMETERS: f["groups"] * f["last"],
+    }

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from eightfold.common.errors import InputError
-from eightfold.sim.simulator.places import one_word
+from eightfold.sim.simulator.cache import one_word
 from eightfold.sim.simulator.toolchain import Simulator, tool_environment, verilator_root
 
 _COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*")', re.DOTALL)

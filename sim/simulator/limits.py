@@ -1,4 +1,4 @@
-"""How long a simulation may take, whoever starts it.
+"""How long a simulation may take, whoever starts it, and where its bench finds its job.
 
 A test of a bench may take so many clock cycles: the same on every machine. The simulator's process
 may take so much CPU time: the last resort, where simulated time stands still or the bench starts no
@@ -61,3 +61,8 @@ def limited(command: Sequence[str], seconds: int) -> list[str]:
 def ran_out(status: int | None) -> bool:
     """Return whether a process with this status, as of `subprocess`, ended at its CPU time."""
     return status == -signal.SIGXCPU
+
+
+ENVIRONMENT = "EIGHTFOLD_BENCH"
+"""The environment variable that names the job file; `eightfold.sim.simulator.runner` writes both.
+"""

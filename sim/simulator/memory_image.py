@@ -1,4 +1,7 @@
-"""Memory of the simulated system: its regions, their places, and its hex files."""
+"""Memory of the simulated system: regions, places, hex files, settings; and its events.
+
+What both the process that asks and the bench in the simulator need, and nothing that loads slowly.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,6 +9,18 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from eightfold.target.memory import MemoryTiming
+
+CHANNELS = ("ar", "r", "aw", "w", "b")
+"""AXI's channels, the keys of ``stall``, in the order of sim/verilog/axi_memory.v."""
+
+END, SAMPLE, WORK = -1, -2, -3
+"""In place of an engine's number, of the event that ends a run; of one that only has the counters;
+of one of an engine that begins to work, whose number is in the place of the command's."""
+
+LINES = {"end": END, "sample": SAMPLE, "work": WORK}
+"""What sim/verilog/trace_monitor.v calls them."""
 
 SIZE = 1 << 24
 """Bytes of the simulated memory."""
@@ -118,3 +133,19 @@ def read_hex(path: Path, port: int) -> NDArray[np.uint8]:
     lines = path.read_text("ascii").splitlines()
     words = "".join(line for line in lines if line and line[0] not in "/@")
     return np.frombuffer(bytes.fromhex(words), np.uint8).reshape(-1, port)[:, ::-1].ravel()
+
+
+def timing_signals(timing: MemoryTiming, port: int) -> dict[str, int]:
+    """Return the values of the inputs of sim/verilog/axi_memory.v that say how long it takes."""
+    return {
+        "latency": timing.latency,
+        "shared": int(timing.shared),
+        "pace": timing.pace(port),
+        "turnaround": timing.turnaround,
+        "row_miss": timing.row_miss,
+        "row_bits": timing.row.bit_length() - 1,
+        "bank_bits": timing.banks.bit_length() - 1,
+        "unit_bits": timing.burst.bit_length() - 1,
+        "refresh": timing.refresh,
+        "refresh_every": timing.refresh_every,
+    }

@@ -1,14 +1,27 @@
 """Run cocotb benches on Verilator or Icarus, in a process of their own, with a clear verdict."""
 
+import json
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT, write_file
 from eightfold.common.progress import OnProgress, Progress
 from eightfold.sim.simulator import watch
 from eightfold.sim.simulator.build import Design, Model, Verilog, build_model
-from eightfold.sim.simulator.simulation import BenchFailed, BenchResult, Simulation
+from eightfold.sim.simulator.cache import check_room, make_private, writable_cache
+from eightfold.sim.simulator.limits import ENVIRONMENT, limits, ran_out
+from eightfold.sim.simulator.simulators import make_runner
 from eightfold.sim.simulator.sources import Unit
 from eightfold.sim.simulator.toolchain import Simulator, check_simulator, icarus_available
 from eightfold.sim.simulator.waves import wave_format
@@ -26,6 +39,217 @@ __all__ = [
     "run_model",
     "start_simulation",
 ]
+
+
+POLL_SECONDS = 0.1
+KEEP_SECONDS = 24 * 3600
+
+
+class BenchFailed(AssertionError):  # noqa: N818 - reads as what happened
+    """A bench's test failed: which one, the seed, why, and where the log is.
+
+    Attributes
+    ----------
+    test
+        The first test of the bench that failed, if there are others that it can be run without.
+    """
+
+    test: str | None = None
+
+
+@dataclass(frozen=True)
+class BenchResult:
+    """A bench that passed.
+
+    Attributes
+    ----------
+    tests
+        Names of the cocotb tests that ran.
+    report
+        What the bench handed back with `eightfold.sim.bench.support.report`.
+    seconds
+        Wall-clock time of the simulation, without the build.
+    """
+
+    tests: tuple[str, ...]
+    report: dict[str, Any]
+    seconds: float
+
+
+@dataclass
+class Simulation:
+    """One simulator process with one bench; made by
+    `eightfold.sim.simulator.runner.start_simulation`."""
+
+    model: Model
+    bench: str
+    parameters: dict[str, Any]
+    seed: int
+    trace: Path | None
+    testcase: str | Sequence[str] | None
+    python_path: tuple[Path, ...]
+    files: Mapping[str, Path]
+    cpu_seconds: int | None = None
+    scratch: Path = field(init=False)
+    _started: float = field(init=False)
+    _seconds: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        runs = writable_cache() / "runs"
+        make_private(runs)
+        _forget_old(runs)
+        self.scratch = Path(tempfile.mkdtemp(prefix=f"{self.bench.rpartition('.')[2]}-", dir=runs))
+        for name, path in self.files.items():
+            (self.scratch / name).symlink_to(path.absolute())
+        self._limits = limits(self.cpu_seconds)
+        job = {
+            "parameters": self.parameters,
+            "seed": self.seed,
+            "cycles": self._limits.cycles,
+            "report": str(self.scratch / "report.json"),
+            "progress": str(self.scratch / "progress.jsonl"),
+        }
+        job_file = self.scratch / "job.json"
+        write_file(job_file, json.dumps(job))
+        path = [str(entry) for entry in (IMPORT_ROOT, *self.python_path, *filter(None, sys.path))]
+        module = self.bench.rpartition(".")[2]
+        environment = {
+            "PYTHONPATH": os.pathsep.join(path),
+            ENVIRONMENT: str(job_file),
+            # Assertions tell their values in benches alone: cocotb would compile numpy and all else
+            # anew for that, in each process, and load pytest's plugins.
+            "COCOTB_REWRITE_ASSERTION_FILES": f"sim/bench*/*.py sim/stimuli/*.py {module}.py",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        }
+        self._runner = make_runner(
+            self.model.simulator, self.model.waves, environment, self._limits.seconds
+        )
+        self._thread = threading.Thread(target=self._run, name=f"eightfold {self.bench}")
+        self._started = time.monotonic()
+        self._thread.start()
+
+    @property
+    def log(self) -> Path:
+        """The simulator's and the bench's output."""
+        return self.scratch / "bench.log"
+
+    @property
+    def running(self) -> bool:
+        """Whether the simulator is still at it."""
+        return self._thread.is_alive()
+
+    def progress(self) -> Progress | None:
+        """Return the last complete line of the bench's progress file, None if there is none."""
+        path = self.scratch / "progress.jsonl"
+        if not path.exists():
+            return None
+        lines = path.read_text("utf-8").split("\n")[:-1]
+        return Progress(**json.loads(lines[-1])) if lines else None
+
+    def wait(self, on_progress: OnProgress | None = None) -> BenchResult:
+        """Wait for the end; return the verdict, or raise `BenchFailed`."""
+        told: Progress | None = None
+        while self._thread.is_alive():
+            self._thread.join(POLL_SECONDS if on_progress else None)
+            latest = self.progress() if on_progress else None
+            if on_progress and latest and latest != told:
+                told = latest
+                on_progress(latest)
+        result = self._verdict()
+        shutil.rmtree(self.scratch, ignore_errors=True)  # kept, with its log, only on failure
+        return result
+
+    def stop(self) -> None:
+        """End the simulator if it is still running."""
+        self._runner.stop()
+        self._thread.join()
+
+    def _run(self) -> None:
+        # cocotb's runner ends the program when a test fails under pytest; the results file, which
+        # `_verdict` reads, says more.
+        try:
+            self._runner.test(
+                test_module=self.bench,
+                hdl_toplevel=self.model.top,
+                hdl_toplevel_lang="verilog",
+                seed=self.seed,
+                testcase=self.testcase,
+                test_args=self._trace_arguments() if self.model.simulator == "verilator" else [],
+                plusargs=self._plusargs(),
+                build_dir=self.model.directory,
+                test_dir=self.scratch,
+                results_xml=str(self.scratch / "results.xml"),
+                log_file=self.log,
+                waves=self.trace is not None,
+            )
+        except (RuntimeError, SystemExit):
+            pass
+        finally:
+            self._seconds = time.monotonic() - self._started
+
+    def _plusargs(self) -> list[str]:
+        own = [f"+seed={self.seed}", *self.model.plusargs]
+        return own + (self._trace_arguments() if self.model.simulator == "icarus" else [])
+
+    def _trace_arguments(self) -> list[str]:
+        if self.trace is None:
+            return []
+        if self.model.simulator == "verilator":
+            return ["--trace-file", str(self.trace)]
+        return [f"+dumpfile_path={self.trace}"]
+
+    def _verdict(self) -> BenchResult:
+        results = self.scratch / "results.xml"
+        process = self._runner.process
+        if process is not None and ran_out(process.returncode):
+            what = f"it was ended after {self._limits.seconds} s of CPU time"
+            raise BenchFailed(self._message(what, self._log_tail()))
+        if not results.exists():
+            check_room(self.scratch)
+            raise BenchFailed(self._message("the simulation ended early", self._log_tail()))
+        cases = list(ElementTree.parse(results).getroot().iter("testcase"))
+        failed = [
+            (str(case.get("name")), problem)
+            for case in cases
+            for kind in ("failure", "error")
+            if (problem := case.find(kind)) is not None
+        ]
+        if failed:
+            check_room(self.scratch)
+            name, problem = failed[0]
+            others = f" ({len(failed) - 1} more failed)" if len(failed) > 1 else ""
+            failure = BenchFailed(self._message(f"{name} failed{others}", _reason(problem)))
+            failure.test = name if len(cases) > 1 else None
+            raise failure
+        if not cases:
+            # Not a BenchFailed: a test that expects one must not take this for it.
+            raise ValueError(self._message("no test was run", self._log_tail()))
+        report = self.scratch / "report.json"
+        return BenchResult(
+            tests=tuple(str(case.get("name")) for case in cases),
+            report=json.loads(report.read_text("utf-8")) if report.exists() else {},
+            seconds=self._seconds,
+        )
+
+    def _message(self, what: str, why: str) -> str:
+        where = f"{self.bench} on {self.model.simulator}, seed {self.seed}"
+        return f"{where}: {what}: {why}\nlog: {self.log}"
+
+    def _log_tail(self) -> str:
+        text = self.log.read_text("utf-8", "replace") if self.log.exists() else ""
+        return "\n".join(text.strip().splitlines()[-15:]) or "no output"
+
+
+def _forget_old(runs: Path) -> None:
+    """Remove what failed simulations left behind more than a day ago."""
+    for folder in runs.iterdir():
+        with suppress(OSError):  # another process may be at it too
+            if time.time() - folder.stat().st_mtime > KEEP_SECONDS:
+                shutil.rmtree(folder)
+
+
+def _reason(problem: ElementTree.Element) -> str:
+    return str(problem.get("message") or problem.text or problem.get("error_msg")).strip()
 
 
 def run_bench(

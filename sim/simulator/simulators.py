@@ -19,9 +19,8 @@ from typing import Any, TextIO
 from cocotb_tools.config import libs_dir
 from cocotb_tools.runner import Icarus, Verilator
 
-from eightfold.sim.simulator.cache import cached, content_key
+from eightfold.sim.simulator.cache import cached, content_key, one_word
 from eightfold.sim.simulator.limits import limited
-from eightfold.sim.simulator.places import one_word
 from eightfold.sim.simulator.toolchain import (
     Simulator,
     compiler_settings,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from eightfold import isa
 from eightfold.common.progress import OnProgress
 from eightfold.sim.simulator.limits import limits
-from eightfold.sim.simulator.memory_image import SIZE
+from eightfold.sim.simulator.memory_image import CHANNELS, SIZE, timing_signals
 from eightfold.sim.simulator.runner import Unit, Verilog, run_bench
 from eightfold.sim.simulator.sources import Source
 from eightfold.sim.simulator.toolchain import Simulator
@@ -24,16 +24,6 @@ FOLDER = Path(__file__).parents[1] / "verilog"
 
 SOURCES = ("eightfold_system", "axi_memory", "axi_attributes", "axi_watch", "trace_monitor")
 """Files of `FOLDER` without ``.v``, the top module first."""
-
-CHANNELS = ("ar", "r", "aw", "w", "b")
-"""AXI's channels, the keys of ``stall``, in the order of sim/verilog/axi_memory.v."""
-
-END, SAMPLE, WORK = -1, -2, -3
-"""In place of an engine's number, of the event that ends a run; of one that only has the counters;
-of one of an engine that begins to work, whose number is in the place of the command's."""
-
-LINES = {"end": END, "sample": SAMPLE, "work": WORK}
-"""What sim/verilog/trace_monitor.v calls them."""
 
 Place = tuple[Literal["commands", "model", "arena"], int, int]
 """Bytes of a region of memory: its name, first offset, and the offset behind the last."""
@@ -163,22 +153,6 @@ class SystemResult:
     def speed(self) -> float:
         """Simulated cycles per second."""
         return self.cycles / self.seconds
-
-
-def timing_signals(timing: MemoryTiming, port: int) -> dict[str, int]:
-    """Return the values of the inputs of sim/verilog/axi_memory.v that say how long it takes."""
-    return {
-        "latency": timing.latency,
-        "shared": int(timing.shared),
-        "pace": timing.pace(port),
-        "turnaround": timing.turnaround,
-        "row_miss": timing.row_miss,
-        "row_bits": timing.row.bit_length() - 1,
-        "bank_bits": timing.banks.bit_length() - 1,
-        "unit_bits": timing.burst.bit_length() - 1,
-        "refresh": timing.refresh,
-        "refresh_every": timing.refresh_every,
-    }
 
 
 def system_design(config: AcceleratorConfig, accelerator: Source | None = None) -> Verilog:

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from eightfold.common.errors import InputError
 from eightfold.common.posix import require_posix
 from eightfold.common.system_packages import how_to_install
-from eightfold.sim.simulator.places import one_word
+from eightfold.sim.simulator.cache import one_word
 
 Simulator = Literal["verilator", "icarus"]
 SIMULATORS: tuple[Simulator, ...] = get_args(Simulator)

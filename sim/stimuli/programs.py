@@ -12,8 +12,8 @@ from eightfold.isa import Opcode, Row, Space
 from eightfold.isa.decode import CommandError
 from eightfold.isa.shapes import FieldError, pack
 from eightfold.sim.machine.accesses import TABLE_BYTES, Accesses, accesses, overwritten
-from eightfold.sim.machine.known import Known
-from eightfold.sim.machine.legal import check_legal
+from eightfold.sim.machine.endings import Known
+from eightfold.sim.machine.legality import check_legal
 from eightfold.sim.machine.machine import Machine
 from eightfold.sim.stimuli.gather import CrowdedError, indices, random_gather
 from eightfold.sim.stimuli.items import Item

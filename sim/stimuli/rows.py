@@ -11,7 +11,7 @@ from eightfold.golden.quantization import Quantization
 from eightfold.golden.softmax import softmax
 from eightfold.isa import Row
 from eightfold.isa.vector_fields import RowScaling
-from eightfold.sim.machine.vector_rows import ONE, RECIPROCAL_LIMIT, SUM_LIMIT
+from eightfold.sim.machine.vector import ONE, RECIPROCAL_LIMIT, SUM_LIMIT
 
 Function = Callable[[NDArray[np.int8]], NDArray[np.int8]]
 

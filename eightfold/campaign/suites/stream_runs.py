@@ -13,7 +13,7 @@ from eightfold.isa import Opcode, Space
 from eightfold.isa.decode import CommandError
 from eightfold.isa.listing import listing
 from eightfold.sim.machine.endings import Ending, ending
-from eightfold.sim.machine.refusals import Refusal
+from eightfold.sim.machine.legality import Refusal
 from eightfold.sim.simulator.system import Place, Run, RunResult
 from eightfold.sim.stimuli.items import Item, stream
 from eightfold.sim.stimuli.programs import BEHIND, WINDOW, Program, ProgramRandom

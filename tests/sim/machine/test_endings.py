@@ -7,7 +7,7 @@ from eightfold import isa
 from eightfold.isa import ErrorCode
 from eightfold.isa.decode import CommandError, read_stream
 from eightfold.sim.machine.endings import TIMEOUT, ending
-from eightfold.sim.machine.refusals import PARAMETERS, SEQUENCER, WEIGHTS, Refusal, read_words
+from eightfold.sim.machine.legality import PARAMETERS, SEQUENCER, WEIGHTS, Refusal, read_words
 from eightfold.sim.stimuli.commands import join, random_stream, spoil
 from eightfold.target.config import PRESETS
 from tests.sim.system.test_faults import CASES, MODEL

@@ -8,8 +8,7 @@ import pytest
 from eightfold.isa import Row
 from eightfold.sim.machine import beats
 from eightfold.sim.machine.explain import explain_beats, explain_vector, requantize_lines
-from eightfold.sim.machine.vector import run_vector
-from eightfold.sim.machine.vector_rows import RowState
+from eightfold.sim.machine.vector import RowState, run_vector
 from eightfold.sim.stimuli.beats import random_program
 from eightfold.sim.stimuli.matrix import MatrixRandom
 from eightfold.sim.stimuli.vector import random_command, random_tables

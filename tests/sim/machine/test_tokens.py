@@ -10,7 +10,7 @@ from eightfold.isa import Space
 from eightfold.isa.decode import decode
 from eightfold.sim.machine.accesses import accesses
 from eightfold.sim.machine.machine import check_tokens
-from eightfold.sim.machine.queues import OrderError
+from eightfold.sim.machine.tokens import OrderError
 from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.command_streams import Item, gather, matrix, move, stream, vector
 

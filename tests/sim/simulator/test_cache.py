@@ -21,9 +21,12 @@ from eightfold.sim.simulator.cache import (
     cached,
     check_room,
     content_key,
+    is_one_word,
+    is_private,
     is_sound,
+    one_word,
+    private_folder,
 )
-from eightfold.sim.simulator.places import is_one_word, is_private, one_word, private_folder
 from lab.mutants.scratch import Scratch
 
 
@@ -177,10 +180,10 @@ def test_what_is_somebody_elses_is_not_trusted_but_for_roots(monkeypatch, own_ca
     made = cached("kind", "key", make_file)
     owner = os.stat(own_cache).st_uid
     monkeypatch.setattr("os.getuid", lambda: owner + 1)
-    monkeypatch.setattr("eightfold.sim.simulator.places.ROOT", owner)
+    monkeypatch.setattr("eightfold.sim.simulator.cache.ROOT", owner)
     assert is_private(own_cache)
     assert is_sound(made)
-    monkeypatch.setattr("eightfold.sim.simulator.places.ROOT", owner + 2)
+    monkeypatch.setattr("eightfold.sim.simulator.cache.ROOT", owner + 2)
     assert not is_private(own_cache)
     assert not is_sound(made)
     assert _unusable(own_cache) == "others can write to it (chmod go-w), or it is somebody else's"
@@ -283,7 +286,7 @@ def test_a_private_folder_cannot_be_known_before(temporary, monkeypatch):
     assert private_folder() == folder
     private_folder.cache_clear()
     assert private_folder() != folder
-    monkeypatch.setattr("eightfold.sim.simulator.places.ELSEWHERE", ())
+    monkeypatch.setattr("eightfold.sim.simulator.cache.ELSEWHERE", ())
     monkeypatch.setattr("tempfile.tempdir", "/dev/null")
     private_folder.cache_clear()
     with pytest.raises(InputError, match="no folder for temporary files: set TMPDIR"):

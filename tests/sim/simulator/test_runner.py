@@ -15,8 +15,8 @@ from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.sim.simulator import simulators, toolchain, waves
 from eightfold.sim.simulator.build import BuildFailed, Model, Verilog
+from eightfold.sim.simulator.cache import one_word
 from eightfold.sim.simulator.limits import VARIABLES, Limits, limits
-from eightfold.sim.simulator.places import one_word
 from eightfold.sim.simulator.runner import (
     BenchFailed,
     Progress,

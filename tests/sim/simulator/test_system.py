@@ -9,17 +9,9 @@ import pytest
 import eightfold.sim.simulator.system
 from eightfold.isa import COUNTERS, Engine, ErrorCode
 from eightfold.rtl.verilog import generate
-from eightfold.sim.simulator.memory_image import SIZE
+from eightfold.sim.simulator.memory_image import CHANNELS, END, SAMPLE, SIZE
 from eightfold.sim.simulator.runner import BenchFailed, Verilog
-from eightfold.sim.simulator.system import (
-    CHANNELS,
-    END,
-    FOLDER,
-    SAMPLE,
-    SOURCES,
-    Run,
-    run_system,
-)
+from eightfold.sim.simulator.system import FOLDER, SOURCES, Run, run_system
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
 from tests.support.hardware.inverting_accelerator import (

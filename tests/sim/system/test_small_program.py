@@ -5,7 +5,8 @@ import pytest
 
 from eightfold import isa
 from eightfold.isa import COUNTERS, Engine
-from eightfold.sim.simulator.system import CHANNELS, END, SAMPLE, WORK, Run, run_system
+from eightfold.sim.simulator.memory_image import CHANNELS, END, SAMPLE, WORK
+from eightfold.sim.simulator.system import Run, run_system
 from eightfold.target.memory import MemoryTiming
 from tests.support.hardware.small_program import (
     ARENA_BYTES,

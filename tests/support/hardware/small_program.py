@@ -9,8 +9,8 @@ from eightfold import isa
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.isa import Space
 from eightfold.isa.shapes import pack
+from eightfold.sim.machine.explain import explain_arena
 from eightfold.sim.machine.machine import Machine
-from eightfold.sim.machine.trail import explain_arena
 from eightfold.sim.stimuli.beats import requantize_fields
 from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.command_streams import Item, gather, matrix, move, stream, vector
