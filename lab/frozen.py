@@ -26,8 +26,8 @@ import click
 
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.report import write_report
-from eightfold.cases.models.operators import OPERATORS, accelerator_case, case_rng
-from eightfold.cases.networks.random import network_rng, random_network
+from eightfold.cases.networks import network_rng, random_network
+from eightfold.cases.operators import OPERATORS, accelerator_case, case_rng
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT, NETWORKS, write_file
 from eightfold.common.program import one_line_errors

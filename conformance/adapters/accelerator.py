@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from eightfold.cases.networks.combined import combined
+from eightfold.cases.networks import combined
 from eightfold.common.child import one_line
 from eightfold.common.errors import HardwareError, InputError
 from eightfold.compiler import compile_network

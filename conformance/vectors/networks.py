@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from eightfold.cases.models.tensors import Case
-from eightfold.cases.networks.random import DRAWN, random_network
+from eightfold.cases.draws import Case
+from eightfold.cases.networks import DRAWN, random_network
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import NETWORKS, Profile
 from eightfold.conformance.units.unit import Level

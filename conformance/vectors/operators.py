@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.cases.models.operators import accelerator_case, case_rng, random_case
-from eightfold.cases.models.tensors import Case
+from eightfold.cases.draws import Case
+from eightfold.cases.operators import accelerator_case, case_rng, random_case
 from eightfold.common.errors import InputError
 from eightfold.common.files import write_file, write_files
 from eightfold.conformance.profile import OPERATORS, Profile

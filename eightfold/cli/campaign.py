@@ -315,7 +315,7 @@ def keys(folder: Path) -> None:
 
 
 def _operators(text: str, backend: str) -> list[str]:
-    from eightfold.cases.models.operators import OPERATORS
+    from eightfold.cases.operators import OPERATORS
     from eightfold.compiler import HARDWARE
 
     if text == "all":

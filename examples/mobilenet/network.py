@@ -5,7 +5,8 @@ convolution back, and an ADD where the block keeps the image's size and channels
 arXiv:1801.04381, table 2).
 """
 
-from examples.operators.growth import Growth, Value
+from eightfold.cases.builder import Value
+from eightfold.cases.seeded import SeededNetwork
 
 BLOCKS = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1))
 LAST_BLOCKS = ((6, 160, 3, 2), (6, 320, 1, 1))
@@ -33,7 +34,7 @@ def mobilenet_model(width: float, size: int, classes: int = 10, *, explicit: boo
         and a PAD before each 3x3 window. Else the image is scaled by MUL and SUB, and windows are
         SAME.
     """
-    net = Growth(f"MobileNetV2 {width} at {size} with random weights", SEED)
+    net = SeededNetwork(f"MobileNetV2 {width} at {size} with random weights", SEED)
     x = _image(net, size, explicit)
     x = _window(net, x, _channels(32, width), 2, explicit)
     for expansion, channels, count, stride in BLOCKS + LAST_BLOCKS:
@@ -41,11 +42,9 @@ def mobilenet_model(width: float, size: int, classes: int = 10, *, explicit: boo
             step = stride if number == 0 else 1
             x = _block(net, x, expansion, _channels(channels, width), step, explicit)
     x = _pointwise(net, x, max(1280, _channels(1280, width)), active=True)
-    x = net.add(
-        "MEAN", [x, net.integers([1, 2])], (1, x.shape[3]), (SCALE, -128), {"keep_dims": False}
-    )
-    x = net.weighted("FULLY_CONNECTED", x, (classes, x.shape[1]), 0, (1, classes), {}, SCALE)
-    net.add("SOFTMAX", [x], x.shape, (1 / 256, -128), {"beta": 1.0})
+    x = net.add("MEAN", [x, net.integers([1, 2])], (SCALE, -128), {"keep_dims": False})
+    x = net.weighted("FULLY_CONNECTED", x, (classes, x.shape[1]), {}, SCALE)
+    net.add("SOFTMAX", [x], options={"beta": 1.0})
     return net.build()
 
 
@@ -59,8 +58,10 @@ def blocks_model(operators: int, size: int) -> bytes:
     size
         Rows and columns of every tensor.
     """
-    net = Growth(f"{operators} operators of inverted residual blocks with random weights", SEED)
-    x = before = net.input((1, size, size, 24), SCALE, 2)
+    net = SeededNetwork(
+        f"{operators} operators of inverted residual blocks with random weights", SEED
+    )
+    x = before = net.graph_input((1, size, size, 24), SCALE, 2)
     for number in range(operators):
         match number % 4:
             case 0:
@@ -71,7 +72,7 @@ def blocks_model(operators: int, size: int) -> bytes:
             case 2:
                 x = _pointwise(net, x, before.shape[3], active=False)
             case _:
-                x = net.add("ADD", [before, x], x.shape, (SCALE, 2))
+                x = net.add("ADD", [before, x], (SCALE, 2))
     return net.build()
 
 
@@ -81,17 +82,17 @@ def _channels(channels: int, width: float) -> int:
     return rounded + 8 if rounded < 0.9 * channels * width else rounded
 
 
-def _image(net: Growth, size: int, explicit: bool) -> Value:
+def _image(net: SeededNetwork, size: int, explicit: bool) -> Value:
     if explicit:
-        x = net.input((1, 3, size, size), 1 / 64, 0)
-        return net.add("TRANSPOSE", [x, net.integers([0, 2, 3, 1])], (1, size, size, 3), x)
-    x = net.input((1, size, size, 3), 1 / 255, -128)
-    x = net.add("MUL", [x, net.code(127, 2 / 127)], x.shape, (2 / 255, -128))
-    return net.add("SUB", [x, net.code(127, 1 / 127)], x.shape, (1 / 127, 0))
+        x = net.graph_input((1, 3, size, size), 1 / 64, 0)
+        return net.add("TRANSPOSE", [x, net.integers([0, 2, 3, 1])], x)
+    x = net.graph_input((1, size, size, 3), 1 / 255, -128)
+    x = net.add("MUL", [x, net.code(127, 2 / 127)], (2 / 255, -128))
+    return net.add("SUB", [x, net.code(127, 1 / 127)], (1 / 127, 0))
 
 
 def _block(
-    net: Growth, x: Value, expansion: int, channels: int, stride: int, explicit: bool
+    net: SeededNetwork, x: Value, expansion: int, channels: int, stride: int, explicit: bool
 ) -> Value:
     before = x
     if expansion > 1:
@@ -99,32 +100,29 @@ def _block(
     x = _window(net, x, 0, stride, explicit)
     x = _pointwise(net, x, channels, active=False)
     if x.shape == before.shape:
-        x = net.add("ADD", [before, x], x.shape, (SCALE, 2))
+        x = net.add("ADD", [before, x], (SCALE, 2))
     return x
 
 
-def _pointwise(net: Growth, x: Value, channels: int, *, active: bool) -> Value:
+def _pointwise(net: SeededNetwork, x: Value, channels: int, *, active: bool) -> Value:
     options = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
     if active:
         options["fused_activation_function"] = "RELU6"
-    shape = (*x.shape[:3], channels)
-    return net.weighted("CONV_2D", x, (channels, 1, 1, x.shape[3]), 0, shape, options, SCALE)
+    return net.weighted("CONV_2D", x, (channels, 1, 1, x.shape[3]), options, SCALE)
 
 
-def _window(net: Growth, x: Value, channels: int, stride: int, explicit: bool) -> Value:
+def _window(net: SeededNetwork, x: Value, channels: int, stride: int, explicit: bool) -> Value:
     """Add a 3x3 window: a convolution to some channels, or of 0 a depthwise one."""
-    _, height, width, depth = x.shape
+    depth = x.shape[3]
     if explicit:
-        pads = net.integers([[0, 0], [1, 1], [1, 1], [0, 0]])
-        x = net.add("PAD", [x, pads], (1, height + 2, width + 2, depth), x)
+        x = net.add("PAD", [x, net.integers([[0, 0], [1, 1], [1, 1], [0, 0]])], x)
     options = {
         "padding": "VALID" if explicit else "SAME",
         "stride_h": stride,
         "stride_w": stride,
         "fused_activation_function": "RELU6",
     }
-    shape = (1, -(-height // stride), -(-width // stride), channels or depth)
     if channels:
-        return net.weighted("CONV_2D", x, (channels, 3, 3, depth), 0, shape, options, SCALE)
+        return net.weighted("CONV_2D", x, (channels, 3, 3, depth), options, SCALE)
     options["depth_multiplier"] = 1
-    return net.weighted("DEPTHWISE_CONV_2D", x, (1, 3, 3, depth), 3, shape, options, SCALE)
+    return net.weighted("DEPTHWISE_CONV_2D", x, (1, 3, 3, depth), options, SCALE)

@@ -1,8 +1,7 @@
 """Every operator of the accelerator once, each on what earlier ones computed."""
 
-import numpy as np
-
-from examples.operators.growth import Growth, Value
+from eightfold.cases.builder import Value
+from eightfold.cases.seeded import SeededNetwork
 
 SAME = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
 HALVED = {"padding": "SAME", "stride_h": 2, "stride_w": 2}
@@ -15,8 +14,8 @@ def operators_model() -> bytes:
     int8 results feed the operators that follow; results of other types are outputs of the model,
     but for those of ARG_MAX, which GATHER takes as its indices.
     """
-    net = Growth("every operator of the accelerator once", SEED)
-    image = net.input((1, 6, 6, 4), 1 / 32, -4)
+    net = SeededNetwork("every operator of the accelerator once", SEED)
+    image = net.graph_input((1, 6, 6, 4), 1 / 32, -4)
     coarse, fine = _images(net, image)
     pixels = _blocks(net, coarse, fine)
     turned = _resized(net, pixels)
@@ -26,102 +25,98 @@ def operators_model() -> bytes:
     return net.build()
 
 
-def _images(net: Growth, image: Value) -> tuple[Value, Value]:
+def _images(net: SeededNetwork, image: Value) -> tuple[Value, Value]:
     """Convolutions and pools; return two images of 3 x 3."""
-    x = net.weighted("CONV_2D", image, (8, 3, 3, 4), 0, (1, 6, 6, 8), SAME)
-    x = net.add("RELU", [x], x.shape, (0.05, -128))
+    x = net.weighted("CONV_2D", image, (8, 3, 3, 4), SAME)
+    x = net.add("RELU", [x], (0.05, -128))
     depthwise = HALVED | {"depth_multiplier": 1}
-    x = net.weighted("DEPTHWISE_CONV_2D", x, (1, 3, 3, 8), 3, (1, 3, 3, 8), depthwise)
-    x = net.add("LEAKY_RELU", [x], x.shape, (0.03, 3), {"alpha": 0.1})
-    x = net.weighted("TRANSPOSE_CONV", x, (4, 2, 2, 8), 0, (1, 6, 6, 4), HALVED)
-    x = net.add("HARD_SWISH", [x], x.shape, (0.04, -20))
+    x = net.weighted("DEPTHWISE_CONV_2D", x, (1, 3, 3, 8), depthwise)
+    x = net.add("LEAKY_RELU", [x], (0.03, 3), {"alpha": 0.1})
+    x = net.weighted("TRANSPOSE_CONV", x, (4, 2, 2, 8), HALVED, shape=(1, 6, 6, 4))
+    x = net.add("HARD_SWISH", [x], (0.04, -20))
     two = {"filter_height": 2, "filter_width": 2}
-    peak = net.add("MAX_POOL_2D", [x], (1, 3, 3, 4), x, HALVED | two)
+    peak = net.add("MAX_POOL_2D", [x], x, HALVED | two)
     three = {"filter_height": 3, "filter_width": 3}
-    mean = net.add("AVERAGE_POOL_2D", [peak], peak.shape, peak, SAME | three)
-    net.add("NOT_EQUAL", [peak, mean], peak.shape, None, dtype=np.bool_)
+    mean = net.add("AVERAGE_POOL_2D", [peak], peak, SAME | three)
+    net.add("NOT_EQUAL", [peak, mean])
     return peak, mean
 
 
-def _blocks(net: Growth, coarse: Value, fine: Value) -> Value:
+def _blocks(net: SeededNetwork, coarse: Value, fine: Value) -> Value:
     """Operators of two tensors, pixels to channels and to batches and back; return 4 x 4 pixels."""
-    x = net.add("SUB", [coarse, fine], coarse.shape, (1 / 50, -10))
-    x = net.add("RELU_N1_TO_1", [x], x.shape, (1 / 100, 5))
-    padded = net.add("PAD", [x, net.integers([[0, 0], [1, 0], [0, 1], [0, 0]])], (1, 4, 4, 4), x)
-    deep = net.add("SPACE_TO_DEPTH", [padded], (1, 2, 2, 16), padded, {"block_size": 2})
-    gate = net.add("LOGISTIC", [deep], deep.shape, (1 / 256, -128))
-    gate = net.add("QUANTIZE", [gate], gate.shape, (1 / 128, -100))
-    x = net.add("MUL", [deep, gate], deep.shape, (1 / 150, 0))
-    x = net.add("DEPTH_TO_SPACE", [x], padded.shape, x, {"block_size": 2})
-    x = net.add("ADD", [padded, x], padded.shape, (1 / 60, -30))
+    x = net.add("SUB", [coarse, fine], (1 / 50, -10))
+    x = net.add("RELU_N1_TO_1", [x], (1 / 100, 5))
+    padded = net.add("PAD", [x, net.integers([[0, 0], [1, 0], [0, 1], [0, 0]])], x)
+    deep = net.add("SPACE_TO_DEPTH", [padded], padded, {"block_size": 2})
+    gate = net.add("LOGISTIC", [deep])
+    gate = net.add("QUANTIZE", [gate], (1 / 128, -100))
+    x = net.add("MUL", [deep, gate], (1 / 150, 0))
+    x = net.add("DEPTH_TO_SPACE", [x], x, {"block_size": 2})
+    x = net.add("ADD", [padded, x], (1 / 60, -30))
     two = net.integers([2, 2])
     none = net.integers([[0, 0], [0, 0]])
-    x = net.add("SPACE_TO_BATCH_ND", [x, two, none], (4, 2, 2, 4), x)
-    x = net.add("TANH", [x], x.shape, (1 / 128, 0))
-    x = net.add("BATCH_TO_SPACE_ND", [x, two, none], padded.shape, x)
-    x = net.add("PRELU", [x, net.codes((1, 1, 4), 0.02, 9)], x.shape, (0.01, -5))
-    net.add("EQUAL", [x, padded], x.shape, None, dtype=np.bool_)
+    x = net.add("SPACE_TO_BATCH_ND", [x, two, none], x)
+    x = net.add("TANH", [x])
+    x = net.add("BATCH_TO_SPACE_ND", [x, two, none], x)
+    x = net.add("PRELU", [x, net.codes((1, 1, 4), 0.02, 9)], (0.01, -5))
+    net.add("EQUAL", [x, padded])
     return x
 
 
-def _resized(net: Growth, pixels: Value) -> Value:
+def _resized(net: SeededNetwork, pixels: Value) -> Value:
     """Resizing, extremes of two tensors; return 4 x 4 pixels."""
     centers = {"half_pixel_centers": True}
-    x = net.add("RESIZE_BILINEAR", [pixels, net.integers([5, 3])], (1, 5, 3, 4), pixels, centers)
-    x = net.add("RESIZE_NEAREST_NEIGHBOR", [x, net.integers([3, 3])], (1, 3, 3, 4), x)
-    x = net.add("RELU6", [x], x.shape, (0.012, -90))
-    assert x.scale is not None
+    x = net.add("RESIZE_BILINEAR", [pixels, net.integers([5, 3])], pixels, centers)
+    x = net.add("RESIZE_NEAREST_NEIGHBOR", [x, net.integers([3, 3])], x)
+    x = net.add("RELU6", [x], (0.012, -90))
     scale, zero_point = x.scale, x.zero_point
     fill = net.codes((), scale, zero_point)
     rim = net.integers([[0, 0], [0, 1], [1, 0], [0, 0]])
-    x = net.add("PADV2", [x, rim, fill], (1, 4, 4, 4), x)
-    above = net.add("MAXIMUM", [x, net.codes((4,), scale, zero_point)], x.shape, x)
-    turned = net.add("TRANSPOSE", [x, net.integers([0, 2, 1, 3])], x.shape, x)
-    return net.add("MINIMUM", [above, turned], x.shape, x)
+    x = net.add("PADV2", [x, rim, fill], x)
+    above = net.add("MAXIMUM", [x, net.codes((4,), scale, zero_point)], x)
+    turned = net.add("TRANSPOSE", [x, net.integers([0, 2, 1, 3])], x)
+    return net.add("MINIMUM", [above, turned], x)
 
 
-def _pieces(net: Growth, x: Value) -> Value:
+def _pieces(net: SeededNetwork, x: Value) -> Value:
     """Taking apart and joining; return two rows of 8."""
     begin = [0, 0, -1, 0]
     end = [0, 0, 0, 0]
     strides = [1, 2, -1, 1]
     bounds = [net.integers(part) for part in (begin, end, strides)]
-    x = net.add("STRIDED_SLICE", [x, *bounds], (1, 2, 4, 4), x, {"end_mask": 15})
+    x = net.add("STRIDED_SLICE", [x, *bounds], x, {"end_mask": 15})
     part = [net.integers([0, 0, 1, 0]), net.integers([1, 2, -1, 4])]
-    x = net.add("SLICE", [x, *part], (1, 2, 3, 4), x)
-    one, other = net.add_several(
-        "SPLIT", [net.integers(1), x], [(1, 1, 3, 4)] * 2, x, {"num_splits": 2}
-    )
-    x = net.add("CONCATENATION", [other, one], (1, 1, 3, 8), x, {"axis": -1})
-    x = net.add("SQUEEZE", [x], (3, 8), x, {"squeeze_dims": [0, 1]})
-    x = net.add("EXPAND_DIMS", [x, net.integers(0)], (1, 3, 8), x)
-    first, second, third = net.add_several("UNPACK", [x], [(1, 8)] * 3, x, {"num": 3, "axis": 1})
-    net.add("LESS", [first, second], (1, 8), None, dtype=np.bool_)
-    x = net.add("PACK", [third, first], (2, 1, 8), x, {"values_count": 2, "axis": 0})
-    return net.add("RESHAPE", [x, net.integers([2, -1])], (2, 8), x)
+    x = net.add("SLICE", [x, *part], x)
+    one, other = net.add_several("SPLIT", [net.integers(1), x], x, {"num_splits": 2})
+    x = net.add("CONCATENATION", [other, one], x, {"axis": -1})
+    x = net.add("SQUEEZE", [x], x, {"squeeze_dims": [0, 1]})
+    x = net.add("EXPAND_DIMS", [x, net.integers(0)], x)
+    first, second, third = net.add_several("UNPACK", [x], x, {"num": 3, "axis": 1})
+    net.add("LESS", [first, second])
+    x = net.add("PACK", [third, first], x, {"values_count": 2, "axis": 0})
+    return net.add("RESHAPE", [x, net.integers([2, -1])], x)
 
 
-def _rows(net: Growth, x: Value) -> None:
+def _rows(net: SeededNetwork, x: Value) -> None:
     """A classifier, and what its largest logits choose."""
-    x = net.add("L2_NORMALIZATION", [x], x.shape, (1 / 128, 0))
-    logits = net.weighted("FULLY_CONNECTED", x, (5, 8), 0, (2, 5), {"keep_num_dims": True})
-    x = net.add("LOG_SOFTMAX", [logits], (2, 5), (16 / 256, 127))
-    x = net.add("SOFTMAX", [x], (2, 5), (1 / 256, -128), {"beta": 1.0})
+    x = net.add("L2_NORMALIZATION", [x])
+    logits = net.weighted("FULLY_CONNECTED", x, (5, 8), {"keep_num_dims": True})
+    x = net.add("LOG_SOFTMAX", [logits])
+    x = net.add("SOFTMAX", [x], options={"beta": 1.0})
     index = {"output_type": "INT32"}
-    largest = net.add("ARG_MAX", [x, net.integers(1)], (2,), None, index, np.int32)
-    chosen = net.add("GATHER", [logits, largest], (2, 2), logits, {"axis": 1})
-    net.add("LESS_EQUAL", [chosen, net.codes((2, 1), 0.5, 3)], (2, 2), None, dtype=np.bool_)
-    net.add("SHAPE", [chosen], (2,), None, {"out_type": "INT32"}, np.int32)
+    largest = net.add("ARG_MAX", [x, net.integers(1)], options=index)
+    chosen = net.add("GATHER", [logits, largest], logits, {"axis": 1})
+    net.add("LESS_EQUAL", [chosen, net.codes((2, 1), 0.5, 3)])
+    net.add("SHAPE", [chosen], options={"out_type": "INT32"})
 
 
-def _reductions(net: Growth, x: Value, pixels: Value) -> None:
+def _reductions(net: SeededNetwork, x: Value, pixels: Value) -> None:
     """Reductions, and comparisons of what they find."""
-    assert x.scale is not None
-    mean = net.add("MEAN", [x, net.integers([1, 2])], (1, 1, 1, 4), (0.01, 11), {"keep_dims": True})
-    mean = net.add("RELU_0_TO_1", [mean], mean.shape, (1 / 200, -128))
-    net.add("GREATER", [pixels, mean], pixels.shape, None, dtype=np.bool_)
-    total = net.add("SUM", [x, net.integers([3])], (1, 4, 4), (2 * x.scale, -60))
-    high = net.add("REDUCE_MAX", [total, net.integers(1)], (1, 4), total)
-    low = net.add("REDUCE_MIN", [pixels, net.integers([1, 3])], (1, 4), pixels)
-    net.add("GREATER_EQUAL", [high, low], (1, 4), None, dtype=np.bool_)
-    net.add("ARG_MIN", [high, net.integers(1)], (1,), None, {"output_type": "INT64"}, np.int64)
+    mean = net.add("MEAN", [x, net.integers([1, 2])], (0.01, 11), {"keep_dims": True})
+    mean = net.add("RELU_0_TO_1", [mean], (1 / 200, -128))
+    net.add("GREATER", [pixels, mean])
+    total = net.add("SUM", [x, net.integers([3])], (2 * x.scale, -60))
+    high = net.add("REDUCE_MAX", [total, net.integers(1)], total)
+    low = net.add("REDUCE_MIN", [pixels, net.integers([1, 3])], pixels)
+    net.add("GREATER_EQUAL", [high, low])
+    net.add("ARG_MIN", [high, net.integers(1)], options={"output_type": "INT64"})

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eightfold.cases.models.operators import OPERATORS, case_rng, random_case
-from eightfold.cases.models.tensors import Case
-from eightfold.cases.networks.random import network_rng, random_network
+from eightfold.cases.draws import Case
+from eightfold.cases.networks import network_rng, random_network
+from eightfold.cases.operators import OPERATORS, case_rng, random_case
 from eightfold.model import load_model
 from eightfold.model.mutate import Mutation, mutate, random_mutations
 

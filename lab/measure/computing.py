@@ -4,8 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.spec import row_of
-from eightfold.spec.row import FixedQuantization
 from lab.measure.models import (
     INPUTS,
     OUTPUTS,
@@ -18,7 +16,6 @@ from lab.measure.models import (
     WEIGHTS,
     ZERO_POINT,
     Entry,
-    Result,
     Series,
     Size,
     Subject,
@@ -34,34 +31,25 @@ WIDTH = 64
 """Inputs and outputs of FULLY_CONNECTED, where the batch grows."""
 
 
-def _result(name: str, shape: Any) -> Result:
-    """Return a result with the quantization that the spec dictates, or that of any activation."""
-    row = row_of(name)
-    fixed = row.outputs[0].restriction if row else None
-    if isinstance(fixed, FixedQuantization):
-        return shape, {"scale": fixed.scale, "zero_point": fixed.zero_point}
-    return shape, {}
-
-
-def unary(name: str, result: dict[str, Any] | None = None, **options: Any) -> tuple[Series, ...]:
+def unary(
+    name: str, quantization: tuple[float, int] | None = None, **options: Any
+) -> tuple[Series, ...]:
     """Return the series of a function of one element."""
 
     def build(model: Subject, size: Size) -> Work:
-        x = model.operand(size.image)
-        shape, fixed = _result(name, size.image)
-        model.subject(name, [x], (shape, result or fixed), options=options)
+        model.subject(name, [model.operand(size.image)], quantization, options)
         return Work(size.elements)
 
     return (Series("any shape", build),)
 
 
-def binary(name: str, result: dict[str, Any] | None = None) -> tuple[Series, ...]:
+def binary(name: str) -> tuple[Series, ...]:
     """Return the series of a function of two elements, the second also broadcast."""
     zero_point = ZERO_POINT if name in ("MAXIMUM", "MINIMUM") else -7  # equal by the spec
 
     def build(model: Subject, size: Size, shape: tuple[int, ...], units: int | None) -> Work:
         other = model.operand(shape, name="second input", zero_point=zero_point)
-        model.subject(name, [model.operand(size.image), other], (size.image, result or {}))
+        model.subject(name, [model.operand(size.image), other])
         return Work(size.elements, units)
 
     unit = "pixel with a broadcast operand"
@@ -76,13 +64,9 @@ def pool(name: str) -> tuple[Series, ...]:
     """Return the series of a pool: disjoint windows, and overlapping ones."""
 
     def build(model: Subject, size: Size, kernel: int, stride: int) -> Work:
-        height, width = size.height // stride, size.width // stride
-        x = model.operand(size.image)
-        options = {"padding": "SAME", "stride_h": stride, "stride_w": stride}
-        options |= {"filter_height": kernel, "filter_width": kernel}
-        shape = (1, height, width, size.depth)
-        model.subject(name, [x], (shape, {}), options=options)
-        return Work(size.elements, height * width * size.depth * kernel**2)
+        options = _window(stride) | {"filter_height": kernel, "filter_width": kernel}
+        model.subject(name, [model.operand(size.image)], options=options)
+        return Work(size.elements, size.elements // stride**2 * kernel**2)
 
     unit = "element of a window"
     return (
@@ -91,13 +75,16 @@ def pool(name: str) -> tuple[Series, ...]:
     )
 
 
+def _window(stride: int) -> dict[str, Any]:
+    return {"padding": "SAME", "stride_h": stride, "stride_w": stride}
+
+
 def rows(name: str, **options: Any) -> tuple[Series, ...]:
     """Return the series of an operator on rows: long ones and short ones."""
 
     def build(model: Subject, size: Size, length: int) -> Work:
         shape = (size.elements // length, length)
-        x = model.operand(shape)
-        model.subject(name, [x], _result(name, shape), options=options)
+        model.subject(name, [model.operand(shape)], options=options)
         return Work(size.elements, shape[0])
 
     return tuple(
@@ -106,25 +93,25 @@ def rows(name: str, **options: Any) -> tuple[Series, ...]:
     )
 
 
-def reduction(name: str, result: dict[str, Any] | None = None) -> tuple[Series, ...]:
+def reduction(name: str) -> tuple[Series, ...]:
     """Return the series of a reduction: of rows, and of what lies before the channels.
 
     ARG_MAX and ARG_MIN have one axis: the rows of an image.
     """
-    one = result is not None
+    one = name in ("ARG_MAX", "ARG_MIN")
     options: dict[str, Any] = {"output_type": "INT32"} if one else {"keep_dims": False}
 
     def along_rows(model: Subject, size: Size, length: int) -> Work:
         count = size.elements // length
-        inputs = [model.operand((count, length)), model.numbers(1, name="axes")]
-        model.subject(name, inputs, ((count,), result or {}), options=options)
+        inputs = [model.operand((count, length)), model.integers([1], "axes")]
+        model.subject(name, inputs, options=options)
         return Work(size.elements, count)
 
     def of_pixels(model: Subject, size: Size) -> Work:
-        axes = (1,) if one else (1, 2)
-        left = (1, size.width, size.depth) if one else (1, size.depth)
-        inputs = [model.operand(size.image), model.numbers(*axes, name="axes")]
-        model.subject(name, inputs, (left, result or {}), options=options)
+        axes = [1] if one else [1, 2]
+        model.subject(
+            name, [model.operand(size.image), model.integers(axes, "axes")], options=options
+        )
         return Work(size.elements)
 
     label = "height" if one else "height and width"
@@ -142,14 +129,16 @@ def reduction(name: str, result: dict[str, Any] | None = None) -> tuple[Series, 
     )
 
 
-def _weights(
-    model: Subject, shape: tuple[int, ...], axis: int, channels: int, *, one_scale: bool = False
-) -> list[int]:
-    """Add weights and their bias; scales that spread the results over int8."""
+def _weights(model: Subject, shape: tuple[int, ...], axis: int = 0) -> list[int]:
+    """Add weights and their bias; scales that spread the results over int8.
+
+    One scale in a matrix, else one per channel along the axis.
+    """
+    channels = shape[axis]
     taps = int(np.prod(shape)) // channels
     scale = 0.5 / np.sqrt(taps) / 73
-    scales = np.full(1 if one_scale else channels, scale, np.float32)
-    if not one_scale:
+    scales = np.full(channels if len(shape) > 2 else 1, scale, np.float32)
+    if len(shape) > 2:
         scales *= np.linspace(0.5, 1.5, channels, dtype=np.float32)
     bias = np.arange(channels, dtype=np.int32) * 100 - 50 * channels
     return [
@@ -158,33 +147,25 @@ def _weights(
     ]
 
 
-def convolution(kernel: int, stride: int = 1) -> Series:
+def convolution(kernel: int) -> Series:
     """Return the series of CONV_2D with as many output channels as inputs."""
 
     def build(model: Subject, size: Size) -> Work:
-        shape = (1, size.height // stride, size.width // stride, size.depth)
-        depth = size.depth
-        weights = _weights(model, (depth, kernel, kernel, depth), 0, depth)
-        options = {"padding": "SAME", "stride_h": stride, "stride_w": stride}
-        x = model.operand(size.image)
-        model.subject("CONV_2D", [x, *weights], (shape, {}), options=options)
-        return Work(int(np.prod(shape)))
+        weights = _weights(model, (size.depth, kernel, kernel, size.depth))
+        model.subject("CONV_2D", [model.operand(size.image), *weights], options=_window(1))
+        return Work(size.elements)
 
-    return Series(f"{kernel}x{kernel}, stride {stride}", build)
+    return Series(f"{kernel}x{kernel}, stride 1", build)
 
 
 def depthwise(kernel: int, stride: int) -> Series:
     """Return the series of DEPTHWISE_CONV_2D with multiplier 1."""
 
     def build(model: Subject, size: Size) -> Work:
-        shape = (1, size.height // stride, size.width // stride, size.depth)
-        depth = size.depth
-        weights = _weights(model, (1, kernel, kernel, depth), 3, depth)
-        options = {"padding": "SAME", "stride_h": stride, "stride_w": stride}
-        options["depth_multiplier"] = 1
-        x = model.operand(size.image)
-        model.subject("DEPTHWISE_CONV_2D", [x, *weights], (shape, {}), options=options)
-        return Work(int(np.prod(shape)))
+        weights = _weights(model, (1, kernel, kernel, size.depth), 3)
+        options = _window(stride) | {"depth_multiplier": 1}
+        model.subject("DEPTHWISE_CONV_2D", [model.operand(size.image), *weights], options=options)
+        return Work(size.elements // stride**2)
 
     return Series(f"{kernel}x{kernel}, stride {stride}", build)
 
@@ -193,12 +174,10 @@ def transposed(kernel: int) -> Series:
     """Return the series of TRANSPOSE_CONV that doubles height and width."""
 
     def build(model: Subject, size: Size) -> Work:
-        depth = size.depth
-        weights = _weights(model, (depth, kernel, kernel, depth), 0, depth)
-        x = model.operand((1, size.height // 2, size.width // 2, depth))
-        inputs = [model.numbers(list(size.image), name="output shape"), weights[0], x, weights[1]]
-        options = {"padding": "SAME", "stride_h": 2, "stride_w": 2}
-        model.subject("TRANSPOSE_CONV", inputs, (size.image, {}), options=options)
+        weights, bias = _weights(model, (size.depth, kernel, kernel, size.depth))
+        x = model.operand((1, size.height // 2, size.width // 2, size.depth))
+        inputs = [model.integers(size.image, "output shape"), weights, x, bias]
+        model.subject("TRANSPOSE_CONV", inputs, options=_window(2))
         return Work(size.elements)
 
     return Series(f"{kernel}x{kernel}, stride 2", build)
@@ -208,9 +187,8 @@ def dense() -> tuple[Series, ...]:
     """Return the series of FULLY_CONNECTED: of one input row, and of many."""
 
     def build(model: Subject, batch: int, width: int, outputs: int) -> None:
-        weights = _weights(model, (outputs, width), 0, outputs, one_scale=True)
-        x = model.operand((batch, width))
-        model.subject("FULLY_CONNECTED", [x, *weights], ((batch, outputs), {}))
+        weights = _weights(model, (outputs, width))
+        model.subject("FULLY_CONNECTED", [model.operand((batch, width)), *weights])
 
     def single(model: Subject, size: Size) -> Work:
         outputs = 1 << (size.elements.bit_length() // 2)
@@ -227,34 +205,24 @@ def dense() -> tuple[Series, ...]:
     )
 
 
-_BOOLEAN = {"dtype": np.bool_}
-_INDEX = {"dtype": np.int32}
-_RESCALED = {"scale": 0.07, "zero_point": -9}
-
 COMPUTING: dict[str, Entry] = {
     **{
         name: Entry(binary(name), TWO_OPERANDS)
-        for name in ("ADD", "MAXIMUM", "MINIMUM", "MUL", "SUB")
+        for name in (
+            *("ADD", "MAXIMUM", "MINIMUM", "MUL", "SUB"),
+            *("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"),
+        )
     },
     "PRELU": Entry(binary("PRELU"), TWO_OPERANDS, "slopes are broadcast, the input is not"),
     **{
-        name: Entry(binary(name, _BOOLEAN), TWO_OPERANDS)
-        for name in ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL")
-    },
-    **{
         name: Entry(unary(name), TABLES)
         for name in (
-            "HARD_SWISH",
-            "LOGISTIC",
-            "RELU",
-            "RELU6",
-            "RELU_0_TO_1",
-            "RELU_N1_TO_1",
-            "TANH",
+            *("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1"),
+            *("HARD_SWISH", "LOGISTIC", "TANH"),
         )
     },
     "LEAKY_RELU": Entry(unary("LEAKY_RELU", alpha=0.1), TABLES),
-    "QUANTIZE": Entry(unary("QUANTIZE", _RESCALED), TABLES),
+    "QUANTIZE": Entry(unary("QUANTIZE", (0.07, -9)), TABLES),
     **{name: Entry(pool(name), POOLS, "rank 4") for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D")},
     **{name: Entry(reduction(name), REDUCTIONS) for name in ("MEAN", "SUM")},
     **{
@@ -262,7 +230,7 @@ COMPUTING: dict[str, Entry] = {
         for name in ("REDUCE_MAX", "REDUCE_MIN")
     },
     **{
-        name: Entry(reduction(name, _INDEX), REDUCTIONS, "one axis, of at most 65,535 elements")
+        name: Entry(reduction(name), REDUCTIONS, "one axis, of at most 65,535 elements")
         for name in ("ARG_MAX", "ARG_MIN")
     },
     "SOFTMAX": Entry(rows("SOFTMAX", beta=1.0), SOFTMAX),

@@ -1,6 +1,7 @@
 """Series of the operators that copy or interpolate: as long runs of bytes, and as short ones."""
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
@@ -24,13 +25,10 @@ def _joined(name: str, axes: tuple[int, int]) -> tuple[Series, ...]:
     def build(model: Subject, size: Size, axis: int) -> Work:
         shape = list(size.image)
         shape[min(axis, 3)] //= 2
-        whole = list(size.image)
-        if name == "PACK":
-            whole = [*shape[:axis], 2, *shape[axis:]]
         inputs = [model.operand(shape), model.operand(shape, name="second input")]
         options = {"axis": axis} | ({"values_count": 2} if name == "PACK" else {})
-        model.subject(name, inputs, (whole, {}), options=options)
-        return Work(size.elements, 2 * int(np.prod(whole[:axis])))
+        model.subject(name, inputs, options=options)
+        return Work(size.elements, 2 * prod(shape[:axis]))
 
     return _two(build, axes)
 
@@ -39,18 +37,15 @@ def _apart(name: str, axes: tuple[int, int]) -> tuple[Series, ...]:
     """Return SPLIT or UNPACK into two tensors along the first or last axis."""
 
     def build(model: Subject, size: Size, axis: int) -> Work:
-        whole = list(size.image)
         if name == "UNPACK":
             half = list(size.image)
             half[min(axis, 3)] //= 2
-            whole = [*half[:axis], 2, *half[axis:]]
-            x = model.operand(whole)
-            model.subject(name, [x], *[(half, {})] * 2, options={"axis": axis, "num": 2})
-        else:
-            half = [*whole[:axis], whole[axis] // 2, *whole[axis + 1 :]]
-            inputs = [model.numbers([axis], name="axis"), model.operand(whole)]
-            model.subject(name, inputs, *[(half, {})] * 2, options={"num_splits": 2})
-        return Work(size.elements, 2 * int(np.prod(whole[:axis])))
+            x = model.operand([*half[:axis], 2, *half[axis:]])
+            model.subject(name, [x], options={"axis": axis, "num": 2})
+            return Work(size.elements, 2 * prod(half[:axis]))
+        inputs = [model.integers([axis], "axis"), model.operand(size.image)]
+        model.subject(name, inputs, options={"num_splits": 2})
+        return Work(size.elements, 2 * prod(size.image[:axis]))
 
     return _two(build, axes)
 
@@ -68,10 +63,10 @@ def _padded(name: str) -> tuple[Series, ...]:
     def build(model: Subject, size: Size, paddings: list[list[int]]) -> Work:
         _, height, width, depth = size.image
         shape = [1, height - sum(paddings[1]), width - sum(paddings[2]), depth - sum(paddings[3])]
-        inputs = [model.operand(shape), model.numbers(paddings, name="paddings")]
+        inputs = [model.operand(shape), model.integers(paddings, "paddings")]
         if name == "PADV2":
             inputs.append(model.codes((1,), "value", zero_point=3))
-        model.subject(name, inputs, (size.image, {}))
+        model.subject(name, inputs)
         return Work(size.elements, shape[1] * (shape[2] if sum(paddings[3]) else 1))
 
     around = [[0, 0], [1, 1], [1, 1], [0, 0]]
@@ -90,18 +85,15 @@ def _sliced(name: str) -> tuple[Series, ...]:
         start = [0] * 4
         shape[axis] //= 2
         start[axis] = 1
-        inputs = [model.operand(size.image), model.numbers(start, name="begin")]
-        runs = int(np.prod(shape[:axis]))
+        inputs = [model.operand(size.image), model.integers(start, "begin")]
+        runs = prod(shape[:axis])
         if name == "SLICE":
-            inputs.append(model.numbers(shape, name="size"))
+            inputs.append(model.integers(shape, "size"))
         else:
             steps = [1 + (i == axis) for i in range(4)]
-            inputs += [
-                model.numbers(list(size.image), name="end"),
-                model.numbers(steps, name="strides"),
-            ]
+            inputs += [model.integers(size.image, "end"), model.integers(steps, "strides")]
             runs *= shape[axis]
-        model.subject(name, inputs, (shape, {}))
+        model.subject(name, inputs)
         return Work(size.elements // 2, runs)
 
     return _two(build, (1, 3))
@@ -111,9 +103,8 @@ def _transposed() -> tuple[Series, ...]:
     """Return TRANSPOSE that keeps pixels together, and one that moves each byte."""
 
     def build(model: Subject, size: Size, order: list[int]) -> Work:
-        inputs = [model.operand(size.image), model.numbers(order, name="order")]
-        shape = [size.image[axis] for axis in order]
-        model.subject("TRANSPOSE", inputs, (shape, {}))
+        inputs = [model.operand(size.image), model.integers(order, "order")]
+        model.subject("TRANSPOSE", inputs)
         run = size.depth if order[3] == 3 else 1
         return Work(size.elements, size.elements // run)
 
@@ -136,20 +127,20 @@ def _blocks(name: str, run: int) -> tuple[Series, ...]:
 
     def build(model: Subject, size: Size, thin: bool) -> Work:
         height, width, depth = _thin(size) if thin else size.image[1:]
-        image = [1, height, width, depth]
-        small = [height // 2, width // 2]
-        into = [1, *small, 4 * depth] if "DEPTH" in name else [4, *small, depth]
-        first = image if name.startswith("SPACE") else into
-        inputs = [model.operand(first)]
+        shape = [1, height, width, depth]
+        if not name.startswith("SPACE"):
+            small = [height // 2, width // 2]
+            shape = [1, *small, 4 * depth] if "DEPTH" in name else [4, *small, depth]
+        inputs = [model.operand(shape)]
         options = {}
         if "DEPTH" in name:
             options = {"block_size": 2}
         else:
             inputs += [
-                model.numbers([2, 2], name="block"),
-                model.numbers([[0, 0], [0, 0]], name="crops" if "TO_SPACE" in name else "paddings"),
+                model.integers([2, 2], "block"),
+                model.integers([[0, 0], [0, 0]], "crops" if "TO_SPACE" in name else "paddings"),
             ]
-        model.subject(name, inputs, (into if first is image else image, {}), options=options)
+        model.subject(name, inputs, options=options)
         return Work(size.elements, size.elements // (run * depth))
 
     return _thick_and_thin(build)
@@ -169,8 +160,8 @@ def _resized(name: str) -> tuple[Series, ...]:
     def build(model: Subject, size: Size, thin: bool) -> Work:
         height, width, depth = _thin(size) if thin else size.image[1:]
         x = model.operand([1, height // 2, width // 2, depth])
-        inputs = [x, model.numbers(height, width, name="size")]
-        model.subject(name, inputs, ([1, height, width, depth], {}), options=options)
+        inputs = [x, model.integers([height, width], "size")]
+        model.subject(name, inputs, options=options)
         return Work(size.elements, height * width)
 
     return _thick_and_thin(build, "pixel")
@@ -185,7 +176,7 @@ def _gathered() -> tuple[Series, ...]:
             model.operand((8, length)),
             model.operand((count,), np.int32, name="indices"),
         ]
-        model.subject("GATHER", inputs, ((count, length), {}), options={"axis": 0})
+        model.subject("GATHER", inputs, options={"axis": 0})
         return Work(size.elements, count)
 
     return tuple(
@@ -198,18 +189,15 @@ def _renamed(name: str) -> tuple[Series, ...]:
     """Return an operator whose result is its operand under another shape."""
 
     def build(model: Subject, size: Size) -> Work:
-        x = model.operand(size.image)
-        inputs = [x]
-        shape = list(size.image[1:])
+        inputs = [model.operand(size.image)]
         options = {}
         if name == "RESHAPE":
-            inputs = [x, model.numbers(shape, name="shape")]
+            inputs.append(model.integers(size.image[1:], "shape"))
         elif name == "SQUEEZE":
             options = {"squeeze_dims": [0]}
         else:
-            inputs = [x, model.numbers([0], name="axis")]
-            shape = [1, *size.image]
-        model.subject(name, inputs, (shape, {}), options=options)
+            inputs.append(model.integers([0], "axis"))
+        model.subject(name, inputs, options=options)
         return Work(size.elements)
 
     return (Series("any shape", build),)
@@ -217,8 +205,7 @@ def _renamed(name: str) -> tuple[Series, ...]:
 
 def _shape() -> tuple[Series, ...]:
     def build(model: Subject, size: Size) -> Work:
-        result = ((4,), {"dtype": np.int32})
-        model.subject("SHAPE", [model.operand(size.image)], result, options={"out_type": "INT32"})
+        model.subject("SHAPE", [model.operand(size.image)], options={"out_type": "INT32"})
         return Work(4)
 
     return (Series("rank 4", build),)

@@ -3,25 +3,22 @@
 An operator's operands come from another operator, or from memory.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from eightfold.execute.macs import count_macs
+from eightfold.cases.builder import NetworkBuilder, dictated
+from eightfold.execute import count_macs
 from eightfold.model import Graph, Operator, load_model
-from eightfold.model.builder import ModelBuilder
 
 SCALE, ZERO_POINT = 0.05, 3
 """Of an activation, where the operator does not dictate them."""
 
 LEAD = 16
 """Elements of an operand's source that are not copied: without them the copy would be a name."""
-
-Result = tuple[Sequence[int], dict[str, Any]]
-"""Shape of a result, and the other arguments of `ModelBuilder.tensor`."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,7 @@ class Work:
     units: int | None = None
 
 
-class Subject(ModelBuilder):
+class Subject(NetworkBuilder):
     """Collects the model of one operator, the subject.
 
     Parameters
@@ -103,15 +100,10 @@ class Subject(ModelBuilder):
         source = self.input((size + LEAD,), **kind)
         copied = self.tensor((size,), **kind)
         result = self.tensor(shape, name=name, **kind)
-        starts = [self.numbers(LEAD, name="begin"), self.numbers(size, name="size")]
+        starts = [self.integers([LEAD], "begin"), self.integers([size], "size")]
         super().operator("SLICE", [source, *starts], [copied])
         super().operator("RESHAPE", [copied], [result], {"new_shape": list(shape)})
         return result
-
-    def numbers(self, *values: Any, name: str) -> int:
-        """Add int32 constants: a vector of ``values``, or the only one if it is a list."""
-        array = values[0] if len(values) == 1 and isinstance(values[0], list) else values
-        return self.constant(np.array(array, np.int32), name=name)
 
     def codes(self, shape: Sequence[int], name: str, **quantization: Any) -> int:
         """Add an int8 constant of codes in [-127, 127], the same ones each time."""
@@ -122,22 +114,20 @@ class Subject(ModelBuilder):
         self,
         name: str,
         inputs: Sequence[int],
-        *results: Result,
-        options: dict[str, Any] | None = None,
+        quantization: tuple[float, int] | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
-        """Add the operator; several results are packed, so that each stays in the accelerator."""
+        """Add the operator; several results are packed, so that each stays in the accelerator.
+
+        Results have the quantization that the spec dictates, else this, or that of any activation.
+        """
         self._subject = name
-        found = [
-            self.tensor(shape, **(kind or {"scale": SCALE, "zero_point": ZERO_POINT}))
-            for shape, kind in results
-        ]
-        self.operator(name, inputs, found, options)
-        if len(found) == 1:
-            self.output(found[0])
-            return
-        packed = self.tensor((len(found), *results[0][0]), scale=SCALE, zero_point=ZERO_POINT)
-        self.operator("PACK", found, [packed], {"values_count": len(found), "axis": 0})
-        self.output(packed)
+        quantization = quantization or dictated(name) or (SCALE, ZERO_POINT)
+        results = self.add_several(name, inputs, quantization, options)
+        if len(results) > 1:
+            packing = {"values_count": len(results), "axis": 0}
+            results = [self.add("PACK", results, results[0], packing)]
+        self.output(results[0].index)
 
     def finish(self, work: Work) -> "Case":
         """Return the model with its figures."""

@@ -6,7 +6,7 @@
 import pytest
 
 from eightfold.campaign.records import Unit
-from eightfold.cases.models.operators import OPERATORS
+from eightfold.cases.operators import OPERATORS
 from eightfold.execute import SUPPORTED
 from tests.support.campaign.units import expect_passed, request, units
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from eightfold.cases.models.operators import OPERATORS, accelerator_case, case_rng
+from eightfold.cases.operators import OPERATORS, accelerator_case, case_rng
 from eightfold.common.errors import InputError
 from eightfold.execute import run_operator
 from eightfold.model import load_model

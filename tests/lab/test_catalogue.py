@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection
 
 import pytest
 
-from eightfold.cases.models.operators import OPERATORS as RANDOM_MODELS
-from eightfold.cases.networks.random import EXTENSIONS
+from eightfold.cases.networks import EXTENSIONS
+from eightfold.cases.operators import MAKERS
 from eightfold.cli.operator_list import records
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler.lower.lowering import METHODS
@@ -33,11 +33,11 @@ HARDWARE = RUNNERS.keys() - GOLDEN_ALONE.keys()
 
 PLACES: dict[str, tuple[Callable[[], Collection[str]], Collection[str]]] = {
     "eightfold/model/prepare": (lambda: PREPARED, RUNNERS),
-    "eightfold/cases/models/operators.py": (lambda: RANDOM_MODELS, RUNNERS),
+    "eightfold/cases": (lambda: MAKERS, RUNNERS),
     "eightfold/compiler/lower/lowering.py": (lambda: METHODS, HARDWARE),
     "lab/measure/computing.py or copying.py": (lambda: CATALOGUE, HARDWARE),
     "eightfold/cli/operators.json, by python -m lab.measure": (records, HARDWARE),
-    "eightfold/cases/networks/operators.py or movement.py": (lambda: EXTENSIONS, HARDWARE),
+    "eightfold/cases, to extend a network": (lambda: EXTENSIONS, HARDWARE),
     "lab/coverage/bins.py": (lambda: POINTS, HARDWARE),
     "examples/operators/network.py": (
         lambda: [operator.name for operator in load_model(operators_model()).operators],

@@ -26,9 +26,9 @@ from eightfold.campaign.suites.suite import (
     golden_reference,
 )
 from eightfold.campaign.suites.together import Job, simulate_together
-from eightfold.cases.models.tensors import Case as Drawn
-from eightfold.cases.networks.odd import MAX_ELEMENTS, odd_network
-from eightfold.cases.networks.random import DRAWN, network_rng, random_network
+from eightfold.cases.draws import Case as Drawn
+from eightfold.cases.networks import DRAWN, network_rng, random_network
+from eightfold.cases.odd import MAX_ELEMENTS, odd_network
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.execute import run_graph
@@ -62,7 +62,7 @@ def run(unit: Unit, trace: Path | None = None) -> Result:
 
 
 def is_odd(seed: int) -> bool:
-    """Return whether the network of a seed is one of `eightfold.cases.networks.odd`."""
+    """Return whether the network of a seed is one of `eightfold.cases.odd`."""
     return seed % ODD == ODD - 1
 
 

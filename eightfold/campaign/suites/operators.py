@@ -20,13 +20,13 @@ from eightfold.campaign.suites.suite import (
     error_case,
     golden_reference,
 )
-from eightfold.cases.models.operators import (
+from eightfold.cases.networks import combined
+from eightfold.cases.operators import (
     OPERATORS,
     accelerator_case,
     case_rng,
     random_case,
 )
-from eightfold.cases.networks.combined import combined
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.execute import run_graph, run_operator
 from eightfold.golden.quantization import Reference

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eightfold.cases.models.operators import random_case
+from eightfold.cases.operators import random_case
 from eightfold.isa.decode import read_stream
 from eightfold.model.builder import ModelBuilder
 from eightfold.run.report.clock import MEASURED

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from eightfold import isa
-from eightfold.cases.models.operators import random_case
-from eightfold.cases.networks.random import network_rng, random_network
+from eightfold.cases.networks import network_rng, random_network
+from eightfold.cases.operators import random_case
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.execute.macs import count_macs

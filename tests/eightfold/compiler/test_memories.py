@@ -2,7 +2,7 @@
 
 import pytest
 
-from eightfold.cases.networks.random import network_rng, random_network
+from eightfold.cases.networks import network_rng, random_network
 from eightfold.compiler.passes import prepare
 from eightfold.estimate.estimate import estimate
 from eightfold.model import Graph, load_model

@@ -10,9 +10,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from eightfold.cases.models import operators as random_models
-from eightfold.cases.models.operators import accelerator_case, case_rng
-from eightfold.cases.models.tensors import Case
+from eightfold.cases import operators as random_models
+from eightfold.cases.draws import Case
+from eightfold.cases.operators import accelerator_case, case_rng
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network, network
 from eightfold.compiler.emit.memory import Layout

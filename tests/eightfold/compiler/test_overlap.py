@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eightfold.cases.networks.random import network_rng, random_network
+from eightfold.cases.networks import network_rng, random_network
+from eightfold.cases.seeded import SeededNetwork
 from eightfold.compiler import Compiled, compile_network, network, overlap
 from eightfold.compiler.emit.memory import Block, plan
 from eightfold.compiler.overlap import Piece, by_depth, by_groups, by_rows
@@ -16,7 +17,6 @@ from eightfold.isa.issued import Issued
 from eightfold.model import Graph, load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
-from examples.operators.growth import Growth
 from tests.support.networks.covered import expect_covered
 from tests.support.networks.machine_run import expect_golden, expect_rewritten, random_values
 
@@ -29,20 +29,17 @@ WAYS = (by_rows, by_groups, by_depth)
 
 def layers(*kinds: str, size: tuple[int, int] = (9, 7), stride: int = 1) -> Graph:
     """Return a chain of layers: ``dense`` 3x3, ``point`` 1x1, ``depthwise`` 3x3; 11 channels."""
-    net = Growth("layers that wait for each other", seed=5)
-    height, width = size
-    x = net.input((1, height, width, 11), 1 / 64, 5)
+    net = SeededNetwork("layers that wait for each other", seed=5)
+    x = net.graph_input((1, *size, 11), 1 / 64, 5)
     for kind in kinds:
         step = stride if kind != "point" else 1
         options = {"padding": "SAME", "stride_h": step, "stride_w": step}
-        height, width = -(-height // step), -(-width // step)
-        shape = (1, height, width, 11)
         if kind == "depthwise":
             options["depth_multiplier"] = 1
-            x = net.weighted("DEPTHWISE_CONV_2D", x, (1, 3, 3, 11), 3, shape, options)
+            x = net.weighted("DEPTHWISE_CONV_2D", x, (1, 3, 3, 11), options)
         else:
             window = (3, 3) if kind == "dense" else (1, 1)
-            x = net.weighted("CONV_2D", x, (11, *window, 11), 0, shape, options)
+            x = net.weighted("CONV_2D", x, (11, *window, 11), options)
     return load_model(net.build())
 
 
@@ -144,15 +141,14 @@ def test_layers_wait_less_for_each_other(
 
 @pytest.mark.parametrize("rows", [(2, 0), (0, 2), (3, 3)], ids="{0[0]}-{0[1]}".format)
 def test_rows_of_padding_alone_are_no_piece(rows: tuple[int, int]) -> None:
-    net = Growth("a window of one pixel with padding", seed=5)
-    x = net.input((1, 9, 9, 8), 1 / 64, 5)
+    net = SeededNetwork("a window of one pixel with padding", seed=5)
+    x = net.graph_input((1, 9, 9, 8), 1 / 64, 5)
     options = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
-    x = net.weighted("CONV_2D", x, (8, 1, 1, 8), 0, x.shape, options)
-    x = net.weighted("CONV_2D", x, (8, 1, 1, 8), 0, x.shape, options)
-    height = 9 + sum(rows)
+    x = net.weighted("CONV_2D", x, (8, 1, 1, 8), options)
+    x = net.weighted("CONV_2D", x, (8, 1, 1, 8), options)
     pads = net.integers([[0, 0], [*rows], [0, 0], [0, 0]])
-    x = net.add("PAD", [x, pads], (1, height, 9, 8), x)
-    net.weighted("CONV_2D", x, (8, 1, 1, 8), 0, x.shape, options)
+    x = net.add("PAD", [x, pads], x)
+    net.weighted("CONV_2D", x, (8, 1, 1, 8), options)
     graph = load_model(net.build())
     rewritten = expect_rewritten(graph, random_values(graph), NANO, keep=False)
     assert "PAD" not in {operator.name for operator in rewritten.graph.operators}
@@ -160,11 +156,11 @@ def test_rows_of_padding_alone_are_no_piece(rows: tuple[int, int]) -> None:
 
 
 def test_commands_stay_whole_where_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    net = Growth("two readers", seed=5)
-    x = net.input((1, 6, 6, 8), 1 / 64, 5)
+    net = SeededNetwork("two readers", seed=5)
+    x = net.graph_input((1, 6, 6, 8), 1 / 64, 5)
     options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
     for _ in range(3):
-        net.weighted("CONV_2D", x, (8, 1, 1, 8), 0, (1, 6, 6, 8), options)
+        net.weighted("CONV_2D", x, (8, 1, 1, 8), options)
     graph = load_model(net.build())
     issued = compiled(graph, NANO).issued
     uncut(monkeypatch)

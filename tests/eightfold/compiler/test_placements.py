@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eightfold.cases.networks.random import DRAWN, network_rng, random_network
+from eightfold.cases.networks import DRAWN, network_rng, random_network
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import Compiled, compile_network
 from eightfold.compiler.emit import memory

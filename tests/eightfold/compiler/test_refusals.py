@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eightfold.cases.models.operators import case_rng, random_case
-from eightfold.cases.models.tensors import SingleOperator
+from eightfold.cases.draws import SingleOperator
+from eightfold.cases.operators import case_rng, random_case
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.compiler.passes import prepare
@@ -49,10 +49,7 @@ RUN_TIME = (
 def test_an_operand_that_must_be_constant_is_named(
     operator: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def given(model: SingleOperator, array: np.ndarray) -> int:
-        return model.builder.input(array.shape, dtype=array.dtype)
-
-    monkeypatch.setattr(SingleOperator, "given", given)
+    monkeypatch.setattr(SingleOperator, "given", SingleOperator.unquantized)
     model, _ = random_case(operator, case_rng(operator, 1))
     with pytest.raises(InputError, match=rf"{operator}: tensor \d+ '.*' is not constant"):
         compile_network(load_model(model), NANO)

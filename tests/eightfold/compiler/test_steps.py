@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from eightfold import isa
-from eightfold.cases.models.operators import case_rng, random_case
+from eightfold.cases.operators import case_rng, random_case
 from eightfold.compiler import Compiled, compile_network
 from eightfold.estimate.estimate import estimate_network
 from eightfold.execute import run_graph, run_operator

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eightfold.cases.models.operators import accelerator_case, case_rng
+from eightfold.cases.operators import accelerator_case, case_rng
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.execute import run_graph

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from eightfold.cases.models.operators import accelerator_case, case_rng
-from eightfold.cases.networks.random import network_rng, random_network
+from eightfold.cases.networks import network_rng, random_network
+from eightfold.cases.operators import accelerator_case, case_rng
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler.passes import prepare
 from eightfold.estimate.estimate import estimate

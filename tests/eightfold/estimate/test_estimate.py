@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from eightfold import isa
-from eightfold.cases.networks.random import network_rng, random_network
+from eightfold.cases.networks import network_rng, random_network
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import Compiled, compile_network
 from eightfold.compiler.emit.emitter import Emitter

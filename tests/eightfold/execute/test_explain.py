@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eightfold.cases.models.operators import OPERATORS, case_rng, random_case
+from eightfold.cases.operators import OPERATORS, case_rng, random_case
 from eightfold.common.errors import InputError
 from eightfold.execute import SUPPORTED, run_operator
 from eightfold.execute.explain import EXPLAINED, explain_element

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from eightfold.cases.models.operators import OPERATORS, case_rng, random_case
-from eightfold.cases.models.tensors import Case
-from eightfold.cases.networks.random import network_rng, random_network
+from eightfold.cases.draws import Case
+from eightfold.cases.networks import network_rng, random_network
+from eightfold.cases.operators import OPERATORS, case_rng, random_case
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.execute import run_graph, run_graphs, run_operator
 from eightfold.execute.prepared import PreparedGraph

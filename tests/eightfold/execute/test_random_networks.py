@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from eightfold.campaign.records import Unit
-from eightfold.cases.networks.random import DRAWN, EXTENSIONS, network_rng, random_network
+from eightfold.cases.networks import DRAWN, EXTENSIONS, network_rng, random_network
 from eightfold.compiler import HARDWARE
 from eightfold.execute import SUPPORTED
 from eightfold.execute.macs import count_macs

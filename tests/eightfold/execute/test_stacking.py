@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eightfold.cases.models.operators import case_rng, random_case
+from eightfold.cases.operators import case_rng, random_case
 from eightfold.execute import run_graph, run_graphs
 from eightfold.execute.runners import RUNNERS
 from eightfold.execute.stacking import stackable

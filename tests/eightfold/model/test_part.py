@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eightfold.cases.networks.random import network_rng, random_network
+from eightfold.cases.networks import network_rng, random_network
 from eightfold.execute import run_graph
 from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from flatbuffers import number_types
 
-from eightfold.cases.models.operators import OPERATORS, case_rng, random_case
+from eightfold.cases.operators import OPERATORS, case_rng, random_case
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.unpack import field_types, unpack
 from eightfold.model.writer import pack

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eightfold.cases.models.operators import case_rng, random_case
+from eightfold.cases.operators import case_rng, random_case
 from eightfold.compiler import compile_network
 from eightfold.execute import run_graph
 from eightfold.model import load_model

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from eightfold.cases.models.operators import OPERATORS
+from eightfold.cases.operators import OPERATORS
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.spec import ROWS
 from eightfold.target.config import PRESETS, AcceleratorConfig

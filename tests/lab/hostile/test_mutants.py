@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from eightfold.cases.models.operators import OPERATORS
+from eightfold.cases.operators import OPERATORS
 from eightfold.model.mutate import DRAWN, Mutation
 from lab.hostile.mutant import BASES, make_mutant
 from lab.hostile.trial import GOOD, Trial

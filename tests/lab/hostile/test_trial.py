@@ -7,7 +7,7 @@ from typing import NoReturn
 import numpy as np
 import pytest
 
-from eightfold.cases.models.operators import case_rng, random_case
+from eightfold.cases.operators import case_rng, random_case
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.unpack import unpack
 from lab.hostile.reasons import REASONS, reason_for

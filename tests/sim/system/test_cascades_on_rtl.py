@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from eightfold.cases.networks.random import network_rng, random_network
+from eightfold.cases.networks import network_rng, random_network
 from eightfold.compiler import HARDWARE, CompiledNetwork, best_cascades, compile_network
 from eightfold.compiler.network import Strategy
 from eightfold.estimate import estimate_network

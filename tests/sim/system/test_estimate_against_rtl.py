@@ -5,7 +5,7 @@ On every preset, the MLPerf Tiny networks too where they are there.
 
 import pytest
 
-from eightfold.cases.networks.random import network_rng, random_network
+from eightfold.cases.networks import network_rng, random_network
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.estimate.estimate import estimate

@@ -12,7 +12,7 @@ import pytest
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suites import SUITES
 from eightfold.campaign.suites.operators import Part, parts, simulate_parts
-from eightfold.cases.models.operators import OPERATORS
+from eightfold.cases.operators import OPERATORS
 from eightfold.compiler import HARDWARE
 from eightfold.target.config import PRESETS
 from lab.coverage.bins import POINTS

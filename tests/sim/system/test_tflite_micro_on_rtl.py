@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eightfold.cases.networks.combined import combined
+from eightfold.cases.networks import combined
 from eightfold.compiler import compile_network
 from eightfold.execute import run_graph
 from eightfold.model import load_model

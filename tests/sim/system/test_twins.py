@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eightfold.cases.networks.random import network_rng, random_network
+from eightfold.cases.networks import network_rng, random_network
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.model import load_model
 from eightfold.run.simulate import simulate_network

@@ -5,7 +5,7 @@ import pytest
 from eightfold.campaign.records import GOOD, Unit
 from eightfold.campaign.suites import SUITES, Request
 from eightfold.campaign.suites.suite import settings_of
-from eightfold.cases.models.operators import OPERATORS
+from eightfold.cases.operators import OPERATORS
 from eightfold.target.config import PRESETS, AcceleratorConfig
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from eightfold.cases.models.operators import case_rng, random_case
+from eightfold.cases.operators import case_rng, random_case
 from eightfold.common.errors import InputError
 from eightfold.execute import run_operator
 from eightfold.golden import fixed_point_math, unary

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from eightfold.cases.models.operators import case_rng, random_case
+from eightfold.cases.operators import case_rng, random_case
 from eightfold.execute import run_operator
 from eightfold.model import load_model
 from eightfold.run.reference.deviations import deviates, litert_outputs

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from eightfold.cases.models.operators import case_rng, random_case
-from eightfold.cases.models.tensors import Case
+from eightfold.cases.draws import Case
+from eightfold.cases.operators import case_rng, random_case
 from tests.support.models.single import one_operator
 
 CODES = np.arange(-128, 128).astype(np.int8)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from eightfold.cases.models.tensors import Case
+from eightfold.cases.draws import Case
 from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
+from eightfold.cases.seeded import SeededNetwork
 from eightfold.compiler import Compiled
 from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.schedule import Choice, Impossible
@@ -12,7 +13,6 @@ from eightfold.compiler.emit.memory import Overfull
 from eightfold.compiler.network import OperatorError
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
-from examples.operators.growth import Growth
 
 CHOICES = ("kept", "again", "ahead", "again ahead", "spare", "ahead spare")
 
@@ -124,25 +124,23 @@ def _fits(cascade: Cascade, config: AcceleratorConfig) -> bool:
 def block_model(images: int = 1) -> bytes:
     """Return a chain with what cascades must do: windows of several strides and paddings, an ADD
     around them, a constant per channel, channels side by side, a pool, columns of zeros."""
-    net = Growth("a chain for cascades", seed=22)
+    net = SeededNetwork("a chain for cascades", seed=22)
     same = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
-    x = net.input((images, 13, 6, 3), 1 / 64, 5)
-    x = net.weighted("CONV_2D", x, (4, 3, 3, 3), 0, (images, 13, 6, 4), same)
-    y = net.weighted("CONV_2D", x, (8, 1, 1, 4), 0, (images, 13, 6, 8), same)
+    x = net.graph_input((images, 13, 6, 3), 1 / 64, 5)
+    x = net.weighted("CONV_2D", x, (4, 3, 3, 3), same)
+    y = net.weighted("CONV_2D", x, (8, 1, 1, 4), same)
     deep = {**same, "depth_multiplier": 1}
-    y = net.weighted("DEPTHWISE_CONV_2D", y, (1, 5, 3, 8), 3, (images, 13, 6, 8), deep)
-    y = net.weighted("CONV_2D", y, (4, 1, 1, 8), 0, (images, 13, 6, 4), same)
-    x = net.add("ADD", [x, y], x.shape, (0.3, -3))
-    x = net.add("MUL", [x, net.codes((1, 1, 1, 4), 0.02)], x.shape, (0.4, 9))
+    y = net.weighted("DEPTHWISE_CONV_2D", y, (1, 5, 3, 8), deep)
+    y = net.weighted("CONV_2D", y, (4, 1, 1, 8), same)
+    x = net.add("ADD", [x, y], (0.3, -3))
+    x = net.add("MUL", [x, net.codes((1, 1, 1, 4), 0.02)], (0.4, 9))
     pool = {**same, "filter_height": 3, "filter_width": 2}
-    y = net.add("MAX_POOL_2D", [x], x.shape, x, pool)
+    y = net.add("MAX_POOL_2D", [x], x, pool)
     if images == 1:
-        x = net.add("CONCATENATION", [x, y], (1, 13, 6, 8), x, {"axis": 3})
-        x = net.add("PAD", [x, net.integers([[0, 0], [1, 2], [1, 0], [0, 0]])], (1, 16, 7, 8), x)
+        x = net.add("CONCATENATION", [x, y], x, {"axis": 3})
+        x = net.add("PAD", [x, net.integers([[0, 0], [1, 2], [1, 0], [0, 0]])], x)
     else:
         x = y
-    _, height, width, depth = x.shape
     half = {**deep, "padding": "VALID", "stride_h": 2, "stride_w": 2}
-    shape = (images, (height - 3) // 2 + 1, (width - 3) // 2 + 1, depth)
-    net.weighted("DEPTHWISE_CONV_2D", x, (1, 3, 3, depth), 3, shape, half)
+    net.weighted("DEPTHWISE_CONV_2D", x, (1, 3, 3, x.shape[3]), half)
     return net.build()

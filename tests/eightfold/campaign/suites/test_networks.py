@@ -10,7 +10,7 @@ from eightfold.campaign.shrink import Budget
 from eightfold.campaign.suites import SUITES, networks, odd_machine
 from eightfold.campaign.suites.odd_configs import ODD_CONFIGS, random_config
 from eightfold.campaign.suites.smaller import smaller_network
-from eightfold.cases.networks.random import network_rng, random_network
+from eightfold.cases.networks import network_rng, random_network
 from eightfold.compiler import HARDWARE
 from eightfold.execute import run_graph
 from eightfold.model import load_model

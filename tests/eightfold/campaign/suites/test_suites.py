@@ -10,7 +10,7 @@ import pytest
 from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.suites import SUITES, faults, networks, operators
 from eightfold.campaign.suites.suite import first_difference
-from eightfold.cases.models.operators import case_rng, random_case
+from eightfold.cases.operators import case_rng, random_case
 from eightfold.common.errors import HardwareError
 from eightfold.execute import run_graph
 from eightfold.isa import ErrorCode

@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from eightfold.cases.networks.random import network_rng, random_network
+from eightfold.cases.networks import network_rng, random_network
 from eightfold.compiler import HARDWARE, Compiled, best_cascades, compile_network
 from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.rows import WindowedRows

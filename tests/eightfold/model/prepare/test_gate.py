@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from eightfold.cases.models.operators import OPERATORS, case_rng, random_case
-from eightfold.cases.networks.random import network_rng, random_network
+from eightfold.cases.networks import network_rng, random_network
+from eightfold.cases.operators import OPERATORS, case_rng, random_case
 from eightfold.common.errors import InputError
 from eightfold.execute.runners import RUNNERS
 from eightfold.model import Graph, load_model, read_model

@@ -1,14 +1,14 @@
 """A model that grows operator by operator: the tensors it has, and what may still be added."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
-from eightfold.cases.models.tensors import (
+from eightfold.cases.builder import Quantized, Value
+from eightfold.cases.draws import (
     Case,
     Random,
     SingleOperator,
@@ -22,28 +22,23 @@ SCALES = (2.0**-16, 2.0**6)
 """Scales of activations stay in this range: a chain of MULs squares them again and again."""
 
 
-def any_rank(value: "Value") -> bool:
+def any_rank(value: Value) -> bool:
     """Return true: also a scalar suits."""
     return True
 
 
-def has_axes(value: "Value") -> bool:
+def has_axes(value: Value) -> bool:
     """Return whether a tensor is no scalar."""
     return len(value.shape) > 0
 
 
+def is_image(value: Value) -> bool:
+    """Return whether a tensor has rank 4."""
+    return len(value.shape) == 4
+
+
 class UnsuitableError(Exception):
     """No tensor of the network suits the operator, or its result would exceed the limits."""
-
-
-@dataclass(frozen=True)
-class Value:
-    """An int8 activation that operators can read."""
-
-    index: int
-    shape: tuple[int, ...]
-    scale: float
-    zero_point: int
 
 
 class GrowingNetwork(SingleOperator):
@@ -70,7 +65,7 @@ class GrowingNetwork(SingleOperator):
         self._max_elements = max_elements
         self._macs = max_macs
         self._values: list[Value] = []
-        self._inputs: set[int] = set()
+        self._graph_inputs: set[int] = set()
         self._read: set[int] = set()
         self._results: list[int] = []
 
@@ -78,9 +73,11 @@ class GrowingNetwork(SingleOperator):
         """Add an input of the graph."""
         self._need_room(shape)
         scale, zero_point = self.scale() if scale is None else scale, random_zero_point(self.rng)
-        index = self.input(np.asarray(random_codes(self.rng, shape)), scale, zero_point)
-        self._inputs.add(index)
-        return self._add(Value(index, tuple(shape), scale, zero_point))
+        index = self.operand(np.asarray(random_codes(self.rng, shape)), scale, zero_point)
+        self._graph_inputs.add(index)
+        value = Value(index, tuple(shape), scale, zero_point)
+        self._values.append(value)
+        return value
 
     def pick(self, suits: Callable[[Value], bool] = has_axes) -> Value:
         """Return one of the tensors that suit; the newest ones often, so that chains form."""
@@ -96,19 +93,23 @@ class GrowingNetwork(SingleOperator):
         return self.rng.integers(1, most, 2, endpoint=True).tolist()
 
     def window(
-        self, shape: Sequence[int], kernel: Sequence[int], channels: int, *, dilated: bool
-    ) -> tuple[dict[str, Any], list[int]]:
-        """Return the options of a window that fits an input, and the shape of the output."""
+        self, shape: Sequence[int], kernel: Sequence[int], *, dilated: bool
+    ) -> dict[str, Any]:
+        """Return the options of a window that fits an input."""
         options, _ = random_window(self.rng, (kernel[0], kernel[1]), dilated)
-        if min(output_shape(shape, kernel, options, channels)) < 1:
+        if min(output_shape(shape, kernel, options, 1)) < 1:
             options["padding"] = "SAME"
-        return options, output_shape(shape, kernel, options, channels)
+        return options
+
+    def rescaled(self, near: float, spread: float = 2.0) -> tuple[float, int]:
+        """Return a scale near another, and any zero point."""
+        return self.scale(near, spread), random_zero_point(self.rng)
 
     def kept(self, value: Value) -> tuple[float, int]:
         """Return the value's quantization; sometimes another: accepted, and not rescaled."""
         if self.rng.integers(4):
             return value.scale, value.zero_point
-        return self.scale(), random_zero_point(self.rng)
+        return self.rescaled(0.1)
 
     def equalized(self, value: Value, like: Value) -> Value:
         """Return the value with the quantization of ``like``, by a QUANTIZE if need be."""
@@ -116,69 +117,39 @@ class GrowingNetwork(SingleOperator):
             return value
         if "QUANTIZE" not in self.operators:
             raise UnsuitableError
-        return self.add("QUANTIZE", [value], value.shape, like.scale, like.zero_point)
-
-    def add(
-        self,
-        operator: str,
-        inputs: Sequence[Value | int],
-        shape: Sequence[int],
-        scale: float,
-        zero_point: int,
-        options: dict[str, Any] | None = None,
-        macs: int = 0,
-    ) -> Value:
-        """Add an operator that reads activations and constants (indices); return its result.
-
-        Raises
-        ------
-        UnsuitableError
-            If the result exceeds the limits, or its scale leaves `SCALES`.
-        """
-        return self.add_several(operator, inputs, [shape], scale, zero_point, options, macs)[0]
+        return self.add("QUANTIZE", [value], like)
 
     def add_several(
         self,
         operator: str,
         inputs: Sequence[Value | int],
-        shapes: Sequence[Sequence[int]],
-        scale: float,
-        zero_point: int,
-        options: dict[str, Any] | None = None,
-        macs: int = 0,
+        quantization: Quantized | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> list[Value]:
-        """Add an operator with several results, as `add`; return them."""
-        if macs > self._macs or not SCALES[0] <= scale <= SCALES[1]:
+        """Add an operator as `NetworkBuilder.add_several`; later ones may read int8 results.
+
+        Raises
+        ------
+        UnsuitableError
+            If the network gets more multiply-accumulates than it may have, a result more elements,
+            or their scale leaves `SCALES`.
+        """
+        assert operator in self.operators
+        shapes, dtype = self.results(operator, inputs, options)
+        macs = self.count_macs(operator, inputs, shapes)
+        if macs > self._macs:
+            raise UnsuitableError
+        if isinstance(quantization, tuple) and not SCALES[0] <= quantization[0] <= SCALES[1]:
             raise UnsuitableError
         for shape in shapes:
             self._need_room(shape)
-        indices = self._operator(operator, inputs, shapes[0])
-        outputs = [self.builder.tensor(s, scale=scale, zero_point=zero_point) for s in shapes]
-        self.builder.operator(operator, indices, outputs, options)
+        values = super().add_several(operator, inputs, quantization, options)
+        self.length += 1
         self._macs -= macs
-        self._results += outputs
-        return [
-            self._add(Value(output, tuple(shape), scale, zero_point))
-            for output, shape in zip(outputs, shapes, strict=True)
-        ]
-
-    def add_last(
-        self,
-        operator: str,
-        inputs: Sequence[Value | int],
-        shape: Sequence[int],
-        dtype: DTypeLike,
-        options: dict[str, Any] | None = None,
-    ) -> int:
-        """Add an operator whose result is no int8, so that none is drawn to read it.
-
-        Returns its index, for an operator that can.
-        """
-        indices = self._operator(operator, inputs, shape)
-        output = self.builder.tensor(shape, dtype=dtype)
-        self.builder.operator(operator, indices, [output], options)
-        self._results.append(output)
-        return output
+        self._read.update(each if isinstance(each, int) else each.index for each in inputs)
+        self._results += [value.index for value in values]
+        self._values += values if dtype == np.int8 else []
+        return values
 
     def finish_network(self) -> Case:
         """Return the model and its inputs.
@@ -190,25 +161,31 @@ class GrowingNetwork(SingleOperator):
             index for index in self._results if index not in self._read or not self.rng.integers(6)
         ]
         if self.rng.integers(8) == 0:
-            outputs.append(int(self.rng.choice(sorted(self._inputs))))
+            outputs.append(int(self.rng.choice(sorted(self._graph_inputs))))
         for index in self.rng.permutation(outputs):
-            self.builder.output(int(index))
-        return self.builder.build(), self.inputs
+            self.output(int(index))
+        return self.build(), self.inputs
 
     def _need_room(self, shape: Sequence[int]) -> None:
         if prod(shape) > self._max_elements:
             raise UnsuitableError
 
-    def _operator(
-        self, operator: str, inputs: Sequence[Value | int], shape: Sequence[int]
-    ) -> list[int]:
-        assert operator in self.operators
-        self._need_room(shape)
-        self.length += 1
-        indices = [value if isinstance(value, int) else value.index for value in inputs]
-        self._read.update(indices)
-        return indices
 
-    def _add(self, value: Value) -> Value:
-        self._values.append(value)
-        return value
+Extension = Callable[[GrowingNetwork], object]
+"""Adds an operator to a network, with operands of those that are there."""
+
+
+@dataclass(frozen=True)
+class Maker:
+    """How models with an operator are drawn.
+
+    Attributes
+    ----------
+    single
+        Makes a model of it alone.
+    extend
+        Makes a network grow by it; None: its results are float32, which networks do not have.
+    """
+
+    single: Callable[[Random], Case]
+    extend: Extension | None

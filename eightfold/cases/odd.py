@@ -5,15 +5,16 @@ channel, windows and strides larger than the image, the same tensor as both oper
 nothing reads, outputs that are inputs, constants, or read further.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
-from eightfold.cases.models.tensors import Case, Random, choose, random_codes
-from eightfold.cases.networks.growing import GrowingNetwork, UnsuitableError, Value, has_axes
-from eightfold.cases.networks.random import DRAWN, EXTENSIONS
+from eightfold.cases.builder import Quantized, Value
+from eightfold.cases.draws import Case, Random, choose, random_codes
+from eightfold.cases.growing import GrowingNetwork, UnsuitableError, has_axes
+from eightfold.cases.networks import DRAWN, EXTENSIONS
 from eightfold.common.errors import InputError
 from eightfold.model import load_model
 
@@ -46,7 +47,7 @@ def odd_network(
     Parameters
     ----------
     rng, operators, lengths, max_elements
-        As `eightfold.cases.networks.random.random_network` takes them.
+        As `eightfold.cases.networks_network` takes them.
     """
     extensions = [EXTENSIONS[name] for name in sorted(operators)]
     network = OddNetwork(rng, frozenset(operators), max_elements, MAX_MACS)
@@ -83,7 +84,7 @@ class OddNetwork(GrowingNetwork):
         self.graph_input(shapes[self.rng.integers(len(shapes))])
         if self.rng.integers(3) == 0:
             shape = self.rng.integers(1, 3, self.rng.integers(9), endpoint=True).tolist()
-            self.input(np.asarray(random_codes(self.rng, shape)), self.scale(), 0)
+            self.operand(np.asarray(random_codes(self.rng, shape)), self.scale(), 0)
 
     def grown(self, grow: Callable[[GrowingNetwork], object]) -> "OddNetwork | None":
         """Return the network with an operator more; None if it cannot have that."""
@@ -91,7 +92,7 @@ class OddNetwork(GrowingNetwork):
         other = deepcopy(self, {id(self.rng): self.rng})
         try:
             grow(other)
-            load_model(other.builder.build())
+            load_model(other.build())
         except (UnsuitableError, InputError):
             return None
         except ValueError:  # of the generator: an axis of a scalar, one of no sizes
@@ -116,15 +117,14 @@ class OddNetwork(GrowingNetwork):
         return super().kernel(shape, most)
 
     def window(
-        self, shape: Sequence[int], kernel: Sequence[int], channels: int, *, dilated: bool
-    ) -> tuple[dict[str, Any], list[int]]:
-        """Return the options of a window, and the output's shape: a stride may pass the image."""
-        options, result = super().window(shape, kernel, channels, dilated=dilated)
+        self, shape: Sequence[int], kernel: Sequence[int], *, dilated: bool
+    ) -> dict[str, Any]:
+        """Return the options of a window: a stride may pass the image."""
+        options = super().window(shape, kernel, dilated=dilated)
         for axis, letter in enumerate("hw"):
             if self.rng.integers(3) == 0:
                 options[f"stride_{letter}"] = shape[1 + axis] + int(self.rng.integers(3))
-                result[1 + axis] = 1
-        return options, result
+        return options
 
     def finish_network(self) -> Case:
         """Return the model and its inputs.
@@ -136,18 +136,24 @@ class OddNetwork(GrowingNetwork):
         outputs += [index for index in sorted(self.inputs) if rng.integers(3) == 0]
         if rng.integers(3) == 0:
             shape = rng.integers(1, 4, rng.integers(5), endpoint=True).tolist()
-            outputs.append(self.builder.constant(random_codes(rng, shape), scale=self.scale()))
+            outputs.append(self.constant(random_codes(rng, shape), scale=self.scale()))
         for index in rng.permutation(outputs or sorted(self.inputs)[:1]):
-            self.builder.output(int(index))
-        return self.builder.build(), self.inputs
+            self.output(int(index))
+        return self.build(), self.inputs
 
-    def _operator(
-        self, operator: str, inputs: Sequence[Value | int], shape: Sequence[int]
-    ) -> list[int]:
-        self._large += np.prod(shape) >= LARGE
+    def add_several(
+        self,
+        operator: str,
+        inputs: Sequence[Value | int],
+        quantization: Quantized | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> list[Value]:
+        """Add an operator as a `GrowingNetwork` does; few results are large."""
+        values = super().add_several(operator, inputs, quantization, options)
+        self._large += np.prod(values[0].shape) >= LARGE
         if self._large > MOST_LARGE:
             raise UnsuitableError
-        return super()._operator(operator, inputs, shape)
+        return values
 
 
 def _shapes(rng: Random) -> list[list[int]]:

@@ -1,11 +1,13 @@
-"""Random operators that pick elements: SLICE, STRIDED_SLICE, GATHER, and the resizes."""
+"""Operators that pick elements: SLICE, STRIDED_SLICE, GATHER, and the resizes."""
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
-from eightfold.cases.models.movement import Copy
-from eightfold.cases.models.tensors import Case, Random, choose, random_shape
+from eightfold.cases.draws import Case, Random, choose, random_shape
+from eightfold.cases.growing import GrowingNetwork, Maker, is_image
+from eightfold.cases.movement import Copy
 
 MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
@@ -21,42 +23,39 @@ def _slice(rng: Random) -> Case:
     )
     model.other_pair()
     inputs = [source, model.given(begin.astype(dtype)), model.given(asked.astype(dtype))]
-    return model.copy("SLICE", inputs, size.tolist())
+    return model.copy("SLICE", inputs)
 
 
-def _entry(rng: Random, size: int, shrink: bool, exact: bool) -> tuple[tuple[int, int, int], int]:
-    """Return begin, end, stride of a dimension, of at least one element, and their number.
+def _entry(rng: Random, size: int, shrink: bool, exact: bool) -> tuple[int, int, int]:
+    """Return begin, end, stride of a dimension, of at least one element.
 
     ``exact``: the end is a position, rather than counted from the end or clamped.
     """
-    taken = range(size)
     start = int(rng.integers(size))
     if shrink:
-        return (start - size * int(rng.integers(2)), int(rng.integers(-9, 9)), 1), 1
+        return start - size * int(rng.integers(2)), int(rng.integers(-9, 9)), 1
     stride = int(rng.choice([1, 1, 2, 3, -1, -2]))
     if exact and start == 0:
         stride = abs(stride)
     room = size - start if stride > 0 else start + (not exact)
     span = int(rng.integers(1, room, endpoint=True))
     end = start + span if stride > 0 else start - span
-    count = len(taken[start : None if end < 0 else end : stride])
     begin = start - size * int(rng.integers(2))
     if exact:
-        return (begin, end, stride), count
+        return begin, end, stride
     if end < 0:
         end = -size - int(rng.integers(1, 4))  # clamped to before the first
     elif end == size:
         end += int(rng.integers(0, 4))
     elif rng.integers(2):
         end -= size
-    return (begin, end, stride), count
+    return begin, end, stride
 
 
 def _strided_slice(rng: Random) -> Case:
     model = Copy(rng)
     codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 6))
     entries: list[tuple[int, int, int]] = []
-    shape: list[int] = []
     masks = dict.fromkeys(MASKS, 0)
     dims = 0
     rank = codes.ndim
@@ -72,30 +71,23 @@ def _strided_slice(rng: Random) -> Case:
         if rng.integers(6) == 0 and dims < rank and not offset:
             masks["new_axis_mask"] |= 1 << len(entries)
             entries.append((int(rng.integers(-3, 3)), 0, 1))
-            shape.append(1)
         if place == ellipsis:
             masks["ellipsis_mask"] |= 1 << len(entries)
             entries.append((0, 0, 1))
-            shape += codes.shape[dims : dims + rank - given]
             dims += rank - given
         if place == given:
             break
         bit = 1 << len(entries)
         size = codes.shape[dims]
         shrink = rng.integers(5) == 0
-        (begin, end, stride), count = _entry(rng, size, bool(shrink), offset)
+        begin, end, stride = _entry(rng, size, bool(shrink), offset)
         if not shrink and not offset and rng.integers(4) == 0:
             masks["begin_mask"] |= bit
             begin = int(rng.integers(-9, 9))
-            start = 0 if stride > 0 else size - 1
-            stop = len(range(size)) if stride > 0 else -1
             masks["end_mask"] |= bit
-            count = len(range(start, stop, stride))
         masks["shrink_axis_mask"] |= bit * int(shrink)
         entries.append((begin, end, stride))
-        shape += [] if shrink else [count]
         dims += 1
-    shape += codes.shape[dims:]
     if not entries:
         masks["ellipsis_mask"] = 1
         entries = [(0, 0, 1)]
@@ -106,9 +98,9 @@ def _strided_slice(rng: Random) -> Case:
     model.other_pair()
     begin, end, strides = (np.asarray(column, order="C") for column in columns)
     # Where ends count from begin, LiteRT ends if they are computed and strides are not.
-    ends = model.builder.constant(end) if offset else model.given(end)
+    ends = model.constant(end) if offset else model.given(end)
     inputs = [source, model.given(begin), ends, model.given(strides)]
-    return model.copy("STRIDED_SLICE", inputs, shape, masks | {"offset": bool(offset)})
+    return model.copy("STRIDED_SLICE", inputs, masks | {"offset": bool(offset)})
 
 
 def _gather(rng: Random) -> Case:
@@ -120,12 +112,11 @@ def _gather(rng: Random) -> Case:
     dtype = [np.int16, np.int32, np.int64][rng.integers(3)]
     lead = list(codes.shape[:batch])
     indices = rng.integers(0, codes.shape[axis], [*lead, *own]).astype(dtype)
-    shape = [*codes.shape[:axis], *own, *codes.shape[axis + 1 :]]
     options = {"axis": axis - codes.ndim * int(rng.integers(2)), "batch_dims": batch}
     if indices.ndim and batch < indices.ndim and rng.integers(2):
         options["batch_dims"] -= indices.ndim
     model.other_pair()
-    return model.copy("GATHER", [source, model.given(indices)], shape, options)
+    return model.copy("GATHER", [source, model.given(indices)], options)
 
 
 def _resize(operator: str) -> Callable[[Random], Case]:
@@ -142,15 +133,73 @@ def _resize(operator: str) -> Callable[[Random], Case]:
         options = {"align_corners": corners, "half_pixel_centers": centers}
         model.other_pair()
         inputs = [source, model.given(size.astype(np.int32))]
-        return model.copy(operator, inputs, [codes.shape[0], *size.tolist(), 3], options)
+        return model.copy(operator, inputs, options)
 
     return make
 
 
-INDEXING: dict[str, Callable[[Random], Case]] = {
-    "GATHER": _gather,
-    "RESIZE_BILINEAR": _resize("RESIZE_BILINEAR"),
-    "RESIZE_NEAREST_NEIGHBOR": _resize("RESIZE_NEAREST_NEIGHBOR"),
-    "SLICE": _slice,
-    "STRIDED_SLICE": _strided_slice,
+def _extend_slice(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: len(value.shape) <= 5 and prod(value.shape) > 1)
+    begin = [int(net.rng.integers(0, (size + 1) // 2)) for size in x.shape]
+    left = [n - b for n, b in zip(x.shape, begin, strict=True)]
+    sizes = [int(net.rng.integers(1, n, endpoint=True)) for n in left]
+    asked = [-1 if n == m and net.rng.integers(2) else m for n, m in zip(left, sizes, strict=True)]
+    net.add("SLICE", [x, net.integers(begin), net.integers(asked)], net.kept(x))
+
+
+def _extend_strided_slice(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: len(value.shape) <= 5 and prod(value.shape) > 1)
+    begin = [int(net.rng.integers(size)) for size in x.shape]
+    strides = [choose(net.rng, -2, -1, 1, 1, 2) for _ in x.shape]
+    shrunk = [bool(net.rng.integers(4) == 0) for _ in x.shape]  # one element, whose axis goes
+    strides = [1 if only else step for only, step in zip(shrunk, strides, strict=True)]
+    ends = [first + 1 if only else 0 for first, only in zip(begin, shrunk, strict=True)]
+    inputs = [x, *(net.integers(values) for values in (begin, ends, strides))]
+    to_end = sum(1 << axis for axis, only in enumerate(shrunk) if not only)
+    masks = {"end_mask": to_end, "shrink_axis_mask": (1 << len(begin)) - 1 - to_end}
+    net.add("STRIDED_SLICE", inputs, net.kept(x), masks)
+
+
+def _extend_gather(net: GrowingNetwork) -> None:
+    computed = "ARG_MAX" in net.operators and net.rng.integers(4) == 0
+    x = net.pick(lambda value: (2 if computed else 1) <= len(value.shape) <= (4 if computed else 8))
+    axis = int(net.rng.integers(len(x.shape)))
+    if computed:  # where the axis has its largest codes
+        options = {"output_type": "INT32"}
+        indices = net.add("ARG_MAX", [x, net.integers(axis)], options=options)
+    else:
+        own = [int(net.rng.integers(1, 4, endpoint=True))] if net.rng.integers(4) else []
+        indices = net.integers(net.rng.integers(0, x.shape[axis], own))
+    net.add("GATHER", [x, indices], net.kept(x), {"axis": axis})
+
+
+def _extend_resize_bilinear(net: GrowingNetwork) -> None:
+    x = net.pick(is_image)
+    # Large ratios read beyond the input; these do not.
+    sizes = [size * choose(net.rng, 1, 2, 3) for size in x.shape[1:3]]
+    flags = [{}, {"align_corners": True}, {"half_pixel_centers": True}][net.rng.integers(3)]
+    net.add("RESIZE_BILINEAR", [x, net.integers(sizes)], net.kept(x), flags)
+
+
+def _extend_resize_nearest_neighbor(net: GrowingNetwork) -> None:
+    x = net.pick(is_image)
+    sizes = [
+        size * choose(net.rng, 1, 2, 3)
+        if net.rng.integers(2)
+        else int(net.rng.integers(1, 2 * size, endpoint=True))
+        for size in x.shape[1:3]
+    ]
+    flags = {name: bool(net.rng.integers(2)) for name in ("align_corners", "half_pixel_centers")}
+    net.add("RESIZE_NEAREST_NEIGHBOR", [x, net.integers(sizes)], net.kept(x), flags)
+
+
+INDEXING: dict[str, Maker] = {
+    "GATHER": Maker(_gather, _extend_gather),
+    "RESIZE_BILINEAR": Maker(_resize("RESIZE_BILINEAR"), _extend_resize_bilinear),
+    "RESIZE_NEAREST_NEIGHBOR": Maker(
+        _resize("RESIZE_NEAREST_NEIGHBOR"), _extend_resize_nearest_neighbor
+    ),
+    "SLICE": Maker(_slice, _extend_slice),
+    "STRIDED_SLICE": Maker(_strided_slice, _extend_strided_slice),
 }
+"""By the operator's name."""

@@ -1,13 +1,13 @@
-"""What random cases are drawn from: codes, scales, zero points, shapes, windows, and the model."""
+"""What random cases are drawn from: codes, scales, zero points, shapes, windows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
-from eightfold.model.builder import ModelBuilder
+from eightfold.cases.builder import NetworkBuilder
 
 Case = tuple[bytes, dict[int, np.ndarray]]
 Random = np.random.Generator
@@ -84,15 +84,15 @@ def constant_operands() -> Iterator[None]:
         _ALL_CONSTANT.reset(token)
 
 
-class SingleOperator:
-    """A builder with what all cases share: an int8 input, one operator, one output.
+class SingleOperator(NetworkBuilder):
+    """A model of one operator with what all cases share: int8 inputs, their codes, scales.
 
     In a quarter of the models all scales are powers of two, so that products end in exact ties.
     """
 
     def __init__(self, rng: Random) -> None:
+        super().__init__()
         self.rng = rng
-        self.builder = ModelBuilder()
         self.inputs: dict[int, np.ndarray] = {}
         self._powers = rng.integers(4) == 0
 
@@ -122,48 +122,39 @@ class SingleOperator:
         exponent = self.rng.choice([low, high, *between])
         return max(self.scale(unit * 2.0**-exponent, 0.0), 2.0**-27)
 
-    def input(self, array: np.ndarray, scale: float, zero_point: int) -> int:
-        index = self.builder.input(array.shape, scale=scale, zero_point=zero_point)
+    def operand(self, codes: np.ndarray, scale: float, zero_point: int) -> int:
+        """Add an int8 input; return its index."""
+        index = self.input(codes.shape, scale=scale, zero_point=zero_point)
+        self.inputs[index] = codes
+        return index
+
+    def unquantized(self, array: np.ndarray) -> int:
+        """Add an input that is not quantized, such as axes; return its index."""
+        index = self.input(array.shape, dtype=array.dtype)
         self.inputs[index] = array
+        self.assume(index, array)
         return index
 
     def given(self, array: np.ndarray) -> int:
-        """Return an unquantized operand, such as axes: mostly a constant, sometimes an input.
+        """Return an operand such as axes: mostly a constant, sometimes an input.
 
         Within `constant_operands` always a constant.
         """
         if _ALL_CONSTANT.get() or self.rng.integers(4):
-            return self.builder.constant(array)
-        index = self.builder.input(array.shape, dtype=array.dtype)
-        self.inputs[index] = array
-        return index
+            return self.constant(array)
+        return self.unquantized(array)
 
     def finish(
         self,
         operator: str,
-        inputs: list[int],
-        shape: Sequence[int],
-        scale: float | None,
-        zero_point: int = 0,
-        options: dict | None = None,
-        dtype: DTypeLike = np.int8,
+        inputs: Sequence[int],
+        quantization: tuple[float, int] | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> Case:
-        result = {"scale": scale, "zero_point": zero_point, "dtype": dtype}
-        return self.finish_all(operator, inputs, [(shape, result)], options)
-
-    def finish_all(
-        self,
-        operator: str,
-        inputs: list[int],
-        results: Sequence[tuple[Sequence[int], dict]],
-        options: dict | None = None,
-    ) -> Case:
-        """Add the operator with an output for each (shape, arguments of the tensor)."""
-        outputs = [self.builder.tensor(shape, **fields) for shape, fields in results]
-        self.builder.operator(operator, inputs, outputs, options)
-        for output in outputs:
-            self.builder.output(output)
-        return self.builder.build(), self.inputs
+        """Add the operator, and return the model and its inputs."""
+        for result in self.add_several(operator, inputs, quantization, options):
+            self.output(result.index)
+        return self.build(), self.inputs
 
 
 def random_window(rng: Random, kernel: tuple[int, int], dilated: bool) -> tuple[dict, list[int]]:

@@ -2,30 +2,30 @@
 
 Branches, residual sums, tensors that several operators read, several inputs and outputs of the
 graph, constants as operands. Scales, zero points and codes are drawn as for the models of one
-operator in `eightfold.cases.models.operators`. Every network is one that the reference
+operator in `eightfold.cases.operators`. Every network is one that the reference
 accepts.
 
-``python -m eightfold.cases.networks.random DIRECTORY COUNT`` writes the first of them to
+``python -m eightfold.cases.networks DIRECTORY COUNT`` writes the first of them to
 files.
 """
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from eightfold.cases.models.tensors import Case, Random, choose, random_shape
-from eightfold.cases.networks import movement as network_movement
-from eightfold.cases.networks import operators as network_operators
-from eightfold.cases.networks.growing import GrowingNetwork, UnsuitableError
-from eightfold.execute import SUPPORTED
+from eightfold.cases.draws import Case, Random, choose, random_shape
+from eightfold.cases.growing import GrowingNetwork, UnsuitableError
+from eightfold.cases.operators import MAKERS
+from eightfold.model import Graph, Operator, Tensor
 
-EXTENSIONS = network_operators.EXTENSIONS | network_movement.EXTENSIONS
-"""How a network grows by each operator; to draw another operator, add its entry there."""
+EXTENSIONS = {name: maker.extend for name, maker in MAKERS.items() if maker.extend is not None}
+"""How a network grows by each operator."""
 
-DRAWN = frozenset(EXTENSIONS) & SUPPORTED
-"""Operators that networks are made of: those with an entry that golden computes."""
+DRAWN = frozenset(EXTENSIONS)
+"""Operators that networks are made of."""
 
 
 def random_network(
@@ -86,6 +86,32 @@ def _input_shape(rng: Random, max_elements: int) -> list[int]:
         largest = int(np.argmax(shape))
         shape[largest] //= 2
     return shape
+
+
+Inputs = dict[int, np.ndarray]
+
+
+def combined(parts: Sequence[tuple[Graph, Inputs]]) -> tuple[Graph, Inputs]:
+    """Return the graphs as one, tensors and operators renumbered, and all inputs."""
+    tensors: list[Tensor] = []
+    operators: list[Operator] = []
+    inputs: Inputs = {}
+    outputs: list[int] = []
+    for graph, given in parts:
+        base = len(tensors)
+        tensors += [replace(tensor, index=base + tensor.index) for tensor in graph.tensors]
+        operators += [
+            replace(
+                operator,
+                index=len(operators) + number,
+                inputs=tuple(i if i < 0 else base + i for i in operator.inputs),
+                outputs=tuple(base + i for i in operator.outputs),
+            )
+            for number, operator in enumerate(graph.operators)
+        ]
+        inputs |= {base + index: array for index, array in given.items()}
+        outputs += [base + index for index in graph.outputs]
+    return Graph(tuple(tensors), tuple(operators), tuple(inputs), tuple(outputs), ""), inputs
 
 
 if __name__ == "__main__":

@@ -1,0 +1,212 @@
+"""Writes models operator by operator; what an operator computes has the shape that golden says."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from eightfold.execute import count_macs
+from eightfold.model import Graph, Operator, Tensor
+from eightfold.model.builder import ModelBuilder
+from eightfold.model.prepare import ROWS, Node
+from eightfold.model.schema import (
+    decode_option,
+    option_fields,
+    options_name,
+    options_table,
+    vector_type,
+)
+from eightfold.spec import row_of
+from eightfold.spec.row import FixedQuantization
+
+
+@dataclass(frozen=True)
+class Value:
+    """A tensor that is no constant: an input of the model, or what an operator has computed.
+
+    ``scale`` is 0 where codes stand for themselves: axes, indices, truth values.
+    """
+
+    index: int
+    shape: tuple[int, ...]
+    scale: float = 0.0
+    zero_point: int = 0
+
+
+Quantized = tuple[float, int] | Value
+"""Scale and zero point, or the tensor that has them."""
+
+
+class NetworkBuilder(ModelBuilder):
+    """Collects a model as its base class does; results' shapes follow from operands and options."""
+
+    def __init__(self, description: str = "") -> None:
+        super().__init__(description)
+        self._known: list[Tensor] = []
+
+    def tensor(
+        self,
+        shape: Sequence[int] | None,
+        *,
+        scale: ArrayLike | None = None,
+        zero_point: ArrayLike = 0,
+        dtype: DTypeLike = np.int8,
+        name: str | None = None,
+        axis: int = 0,
+    ) -> int:
+        """Add a tensor; see `ModelBuilder.tensor`."""
+        index = super().tensor(
+            shape, scale=scale, zero_point=zero_point, dtype=dtype, name=name, axis=axis
+        )
+        # A row compares quantizations where results must have those of operands: all are alike.
+        self._known.append(Tensor(index, "", tuple(shape or ()), np.dtype(dtype), None, None))
+        return index
+
+    def constant(
+        self,
+        array: ArrayLike,
+        *,
+        scale: ArrayLike | None = None,
+        zero_point: ArrayLike = 0,
+        axis: int = 0,
+        name: str | None = None,
+    ) -> int:
+        """Add a constant; see `ModelBuilder.constant`."""
+        index = super().constant(array, scale=scale, zero_point=zero_point, axis=axis, name=name)
+        self.assume(index, np.asarray(array))
+        return index
+
+    def integers(self, values: object, name: str | None = None) -> int:
+        """Add an int32 constant, such as axes; return its index."""
+        return self.constant(np.array(values, dtype=np.int32), name=name)
+
+    def add(
+        self,
+        operator: str,
+        inputs: Sequence[Value | int],
+        quantization: Quantized | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Value:
+        """Add an operator with one result; see `add_several`."""
+        return self.add_several(operator, inputs, quantization, options)[0]
+
+    def add_several(
+        self,
+        operator: str,
+        inputs: Sequence[Value | int],
+        quantization: Quantized | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> list[Value]:
+        """Add an operator, and return its results.
+
+        Parameters
+        ----------
+        inputs
+            Tensors, and indices of constants; -1 for one that is absent.
+        quantization
+            Scale and zero point of the results, or the tensor that they share them with. None where
+            the spec dictates them, and where results are not int8.
+        options
+            As `ModelBuilder.operator` takes them.
+
+        Raises
+        ------
+        eightfold.golden.errors.SpecError, InputError
+            If golden has no shape for the results.
+        """
+        indices = [each if isinstance(each, int) else each.index for each in inputs]
+        shapes, dtype = self.results(operator, inputs, options)
+        if dtype != np.int8:
+            quantization = (0.0, 0)
+        elif quantization is None:
+            quantization = dictated(operator)
+            assert quantization is not None, f"{operator} may have any scale"
+        elif isinstance(quantization, Value):
+            quantization = quantization.scale, quantization.zero_point
+        scale, zero_point = quantization
+        values = [
+            Value(
+                self.tensor(shape, scale=scale or None, zero_point=zero_point, dtype=dtype),
+                shape,
+                scale,
+                zero_point,
+            )
+            for shape in shapes
+        ]
+        self.operator(operator, indices, [value.index for value in values], options)
+        return values
+
+    def results(
+        self,
+        operator: str,
+        inputs: Sequence[Value | int],
+        options: Mapping[str, Any] | None = None,
+    ) -> tuple[list[tuple[int, ...]], np.dtype]:
+        """Return the shapes of an operator's results, and their element type.
+
+        int8 where the file alone says the element type.
+        """
+        row = ROWS[operator]
+        every = {**_defaults(operator), **(options or {})}
+        count = row.results if isinstance(row.results, int) else int(every[row.results])
+        graph = self._graph(operator, inputs, [()] * count, every)
+        node = Node(graph.tensors, graph.operators[0])
+        shapes = []
+        for shape in row.shapes(node):
+            assert shape is not None and None not in shape, "an operand decides the shape"
+            shapes.append(tuple(int(size) for size in shape if size is not None))
+        return shapes, row.result_dtype(node) or np.dtype(np.int8)
+
+    def count_macs(
+        self, operator: str, inputs: Sequence[Value | int], shapes: Sequence[tuple[int, ...]]
+    ) -> int:
+        """Return an operator's multiply-accumulates, padding taps included; shapes: of results."""
+        graph = self._graph(operator, inputs, shapes, {})
+        return count_macs(graph, graph.operators[0])
+
+    def _graph(
+        self,
+        operator: str,
+        inputs: Sequence[Value | int],
+        shapes: Sequence[tuple[int, ...]],
+        options: dict[str, Any],
+    ) -> Graph:
+        """Return a graph of the tensors that there are, the operator alone and int8 results."""
+        first = len(self._known)
+        results = [
+            Tensor(first + number, "", shape, np.dtype(np.int8), None, None)
+            for number, shape in enumerate(shapes)
+        ]
+        indices = tuple(each if isinstance(each, int) else each.index for each in inputs)
+        outputs = tuple(result.index for result in results)
+        node = Operator(0, operator, indices, outputs, options)
+        return Graph((*self._known, *results), (node,), (), (), "")
+
+    def assume(self, index: int, array: np.ndarray) -> None:
+        """Take this for a tensor's content where shapes depend on it."""
+        self._known[index] = replace(self._known[index], data=array)
+
+
+def dictated(operator: str) -> tuple[float, int] | None:
+    """Return the scale and zero point that the spec dictates for an operator's result, if any."""
+    row = row_of(operator)
+    fixed = row.outputs[0].restriction if row else None
+    return (fixed.scale, fixed.zero_point) if isinstance(fixed, FixedQuantization) else None
+
+
+@cache
+def _defaults(operator: str) -> dict[str, Any]:
+    """Return the options of an operator whose file says none."""
+    table = options_name(operator)
+    if table is None:
+        return {}
+    values = options_table(table)
+    return {
+        field: decode_option(field, getattr(values, accessor)())
+        if vector_type(table, accessor) is None
+        else ()
+        for field, accessor in option_fields(table).items()
+    }

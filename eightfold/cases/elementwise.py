@@ -1,0 +1,305 @@
+"""Functions of one code and of two, comparisons, and steps between float and int8."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from eightfold.cases.builder import Value
+from eightfold.cases.draws import (
+    Case,
+    Random,
+    SingleOperator,
+    broadcast_shapes,
+    every_code,
+    random_activation,
+    random_codes,
+    random_shape,
+    random_zero_point,
+    some_or_every_code,
+)
+from eightfold.cases.growing import Extension, GrowingNetwork, Maker, any_rank
+
+BELOW_ONE = float(np.nextafter(np.float32(1), np.float32(0)))
+
+Output = Callable[[SingleOperator, float], tuple[float, int]]
+"""Returns an output's scale and zero point for the input's scale."""
+
+
+def _single_unary(name: str, output: Output, spread: float) -> Callable[[Random], Case]:
+    def single(rng: Random) -> Case:
+        model = SingleOperator(rng)
+        scale = model.scale(0.1, spread)
+        source = model.operand(some_or_every_code(rng), scale, random_zero_point(rng))
+        return model.finish(name, [source], output(model, scale))
+
+    return single
+
+
+def _extend_unary(name: str, spread: float | None = 2.0) -> Extension:
+    """Return the extension; ``spread`` of the scale around the input's, None if one is dictated."""
+
+    def extend(net: GrowingNetwork) -> None:
+        x = net.pick(any_rank)
+        net.add(name, [x], None if spread is None else net.rescaled(x.scale, spread))
+
+    return extend
+
+
+def _rescaled(model: SingleOperator, scale: float) -> tuple[float, int]:
+    """Mostly near the input's scale; sometimes far off, to shifts that wrap or flush to 0."""
+    return model.output_scale(scale, scale), random_zero_point(model.rng)
+
+
+def _unary(name: str, spread: float = 3.0) -> Maker:
+    return Maker(_single_unary(name, _rescaled, spread), _extend_unary(name))
+
+
+def _logistic_output(model: SingleOperator, scale: float) -> tuple[float, int]:
+    return 1 / 256, -128 if model.rng.integers(4) else random_zero_point(model.rng)
+
+
+def _tanh_output(model: SingleOperator, scale: float) -> tuple[float, int]:
+    return (
+        (1 / 128, 0) if model.rng.integers(2) else (model.scale(0.01), random_zero_point(model.rng))
+    )
+
+
+def _leaky_relu(rng: Random) -> Case:
+    model = SingleOperator(rng)
+    codes = some_or_every_code(rng)
+    scale = model.scale(0.1, 3.0)
+    source = model.operand(codes, scale, random_zero_point(rng))
+    alpha = rng.choice([0.0, 1.0, 0.5, -0.25, 0.1, 0.01, 2.0, rng.normal()])
+    # A slope may add two bits to the left shift.
+    out = model.output_scale(scale, scale, (-33.0, 26.0)), random_zero_point(rng)
+    return model.finish("LEAKY_RELU", [source], out, {"alpha": float(alpha)})
+
+
+def _extend_leaky_relu(net: GrowingNetwork) -> None:
+    x = net.pick(any_rank)
+    net.add("LEAKY_RELU", [x], net.rescaled(x.scale), {"alpha": net.scale(0.1)})
+
+
+def _hard_swish(rng: Random) -> Case:
+    model = SingleOperator(rng)
+    scale = model.scale(0.05, 6.0)
+    source = model.operand(some_or_every_code(rng), scale, random_zero_point(rng))
+    # The output scale must be above 1/128 of the input's; far above, an int16 mask degenerates.
+    ratio = 2.0 ** rng.uniform(8, 14) if rng.integers(8) == 0 else 2.0 ** rng.uniform(-6.9, 3)
+    out = model.scale(scale * ratio, 0.0) if rng.integers(2) else scale * ratio
+    out = max(out, float(np.float32(scale / 127)))
+    return model.finish("HARD_SWISH", [source], (out, random_zero_point(rng)))
+
+
+def _quantize(rng: Random) -> Case:
+    if rng.integers(4) == 0:
+        return _quantize_float(rng)
+    return _single_unary("QUANTIZE", _rescaled, 3.0)(rng)
+
+
+def _quantize_float(rng: Random) -> Case:
+    """Return a QUANTIZE of float32, with ties, and values just beside them."""
+    model = SingleOperator(rng)
+    shape = random_shape(rng, (1, 2, 3, 4), 7)
+    per_axis = rng.integers(4) == 0
+    axis = int(rng.integers(len(shape)))
+    count = shape[axis] if per_axis else 1
+    scales = np.array([model.scale() for _ in range(count)], np.float32)
+    along = [-1 if d == axis and per_axis else 1 for d in range(len(shape))]
+    steps = rng.integers(-400, 400, shape).astype(np.float32) / np.float32(2)
+    values = steps * scales.reshape(along if per_axis else -1).astype(np.float32)
+    nudged = rng.integers(3, size=shape)
+    values = np.where(nudged == 0, np.nextafter(values, np.float32(np.inf)), values)
+    values = np.where(nudged == 1, values * np.float32(rng.normal()), values).astype(np.float32)
+    source = model.unquantized(values)
+    zero_point = random_zero_point(rng)
+    output = model.tensor(shape, scale=scales, zero_point=zero_point, axis=axis * per_axis)
+    model.operator("QUANTIZE", [source], [output])
+    model.output(output)
+    return model.build(), model.inputs
+
+
+def _dequantize(rng: Random) -> Case:
+    model = SingleOperator(rng)
+    codes = every_code(rng).reshape([(256,), (4, 64), (2, 2, 4, 16)][rng.integers(3)])
+    if rng.integers(4) == 0:
+        scales = [model.scale(0.1, 6.0) for _ in range(codes.shape[-1])]
+        points = [random_zero_point(rng) for _ in scales]
+        source = model.constant(codes, scale=scales, zero_point=points, axis=codes.ndim - 1)
+    else:
+        source = model.operand(codes, model.scale(0.1, 6.0), random_zero_point(rng))
+    return model.finish("DEQUANTIZE", [source])
+
+
+def _arithmetic(name: str) -> Maker:
+    """Return the maker of a sum or a product."""
+
+    def single(rng: Random) -> Case:
+        model = SingleOperator(rng)
+        every_pair = rng.integers(2) == 0  # a wrong multiplier shows in few of them
+        shapes = [[256, 1], [1, 256]] if every_pair else broadcast_shapes(rng)
+        scales = [model.scale(0.1, 3.0) for _ in range(2)]
+        inputs = []
+        for shape, scale in zip(shapes, scales, strict=True):
+            codes = every_code(rng).reshape(shape) if every_pair else random_codes(rng, shape)
+            zero_point = random_zero_point(rng)
+            if inputs and rng.integers(4) == 0:
+                inputs.append(model.constant(codes, scale=scale, zero_point=zero_point))
+            else:
+                inputs.append(model.operand(codes, scale, zero_point))
+        if name == "MUL":
+            unit = scales[0] * scales[1]
+            far = (-33.0, 29.0)
+            suited = unit * 73
+        else:  # the multiplier is below 1
+            suited = max(scales)
+            unit = 2.0**-19 * max(scales)
+            far = (-33.0, -0.6)
+        out = model.output_scale(suited, unit, far), random_zero_point(rng)
+        return model.finish(name, inputs, out, random_activation(rng))
+
+    def extend(net: GrowingNetwork) -> None:
+        a = net.pick(any_rank)
+        b, scale = _partner(net, a)
+        suited = a.scale * scale * 73 if name == "MUL" else max(a.scale, scale)
+        inputs = [a, b] if net.rng.integers(2) else [b, a]
+        net.add(name, inputs, net.rescaled(suited), random_activation(net.rng))
+
+    return Maker(single, extend)
+
+
+def _single_pair(
+    name: str, near: float, spread: float, output: Callable[[SingleOperator], tuple | None]
+) -> Callable[[Random], Case]:
+    """Return a maker of two broadcast operands; ``output`` gives the result's quantization."""
+
+    def single(rng: Random) -> Case:
+        model = SingleOperator(rng)
+        every_pair = rng.integers(2) == 0
+        shapes = [[256, 1], [1, 256]] if every_pair else broadcast_shapes(rng)
+        inputs = []
+        same = (min(model.scale(near, spread), BELOW_ONE), random_zero_point(rng))
+        for shape in shapes:
+            codes = every_code(rng).reshape(shape) if every_pair else random_codes(rng, shape)
+            own = (min(model.scale(near, spread), BELOW_ONE), random_zero_point(rng))
+            scale, zero_point = same if rng.integers(4) else own
+            if inputs and rng.integers(4) == 0:
+                inputs.append(model.constant(codes, scale=scale, zero_point=zero_point))
+            else:
+                inputs.append(model.operand(codes, scale, zero_point))
+        return model.finish(name, inputs, output(model))
+
+    return single
+
+
+def _comparison(name: str, near: float, spread: float) -> Maker:
+    def extend(net: GrowingNetwork) -> None:
+        a = net.pick(lambda value: value.scale < 0.9)
+        b, _ = _partner(net, a, highest=0.9)
+        net.add(name, [a, b])
+
+    return Maker(_single_pair(name, near, spread, lambda model: None), extend)
+
+
+def _extremum(name: str) -> Maker:
+    def output(model: SingleOperator) -> tuple[float, int]:
+        return model.scale(), random_zero_point(model.rng)
+
+    def extend(net: GrowingNetwork) -> None:
+        a = net.pick(any_rank)
+        b, _ = _partner(net, a)
+        if isinstance(b, Value) and net.rng.integers(4):
+            b = net.equalized(b, a)
+        net.add(name, [a, b], net.kept(a))
+
+    return Maker(_single_pair(name, 0.1, 2.0, output), extend)
+
+
+def _partner(net: GrowingNetwork, a: Value, highest: float = np.inf) -> tuple[Value | int, float]:
+    """Return a second operand: a tensor (also ``a``), a new input of the graph or a constant.
+
+    With its scale, at most ``highest``.
+    """
+
+    def broadcasts(value: Value) -> bool:
+        sizes = zip(a.shape[::-1], value.shape[::-1], strict=False)
+        return value.scale <= highest and all(m == n or 1 in (m, n) for m, n in sizes)
+
+    rng = net.rng
+    kind = rng.integers(8)
+    if kind == 0:
+        b = net.graph_input(a.shape, min(net.scale(), highest))
+    elif kind <= 2:
+        shape = [1 if rng.integers(3) == 0 else size for size in a.shape]
+        shape = shape[rng.integers(max(len(shape), 1)) :]
+        scale = min(net.scale(), highest)
+        codes = random_codes(rng, shape)
+        return net.constant(codes, scale=scale, zero_point=random_zero_point(rng)), scale
+    elif kind <= 5:  # residual: an older tensor of the same shape
+        b = net.pick(lambda value: value.shape == a.shape and value.scale <= highest)
+    else:
+        b = net.pick(broadcasts)
+    return b, b.scale
+
+
+def _prelu(rng: Random) -> Case:
+    model = SingleOperator(rng)
+    if rng.integers(2):
+        codes = every_code(rng).reshape(256, 1)
+        factors = every_code(rng)[: rng.integers(1, 256)]
+        codes = np.repeat(codes, factors.size, axis=1)
+    else:
+        full = random_shape(rng, (1, 2, 3, 4, 5))
+        shape = [1 if rng.integers(3) == 0 else size for size in full]
+        factors = random_codes(rng, shape[rng.integers(len(shape)) :])
+        codes = random_codes(rng, full)
+    scale, slope = model.scale(0.1, 3.0), model.scale(0.01, 3.0)
+    inputs = [model.operand(codes, scale, random_zero_point(rng))]
+    zero_point = random_zero_point(rng)
+    if rng.integers(4):
+        inputs.append(model.constant(factors, scale=slope, zero_point=zero_point))
+    else:
+        inputs.append(model.operand(factors, slope, zero_point))
+    out = model.output_scale(
+        scale if rng.integers(2) else scale * slope * 100, scale * slope, (-33.0, 18.0)
+    )
+    return model.finish("PRELU", inputs, (out, random_zero_point(rng)))
+
+
+def _extend_prelu(net: GrowingNetwork) -> None:
+    x = net.pick()
+    shape = [1 if net.rng.integers(2) else size for size in x.shape[1:]]
+    codes = random_codes(net.rng, shape)
+    scale, zero_point = net.rescaled(0.01)
+    slopes = net.constant(codes, scale=scale, zero_point=zero_point)
+    net.add("PRELU", [x, slopes], net.rescaled(x.scale))
+
+
+ELEMENTWISE: dict[str, Maker] = {
+    "ADD": _arithmetic("ADD"),
+    "DEQUANTIZE": Maker(_dequantize, None),
+    "EQUAL": _comparison("EQUAL", 0.01, 4.0),
+    "GREATER": _comparison("GREATER", 0.05, 5.0),
+    "GREATER_EQUAL": _comparison("GREATER_EQUAL", 0.01, 4.0),
+    # LiteRT rejects an output scale of 1/128 of the input's or less.
+    "HARD_SWISH": Maker(_hard_swish, _extend_unary("HARD_SWISH", 3.0)),
+    "LEAKY_RELU": Maker(_leaky_relu, _extend_leaky_relu),
+    "LESS": _comparison("LESS", 0.05, 5.0),
+    "LESS_EQUAL": _comparison("LESS_EQUAL", 0.01, 4.0),
+    "LOGISTIC": Maker(
+        _single_unary("LOGISTIC", _logistic_output, 3.0), _extend_unary("LOGISTIC", None)
+    ),
+    "MAXIMUM": _extremum("MAXIMUM"),
+    "MINIMUM": _extremum("MINIMUM"),
+    "MUL": _arithmetic("MUL"),
+    "NOT_EQUAL": _comparison("NOT_EQUAL", 0.01, 4.0),
+    "PRELU": Maker(_prelu, _extend_prelu),
+    "QUANTIZE": Maker(_quantize, _extend_unary("QUANTIZE")),
+    "RELU": _unary("RELU"),
+    "RELU6": _unary("RELU6"),
+    "RELU_0_TO_1": _unary("RELU_0_TO_1", 6.0),
+    "RELU_N1_TO_1": _unary("RELU_N1_TO_1", 6.0),
+    "SUB": _arithmetic("SUB"),
+    "TANH": Maker(_single_unary("TANH", _tanh_output, 3.0), _extend_unary("TANH", None)),
+}
+"""By the operator's name."""

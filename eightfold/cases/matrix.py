@@ -1,0 +1,239 @@
+"""Operators with weights, and pools."""
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from eightfold.cases.builder import Value
+from eightfold.cases.draws import (
+    Case,
+    Random,
+    SingleOperator,
+    choose,
+    output_shape,
+    random_activation,
+    random_codes,
+    random_shape,
+    random_window,
+    random_zero_point,
+)
+from eightfold.cases.growing import GrowingNetwork, Maker, is_image
+
+FAR = (-33.0, 20.0)
+"""Exponents of the multiplier where it is far from what spreads the results over int8."""
+
+ACCUMULATED = 73 * 73
+"""Standard deviations of a uniform weight and code: a product's magnitude."""
+
+
+def random_bias(rng: Random, count: int, taps: int) -> np.ndarray:
+    """Return int32 biases as large as sums of ``taps`` products; sometimes near int32's ends."""
+    if rng.integers(16) == 0:  # so that sums wrap
+        return rng.choice([-(2**31), 2**31 - 1], count).astype(np.int32)
+    return rng.normal(0, ACCUMULATED * np.sqrt(taps), count).astype(np.int32)
+
+
+def random_filter(
+    model: SingleOperator, shape: Sequence[int], axis: int, scale_in: float
+) -> tuple[int, np.ndarray, float]:
+    """Add a filter; return its index, its scales, and the suited output scale."""
+    rng = model.rng
+    channels = shape[axis]
+    weights = random_codes(rng, shape, low=-128 if rng.integers(8) == 0 else -127)
+    count = channels if rng.integers(4) else 1
+    scales = np.array([model.scale(0.02, 1.0) for _ in range(count)])
+    index = model.constant(weights, scale=scales, axis=axis if count > 1 else 0)
+    return index, scales, _suited(scale_in, scales, prod(shape) // channels)
+
+
+def _suited(scale_in: float, scales: np.ndarray, taps: int) -> float:
+    """Return the output scale that spreads sums of ``taps`` products over int8."""
+    return scale_in * float(scales.mean()) * ACCUMULATED * np.sqrt(taps) / 50
+
+
+def _output(
+    model: SingleOperator, suited: float, products: np.ndarray, far: tuple[float, float] = FAR
+) -> tuple[float, int]:
+    """Return the output's quantization; ``products`` are those of input's and filter's scales."""
+    scale = model.output_scale(suited, float(products.mean()), far)
+    return scale, random_zero_point(model.rng)
+
+
+def _conv_2d(rng: Random) -> Case:
+    model = SingleOperator(rng)
+    kernel = rng.integers(1, 4, 2, endpoint=True).tolist()
+    options, sizes = random_window(rng, (kernel[0], kernel[1]), dilated=True)
+    depth = choose(rng, 1, 2, 3, 4, 5, 8, 17)
+    groups = choose(rng, 1, 1, 1, 2, 3)
+    outputs = groups * choose(rng, 1, 2, 3, 5, 8, 17)
+    x = random_codes(rng, [choose(rng, 1, 1, 2), *sizes, depth * groups])
+    scale = model.scale()
+    source = model.operand(x, scale, random_zero_point(rng))
+    weights, scales, suited = random_filter(model, [outputs, *kernel, depth], 0, scale)
+    bias = random_bias(rng, outputs, prod(kernel) * depth)
+    inputs = [source, weights, model.constant(bias, scale=scale * scales)]
+    out = _output(model, suited, scale * scales)
+    return model.finish("CONV_2D", inputs, out, options | random_activation(rng))
+
+
+def _depthwise_conv_2d(rng: Random) -> Case:
+    model = SingleOperator(rng)
+    kernel = rng.integers(1, 4, 2, endpoint=True).tolist()
+    options, sizes = random_window(rng, (kernel[0], kernel[1]), dilated=True)
+    depth = choose(rng, 1, 2, 3, 5, 8, 17)
+    multiplier = choose(rng, 1, 1, 2, 3)
+    outputs = depth * multiplier
+    x = random_codes(rng, [choose(rng, 1, 1, 2), *sizes, depth])
+    scale = model.scale()
+    inputs = [model.operand(x, scale, random_zero_point(rng))]
+    weights, scales, suited = random_filter(model, [1, *kernel, outputs], 3, scale)
+    inputs.append(weights)
+    if rng.integers(8):
+        bias = random_bias(rng, outputs, prod(kernel))
+        inputs.append(model.constant(bias, scale=scale * scales))
+    options |= {"depth_multiplier": multiplier}
+    out = _output(model, suited, scale * scales)
+    return model.finish("DEPTHWISE_CONV_2D", inputs, out, options | random_activation(rng))
+
+
+def _fully_connected(rng: Random) -> Case:
+    model = SingleOperator(rng)
+    size = choose(rng, 1, 2, 3, 7, 16, 33, 100)
+    outputs = choose(rng, 1, 2, 5, 16, 19)
+    x = random_codes(rng, [*random_shape(rng, (1, 1, 2), 8), size])
+    scale = model.scale()
+    source = model.operand(x, scale, random_zero_point(rng))
+    per_channel = bool(rng.integers(2))
+    scales = np.array([model.scale(0.02, 1.0) for _ in range(outputs if per_channel else 1)])
+    zero_point = random_zero_point(rng) if not per_channel and rng.integers(4) == 0 else 0
+    weights = random_codes(rng, [outputs, size], low=-128 if rng.integers(8) == 0 else -127)
+    inputs = [source, model.constant(weights, scale=scales, zero_point=zero_point), -1]
+    if rng.integers(4):
+        inputs[2] = _modest_bias(model, outputs, size, scale * scales)
+    keep = bool(rng.integers(2))
+    # A scaled accumulator, which has 23 bits or so, stays in int32.
+    out = _output(model, _suited(scale, scales, size), scale * scales, (-24.0, 4.0))
+    options = {"keep_num_dims": keep} | random_activation(rng)
+    return model.finish("FULLY_CONNECTED", inputs, out, options)
+
+
+def _modest_bias(model: SingleOperator, count: int, taps: int, scales: np.ndarray) -> int:
+    """Add a bias: a scaled accumulator outside int32 has no defined result."""
+    values = model.rng.normal(0, ACCUMULATED * np.sqrt(taps), count).astype(np.int32)
+    return model.constant(values, scale=scales)
+
+
+def _transpose_conv(rng: Random) -> Case:
+    model = SingleOperator(rng)
+    kernel = rng.integers(1, 4, 2, endpoint=True).tolist()
+    options, sizes = random_window(rng, (kernel[0], kernel[1]), dilated=False)
+    depth = choose(rng, 1, 2, 3, 5, 8, 17)
+    outputs = choose(rng, 1, 2, 3, 8, 11)
+    # The window is that of the convolution from the output to the input.
+    result = [choose(rng, 1, 1, 2), *sizes, outputs]
+    x = random_codes(rng, output_shape(result, kernel, options, depth))
+    inputs = [model.given(np.array(result, np.int32))]
+    scale = model.scale()
+    weights, scales, suited = random_filter(model, [outputs, *kernel, depth], 0, scale)
+    inputs += [weights, model.operand(x, scale, random_zero_point(rng))]
+    if rng.integers(2):
+        bias = random_bias(rng, outputs, prod(kernel) * depth)
+        inputs.append(model.constant(bias, scale=scale * scales))
+    out = _output(model, suited, scale * scales)
+    return model.finish("TRANSPOSE_CONV", inputs, out, options | random_activation(rng))
+
+
+def _extend_conv_2d(net: GrowingNetwork) -> None:
+    x = net.pick(is_image)
+    kernel = net.kernel(x.shape, 4)
+    groups = choose(net.rng, *(g for g in (1, 1, 1, 2, 3) if x.shape[3] % g == 0))
+    depth = x.shape[3] // groups
+    outputs = groups * choose(net.rng, 1, 2, 3, 5, 8, 17)
+    _extend_weighted(net, "CONV_2D", x, [outputs, *kernel, depth], 0)
+
+
+def _extend_depthwise_conv_2d(net: GrowingNetwork) -> None:
+    x = net.pick(is_image)
+    kernel = net.kernel(x.shape, 4)
+    outputs = x.shape[3] * choose(net.rng, 1, 1, 1, 2, 3)
+    _extend_weighted(net, "DEPTHWISE_CONV_2D", x, [1, *kernel, outputs], 3)
+
+
+def _extend_weighted(
+    net: GrowingNetwork, name: str, x: Value, filters: list[int], axis: int
+) -> None:
+    outputs = filters[axis]
+    options = net.window(x.shape, filters[1:3], dilated=True)
+    weights, scales, suited = random_filter(net, filters, axis, x.scale)
+    values = random_bias(net.rng, outputs, prod(filters) // outputs)
+    inputs = [x, weights, net.constant(values, scale=x.scale * scales)]
+    if name == "DEPTHWISE_CONV_2D":
+        options["depth_multiplier"] = outputs // x.shape[3]
+    options |= random_activation(net.rng)
+    net.add(name, inputs, net.rescaled(suited), options)
+
+
+def _extend_transpose_conv(net: GrowingNetwork) -> None:
+    x = net.pick(is_image)
+    kernel, strides = (net.rng.integers(1, 3, 2, endpoint=True).tolist() for _ in range(2))
+    padding = str(net.rng.choice(["SAME", "VALID"]))
+    outputs = choose(net.rng, 1, 2, 3, 8)
+    sizes = [
+        (size - 1) * stride + (k if padding == "VALID" else 1) + int(net.rng.integers(stride))
+        for size, stride, k in zip(x.shape[1:3], strides, kernel, strict=True)
+    ]
+    weights, _, suited = random_filter(net, [outputs, *kernel, x.shape[3]], 0, x.scale)
+    options = {"padding": padding, "stride_h": strides[0], "stride_w": strides[1]}
+    options |= random_activation(net.rng)
+    inputs = [net.integers([x.shape[0], *sizes, outputs]), weights, x]
+    net.add("TRANSPOSE_CONV", inputs, net.rescaled(suited), options)
+
+
+def _extend_fully_connected(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: len(value.shape) >= 2)
+    keep = bool(net.rng.integers(2))
+    size = x.shape[-1] if keep or net.rng.integers(2) else prod(x.shape[1:])
+    outputs = choose(net.rng, 1, 2, 5, 16, 19)
+    weights, scales, suited = random_filter(net, [outputs, size], 0, x.scale)
+    bias = _modest_bias(net, outputs, size, x.scale * scales)
+    options = {"keep_num_dims": keep} | random_activation(net.rng)
+    out = net.rescaled(suited)
+    inputs = [x, weights, bias if net.rng.integers(4) else -1]
+    net.add("FULLY_CONNECTED", inputs, out, options)
+
+
+def _pool(name: str) -> Maker:
+    def single(rng: Random) -> Case:
+        model = SingleOperator(rng)
+        kernel = rng.integers(1, 5, 2, endpoint=True).tolist()
+        options, sizes = random_window(rng, (kernel[0], kernel[1]), dilated=False)
+        depth = choose(rng, 1, 2, 3, 5, 8, 17)
+        x = random_codes(rng, [choose(rng, 1, 1, 2), *sizes, depth])
+        out = model.scale(), random_zero_point(rng)
+        source = model.operand(x, *out)
+        if rng.integers(4) == 0:  # accepted, and not rescaled
+            out = model.scale(), random_zero_point(rng)
+        options |= {"filter_height": kernel[0], "filter_width": kernel[1]} | random_activation(rng)
+        return model.finish(name, [source], out, options)
+
+    def extend(net: GrowingNetwork) -> None:
+        x = net.pick(is_image)
+        kernel = net.kernel(x.shape, 5)
+        options = net.window(x.shape, kernel, dilated=False)
+        options |= {"filter_height": kernel[0], "filter_width": kernel[1]}
+        options |= random_activation(net.rng)
+        net.add(name, [x], net.kept(x), options)
+
+    return Maker(single, extend)
+
+
+MATRIX: dict[str, Maker] = {
+    "AVERAGE_POOL_2D": _pool("AVERAGE_POOL_2D"),
+    "CONV_2D": Maker(_conv_2d, _extend_conv_2d),
+    "DEPTHWISE_CONV_2D": Maker(_depthwise_conv_2d, _extend_depthwise_conv_2d),
+    "FULLY_CONNECTED": Maker(_fully_connected, _extend_fully_connected),
+    "MAX_POOL_2D": _pool("MAX_POOL_2D"),
+    "TRANSPOSE_CONV": Maker(_transpose_conv, _extend_transpose_conv),
+}
+"""By the operator's name."""

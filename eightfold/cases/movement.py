@@ -1,0 +1,380 @@
+"""Operators that copy codes into another shape, join or take tensors apart."""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from eightfold.cases.builder import Value
+from eightfold.cases.draws import (
+    Case,
+    Random,
+    SingleOperator,
+    choose,
+    random_codes,
+    random_shape,
+    random_zero_point,
+)
+from eightfold.cases.growing import GrowingNetwork, Maker, any_rank, is_image
+
+
+class Copy(SingleOperator):
+    """An operator whose output has the input's scale and zero point, mostly."""
+
+    def __init__(self, rng: Random) -> None:
+        super().__init__(rng)
+        self.pair = self.scale(), random_zero_point(rng)
+
+    def source(self, shape: list[int]) -> tuple[np.ndarray, int]:
+        """Add an input of a shape; return its codes and index."""
+        codes = random_codes(self.rng, shape)
+        return codes, self.operand(codes, *self.pair)
+
+    def other_pair(self) -> None:
+        """In a quarter of the models, another scale and zero point: accepted, not rescaled."""
+        if self.rng.integers(4) == 0:
+            self.pair = self.scale(), random_zero_point(self.rng)
+
+    def copy(
+        self, operator: str, inputs: Sequence[int], options: Mapping[str, Any] | None = None
+    ) -> Case:
+        """Add the operator, and return the model and its inputs."""
+        return self.finish(operator, inputs, self.pair, options)
+
+
+def _index_dtype(rng: Random) -> type[np.signedinteger]:
+    return np.int32 if rng.integers(2) else np.int64
+
+
+def _pad(rng: Random) -> Case:
+    model = Copy(rng)
+    codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 4))
+    paddings = rng.integers(0, 3, (codes.ndim, 2), endpoint=True).astype(_index_dtype(rng))
+    model.other_pair()
+    return model.copy("PAD", [source, model.given(paddings)])
+
+
+def _padv2(rng: Random) -> Case:
+    model = Copy(rng)
+    codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 4))
+    paddings = rng.integers(0, 3, (codes.ndim, 2), endpoint=True).astype(_index_dtype(rng))
+    model.other_pair()
+    value = random_codes(rng, [(), (1,)][rng.integers(2)])
+    scale, zero_point = model.pair
+    fill = (
+        model.constant(value, scale=scale, zero_point=zero_point)
+        if rng.integers(2)
+        else model.operand(value, scale, zero_point)
+    )
+    return model.copy("PADV2", [source, model.given(paddings), fill])
+
+
+def _reshape(rng: Random) -> Case:
+    model = Copy(rng)
+    codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5)))
+    first = choose(rng, *(n for n in range(1, codes.size + 1) if codes.size % n == 0))
+    shape = [first, codes.size // first, *([1] if rng.integers(2) else [])]
+    asked = list(shape)
+    if rng.integers(2):
+        asked[rng.integers(2)] = -1
+    if rng.integers(2):
+        return model.copy("RESHAPE", [source, model.given(np.array(asked, np.int32))])
+    return model.copy("RESHAPE", [source], {"new_shape": asked})
+
+
+def _squeeze(rng: Random) -> Case:
+    model = Copy(rng)
+    shape = [1 if rng.integers(2) else size for size in random_shape(rng, range(1, 9), 3)]
+    _, source = model.source(shape)
+    chosen = [d for d, size in enumerate(shape) if size == 1 and rng.integers(2)]
+    model.other_pair()
+    dims = [d - len(shape) * int(rng.integers(2)) for d in chosen]
+    return model.copy("SQUEEZE", [source], {"squeeze_dims": dims})
+
+
+def _expand_dims(rng: Random) -> Case:
+    model = Copy(rng)
+    codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5)))
+    axis = int(rng.integers(-codes.ndim - 1, codes.ndim, endpoint=True))
+    given = np.array(axis, _index_dtype(rng)).reshape([(), (1,)][rng.integers(2)])
+    return model.copy("EXPAND_DIMS", [source, model.given(given)])
+
+
+def _transpose(rng: Random) -> Case:
+    model = Copy(rng)
+    codes, source = model.source(random_shape(rng, range(1, 9), 3))
+    order = rng.permutation(codes.ndim)
+    given = (order - codes.ndim * rng.integers(0, 2, codes.ndim)).astype(np.int32)
+    model.other_pair()
+    return model.copy("TRANSPOSE", [source, model.given(given)])
+
+
+def _shape(rng: Random) -> Case:
+    model = Copy(rng)
+    _, source = model.source(random_shape(rng, range(1, 9), 3))
+    options = {"out_type": np.dtype(_index_dtype(rng)).name.upper()}
+    return model.finish("SHAPE", [source], options=options)
+
+
+def _concatenation(rng: Random) -> Case:
+    model = Copy(rng)
+    shape = random_shape(rng, (1, 2, 3, 4, 5, 6), 4)
+    axis = int(rng.integers(len(shape)))
+    scale, zero_point = model.pair
+    inputs = []
+    for _ in range(rng.integers(1, 5)):
+        shape[axis] = int(rng.integers(1, 5))
+        if inputs and rng.integers(4) == 0:
+            codes = random_codes(rng, shape)
+            inputs.append(model.constant(codes, scale=scale, zero_point=zero_point))
+        else:
+            inputs.append(model.source(shape)[1])
+    options = {"axis": axis - len(shape) * int(rng.integers(2))}
+    return model.copy("CONCATENATION", inputs, options)
+
+
+def _pack(rng: Random) -> Case:
+    model = Copy(rng)
+    shape = random_shape(rng, (0, 1, 2, 3, 4), 5)
+    count = int(rng.integers(1, 5))
+    inputs = [model.source(shape)[1] for _ in range(count)]
+    axis = int(rng.integers(len(shape) + 1))
+    signed = axis - (len(shape) + 1) * int(rng.integers(2))
+    return model.copy("PACK", inputs, {"values_count": count, "axis": signed})
+
+
+def _unpack(rng: Random) -> Case:
+    model = Copy(rng)
+    codes, source = model.source(random_shape(rng, (1, 2, 3, 4), 5))
+    axis = int(rng.integers(codes.ndim))
+    options = {"num": codes.shape[axis], "axis": axis - codes.ndim * int(rng.integers(2))}
+    return model.copy("UNPACK", [source], options)
+
+
+def _split(rng: Random) -> Case:
+    model = Copy(rng)
+    shape = random_shape(rng, (1, 2, 3, 4, 5), 4)
+    axis = int(rng.integers(len(shape)))
+    count = int(rng.integers(1, 5))
+    whole = [*shape[:axis], shape[axis] * count, *shape[axis + 1 :]]
+    _, source = model.source(whole)
+    given = np.array(axis - len(shape) * int(rng.integers(2)), np.int32)
+    inputs = [model.given(given.reshape([(), (1,)][rng.integers(2)])), source]
+    model.other_pair()
+    return model.copy("SPLIT", inputs, {"num_splits": count})
+
+
+def _blocks(operator: str) -> Callable[[Random], Case]:
+    def make(rng: Random) -> Case:
+        model = Copy(rng)
+        n, h, w, c = random_shape(rng, (4,), 4)
+        block = choose(rng, 1, 2, 2, 3)
+        pixels = operator == "SPACE_TO_DEPTH"
+        shape = [n, h * block, w * block, c] if pixels else [n, h, w, c * block**2]
+        _, source = model.source(shape)
+        model.other_pair()
+        return model.copy(operator, [source], {"block_size": block})
+
+    return make
+
+
+def _space_to_batch_nd(rng: Random) -> Case:
+    model = Copy(rng)
+    n = choose(rng, 1, 2, 3)
+    c = choose(rng, 1, 2, 3)
+    spatial = int(rng.integers(1, 3))
+    block = rng.integers(1, 4, spatial)
+    small = rng.integers(1, 4, spatial)
+    pads = rng.integers(-1 if rng.integers(4) == 0 else 0, 3, (spatial, 2))
+    sizes = block * small - pads.sum(axis=1)
+    pads[:, 1] -= np.where(sizes < 1, 1 - sizes, 0)
+    _, source = model.source([n, *np.maximum(sizes, 1).tolist(), c])
+    inputs = [source, model.given(block.astype(np.int32)), model.given(pads.astype(np.int32))]
+    return model.copy("SPACE_TO_BATCH_ND", inputs)
+
+
+def _batch_to_space_nd(rng: Random) -> Case:
+    model = Copy(rng)
+    n = choose(rng, 1, 2, 3)
+    c = choose(rng, 1, 2, 3)
+    spatial = int(rng.integers(1, 3))
+    block, small = rng.integers(1, 4, spatial), rng.integers(1, 4, spatial)
+    whole = block * small
+    before = rng.integers(0, whole)
+    crops = np.stack([before, rng.integers(0, whole - before)], axis=1)
+    _, source = model.source([n * int(block.prod()), *small.tolist(), c])
+    inputs = [source, model.given(block.astype(np.int32)), model.given(crops.astype(np.int32))]
+    return model.copy("BATCH_TO_SPACE_ND", inputs)
+
+
+_OPEN = frozenset({"SHAPE", "STRIDED_SLICE", "PACK"})
+"""Operators of a RESHAPE whose batch is open."""
+
+
+def _extend_reshape(net: GrowingNetwork) -> None:
+    x = net.pick(any_rank)
+    if x.shape and net.operators >= _OPEN and net.rng.integers(2):
+        _reshape_open(net, x)
+        return
+    size = prod(x.shape)
+    first = choose(net.rng, *(n for n in range(1, size + 1) if size % n == 0))
+    second = choose(net.rng, *(n for n in range(1, 9) if (size // first) % n == 0))
+    third = choose(net.rng, *(n for n in range(1, 9) if (size // first // second) % n == 0))
+    four = [1, second, third, size // second // third]
+    ranks = [four, [first, size // first], [first, second, size // first // second]]
+    # Away from rank 4 half the time, back to it otherwise: most operators need it.
+    shape = ranks[net.rng.integers(1, 3)] if len(x.shape) == 4 else four
+    asked = list(shape)
+    if net.rng.integers(2):
+        asked[net.rng.integers(len(asked))] = -1
+    if net.rng.integers(2):
+        net.add("RESHAPE", [x, net.integers(asked)], net.kept(x))
+    else:
+        net.add("RESHAPE", [x], net.kept(x), {"new_shape": asked})
+
+
+def _reshape_open(net: GrowingNetwork, x: Value) -> None:
+    """Add what Keras writes for Flatten of an open batch: one size is read, a scalar."""
+    axis = int(net.rng.integers(len(x.shape)))
+    size = x.shape[axis]
+    rest = prod(x.shape) // size
+    first = choose(net.rng, *(n for n in range(1, rest + 1) if rest % n == 0))
+    others = [rest] if net.rng.integers(2) else [first, rest // first]
+    sizes = net.add("SHAPE", [x], options={"out_type": "INT32"})
+    bounds = [net.integers([entry]) for entry in (axis, axis + 1, 1)]
+    read = net.add("STRIDED_SLICE", [sizes, *bounds], options={"shrink_axis_mask": 1})
+    parts = [read, *(net.integers(other) for other in others)]
+    packed = net.add("PACK", parts, options={"values_count": len(parts), "axis": 0})
+    net.assume(packed.index, np.array([size, *others]))
+    net.add("RESHAPE", [x, packed], net.kept(x))
+
+
+def _amounts(net: GrowingNetwork, x: Value) -> int:
+    return net.integers(net.rng.integers(0, 2, (len(x.shape), 2), endpoint=True))
+
+
+def _extend_pad(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: 1 <= len(value.shape) <= 5)
+    amounts = _amounts(net, x)
+    net.add("PAD", [x, amounts], net.kept(x))
+
+
+def _extend_padv2(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: 1 <= len(value.shape) <= 5)
+    amounts = _amounts(net, x)
+    scale, zero_point = net.kept(x)
+    fill = net.constant(random_codes(net.rng, []), scale=scale, zero_point=zero_point)
+    net.add("PADV2", [x, amounts, fill], (scale, zero_point))
+
+
+def _extend_concatenation(net: GrowingNetwork) -> None:
+    a = net.pick()
+    axis = int(net.rng.integers(len(a.shape)))
+
+    def others(value: Value) -> tuple[int, ...]:
+        return (len(value.shape), *value.shape[:axis], *value.shape[axis + 1 :])
+
+    parts = [
+        net.pick(lambda value: others(value) == others(a)) for _ in range(choose(net.rng, 1, 2))
+    ]
+    inputs = [a, *(net.equalized(part, a) for part in parts)]  # the kernel does not rescale
+    signed = axis - len(a.shape) * int(net.rng.integers(2))
+    net.add("CONCATENATION", inputs, a, {"axis": signed})
+
+
+def _extend_transpose(net: GrowingNetwork) -> None:
+    x = net.pick()
+    order = net.rng.permutation(len(x.shape)).tolist()
+    net.add("TRANSPOSE", [x, net.integers(order)], net.kept(x))
+
+
+def _extend_squeeze(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: 1 in value.shape)
+    ones = [axis for axis, size in enumerate(x.shape) if size == 1]
+    count = net.rng.integers(1, len(ones), endpoint=True)
+    axes = net.rng.choice(ones, count, replace=False).tolist()
+    net.add("SQUEEZE", [x], net.kept(x), {"squeeze_dims": axes})
+
+
+def _extend_space_to_depth(net: GrowingNetwork) -> None:
+    x = net.pick(is_image)
+    _, h, w, _ = x.shape
+    block = choose(net.rng, *(b for b in (1, 2, 3) if h % b == 0 and w % b == 0))
+    net.add("SPACE_TO_DEPTH", [x], net.kept(x), {"block_size": block})
+
+
+def _extend_depth_to_space(net: GrowingNetwork) -> None:
+    x = net.pick(is_image)
+    block = choose(net.rng, *(b for b in (1, 2, 3) if x.shape[3] % (b * b) == 0))
+    net.add("DEPTH_TO_SPACE", [x], net.kept(x), {"block_size": block})
+
+
+def _extend_space_to_batch_nd(net: GrowingNetwork) -> None:
+    x = net.pick(is_image)
+    blocks = [choose(net.rng, *(n for n in (1, 2, 3) if size % n == 0)) for size in x.shape[1:3]]
+    pads = [[block * int(net.rng.integers(2)), 0] for block in blocks]
+    net.add("SPACE_TO_BATCH_ND", [x, net.integers(blocks), net.integers(pads)], x)
+
+
+def _extend_batch_to_space_nd(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: len(value.shape) == 4 and value.shape[0] > 1)
+    n, h, w, _ = x.shape
+    first = choose(net.rng, *(b for b in (1, 2, 3) if n % b == 0))
+    second = choose(net.rng, *(b for b in (1, 2, 3) if n // first % b == 0))
+    whole = (h * first, w * second)
+    crops = [[int(net.rng.integers(2)) if size > 1 else 0, 0] for size in whole]
+    net.add("BATCH_TO_SPACE_ND", [x, net.integers([first, second]), net.integers(crops)], x)
+
+
+def _extend_expand_dims(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: len(value.shape) < 5)
+    axis = int(net.rng.integers(len(x.shape) + 1))
+    net.add("EXPAND_DIMS", [x, net.integers(axis)], x)
+
+
+def _extend_pack(net: GrowingNetwork) -> None:
+    a = net.pick(lambda value: len(value.shape) < 5)
+    others = [net.pick(lambda value: value.shape == a.shape) for _ in range(net.rng.integers(3))]
+    axis = int(net.rng.integers(len(a.shape) + 1))
+    inputs = [a, *(net.equalized(other, a) for other in others)]
+    net.add("PACK", inputs, a, {"values_count": len(inputs), "axis": axis})
+
+
+def _extend_split(net: GrowingNetwork) -> None:
+    x = net.pick()
+    axis = int(net.rng.integers(len(x.shape)))
+    count = choose(net.rng, *(n for n in (1, 2, 3, 4) if x.shape[axis] % n == 0))
+    inputs = [net.integers(axis), x]
+    net.add_several("SPLIT", inputs, net.kept(x), {"num_splits": count})
+
+
+def _extend_unpack(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: len(value.shape) > 1 and min(value.shape) <= 4)
+    axis = choose(net.rng, *(a for a, size in enumerate(x.shape) if size <= 4))
+    net.add_several("UNPACK", [x], x, {"num": x.shape[axis], "axis": axis})
+
+
+def _extend_shape(net: GrowingNetwork) -> None:
+    x = net.pick()
+    net.add("SHAPE", [x], options={"out_type": "INT32"})
+
+
+MOVEMENT: dict[str, Maker] = {
+    "BATCH_TO_SPACE_ND": Maker(_batch_to_space_nd, _extend_batch_to_space_nd),
+    "CONCATENATION": Maker(_concatenation, _extend_concatenation),
+    "DEPTH_TO_SPACE": Maker(_blocks("DEPTH_TO_SPACE"), _extend_depth_to_space),
+    "EXPAND_DIMS": Maker(_expand_dims, _extend_expand_dims),
+    "PACK": Maker(_pack, _extend_pack),
+    "PAD": Maker(_pad, _extend_pad),
+    "PADV2": Maker(_padv2, _extend_padv2),
+    "RESHAPE": Maker(_reshape, _extend_reshape),
+    "SHAPE": Maker(_shape, _extend_shape),
+    "SPACE_TO_BATCH_ND": Maker(_space_to_batch_nd, _extend_space_to_batch_nd),
+    "SPACE_TO_DEPTH": Maker(_blocks("SPACE_TO_DEPTH"), _extend_space_to_depth),
+    "SPLIT": Maker(_split, _extend_split),
+    "SQUEEZE": Maker(_squeeze, _extend_squeeze),
+    "TRANSPOSE": Maker(_transpose, _extend_transpose),
+    "UNPACK": Maker(_unpack, _extend_unpack),
+}
+"""By the operator's name."""

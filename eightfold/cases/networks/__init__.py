@@ -1,1 +1,0 @@
-"""Random networks of several operators; `random` draws them."""

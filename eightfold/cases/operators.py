@@ -1,0 +1,51 @@
+"""Random models of one operator each, and random inputs for them.
+
+Scales are random, often powers of two (which force exact ties), and lie near the value that
+spreads the results over int8; zero points favour both ends; inputs favour extreme codes.
+Every model is one that the reference accepts.
+"""
+
+import zlib
+
+import numpy as np
+
+from eightfold.cases.draws import Case, Random, constant_operands
+from eightfold.cases.elementwise import ELEMENTWISE
+from eightfold.cases.growing import Maker
+from eightfold.cases.indexing import INDEXING
+from eightfold.cases.matrix import MATRIX
+from eightfold.cases.movement import MOVEMENT
+from eightfold.cases.rows import ROWS
+
+MAKERS: dict[str, Maker] = MATRIX | ELEMENTWISE | ROWS | MOVEMENT | INDEXING
+"""By the operator's name."""
+
+OPERATORS = tuple(sorted(MAKERS))
+"""Operators that `random_case` makes models of."""
+
+
+def random_case(operator: str, rng: Random) -> Case:
+    """Return a model of one operator, and an array for each of its inputs by tensor index.
+
+    Raises
+    ------
+    KeyError
+        If ``operator`` is not one of `OPERATORS`.
+    """
+    return MAKERS[operator].single(rng)
+
+
+def accelerator_case(operator: str, rng: Random) -> Case:
+    """Return a case that the accelerator runs: it takes no axes, sizes or shapes at run time.
+
+    The indices of GATHER may be computed.
+    """
+    if operator == "GATHER":
+        return random_case(operator, rng)
+    with constant_operands():
+        return random_case(operator, rng)
+
+
+def case_rng(operator: str, seed: int) -> Random:
+    """Return the generator of case ``seed`` of an operator: no two cases share a stream."""
+    return np.random.default_rng([zlib.crc32(operator.encode()), seed])
