@@ -12,6 +12,7 @@ from eightfold.conformance.judge.models.subject import (
     OperatorRun,
     Results,
     SameError,
+    mistake,
     run,
     with_zero_point,
 )
@@ -85,8 +86,11 @@ def _in_float(rounding: str, dtype: type) -> Compute:
     return compute
 
 
-def _requantized_first(subject: OperatorRun) -> Results:
-    """Return sums of operands that have been rounded to the output's scale, each by itself."""
+@mistake
+def operands_rounded(subject: OperatorRun) -> Results:
+    """Each operand is rounded to the output's scale before they are added: the 20 fraction bits
+    are missing.
+    """
     call = subject.call
     out = float(call.output_quantization().per_tensor()[0])
     terms = []
@@ -100,8 +104,9 @@ def _requantized_first(subject: OperatorRun) -> Results:
     return [clamp(codes, fused_bounds(call.activation(), call.output_quantization()))]
 
 
-def _scales_ignored(subject: OperatorRun) -> Results:
-    """Return sums of the codes' differences, as if all scales were one."""
+@mistake
+def scales_ignored(subject: OperatorRun) -> Results:
+    """The codes are added as if all scales were the same."""
     call = subject.call
     a, b = broadcast(
         *(call.codes(p).astype(np.int64) - call.quantization(p).per_tensor()[1] for p in (0, 1))
@@ -116,8 +121,9 @@ def _operands_swapped(subject: OperatorRun) -> Results:
     return [replace(scaling, terms=((a, minus), (b, plus))).results(scaling.arithmetic)]
 
 
-def _double_multiplier(subject: OperatorRun) -> Results:
-    """Return MUL with the multiplier that TFLite Micro has."""
+@mistake
+def double_multiplier(subject: OperatorRun) -> Results:
+    """The multiplier is made of float64 scales, as TFLite Micro does; LiteRT's are float32."""
     scaling = product(
         subject.changed(reference="tflm" if subject.reference == "litert" else "litert")
     )
@@ -159,20 +165,12 @@ _BINARY = [
     ),
 ]
 
-_SUM = [
-    OperatorMistake(
-        "operands_rounded",
-        "Each operand is rounded to the output's scale before they are added: the 20 fraction "
-        "bits are missing.",
-        _requantized_first,
-    ),
-    OperatorMistake(
-        "scales_ignored", "The codes are added as if all scales were the same.", _scales_ignored
-    ),
-]
+_SUM = [operands_rounded, scales_ignored]
 
 
-def _unsigned(subject: OperatorRun) -> Results:
+@mistake
+def unsigned(subject: OperatorRun) -> Results:
+    """The codes are compared as unsigned bytes."""
     call = subject.call
     if any(call.codes(p).dtype != np.int8 for p in (0, 1)):
         raise SameError
@@ -181,8 +179,9 @@ def _unsigned(subject: OperatorRun) -> Results:
     return [r ^ np.int8(-128) if r.dtype == np.int8 else r for r in results]
 
 
-def _of_real_values(subject: OperatorRun) -> Results:
-    """Return the extreme of what the codes stand for, as codes of the output."""
+@mistake
+def rescaled(subject: OperatorRun) -> Results:
+    """The real values are compared and the result is rescaled; the kernels compare the codes."""
     function = np.maximum if subject.operator.name == "MAXIMUM" else np.minimum
     return to_codes(subject.call, function(*_reals(subject.call)))
 
@@ -222,7 +221,11 @@ def _raw_unsigned(call: OperatorCall) -> list[np.ndarray]:
     return [np.asarray(codes, order="C").view(np.uint8) for codes in _raw(call)]
 
 
-def _confused(subject: OperatorRun) -> Results:
+@mistake
+def other_comparison(subject: OperatorRun) -> Results:
+    """Equal values count the other way: the operator is taken for its neighbour, such as LESS for
+    LESS_EQUAL.
+    """
     return RUNNERS[_CONFUSED[subject.operator.name]].run(subject.call)
 
 
@@ -254,12 +257,7 @@ _COMPARISONS = [
             subject.changed({p: with_zero_point(subject.quantization(p), 0) for p in (0, 1)})
         ),
     ),
-    OperatorMistake(
-        "other_comparison",
-        "Equal values count the other way: the operator is taken for its neighbour, such as LESS "
-        "for LESS_EQUAL.",
-        _confused,
-    ),
+    other_comparison,
 ]
 
 _ORDERED = [
@@ -267,14 +265,7 @@ _ORDERED = [
     OperatorMistake("operands_swapped", "The operands are swapped.", _exchanged),
 ]
 
-_EXTREMES = [
-    OperatorMistake("unsigned", "The codes are compared as unsigned bytes.", _unsigned),
-    OperatorMistake(
-        "rescaled",
-        "The real values are compared and the result is rescaled; the kernels compare the codes.",
-        _of_real_values,
-    ),
-]
+_EXTREMES = [unsigned, rescaled]
 
 
 def _table_of(subject: OperatorRun, function: Callable[[np.ndarray], np.ndarray], rounding: str):
@@ -305,32 +296,35 @@ def _smooth(rounding: str) -> Compute:
     return lambda subject: _table_of(subject, _SMOOTH[subject.operator.name], rounding)
 
 
-def _stepped(subject: OperatorRun) -> Results:
+@mistake
+def piecewise(subject: OperatorRun) -> Results:
+    """A straight line with clamped ends stands for the function, such as clamp(x/6 + 1/2)."""
     return _table_of(subject, _STEPPED[subject.operator.name], "half_away")
 
 
-def _other_form(subject: OperatorRun) -> Results:
+@mistake
+def tflm_form(subject: OperatorRun) -> Results:
+    """Computed as TFLite Micro does, in fixed point."""
     return run(subject.changed(reference="tflm" if subject.reference == "litert" else "litert"))
 
 
-def _fixed_output(subject: OperatorRun) -> Results:
-    """Return the results of an output whose zero point is the spec's."""
+@mistake
+def output_zero_point_fixed(subject: OperatorRun) -> Results:
+    """The output's zero point is always that of the spec's table, -128 or 0."""
     point = -128 if subject.operator.name == "LOGISTIC" else 0
     quantization = with_zero_point(subject.quantization(OUTPUT), point)
     return run(subject.changed({OUTPUT: quantization}))
 
 
-def _unsigned_index(subject: OperatorRun) -> Results:
-    """Return the table read at code + 128, where its upper half stands for negative codes."""
+@mistake
+def table_index_offset(subject: OperatorRun) -> Results:
+    """The table is read at code + 128, where it is written at the code's byte."""
+    # The table read at code + 128, where its upper half stands for negative codes.
     codes = subject.call.codes(0) ^ np.int8(-128)
     return run(subject.changed(arrays={0: codes.astype(np.int8)}))
 
 
-OTHER_FORM = OperatorMistake(
-    "tflm_form",
-    "Computed as TFLite Micro does, in fixed point.",
-    _other_form,
-)
+OTHER_FORM = tflm_form
 
 _SIGMOIDS = [
     OTHER_FORM,
@@ -344,26 +338,14 @@ _SIGMOIDS = [
             ("up", "rounded up"),
         )
     ),
-    OperatorMistake(
-        "piecewise",
-        "A straight line with clamped ends stands for the function, such as clamp(x/6 + 1/2).",
-        _stepped,
-    ),
+    piecewise,
     OperatorMistake(
         "input_zero_point_ignored",
         "The input's zero point is not subtracted.",
         zero_point_ignored(0),
     ),
-    OperatorMistake(
-        "output_zero_point_fixed",
-        "The output's zero point is always that of the spec's table, -128 or 0.",
-        _fixed_output,
-    ),
-    OperatorMistake(
-        "table_index_offset",
-        "The table is read at code + 128, where it is written at the code's byte.",
-        _unsigned_index,
-    ),
+    output_zero_point_fixed,
+    table_index_offset,
 ]
 
 
@@ -418,14 +400,7 @@ ELEMENTWISE = {
     "LOGISTIC": _SIGMOIDS,
     "MAXIMUM": _EXTREMES,
     "MINIMUM": _EXTREMES,
-    "MUL": [
-        *_BINARY,
-        OperatorMistake(
-            "double_multiplier",
-            "The multiplier is made of float64 scales, as TFLite Micro does; LiteRT's are float32.",
-            _double_multiplier,
-        ),
-    ],
+    "MUL": [*_BINARY, double_multiplier],
     "QUANTIZE": _QUANTIZE,
     "SUB": [
         *_BINARY,

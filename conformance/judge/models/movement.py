@@ -10,6 +10,7 @@ from eightfold.conformance.judge.models.subject import (
     OperatorRun,
     Results,
     SameError,
+    mistake,
     run,
 )
 from eightfold.golden import indexing, joining
@@ -20,8 +21,11 @@ from eightfold.golden.tpu_mlir.numbers import round_float
 Compute = Callable[[OperatorRun], Results]
 
 
-def _rescaled(subject: OperatorRun) -> Results:
-    """Return the codes rescaled where the output has another scale or zero point."""
+@mistake
+def rescaled(subject: OperatorRun) -> Results:
+    """Codes are rescaled where input and output have another scale or zero point; the kernels copy
+    them.
+    """
     call = subject.call
     (scale, zero), (out, out_zero) = (
         call.quantization(0).per_tensor(),
@@ -36,14 +40,6 @@ def _rescaled(subject: OperatorRun) -> Results:
     return found
 
 
-RESCALED = OperatorMistake(
-    "rescaled",
-    "Codes are rescaled where input and output have another scale or zero point; the kernels copy "
-    "them.",
-    _rescaled,
-)
-
-
 def _options(options: Mapping[str, Any]) -> Compute:
     return lambda subject: run(subject.changed(options=options))
 
@@ -54,31 +50,39 @@ def _operand(position: int, change: Callable[[np.ndarray], np.ndarray]) -> Compu
     )
 
 
-def _column_major(subject: OperatorRun) -> Results:
+@mistake
+def column_major(subject: OperatorRun) -> Results:
+    """The elements are read column by column."""
     x = subject.call.codes(0)
     return [x.reshape(-1, order="F").reshape(each.shape, order="F") for each in subject.expected]
 
 
-def _reversed_inputs(subject: OperatorRun) -> Results:
+@mistake
+def order_reversed(subject: OperatorRun) -> Results:
+    """The inputs come in reverse order."""
     call = subject.call
     arrays = [call.codes(p) for p in range(len(call.inputs))][::-1]
     return [joining.concatenation(arrays, call.options["axis"])]
 
 
-def _last_axis_joined(subject: OperatorRun) -> Results:
+@mistake
+def last_axis(subject: OperatorRun) -> Results:
+    """The axis is always the last one."""
     call = subject.call
     return [np.concatenate([call.codes(p) for p in range(len(call.inputs))], -1)]
 
 
-def _interleaved(subject: OperatorRun) -> Results:
-    """Return the inputs' bytes one after the other, as if joined along the first axis."""
+@mistake
+def bytes_appended(subject: OperatorRun) -> Results:
+    """The inputs' bytes stand one after the other, as along the first axis."""
     call = subject.call
     arrays = [call.codes(p).reshape(-1) for p in range(len(call.inputs))]
     return [np.concatenate(arrays).reshape(subject.expected[0].shape)]
 
 
-def _channels_first(subject: OperatorRun) -> Results:
-    """Return SPACE_TO_DEPTH with the block's pixels fastest, as PyTorch's pixel_unshuffle."""
+@mistake
+def channels_slowest(subject: OperatorRun) -> Results:
+    """A block's pixels vary fastest, then channels, as in PyTorch's pixel_unshuffle."""
     x, block = subject.call.codes(0), subject.call.options["block_size"]
     n, h, w, c = x.shape
     parts = x.reshape(n, h // block, block, w // block, block, c)
@@ -122,7 +126,9 @@ def _transposed(order: Callable[[list[int]], list[int]]) -> Compute:
     return compute
 
 
-def _not_moved(subject: OperatorRun) -> Results:
+@mistake
+def not_moved(subject: OperatorRun) -> Results:
+    """The bytes stay where they are."""
     return [subject.call.codes(0).reshape(subject.expected[0].shape)]
 
 
@@ -145,13 +151,17 @@ def _gathered(axis: int | None = None, batch: int | None = None) -> Compute:
     return compute
 
 
-def _clamped_indices(subject: OperatorRun) -> Results:
+@mistake
+def first_only(subject: OperatorRun) -> Results:
+    """All indices count as 0."""
     call = subject.call
     low = np.zeros_like(call.array(1))
     return [indexing.gather(call.codes(0), low, call.options["axis"], call.options["batch_dims"])]
 
 
-def _from_start(subject: OperatorRun) -> Results:
+@mistake
+def begin_ignored(subject: OperatorRun) -> Results:
+    """Slices begin at 0."""
     begin = np.zeros_like(subject.call.array(1))
     sizes = np.asarray(subject.expected[0].shape, subject.call.array(2).dtype)
     return run(subject.changed(arrays={1: begin, 2: sizes}))
@@ -174,8 +184,10 @@ def _reversed_batches(subject: OperatorRun) -> Results:
     return run(subject.changed(arrays={0: np.asarray(batches.reshape(x.shape), order="C")}))
 
 
-def _batch_outermost(subject: OperatorRun) -> Results:
-    """Return batches in the order n, then the block's pixels, where the pixels come first."""
+@mistake
+def batch_outermost(subject: OperatorRun) -> Results:
+    """The blocks of each batch stand together; the kernels put all batches of a pixel together."""
+    # Batches in the order n, then the block's pixels, where the pixels come first.
     call = subject.call
     count = int(np.prod(call.vector(1)))
     if subject.operator.name == "SPACE_TO_BATCH_ND":
@@ -187,11 +199,15 @@ def _batch_outermost(subject: OperatorRun) -> Results:
     return run(subject.changed(arrays={0: np.asarray(batches.reshape(x.shape), order="C")}))
 
 
-def _padded_batches(subject: OperatorRun) -> Results:
+@mistake
+def padding_0(subject: OperatorRun) -> Results:
+    """Padding is the code 0 and not the zero point: TFLite Micro's form."""
     return run(subject.changed(reference="tflm" if subject.reference == "litert" else "litert"))
 
 
-def _swapped_margins(subject: OperatorRun) -> Results:
+@mistake
+def margins_swapped(subject: OperatorRun) -> Results:
+    """What is before and behind each axis is swapped."""
     margins = np.asarray(subject.call.array(2)[:, ::-1], order="C")
     return run(subject.changed(arrays={2: margins}))
 
@@ -228,7 +244,9 @@ def _real_taps(size: int, count: int, corners: bool, half: bool):
     return lower, np.minimum(lower + 1, size - 1), u - lower
 
 
-def _nearest(subject: OperatorRun) -> Results:
+@mistake
+def nearest(subject: OperatorRun) -> Results:
+    """The nearest pixel is taken."""
     call = subject.call
     rows, columns = call.vector(1)
     x = call.codes(0)
@@ -245,32 +263,18 @@ _MARGINS = [
     OperatorMistake(
         "block_by_columns", "The pixels of a block go column by column.", _reversed_batches
     ),
-    OperatorMistake(
-        "batch_outermost",
-        "The blocks of each batch stand together; the kernels put all batches of a pixel together.",
-        _batch_outermost,
-    ),
-    OperatorMistake(
-        "margins_swapped", "What is before and behind each axis is swapped.", _swapped_margins
-    ),
+    batch_outermost,
+    margins_swapped,
 ]
 
 MOVEMENT: dict[str, list[OperatorMistake]] = {
     "BATCH_TO_SPACE_ND": _MARGINS,
-    "CONCATENATION": [
-        OperatorMistake("order_reversed", "The inputs come in reverse order.", _reversed_inputs),
-        OperatorMistake("last_axis", "The axis is always the last one.", _last_axis_joined),
-        OperatorMistake(
-            "bytes_appended",
-            "The inputs' bytes stand one after the other, as along the first axis.",
-            _interleaved,
-        ),
-    ],
+    "CONCATENATION": [order_reversed, last_axis, bytes_appended],
     "GATHER": [
         OperatorMistake("axis_ignored", "The axis counts as 0.", _gathered(axis=0, batch=0)),
         OperatorMistake("batch_ignored", "batch_dims counts as 0.", _gathered(batch=0)),
-        OperatorMistake("first_only", "All indices count as 0.", _clamped_indices),
-        RESCALED,
+        first_only,
+        rescaled,
     ],
     "PAD": [
         OperatorMistake(
@@ -289,7 +293,7 @@ MOVEMENT: dict[str, list[OperatorMistake]] = {
             "What is before and behind each axis is swapped.",
             _operand(1, lambda pads: np.asarray(pads[:, ::-1], order="C")),
         ),
-        RESCALED,
+        rescaled,
     ],
     "PADV2": [
         OperatorMistake(
@@ -304,11 +308,9 @@ MOVEMENT: dict[str, list[OperatorMistake]] = {
             "What is before and behind each axis is swapped.",
             _operand(1, lambda pads: np.asarray(pads[:, ::-1], order="C")),
         ),
-        RESCALED,
+        rescaled,
     ],
-    "RESHAPE": [
-        OperatorMistake("column_major", "The elements are read column by column.", _column_major),
-    ],
+    "RESHAPE": [column_major],
     "RESIZE_BILINEAR": [
         OperatorMistake(
             "half_pixel_ignored",
@@ -330,7 +332,7 @@ MOVEMENT: dict[str, list[OperatorMistake]] = {
             "Corners are aligned whatever the options.",
             _options({"half_pixel_centers": False, "align_corners": True}),
         ),
-        OperatorMistake("nearest", "The nearest pixel is taken.", _nearest),
+        nearest,
         *(
             OperatorMistake(
                 f"coordinates_{kind}_{mode}",
@@ -350,40 +352,26 @@ MOVEMENT: dict[str, list[OperatorMistake]] = {
             )
             if (kind, mode) != ("1024", "half_away")
         ),
-        RESCALED,
+        rescaled,
     ],
     "SHAPE": [OperatorMistake("reversed", "The sizes come in reverse order.", _shape_reversed)],
-    "SLICE": [
-        OperatorMistake("begin_ignored", "Slices begin at 0.", _from_start),
-        RESCALED,
-    ],
-    "SPACE_TO_BATCH_ND": [
-        *_MARGINS,
-        OperatorMistake(
-            "padding_0",
-            "Padding is the code 0 and not the zero point: TFLite Micro's form.",
-            _padded_batches,
-        ),
-    ],
+    "SLICE": [begin_ignored, rescaled],
+    "SPACE_TO_BATCH_ND": [*_MARGINS, padding_0],
     "SPACE_TO_DEPTH": [
-        OperatorMistake(
-            "channels_slowest",
-            "A block's pixels vary fastest, then channels, as in PyTorch's pixel_unshuffle.",
-            _channels_first,
-        ),
+        channels_slowest,
         OperatorMistake(
             "block_by_columns", "The pixels of a block go column by column.", _columns_first
         ),
-        RESCALED,
+        rescaled,
     ],
-    "SQUEEZE": [RESCALED],
+    "SQUEEZE": [rescaled],
     "TRANSPOSE": [
         OperatorMistake("inverse", "The inverse permutation is applied.", _transposed(_inverse)),
         OperatorMistake(
             "reversed", "The axes are always reversed.", _transposed(lambda axes: axes[::-1])
         ),
-        OperatorMistake("not_moved", "The bytes stay where they are.", _not_moved),
-        RESCALED,
+        not_moved,
+        rescaled,
     ],
 }
 """By operator."""

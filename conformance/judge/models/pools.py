@@ -5,7 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from eightfold.conformance.judge.models.subject import OperatorMistake, OperatorRun, Results, run
+from eightfold.conformance.judge.models.subject import (
+    OperatorMistake,
+    OperatorRun,
+    Results,
+    mistake,
+    run,
+)
 from eightfold.conformance.judge.models.weighted import Taps
 from eightfold.golden.fixed_point import Integers
 from eightfold.golden.quantization import clamp, fused_bounds
@@ -23,18 +29,28 @@ def _bounded(subject: OperatorRun, codes: np.ndarray) -> Results:
     return [clamp(codes, fused_bounds(call.activation(), call.output_quantization()))]
 
 
-def _sums(subject: OperatorRun) -> tuple[Integers, Integers]:
+Change = Callable[[OperatorRun, Taps], Taps]
+
+
+def _unchanged(subject: OperatorRun, taps: Taps) -> Taps:
+    return taps
+
+
+def _sums(subject: OperatorRun, change: Change = _unchanged) -> tuple[Integers, Integers]:
     """Return sums of codes, and how many each has."""
-    x, taps = subject.call.codes(0).astype(np.int64), _taps(subject)
+    x, taps = subject.call.codes(0).astype(np.int64), change(subject, _taps(subject))
     total = taps.read(x, 0).sum(axis=(3, 4))
     count = taps.read(np.ones((1, *x.shape[1:3], 1), np.int64), 0).sum(axis=(3, 4))
     return total, count
 
 
-def _rounded(rounding: str) -> Callable[[OperatorRun], Results]:
+def _mean(
+    rounding: str = "half_away", change: Change = _unchanged
+) -> Callable[[OperatorRun], Results]:
     def compute(subject: OperatorRun) -> Results:
-        total, count = _sums(subject)
-        return _bounded(subject, round_float(total / count, rounding).astype(np.int64))
+        total, count = _sums(subject, change)
+        mean = round_float(total / np.maximum(count, 1), rounding)
+        return _bounded(subject, mean.astype(np.int64))
 
     return compute
 
@@ -49,43 +65,29 @@ def _counting_padding(fill: Callable[[OperatorRun], int]) -> Callable[[OperatorR
     return compute
 
 
-def _after_zero_point(subject: OperatorRun) -> Results:
-    """Return means of code - zero point, so that ties go away from the zero point."""
+@mistake
+def mean_of_differences(subject: OperatorRun) -> Results:
+    """The zero point is subtracted before the division, so that ties go away from it and not away
+    from the code 0.
+    """
     total, count = _sums(subject)
     zero_point = subject.call.quantization(0).per_tensor()[1]
     mean = round_float((total - zero_point * count) / count, "half_away").astype(np.int64)
     return _bounded(subject, mean + zero_point)
 
 
-def _reciprocal(subject: OperatorRun) -> Results:
+@mistake
+def mean_by_reciprocal(subject: OperatorRun) -> Results:
+    """The division is a product with a reciprocal of 16 fraction bits, ties up."""
     total, count = _sums(subject)
     factor = np.rint(65536 / count).astype(np.int64)
     return _bounded(subject, (total * factor + 32768) >> 16)
 
 
-def _largest(change: Callable[[Taps], Taps], fill: int) -> Callable[[OperatorRun], Results]:
+def _largest(fill: int = -128, change: Change = _unchanged) -> Callable[[OperatorRun], Results]:
     def compute(subject: OperatorRun) -> Results:
         x = subject.call.codes(0).astype(np.int64)
-        return _bounded(subject, change(_taps(subject)).read(x, fill).max(axis=(3, 4)))
-
-    return compute
-
-
-def _mean_at(change: Callable[[OperatorRun, Taps], Taps]) -> Callable[[OperatorRun], Results]:
-    def compute(subject: OperatorRun) -> Results:
-        x, taps = subject.call.codes(0).astype(np.int64), change(subject, _taps(subject))
-        total = taps.read(x, 0).sum(axis=(3, 4))
-        count = taps.read(np.ones((1, *x.shape[1:3], 1), np.int64), 0).sum(axis=(3, 4))
-        mean = round_float(total / np.maximum(count, 1), "half_away").astype(np.int64)
-        return _bounded(subject, mean)
-
-    return compute
-
-
-def _largest_at(change: Callable[[OperatorRun, Taps], Taps]) -> Callable[[OperatorRun], Results]:
-    def compute(subject: OperatorRun) -> Results:
-        x = subject.call.codes(0).astype(np.int64)
-        return _bounded(subject, change(subject, _taps(subject)).read(x, -128).max(axis=(3, 4)))
+        return _bounded(subject, change(subject, _taps(subject)).read(x, fill).max(axis=(3, 4)))
 
     return compute
 
@@ -97,7 +99,7 @@ def _odd_before(subject: OperatorRun, taps: Taps) -> Taps:
     return replace(taps, before=tuple(window.pads(axis, shape[1 + axis])[1] for axis in (0, 1)))
 
 
-_CHANGES: tuple[tuple[str, str, Callable[[OperatorRun, Taps], Taps]], ...] = (
+_CHANGES: tuple[tuple[str, str, Change], ...] = (
     (
         "padding_odd_before",
         "Where SAME pads by an odd number, the odd one goes before and not after.",
@@ -130,8 +132,12 @@ def relu_at_0(subject: OperatorRun) -> Results:
     return [clamp(free.astype(np.int64), (0 if low > -128 else low, high))]
 
 
-def _rescaled(subject: OperatorRun) -> Results:
-    """Return codes that stand for the same numbers in the output's scale."""
+@mistake
+def rescaled(subject: OperatorRun) -> Results:
+    """Codes are rescaled where input and output have another scale or zero point; the kernels copy
+    them.
+    """
+    # Codes that stand for the same numbers in the output's scale.
     (codes,) = without_activation(subject)
     (scale, zero), (out, out_zero) = (
         subject.call.quantization(0).per_tensor(),
@@ -148,12 +154,7 @@ _BOTH = (
     OperatorMistake(
         "relu_at_0", "The activation cuts at the code 0 and not at the zero point.", relu_at_0
     ),
-    OperatorMistake(
-        "rescaled",
-        "Codes are rescaled where input and output have another scale or zero point; the kernels "
-        "copy them.",
-        _rescaled,
-    ),
+    rescaled,
 )
 
 _DIVISIONS = {
@@ -168,7 +169,7 @@ _DIVISIONS = {
 POOLS = {
     "AVERAGE_POOL_2D": [
         *(
-            OperatorMistake(f"mean_{mode}", f"The division of the mean {text}.", _rounded(mode))
+            OperatorMistake(f"mean_{mode}", f"The division of the mean {text}.", _mean(mode))
             for mode, text in _DIVISIONS.items()
         ),
         OperatorMistake(
@@ -181,28 +182,19 @@ POOLS = {
             "Padding counts as elements of the zero point.",
             _counting_padding(lambda subject: subject.call.quantization(0).per_tensor()[1]),
         ),
-        OperatorMistake(
-            "mean_of_differences",
-            "The zero point is subtracted before the division, so that ties go away from it and "
-            "not away from the code 0.",
-            _after_zero_point,
-        ),
-        OperatorMistake(
-            "mean_by_reciprocal",
-            "The division is a product with a reciprocal of 16 fraction bits, ties up.",
-            _reciprocal,
-        ),
+        mean_of_differences,
+        mean_by_reciprocal,
         *_BOTH,
-        *(OperatorMistake(name, text, _mean_at(change)) for name, text, change in _CHANGES),
+        *(OperatorMistake(name, text, _mean(change=change)) for name, text, change in _CHANGES),
     ],
     "MAX_POOL_2D": [
         OperatorMistake(
             "padding_0",
             "Padding takes part as the code 0, where it is never the largest.",
-            _largest(lambda taps: taps, 0),
+            _largest(0),
         ),
         *_BOTH,
-        *(OperatorMistake(name, text, _largest_at(change)) for name, text, change in _CHANGES),
+        *(OperatorMistake(name, text, _largest(change=change)) for name, text, change in _CHANGES),
     ],
 }
 """By operator."""

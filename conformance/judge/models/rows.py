@@ -15,6 +15,7 @@ from eightfold.conformance.judge.models.subject import (
     OperatorRun,
     Results,
     SameError,
+    mistake,
     run,
     with_zero_point,
 )
@@ -69,11 +70,15 @@ def _real(rounding: str, axis: int | None = -1) -> Compute:
     return compute
 
 
-def _beta_ignored(subject: OperatorRun) -> Results:
+@mistake
+def beta_ignored(subject: OperatorRun) -> Results:
+    """beta counts as 1."""
     return run(subject.changed(options={"beta": 1.0}))
 
 
-def _base_2(subject: OperatorRun) -> Results:
+@mistake
+def base_2(subject: OperatorRun) -> Results:
+    """Powers of 2 stand for powers of e."""
     return _codes(subject, _softmax(_logits(subject) * np.log(2.0)))
 
 
@@ -121,8 +126,9 @@ _FIRST_AXIS = (
 )
 
 
-def _integer_mean(subject: OperatorRun) -> Results:
-    """Return the mean as an integer code difference, then rescaled: two roundings."""
+@mistake
+def mean_rounded_first(subject: OperatorRun) -> Results:
+    """The sum is divided to an integer before it is rescaled: two roundings."""
     call = subject.call
     scaling = reduced(call)
     axes = reduced_axes(call.array(1), call.codes(0).ndim)
@@ -134,8 +140,11 @@ def _integer_mean(subject: OperatorRun) -> Results:
     return [clamp(scaled + output.per_tensor()[1])]
 
 
-def _rounded_multiplier(subject: OperatorRun) -> Results:
-    """Return the mean with a multiplier of the quotient, normalized and rounded anew."""
+@mistake
+def quotient_normalized(subject: OperatorRun) -> Results:
+    """The quotient by the count is rounded into a multiplier of its own, where the kernel divides
+    the multiplier of the scales and truncates.
+    """
     scaling = reduced(subject.call)
     scaled = multiply_by_quantized_multiplier(
         scaling.acc, *quantize_multiplier(float(scaling.real))
@@ -143,7 +152,9 @@ def _rounded_multiplier(subject: OperatorRun) -> Results:
     return [clamp(scaled + scaling.zero_point)]
 
 
-def _first_axis_only(subject: OperatorRun) -> Results:
+@mistake
+def first_axis_only(subject: OperatorRun) -> Results:
+    """Only the first axis is reduced."""
     axes = np.atleast_1d(subject.call.array(1))[:1]
     if axes.size == subject.call.array(1).size:
         raise SameError
@@ -154,8 +165,9 @@ def _first_axis_only(subject: OperatorRun) -> Results:
     ]
 
 
-def _as_uint8(subject: OperatorRun) -> Results:
-    """Return SUM of codes whose bytes are read and written as uint8."""
+@mistake
+def read_as_uint8(subject: OperatorRun) -> Results:
+    """The codes are read and written as uint8: LiteRT's int8 reference kernel."""
     call = subject.call
     x = call.codes(0).view(np.uint8).astype(np.int64)
     axes = reduced_axes(call.array(1), x.ndim)
@@ -179,11 +191,13 @@ _REDUCTIONS = [
         "The zero points of input and output are swapped.",
         zero_points_swapped(0, OUTPUT),
     ),
-    OperatorMistake("first_axis_only", "Only the first axis is reduced.", _first_axis_only),
+    first_axis_only,
 ]
 
 
-def _last_extreme(subject: OperatorRun) -> Results:
+@mistake
+def last_of_equals(subject: OperatorRun) -> Results:
+    """Of equal codes the last one counts."""
     call = subject.call
     x = call.codes(0)
     axis = one_axis(call.array(1), x.ndim)
@@ -191,18 +205,24 @@ def _last_extreme(subject: OperatorRun) -> Results:
     return [found.astype(call.output.dtype)]
 
 
-def _unsigned_extreme(subject: OperatorRun) -> Results:
+@mistake
+def unsigned(subject: OperatorRun) -> Results:
+    """The codes are compared as unsigned bytes."""
     codes = (subject.call.codes(0) ^ np.int8(-128)).astype(np.int8)
     return run(subject.changed(arrays={0: codes}))
 
 
-def _least(subject: OperatorRun) -> Results:
+@mistake
+def least(subject: OperatorRun) -> Results:
+    """The smallest code counts."""
     call = subject.call
     x = call.codes(0)
     return [x.argmin(one_axis(call.array(1), x.ndim)).astype(call.output.dtype)]
 
 
-def _last_axis(subject: OperatorRun) -> Results:
+@mistake
+def last_axis(subject: OperatorRun) -> Results:
+    """The axis is always the last one."""
     call = subject.call
     return [call.codes(0).argmax(-1).astype(call.output.dtype)]
 
@@ -213,12 +233,7 @@ def _no_output_zero_point(subject: OperatorRun) -> Results:
 
 
 ROWS = {
-    "ARG_MAX": [
-        OperatorMistake("last_of_equals", "Of equal codes the last one counts.", _last_extreme),
-        OperatorMistake("unsigned", "The codes are compared as unsigned bytes.", _unsigned_extreme),
-        OperatorMistake("least", "The smallest code counts.", _least),
-        OperatorMistake("last_axis", "The axis is always the last one.", _last_axis),
-    ],
+    "ARG_MAX": [last_of_equals, unsigned, least, last_axis],
     "L2_NORMALIZATION": [
         *_in_float(_l2),
         OperatorMistake(
@@ -239,24 +254,11 @@ ROWS = {
             _no_output_zero_point,
         ),
     ],
-    "MEAN": [
-        *_REDUCTIONS,
-        OperatorMistake(
-            "mean_rounded_first",
-            "The sum is divided to an integer before it is rescaled: two roundings.",
-            _integer_mean,
-        ),
-        OperatorMistake(
-            "quotient_normalized",
-            "The quotient by the count is rounded into a multiplier of its own, where the kernel "
-            "divides the multiplier of the scales and truncates.",
-            _rounded_multiplier,
-        ),
-    ],
+    "MEAN": [*_REDUCTIONS, mean_rounded_first, quotient_normalized],
     "SOFTMAX": [
         *_in_float(_real),
-        OperatorMistake("beta_ignored", "beta counts as 1.", _beta_ignored),
-        OperatorMistake("base_2", "Powers of 2 stand for powers of e.", _base_2),
+        beta_ignored,
+        base_2,
         OperatorMistake(*_WHOLE, _real("half_away", axis=None)),
         OperatorMistake(*_FIRST_AXIS, _real("half_away", axis=0)),
         OperatorMistake(
@@ -265,13 +267,6 @@ ROWS = {
             _softmax_unshifted,
         ),
     ],
-    "SUM": [
-        *_REDUCTIONS,
-        OperatorMistake(
-            "read_as_uint8",
-            "The codes are read and written as uint8: LiteRT's int8 reference kernel.",
-            _as_uint8,
-        ),
-    ],
+    "SUM": [*_REDUCTIONS, read_as_uint8],
 }
 """By operator."""

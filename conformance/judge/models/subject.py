@@ -122,6 +122,11 @@ class OperatorMistake(NamedMistake):
             return list(subject.expected)
 
 
+def mistake(compute: Callable[[OperatorRun], Results]) -> OperatorMistake:
+    """Make a mistake of a function: its name, and its docstring as the sentence."""
+    return OperatorMistake(compute.__name__, " ".join(str(compute.__doc__).split()), compute)
+
+
 def with_zero_point(quantization: Quantization, zero_point: Any) -> Quantization:
     """Return a quantization with another zero point, the same for all slices."""
     points = np.full_like(np.atleast_1d(quantization.zero_point), zero_point)
