@@ -14,7 +14,7 @@ import numpy as np
 from eightfold.conformance.adapters.formulas import Formula
 from eightfold.conformance.adapters.stream import StreamAdapter
 from eightfold.conformance.judge.arithmetic import CHOICES, Arithmetic, reference_arithmetic
-from eightfold.conformance.judge.diagnosis import Verdict, judge
+from eightfold.conformance.judge.diagnosis import UnitVerdict, judge
 from eightfold.conformance.judge.forms import FORMS, Cases, cases_of
 from eightfold.conformance.judge.subject import Mistake, made
 from eightfold.conformance.judge.variants import mistakes_of
@@ -131,7 +131,7 @@ class Named:
     form: str
     mistakes: tuple[str, ...]
     simulator: str
-    verdict: Verdict
+    verdict: UnitVerdict
 
     @property
     def named(self) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ MULTIPLIER_BITS: dict[Spec, tuple[int, ...]] = {"tflite": tuple(range(2, 33)), "
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class ProfileLimits:
     """What an implementation is limited to; the whole spec without any.
 
     Raises
@@ -125,7 +125,7 @@ class Profile:
     claims: tuple[str, ...] = ()
     """Units and operators of `CLAIMS`; all of the spec's, if none is given."""
 
-    limits: Limits = field(default_factory=Limits)
+    limits: ProfileLimits = field(default_factory=ProfileLimits)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip() or not self.name.isprintable():
@@ -163,7 +163,7 @@ class Profile:
     def limits_text(self) -> str:
         """The limits in words; nothing where the whole spec is claimed."""
         whole = {"shift": SHIFTS[self.spec], "rounding": ROUNDINGS[self.spec]}
-        stated = [(each, getattr(self.limits, each.name)) for each in fields(Limits)]
+        stated = [(each, getattr(self.limits, each.name)) for each in fields(ProfileLimits)]
         return ", ".join(
             f"{each.name} {_plain(value)}"
             for each, value in stated
@@ -194,10 +194,10 @@ class Profile:
         limits = table.get("limits", {})
         if not isinstance(limits, Mapping):
             raise InputError(f"limits must be a table, not {limits!r}")
-        _check_fields(Limits, limits)
+        _check_fields(ProfileLimits, limits)
         values: dict[str, Any] = {name: _tuples(value) for name, value in table.items()}
         inner = {name: _tuples(value) for name, value in limits.items()}
-        values["limits"] = Limits(**inner)
+        values["limits"] = ProfileLimits(**inner)
         return cls(**values)
 
     @classmethod
@@ -267,15 +267,15 @@ PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
         Profile(name="tflite"),
-        Profile(name="tflite-single", limits=Limits(rounding="single")),
+        Profile(name="tflite-single", limits=ProfileLimits(rounding="single")),
         Profile(name="tflm", reference="tflm"),
         Profile(
             name="eightfold",
             claims=(*OPERATORS, NETWORKS),
-            limits=Limits(operands="constant", types="int8"),
+            limits=ProfileLimits(operands="constant", types="int8"),
         ),
         Profile(name="tpu-mlir", spec="tpu-mlir"),
-        Profile(name="tpu-mlir-8", spec="tpu-mlir", limits=Limits(multiplier_bits=8)),
+        Profile(name="tpu-mlir-8", spec="tpu-mlir", limits=ProfileLimits(multiplier_bits=8)),
     )
 }
 """Whole specs, by name."""

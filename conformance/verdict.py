@@ -27,7 +27,7 @@ CONFORMANCE_LEVELS: tuple[Level, ...] = ("standard", "full")
 """Levels that have cases enough for the word *conforms*."""
 
 
-class Outcome(IntEnum):
+class CaseOutcome(IntEnum):
     """What a case has shown."""
 
     EXACT = 0
@@ -63,7 +63,7 @@ class FailedCase:
 
     name: str
     """Its number, or its folder among the vectors."""
-    outcome: Outcome
+    outcome: CaseOutcome
     message: str = ""
     """In one line: what is wrong first, or what a runtime said."""
 
@@ -73,7 +73,7 @@ LISTED = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class ClaimFinding:
     """What was found of one claim.
 
     Attributes
@@ -103,7 +103,7 @@ class Finding:
     """
 
     claim: str
-    counts: Mapping[Outcome, int]
+    counts: Mapping[CaseOutcome, int]
     waiting: int = 0
     extra: int = 0
     mistakes: tuple[str, ...] = ()
@@ -134,11 +134,11 @@ class Finding:
     @property
     def right(self) -> bool:
         """Whether there are cases, all are answered and exact, and nothing came unasked."""
-        return not self.extra and 0 < self.counts.get(Outcome.EXACT, 0) == self.asked
+        return not self.extra and 0 < self.counts.get(CaseOutcome.EXACT, 0) == self.asked
 
     def standing(self, level: Level) -> Standing:
         """Return what was found by cases of a level; what is known to be wrong weighs most."""
-        if self.extra or self.counts.get(Outcome.EXACT, 0) < self.cases:
+        if self.extra or self.counts.get(CaseOutcome.EXACT, 0) < self.cases:
             return "deviates"
         if not self.right:
             return "incomplete"
@@ -168,8 +168,8 @@ class Finding:
     def _deviation(self) -> str:
         wrong = [
             f"{self.counts[outcome]} {outcome.text}"
-            for outcome in Outcome
-            if outcome != Outcome.EXACT and self.counts.get(outcome)
+            for outcome in CaseOutcome
+            if outcome != CaseOutcome.EXACT and self.counts.get(outcome)
         ]
         parts = [f"deviates, {', '.join(wrong)} of {self.cases} cases" if wrong else "deviates"]
         parts += [f"{self.extra} more results came than were asked for"] if self.extra else []
@@ -185,7 +185,7 @@ class Finding:
 def no_deviation_text(cases: int, known: int, unseen: int) -> str:
     """Return in words that cases show no deviation, and what they could not have shown.
 
-    ``known`` and ``unseen`` as a `Finding` has them.
+    ``known`` and ``unseen`` as a `ClaimFinding` has them.
     """
     found = f"no deviation found in {cases} cases"
     if unseen:
@@ -211,7 +211,7 @@ class Statement:
     profile: Profile
     level: Level
     seed: int
-    findings: tuple[Finding, ...]
+    findings: tuple[ClaimFinding, ...]
     kit: str = field(default=KIT)
 
     @property
@@ -230,7 +230,7 @@ class Statement:
         """Whether all that was asked conforms, which the level has to be able to show."""
         return self.standing == "conforms"
 
-    def of(self, claim: str) -> Finding | None:
+    def of(self, claim: str) -> ClaimFinding | None:
         """Return what was found of a claim; None if it was not asked."""
         return next((each for each in self.findings if each.claim == claim), None)
 

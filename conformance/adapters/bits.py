@@ -1,6 +1,6 @@
 """Values as the bits of ports, and back: what goes to a simulator and comes from it, as text.
 
-A *place* is some bits of a port. Words are lines of hexadecimal digits, the highest bit first, as
+`PortBits` are some bits of a port. Words are lines of hexadecimal digits, the highest bit first, as
 ``$fscanf`` and ``$fdisplay`` of Verilog read and write them.
 """
 
@@ -23,7 +23,7 @@ _PLACE = re.compile(r"\s*([A-Za-z_$][\w$]*)\s*(?:\[\s*(\d+)\s*(?::\s*(\d+)\s*)?\
 
 
 @dataclass(frozen=True)
-class Place:
+class PortBits:
     """Bits ``high`` to ``low`` of a port; all of them if both are None."""
 
     port: str
@@ -31,7 +31,7 @@ class Place:
     low: int | None = None
 
     @classmethod
-    def parse(cls, what: str, text: str) -> "Place":
+    def parse(cls, what: str, text: str) -> "PortBits":
         """Return the place of a text: ``"port"``, ``"port[5]"`` or ``"port[7:0]"``.
 
         Raises

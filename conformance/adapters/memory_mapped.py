@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.adapters.bits import Place, check_range
+from eightfold.conformance.adapters.bits import PortBits, check_range
 from eightfold.conformance.adapters.buses import BUSES, Bus, Signal
 from eightfold.conformance.adapters.formulas import Formula, check_formula, evaluate
 from eightfold.conformance.adapters.memory import (
@@ -29,9 +29,9 @@ from eightfold.conformance.adapters.registers import (
     READ,
     WAIT,
     WRITE,
-    Access,
-    Field,
-    Program,
+    BusAccess,
+    BusProgram,
+    RegisterField,
     array_fields,
     each_write,
     field_value,
@@ -299,10 +299,11 @@ class MemoryMappedAdapter(RtlAdapter):
         return self._data // 8 if self.address_step is None else self.address_step
 
     @cached_property
-    def _places(self) -> dict[Place, int]:
+    def _places(self) -> dict[PortBits, int]:
         """Constants by the places that they are at."""
         return {
-            Place.parse(f"{self.name}.inputs", text): value for text, value in self.inputs.items()
+            PortBits.parse(f"{self.name}.inputs", text): value
+            for text, value in self.inputs.items()
         }
 
     def _constants(self) -> Iterator[str]:
@@ -365,7 +366,7 @@ class MemoryMappedAdapter(RtlAdapter):
     # What is written, and what is read.
 
     @cached_property
-    def _fields(self) -> dict[str, list[Field]]:
+    def _fields(self) -> dict[str, list[RegisterField]]:
         """Where the results in registers are, by column."""
         found = {}
         for column in self.kind.results:
@@ -387,25 +388,27 @@ class MemoryMappedAdapter(RtlAdapter):
         fields = (field for fields in self._fields.values() for field in fields)
         return list(dict.fromkeys(field.address for field in fields))
 
-    def _program(self, cases: Mapping[str, NDArray[Any]], count: int) -> Program:
+    def _program(self, cases: Mapping[str, NDArray[Any]], count: int) -> BusProgram:
         runs = -(-count // self.batch)
         sizes = np.minimum(self.batch, count - np.arange(runs) * self.batch)
         values = {
             place: self._of_runs(place, formula, cases, sizes)
             for place, formula in self.writes.items()
         }
-        barrier = [Access(BARRIER)] if self.memory else []
+        barrier = [BusAccess(BARRIER)] if self.memory else []
         each = [*barrier, *each_write(f"{self.name}.writes", values, self._data, self._step)]
-        each += [Access(WRITE, *self._word("start", self.start))] if self.start else []
-        each += [Access(WAIT, data=self.wait)] if self.wait else []
+        each += [BusAccess(WRITE, *self._word("start", self.start))] if self.start else []
+        each += [BusAccess(WAIT, data=self.wait)] if self.wait else []
         if self.done:
             address, mask = self.done[:2]
-            each.append(Access(POLL, address, self.done[2] if len(self.done) == 3 else mask, mask))
-        each += [Access(READ, address) for address in self._reads]
+            each.append(
+                BusAccess(POLL, address, self.done[2] if len(self.done) == 3 else mask, mask)
+            )
+        each += [BusAccess(READ, address) for address in self._reads]
         if self.acknowledge:
-            each.append(Access(WRITE, *self._word("acknowledge", self.acknowledge)))
-        setup = [Access(WRITE, *self._word("setup", pair)) for pair in self.setup.items()]
-        return Program(setup, each, barrier, runs)
+            each.append(BusAccess(WRITE, *self._word("acknowledge", self.acknowledge)))
+        setup = [BusAccess(WRITE, *self._word("setup", pair)) for pair in self.setup.items()]
+        return BusProgram(setup, each, barrier, runs)
 
     def _word(self, what: str, pair: tuple[int, int]) -> tuple[int, int]:
         check_range(f"{self.name}.{what}", np.array([pair[1]], object), self._data)
@@ -468,7 +471,7 @@ class MemoryMappedAdapter(RtlAdapter):
         number = np.where(unknown[octets].any(axis=2), UNKNOWN, number)
         return number if column.length > 1 else number[:, 0]
 
-    def _note(self, report: Mapping[str, int], program: Program) -> str:
+    def _note(self, report: Mapping[str, int], program: BusProgram) -> str:
         """Return what the bus has shown, in one line."""
         notes = []
         if report["stuck"] or report["late"]:

@@ -21,7 +21,7 @@ _REGISTER = re.compile(r"\s*(0x[0-9a-fA-F_]+|\d+)\s*(?:\[\s*(\d+)\s*(?::\s*(\d+)
 
 
 @dataclass(frozen=True)
-class Field:
+class RegisterField:
     """Bits of a register: those of a number, from ``low`` on."""
 
     address: int
@@ -29,7 +29,7 @@ class Field:
     width: int
 
 
-def parse_register(what: str, text: str | int, data: int) -> Field:
+def parse_register(what: str, text: str | int, data: int) -> RegisterField:
     """Return the field of an address, ``0x20`` or ``"0x20[7:0]"``, on a bus of ``data`` bits.
 
     Raises
@@ -38,7 +38,7 @@ def parse_register(what: str, text: str | int, data: int) -> Field:
         If it is none.
     """
     if isinstance(text, int):
-        return Field(text, 0, data)
+        return RegisterField(text, 0, data)
     found = _REGISTER.fullmatch(text) if isinstance(text, str) else None
     if not found:
         raise InputError(f'{what}: {text!r} is no register; use 0x20 or "0x20[7:0]"')
@@ -46,10 +46,10 @@ def parse_register(what: str, text: str | int, data: int) -> Field:
     low = 0 if found[2] is None else high if found[3] is None else int(found[3])
     if not low <= high < data:
         raise InputError(f"{what}: {text!r}: a word has the bits {data - 1}:0")
-    return Field(int(found[1], 0), low, high - low + 1)
+    return RegisterField(int(found[1], 0), low, high - low + 1)
 
 
-def array_fields(what: str, place: Array, length: int, data: int, step: int) -> list[Field]:
+def array_fields(what: str, place: Array, length: int, data: int, step: int) -> list[RegisterField]:
     """Return the fields of a list of numbers in registers that are ``step`` apart.
 
     Raises
@@ -61,7 +61,9 @@ def array_fields(what: str, place: Array, length: int, data: int, step: int) -> 
         raise InputError(f"{what}: {place}: registers have {data} bits, and no stride")
     per_word = data // place.bits
     return [
-        Field(place.address + index // per_word * step, index % per_word * place.bits, place.bits)
+        RegisterField(
+            place.address + index // per_word * step, index % per_word * place.bits, place.bits
+        )
         for index in range(length)
     ]
 
@@ -78,7 +80,7 @@ def packed(what: str, values: NDArray[Any], bits: int, data: int) -> NDArray[Any
 
 
 @dataclass(frozen=True)
-class Access:
+class BusAccess:
     """A line of a program, for all runs: ``data`` is a number, or one of each run."""
 
     operation: int
@@ -96,12 +98,12 @@ class Access:
 
 
 @dataclass(frozen=True)
-class Program:
+class BusProgram:
     """Accesses in front of all runs, of each run, and after them all."""
 
-    setup: Sequence[Access]
-    each: Sequence[Access]
-    after: Sequence[Access]
+    setup: Sequence[BusAccess]
+    each: Sequence[BusAccess]
+    after: Sequence[BusAccess]
     runs: int
 
     @property
@@ -109,7 +111,7 @@ class Program:
         """How many there are in all."""
         return len(self.setup) + self.runs * len(self.each) + len(self.after)
 
-    def at(self, line: int) -> tuple[int | None, Access | None]:
+    def at(self, line: int) -> tuple[int | None, BusAccess | None]:
         """Return the run that a line is of, and its access; None for what is in no run."""
         if line < len(self.setup):
             return None, self.setup[line]
@@ -124,7 +126,7 @@ class Program:
         columns = [np.concatenate(parts) for parts in zip(*(*one, *many, *rest), strict=True)]
         _write_lines(path, columns)
 
-    def _columns(self, accesses: Sequence[Access], runs: int) -> list[NDArray[Any]]:
+    def _columns(self, accesses: Sequence[BusAccess], runs: int) -> list[NDArray[Any]]:
         """Return operation, address, data and mask of each line."""
         operation = np.tile([access.operation for access in accesses], runs)
         address = np.tile([access.address for access in accesses], runs)
@@ -157,7 +159,9 @@ def read_values(path: Path, reads: int, data: int) -> NDArray[np.uint8]:
     return lines[: runs * reads].reshape(runs, reads, data + 1)
 
 
-def field_value(word: NDArray[np.uint8], field: Field, *, signed: bool) -> NDArray[np.int64]:
+def field_value(
+    word: NDArray[np.uint8], field: RegisterField, *, signed: bool
+) -> NDArray[np.int64]:
     """Return a field of words that were read: `UNKNOWN` with X or Z, `MISSING` after an error."""
     end = word.shape[1] - field.low
     bits = word[:, end - field.width : end]
@@ -172,7 +176,7 @@ def field_value(word: NDArray[np.uint8], field: Field, *, signed: bool) -> NDArr
 
 def each_write(
     what: str, values: Mapping[Any, NDArray[Any]], data: int, step: int
-) -> Iterator[Access]:
+) -> Iterator[BusAccess]:
     """Return the writes of values, by their places: registers, or an `Array` of them."""
     for place, numbers in values.items():
         if isinstance(place, Array):
@@ -181,7 +185,7 @@ def each_write(
             words = packed(f"{what}[{place}]", rows, place.bits, data)
             addresses = list(dict.fromkeys(field.address for field in fields))
             for index, address in enumerate(addresses):
-                yield Access(WRITE, address, words[:, index])
+                yield BusAccess(WRITE, address, words[:, index])
         else:
             check_range(f"{what}[{place:#x}]", numbers, data)
-            yield Access(WRITE, place, numbers)
+            yield BusAccess(WRITE, place, numbers)

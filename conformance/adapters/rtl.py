@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.adapter import UnitAdapter
-from eightfold.conformance.adapters.bits import Element, Place
+from eightfold.conformance.adapters.bits import Element, PortBits
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import UnitKind
 
@@ -272,7 +272,7 @@ class RtlAdapter(UnitAdapter):
         lines = ",\n".join(f"    .{port}({end})" for port, end in ends.items())
         return f"  {self.top}{head} dut (\n{lines}\n  );"
 
-    def result_elements(self, outputs: Mapping[str, str]) -> "list[tuple[Element, Place]]":
+    def result_elements(self, outputs: Mapping[str, str]) -> "list[tuple[Element, PortBits]]":
         """Return where each number of the results is, of columns in places of ports.
 
         Raises
@@ -290,7 +290,7 @@ class RtlAdapter(UnitAdapter):
         found = []
         for name, column in columns.items():
             what = f"{self.name}.outputs[{name!r}]"
-            place = Place.parse(what, outputs[name])
+            place = PortBits.parse(what, outputs[name])
             width = self.width(f"outputs[{name!r}]", place.port, is_input=False)
             low, bits = place.within(what, width)
             each, rest = divmod(bits, column.length)
@@ -301,7 +301,7 @@ class RtlAdapter(UnitAdapter):
                 )
             for index in range(column.length):
                 start = low + index * each
-                part = Place(place.port, start + each - 1, start)
+                part = PortBits(place.port, start + each - 1, start)
                 found.append((Element(name, index, each, column.signed), part))
         return found
 
@@ -338,7 +338,7 @@ def template(name: str, **values: str) -> str:
 
 
 def driven(
-    ports: Mapping[str, int], sources: Iterable[tuple[Place, int, int, str]]
+    ports: Mapping[str, int], sources: Iterable[tuple[PortBits, int, int, str]]
 ) -> Iterator[str]:
     """Return the wires ``in_PORT`` that feed ports.
 
@@ -358,7 +358,7 @@ def driven(
         yield f"  wire [{width - 1}:0] in_{port} = {{{', '.join(reversed(parts))}}};"
 
 
-def shown(elements: Sequence[tuple[Element, Place]], widths: Mapping[str, int]) -> str:
+def shown(elements: Sequence[tuple[Element, PortBits]], widths: Mapping[str, int]) -> str:
     """Return the expression of the word of results, the first element in its lowest bits."""
     parts = []
     for element, place in reversed(elements):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.bits import (
     Element,
-    Place,
+    PortBits,
     check_range,
     element_bits,
     read_words,
@@ -230,7 +230,7 @@ class StreamAdapter(RtlAdapter):
             fields.append((values, start, bits))
         write_words(path, fields, self._word_bits, len(next(iter(cases.values()))))
 
-    def _sources(self) -> Iterator[tuple[Place, int, int, str]]:
+    def _sources(self) -> Iterator[tuple[PortBits, int, int, str]]:
         """Return places, their lowest bits and bits, and what drives them."""
         for place, low, bits, start in self._fields:
             formula = self.inputs[self._texts[place]]
@@ -242,9 +242,9 @@ class StreamAdapter(RtlAdapter):
                 yield place, low, bits, f"word[{start + bits - 1}:{start}]"
 
     @cached_property
-    def _texts(self) -> dict[Place, str]:
+    def _texts(self) -> dict[PortBits, str]:
         """What each place is called in `inputs`."""
-        return {Place.parse(f"{self.name}.inputs", text): text for text in self.inputs}
+        return {PortBits.parse(f"{self.name}.inputs", text): text for text in self.inputs}
 
     @cached_property
     def _input_widths(self) -> dict[str, int]:
@@ -254,7 +254,7 @@ class StreamAdapter(RtlAdapter):
         }
 
     @cached_property
-    def _fields(self) -> list[tuple[Place, int, int, int]]:
+    def _fields(self) -> list[tuple[PortBits, int, int, int]]:
         """Places, lowest bit and bits in the port, and lowest bit in a word of the cases."""
         found, start = [], 0
         for place, text in self._texts.items():
@@ -281,7 +281,7 @@ class StreamAdapter(RtlAdapter):
         return max(sum(words), 1)
 
     @cached_property
-    def _results(self) -> tuple[list[tuple[Element, Place]], dict[str, int]]:
+    def _results(self) -> tuple[list[tuple[Element, PortBits]], dict[str, int]]:
         """The numbers of an answer with their places, and the widths of the ports they are in."""
         elements = self.result_elements(self.outputs)
         ports = {place.port for _, place in elements}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from eightfold.conformance.answers import MISSING, UNKNOWN
-from eightfold.conformance.judge.explain import Evidence, Explained, Explanation, explain
+from eightfold.conformance.judge.explain import Explained, Explanation, Observations, explain
 from eightfold.conformance.judge.forms import Cases, form_of
 from eightfold.conformance.judge.power import Power, power
 from eightfold.conformance.judge.requantizer import check_cases, requantizer
@@ -26,7 +26,7 @@ from eightfold.conformance.judge.subject import (
     rows,
     width,
 )
-from eightfold.conformance.verdict import LISTED, FailedCase, Outcome
+from eightfold.conformance.verdict import LISTED, CaseOutcome, FailedCase
 from eightfold.golden.fixed_point import Integers
 
 FAR = 2**62
@@ -41,12 +41,12 @@ COMPARED = 100_000
 
 
 @dataclass(frozen=True)
-class Failure:
+class SmallestFailure:
     """A case that is not exact, with the reference's arithmetic."""
 
     index: int
     case: Mapping[str, Any]
-    outcome: Outcome
+    outcome: CaseOutcome
     steps: Steps
     """The reference's; the last value is the expected result."""
     result: Any | None
@@ -68,12 +68,12 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class UnitVerdict:
     """What results say of the unit that gave them."""
 
     name: str
     """The subject's."""
-    counts: Mapping[Outcome, int]
+    counts: Mapping[CaseOutcome, int]
     explanations: tuple[Explanation[Mistake], ...]
     """Those that explain every known result; none if these are exact."""
     closest: Explanation[Mistake] | None
@@ -89,7 +89,7 @@ class Verdict:
     """How far they lie from ``closest``, or from golden."""
     silent: tuple[Clause, ...]
     """What cases without a known result have in common."""
-    failure: Failure | None
+    failure: SmallestFailure | None
     """The smallest failing case."""
     failed: tuple[FailedCase, ...]
     """The cases that are not exact, the first `LISTED` of them."""
@@ -103,12 +103,12 @@ class Verdict:
     @property
     def known(self) -> int:
         """How many cases have results all of whose bits are known."""
-        return sum(self.counts[outcome] for outcome in Outcome if outcome <= Outcome.WRONG)
+        return sum(self.counts[outcome] for outcome in CaseOutcome if outcome <= CaseOutcome.WRONG)
 
     @property
     def conforms(self) -> bool:
         """Whether there are cases, and every result is exact."""
-        return 0 < self.counts[Outcome.EXACT] == self.cases
+        return 0 < self.counts[CaseOutcome.EXACT] == self.cases
 
     def lines(self) -> list[str]:
         """Return the verdict in sentences, without the power of the cases."""
@@ -119,7 +119,7 @@ class Verdict:
         failed = [
             f"{count} {outcome.text}"
             for outcome, count in self.counts.items()
-            if count and outcome != Outcome.EXACT
+            if count and outcome != CaseOutcome.EXACT
         ]
         found = [f"{self.name}: deviates in {', '.join(failed)} of {self.cases} results."]
         found += self.diagnosis()
@@ -135,7 +135,7 @@ class Verdict:
         return found
 
     def _mistakes(self) -> list[str]:
-        if self.counts[Outcome.EXACT] == self.known:
+        if self.counts[CaseOutcome.EXACT] == self.known:
             said = self.known and not self.conforms
             return ["Every result that is known is exact."] if said else []
         if self.explanations:
@@ -161,7 +161,7 @@ class Verdict:
 
 
 def outcomes(expected: Integers, results: Integers) -> Integers:
-    """Return the `Outcome` of each case, shape (n,), by the worst of its results."""
+    """Return the `CaseOutcome` of each case, shape (n,), by the worst of its results."""
     missing, unknown = results == MISSING, results == UNKNOWN
     difference = np.abs(np.where(missing | unknown, expected, _bounded(results)) - expected)
     if results.ndim == 2:
@@ -169,12 +169,12 @@ def outcomes(expected: Integers, results: Integers) -> Integers:
         difference = difference.max(axis=1, initial=0)
     return np.select(
         [missing, unknown, difference == 0, difference == 1],
-        [Outcome.MISSING, Outcome.UNKNOWN_BITS, Outcome.EXACT, Outcome.OFF_BY_ONE],
-        Outcome.WRONG,
+        [CaseOutcome.MISSING, CaseOutcome.UNKNOWN_BITS, CaseOutcome.EXACT, CaseOutcome.OFF_BY_ONE],
+        CaseOutcome.WRONG,
     ).astype(np.int64)
 
 
-def judge(form: str, cases: Cases, results: Integers) -> Verdict:
+def judge(form: str, cases: Cases, results: Integers) -> UnitVerdict:
     """Return the verdict on a requantizer's results.
 
     Parameters
@@ -203,7 +203,7 @@ def examine(
     results: Integers,
     *,
     crashed: bool = False,
-) -> Verdict:
+) -> UnitVerdict:
     """Return the verdict on the results of a unit.
 
     Parameters
@@ -219,9 +219,9 @@ def examine(
     """
     found = outcomes(expected, results)
     if crashed:
-        found[found == Outcome.MISSING] = Outcome.CRASHED
-    known = found <= Outcome.WRONG
-    wrong = known & (found != Outcome.EXACT)
+        found[found == CaseOutcome.MISSING] = CaseOutcome.CRASHED
+    known = found <= CaseOutcome.WRONG
+    wrong = known & (found != CaseOutcome.EXACT)
     explained = Explained[Mistake]((), None, wrong)
     if wrong.any():
         explained = explain(_evidence(subject, cases, results, known, wrong))
@@ -229,9 +229,9 @@ def examine(
             # What a simple rule says exactly needs no mistake that is nearly right.
             explained = Explained((), None, wrong)
     remainder = explained.remainder
-    return Verdict(
+    return UnitVerdict(
         name=subject.name,
-        counts={outcome: int((found == outcome).sum()) for outcome in Outcome},
+        counts={outcome: int((found == outcome).sum()) for outcome in CaseOutcome},
         explanations=explained.full,
         closest=explained.closest,
         remainder=_describe(subject, cases, remainder),
@@ -255,10 +255,10 @@ def _is_rule(clauses: tuple[Clause, ...], meant: Mask) -> bool:
 
 def _evidence(
     subject: Subject, cases: Cases, results: Integers, known: Mask, wrong: Mask
-) -> Evidence[Mistake]:
+) -> Observations[Mistake]:
     among = np.flatnonzero(known)
     count = max(LEAST_PROBED, PROBED // width(results))
-    return Evidence(
+    return Observations(
         mistakes=subject.mistakes,
         gives=lambda mistakes, some: agree(
             subject.compute(rows(cases, some), mistakes), results[some]
@@ -310,21 +310,21 @@ def _bounded(results: Integers) -> Integers:
 
 def _smallest(
     subject: Subject, cases: Cases, expected: Integers, results: Integers, found: Integers
-) -> Failure | None:
+) -> SmallestFailure | None:
     """Return the failing case of fewest bits, the first of several; a known result before none."""
-    failing = np.flatnonzero(found != Outcome.EXACT)
+    failing = np.flatnonzero(found != CaseOutcome.EXACT)
     if not failing.size:
         return None
     sizes = subject.sizes(rows(cases, failing))
-    order = np.lexsort((failing, sizes, found[failing] > Outcome.WRONG))
+    order = np.lexsort((failing, sizes, found[failing] > CaseOutcome.WRONG))
     index = int(failing[order[0]])
-    outcome = Outcome(int(found[index]))
+    outcome = CaseOutcome(int(found[index]))
     place = int(np.argmax(np.atleast_1d(results[index] != expected[index])))
     theirs = int(np.atleast_1d(results[index])[place])
     result = None if theirs in (MISSING, UNKNOWN) else theirs
     if result is not None and subject.value is not None:
         result = subject.value(result, place)
-    return Failure(
+    return SmallestFailure(
         index=index,
         case=subject.shown(cases, index, place),
         outcome=outcome,
@@ -338,10 +338,10 @@ def _failed(
 ) -> list[FailedCase]:
     """Return the first cases that are not exact, with the first wrong result of each."""
     listed = []
-    for index in np.flatnonzero(found != Outcome.EXACT)[:LISTED].tolist():
-        outcome = Outcome(int(found[index]))
+    for index in np.flatnonzero(found != CaseOutcome.EXACT)[:LISTED].tolist():
+        outcome = CaseOutcome(int(found[index]))
         message = ""
-        if outcome <= Outcome.WRONG:
+        if outcome <= CaseOutcome.WRONG:
             got, asked = np.atleast_1d(results[index]), np.atleast_1d(expected[index])
             message = _message(subject, got, asked)
         listed.append(FailedCase(name=str(index), outcome=outcome, message=message))

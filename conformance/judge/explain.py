@@ -1,7 +1,7 @@
 """The judge's engine: which mistakes give somebody's results, of units and of operators alike.
 
 All mistakes that explain every known result, else all pairs of them, else the closest one. What a
-case is, and how the results of a mistake are computed, `Evidence` says.
+case is, and how the results of a mistake are computed, `Observations` says.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ M = TypeVar("M", bound=NamedMistake)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence(Generic[M]):
+class Observations(Generic[M]):
     """Somebody's results, and what may have given them.
 
     Attributes
@@ -104,7 +104,7 @@ class Explained(Generic[M]):
     remainder: Mask
 
 
-def explain(evidence: Evidence[M]) -> Explained[M]:
+def explain(evidence: Observations[M]) -> Explained[M]:
     """Return what explains results of which some are wrong."""
     full = tuple(_full(evidence, ((mistake,) for mistake in evidence.mistakes)))
     full = full or tuple(_full(evidence, evidence.pairs()))
@@ -113,7 +113,9 @@ def explain(evidence: Evidence[M]) -> Explained[M]:
     return _closest(evidence)
 
 
-def _full(evidence: Evidence[M], candidates: Iterable[tuple[M, ...]]) -> Iterator[Explanation[M]]:
+def _full(
+    evidence: Observations[M], candidates: Iterable[tuple[M, ...]]
+) -> Iterator[Explanation[M]]:
     for mistakes in candidates:
         if evidence.gives(mistakes, evidence.probed).all() and all(
             given.all() for given in evidence.given(mistakes)
@@ -121,7 +123,7 @@ def _full(evidence: Evidence[M], candidates: Iterable[tuple[M, ...]]) -> Iterato
             yield Explanation(mistakes, len(evidence.known))
 
 
-def _closest(evidence: Evidence[M]) -> Explained[M]:
+def _closest(evidence: Observations[M]) -> Explained[M]:
     """Return the mistake that gives most, the first of several; none if the reference does."""
     wrong = evidence.wrong
     best, most = None, (0, 0)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.conformance.answers import UnitAnswers
-from eightfold.conformance.judge.diagnosis import Verdict, examine
+from eightfold.conformance.judge.diagnosis import UnitVerdict, examine
 from eightfold.conformance.judge.dot import DOT
 from eightfold.conformance.judge.forms import cases_of
 from eightfold.conformance.judge.quantize_table import quantize_table
@@ -20,7 +20,7 @@ from eightfold.conformance.profile import Profile
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.tables import OPERATORS
 from eightfold.conformance.units.unit import UnitCases
-from eightfold.conformance.verdict import LISTED, FailedCase, Finding, Outcome
+from eightfold.conformance.verdict import LISTED, CaseOutcome, ClaimFinding, FailedCase
 from eightfold.golden.fixed_point import Integers
 
 REACH = 64
@@ -96,7 +96,7 @@ def judge_unit(
     cases: UnitCases,
     answers: UnitAnswers,
     numbers: NDArray[np.int64] | None = None,
-) -> Finding:
+) -> ClaimFinding:
     """Return what is found of a unit.
 
     Parameters
@@ -127,8 +127,10 @@ def judge_unit(
         if len(part.indices)
     ]
     failed = sorted((each for part in parts for each in part.failed), key=lambda f: int(f.name))
-    counts = {outcome: sum(part.verdict.counts[outcome] for part in parts) for outcome in Outcome}
-    return Finding(
+    counts = {
+        outcome: sum(part.verdict.counts[outcome] for part in parts) for outcome in CaseOutcome
+    }
+    return ClaimFinding(
         claim=unit,
         counts=counts,
         extra=answers.extra,
@@ -166,7 +168,7 @@ class _Part:
 class _Judged:
     """What was found of a part; its cases have their numbers among all that were drawn."""
 
-    verdict: Verdict
+    verdict: UnitVerdict
     failed: tuple[FailedCase, ...]
     label: str
 
@@ -241,9 +243,9 @@ def _mistakes(parts: list[_Judged]) -> tuple[str, ...]:
     return tuple(each.name for verdict in deviating for each in verdict.explanations)
 
 
-def _is_wrong(verdict: Verdict) -> bool:
+def _is_wrong(verdict: UnitVerdict) -> bool:
     """Return whether some result that is known is not exact."""
-    return verdict.counts[Outcome.EXACT] < verdict.known
+    return verdict.counts[CaseOutcome.EXACT] < verdict.known
 
 
 def _sentences(parts: list[_Judged]) -> Iterator[str]:

@@ -17,7 +17,14 @@ from eightfold.conformance.report.schema import (
     StatementJson,
 )
 from eightfold.conformance.units.unit import Level
-from eightfold.conformance.verdict import Finding, Layer, Outcome, Standing, Statement, claims_text
+from eightfold.conformance.verdict import (
+    CaseOutcome,
+    ClaimFinding,
+    Layer,
+    Standing,
+    Statement,
+    claims_text,
+)
 
 ClaimStanding = Standing | Literal["not asked", "not claimed"]
 """How a claim of the spec stands: as what was found of it; or it is claimed and was not asked, or
@@ -35,7 +42,7 @@ class ClaimRow:
     claim: str
     layer: Layer
     standing: ClaimStanding
-    finding: Finding | None
+    finding: ClaimFinding | None
 
     @property
     def cases(self) -> int | None:
@@ -45,7 +52,7 @@ class ClaimRow:
     @property
     def exact(self) -> int | None:
         """How many of them are exact."""
-        return self.finding.counts.get(Outcome.EXACT, 0) if self.finding else None
+        return self.finding.counts.get(CaseOutcome.EXACT, 0) if self.finding else None
 
 
 def claim_rows(statement: Statement) -> list[ClaimRow]:
@@ -68,10 +75,10 @@ def claim_rows(statement: Statement) -> list[ClaimRow]:
 
 def _claims(statement: Statement) -> Iterator[tuple[str, Layer]]:
     for claim in CLAIMS[statement.profile.spec]:
-        yield claim, Finding(claim=claim, counts={}).layer
+        yield claim, ClaimFinding(claim=claim, counts={}).layer
 
 
-def _standing(statement: Statement, claim: str, finding: Finding | None) -> ClaimStanding:
+def _standing(statement: Statement, claim: str, finding: ClaimFinding | None) -> ClaimStanding:
     if finding is not None:
         return finding.standing(statement.level)
     return "not asked" if claim in statement.profile.claims else "not claimed"
@@ -91,7 +98,7 @@ def statement_lines(statement: Statement) -> Iterator[str]:
     yield statement.line()
 
 
-def _finding_lines(finding: Finding, level: Level) -> Iterator[str]:
+def _finding_lines(finding: ClaimFinding, level: Level) -> Iterator[str]:
     yield from finding.lines(level)
     if finding.failed:
         yield "The first cases that are not exact:"
@@ -106,9 +113,9 @@ def print_statement(statement: Statement) -> None:
         click.echo(line)
 
 
-def counts_text(finding: Finding) -> str:
+def counts_text(finding: ClaimFinding) -> str:
     """Return the counts of cases by outcome in words."""
-    found = [f"{count} {o.text}" for o in Outcome if (count := finding.counts.get(o, 0))]
+    found = [f"{count} {o.text}" for o in CaseOutcome if (count := finding.counts.get(o, 0))]
     return ", ".join(found) or "no cases"
 
 
@@ -143,14 +150,14 @@ def _claim(row: ClaimRow, level: Level) -> ClaimJson:
     }
 
 
-def _finding(finding: Finding, level: Level) -> FindingJson:
+def _finding(finding: ClaimFinding, level: Level) -> FindingJson:
     return {
         "headline": finding.headline(level),
         "asked": finding.asked,
         "cases": finding.cases,
         "counts": cast(
             CountsJson,
-            {outcome.name.lower(): finding.counts.get(outcome, 0) for outcome in Outcome},
+            {outcome.name.lower(): finding.counts.get(outcome, 0) for outcome in CaseOutcome},
         ),
         "extra": finding.extra,
         "mistakes": list(finding.mistakes),

@@ -11,10 +11,10 @@ from typing import IO
 
 from eightfold.conformance.report.claims import counts_text
 from eightfold.conformance.units.unit import Level
-from eightfold.conformance.verdict import LISTED, FailedCase, Finding, Outcome, Statement
+from eightfold.conformance.verdict import LISTED, CaseOutcome, ClaimFinding, FailedCase, Statement
 from eightfold.run.report.junit import JUnitXml
 
-ERRORS = {Outcome.CRASHED, Outcome.TIMEOUT, Outcome.MISSING}
+ERRORS = {CaseOutcome.CRASHED, CaseOutcome.TIMEOUT, CaseOutcome.MISSING}
 """Outcomes that are errors, not failures: there is nothing to compare."""
 
 SHOWN = 50
@@ -52,7 +52,7 @@ def write_junit(file: IO[bytes], statement: Statement, cases: Mapping[str, Seque
 
 
 def _suite(
-    xml: JUnitXml, statement: Statement, finding: Finding, entries: Sequence[_Entry]
+    xml: JUnitXml, statement: Statement, finding: ClaimFinding, entries: Sequence[_Entry]
 ) -> None:
     with xml.element("testsuite", name=finding.claim, time=0.0, **_totals(entries)):
         xml.text("\n")
@@ -72,7 +72,7 @@ def _suite(
     xml.text("\n")
 
 
-def _entries(finding: Finding, level: Level, names: Sequence[str]) -> Iterator[_Entry]:
+def _entries(finding: ClaimFinding, level: Level, names: Sequence[str]) -> Iterator[_Entry]:
     if not names:
         yield _whole(finding, level)
         return
@@ -86,7 +86,7 @@ def _entries(finding: Finding, level: Level, names: Sequence[str]) -> Iterator[_
         yield _whole(finding, level)
 
 
-def _whole(finding: Finding, level: Level) -> _Entry:
+def _whole(finding: ClaimFinding, level: Level) -> _Entry:
     """Return the entry of a claim: what was found of it."""
     if finding.right:
         return _Entry(finding.claim)

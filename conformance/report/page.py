@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from eightfold.conformance.report.claims import ClaimRow, ClaimStanding, claim_rows
 from eightfold.conformance.vectors.manifest import SPECS
-from eightfold.conformance.verdict import Outcome, Statement, claims_text
+from eightfold.conformance.verdict import CaseOutcome, Statement, claims_text
 from eightfold.run.report.page import State, Verdict, machine, render
 
 SIGNS = {"deviates": "✗", "incomplete": "…", "no deviation found": "○", "conforms": "✓"}
@@ -67,8 +67,8 @@ def conformance_page(statement: Statement, facts: Sequence[tuple[str, str]] = ()
         },
         signs=SIGNS,
         states=STATES,
-        outcomes=list(Outcome),
-        exact=Outcome.EXACT,
+        outcomes=list(CaseOutcome),
+        exact=CaseOutcome.EXACT,
         shown=SHOWN,
     )
 

@@ -33,7 +33,7 @@ from eightfold.conformance.results.vectors import (
 )
 from eightfold.conformance.vectors.manifest import NAME
 from eightfold.conformance.vectors.operators import OperatorCase
-from eightfold.conformance.verdict import NETWORKS, Finding, Outcome, Statement
+from eightfold.conformance.verdict import NETWORKS, CaseOutcome, ClaimFinding, Statement
 from eightfold.model import read_model
 
 ENDINGS: tuple[Ending, ...] = ("refused", "crashed", "timeout")
@@ -96,7 +96,7 @@ def _outputs(model: bytes) -> list[int]:
         return list(range(1 << 10))
 
 
-JudgeModels = Callable[[str, Sequence[OperatorCase], Sequence[ModelAnswer], Profile], Finding]
+JudgeModels = Callable[[str, Sequence[OperatorCase], Sequence[ModelAnswer], Profile], ClaimFinding]
 """From a claim, its cases, the answers in the same order, and the profile."""
 
 DOUBTED = 0.5
@@ -105,7 +105,7 @@ chance in up to two fifths, as ranges that have no int8 do in all seeds."""
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedFolders:
     """A statement, and the names of all cases of the claims whose cases have names."""
 
     statement: Statement
@@ -114,7 +114,7 @@ class Judged:
 
 def judge_folders(
     vectors: Path, results: Path, judge_models: JudgeModels, draw: Draw = model_digests
-) -> Judged:
+) -> JudgedFolders:
     """Judge results by vectors, whose cases are drawn again.
 
     Parameters
@@ -144,7 +144,7 @@ def judge_folders(
                 f"{vectors}: {first.folder.name} has {first.drawn_by}, and {other.folder.name} "
                 f"{other.drawn_by}; judge them one by one"
             )
-    findings: dict[str, Finding] = {}
+    findings: dict[str, ClaimFinding] = {}
     names: dict[str, Sequence[str]] = {}
     for each, theirs in loaded:
         found = _judge(each, theirs, judge_models, draw, names)
@@ -160,7 +160,7 @@ def judge_folders(
             findings[name] for name in (*UNITS, *OPERATORS, NETWORKS) if name in findings
         ),
     )
-    return Judged(statement, names)
+    return JudgedFolders(statement, names)
 
 
 def _pairs(vectors: Path, results: Path) -> list[tuple[Path, Path]]:
@@ -188,7 +188,7 @@ def _judge(
     judge_models: JudgeModels,
     draw: Draw,
     names: dict[str, Sequence[str]],
-) -> dict[str, Finding]:
+) -> dict[str, ClaimFinding]:
     if vectors.unit in OF_MODELS:
         return _judge_models(vectors, results, judge_models, draw, names)
     answers, identified = identified_answers(vectors, results)
@@ -197,9 +197,9 @@ def _judge(
     return {vectors.unit: finding if identified else _doubted(finding, vectors)}
 
 
-def _doubted(finding: Finding, vectors: Vectors) -> Finding:
+def _doubted(finding: ClaimFinding, vectors: Vectors) -> ClaimFinding:
     """Add that results may be those of other cases, where that is likely."""
-    exact = finding.counts.get(Outcome.EXACT, 0)
+    exact = finding.counts.get(CaseOutcome.EXACT, 0)
     if finding.mistakes or exact >= DOUBTED * finding.cases:
         return finding
     doubt = (
@@ -216,7 +216,7 @@ def _judge_models(
     judge_models: JudgeModels,
     draw: Draw,
     names: dict[str, Sequence[str]],
-) -> dict[str, Finding]:
+) -> dict[str, ClaimFinding]:
     copied_manifest(vectors, results)
     cases = model_cases_of(vectors)
     answers = {

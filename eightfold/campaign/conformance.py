@@ -29,7 +29,7 @@ from eightfold.conformance.judge.units import judge_unit
 from eightfold.conformance.profile import UNITS, Profile
 from eightfold.conformance.units.unit import UnitCases
 from eightfold.conformance.vectors.operators import OperatorCase, digest_of_arrays, digest_of_cases
-from eightfold.conformance.verdict import Finding, Statement
+from eightfold.conformance.verdict import ClaimFinding, Statement
 from eightfold.run.reference.runtimes import RUNTIMES
 
 
@@ -108,7 +108,7 @@ def judge_run(folder: Folder, on_progress: OnProgress | None = None) -> Judged:
     task = judged_task(folder, units)
     claims = list(dict.fromkeys(each.unit.operator for each in units))
     _check_asked(folder, task, claims)
-    findings: list[Finding] = []
+    findings: list[ClaimFinding] = []
     names: dict[str, Sequence[str]] = {}
     for done, claim in enumerate(claims):
         tell(on_progress, f"judging {claim}", done, len(claims))
@@ -139,12 +139,12 @@ def _check_asked(folder: Folder, task: Task, claims: Sequence[str]) -> None:
             raise InputError(f"{folder.path}: was changed: {name} is not what its units were asked")
 
 
-def _judge_unit(folder: Folder, task: Task, claim: str, units: Sequence[Planned]) -> Finding:
+def _judge_unit(folder: Folder, task: Task, claim: str, units: Sequence[Planned]) -> ClaimFinding:
     """Return what is found of a unit of hardware by those of its cases that were answered."""
     every = task.unit_cases(claim)
     ended = _ended(units)
     if not ended:
-        return Finding(claim=claim, counts={}, waiting=len(every))
+        return ClaimFinding(claim=claim, counts={}, waiting=len(every))
     places = {"place": np.arange(len(every))}
     answered = np.concatenate([share_of(each.unit, places)["place"] for each in ended])
     answers = _unit_answers(folder, ended, every)
@@ -154,12 +154,12 @@ def _judge_unit(folder: Folder, task: Task, claim: str, units: Sequence[Planned]
 
 def _judge_models(
     folder: Folder, task: Task, claim: str, units: Sequence[Planned]
-) -> tuple[Finding, list[str]]:
+) -> tuple[ClaimFinding, list[str]]:
     """Return what is found of models by those that were answered, and the names of these."""
     ended = _ended(units)
     waiting = sum(each.unit.count for each in units) - sum(each.unit.count for each in ended)
     if not ended:
-        return Finding(claim=claim, counts={}, waiting=waiting), []
+        return ClaimFinding(claim=claim, counts={}, waiting=waiting), []
     models = task.models(claim)
     answered = [number for each in ended for number in each.unit.seeds if number < len(models)]
     names = list(map(str, answered))

@@ -20,7 +20,7 @@ from eightfold.conformance.liars import Named, every_liar
 from eightfold.conformance.profile import OPERATORS, PROFILES
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.vectors.operators import operator_cases
-from eightfold.conformance.verdict import Finding, Outcome
+from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
 from lab.documents.part import markdown, table_part
 
 SIMULATORS = ("verilator", "icarus")
@@ -103,7 +103,7 @@ COLUMNS = (
 
 def findings(
     column: Column, level: Level = "standard", operators: Sequence[str] = OPERATORS
-) -> dict[str, Finding]:
+) -> dict[str, ClaimFinding]:
     """Return what is found of a runtime, by operator."""
     profile = PROFILES[column.profile]
     found = {}
@@ -115,14 +115,14 @@ def findings(
     return found
 
 
-def entry(finding: Finding, level: Level = "standard") -> str:
+def entry(finding: ClaimFinding, level: Level = "standard") -> str:
     """Return a finding in a few words: it conforms, or the counts, and the mistake's name."""
     if finding.right:
         return finding.standing(level)
     counts = ", ".join(
         f"{finding.counts[outcome]} {outcome.text}"
-        for outcome in Outcome
-        if outcome != Outcome.EXACT and finding.counts.get(outcome)
+        for outcome in CaseOutcome
+        if outcome != CaseOutcome.EXACT and finding.counts.get(outcome)
     )
     name = f"`{finding.mistakes[0]}`: " if finding.mistakes else ""
     return f"{name}{counts} of {finding.cases}"

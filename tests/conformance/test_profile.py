@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.profile import NETWORKS, OPERATORS, PROFILES, UNITS, Limits, Profile
+from eightfold.conformance.profile import (
+    NETWORKS,
+    OPERATORS,
+    PROFILES,
+    UNITS,
+    Profile,
+    ProfileLimits,
+)
 
 WHOLE = """
 name = "a core"
@@ -38,7 +45,7 @@ def test_every_field_is_read(tmp_path: Path) -> None:
         name="a core",
         reference="tflm",
         claims=("requantizer", "CONV_2D"),
-        limits=Limits(
+        limits=ProfileLimits(
             shift=(-31, 0),
             accumulator_bits=24,
             multiplier_bits=18,
@@ -135,7 +142,7 @@ def test_what_is_not_there_is_one_line(tmp_path: Path) -> None:
 def test_limits_are_checked_in_python_too() -> None:
     wrong: Any = [0]
     with pytest.raises(InputError, match="zero_points must be a list of integers"):
-        Limits(zero_points=wrong)
+        ProfileLimits(zero_points=wrong)
 
 
 @pytest.mark.parametrize(
@@ -147,9 +154,9 @@ def test_limits_are_checked_in_python_too() -> None:
         (PROFILES["tpu-mlir-8"], "multiplier_bits 8"),
         (PROFILES["tflite-single"], "rounding single"),
         (PROFILES["eightfold"], "operands constant, types int8"),
-        (Profile(name="a", limits=Limits(shift=(-31, 30), rounding="double")), ""),
+        (Profile(name="a", limits=ProfileLimits(shift=(-31, 30), rounding="double")), ""),
         (
-            Profile(name="a", limits=Limits(shift=(-31, 0), clamp=((-128, 127), (0, 127)))),
+            Profile(name="a", limits=ProfileLimits(shift=(-31, 0), clamp=((-128, 127), (0, 127)))),
             "shift [-31, 0], clamp [[-128, 127], [0, 127]]",
         ),
     ],

@@ -9,15 +9,15 @@ import numpy as np
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.answers import ModelAnswer
-from eightfold.conformance.judge.explain import Evidence, Explained, Indices, explain
+from eightfold.conformance.judge.explain import Explained, Indices, Observations, explain
 from eightfold.conformance.judge.models.features import common
 from eightfold.conformance.judge.models.mistakes import operator_mistakes, operator_power
-from eightfold.conformance.judge.models.outcomes import Shown, differ, shown
+from eightfold.conformance.judge.models.outcomes import ModelOutcome, differ, shown
 from eightfold.conformance.judge.models.subject import OperatorMistake, OperatorRun
 from eightfold.conformance.judge.rules import Mask, common_text
 from eightfold.conformance.profile import NETWORKS, Profile
 from eightfold.conformance.vectors.operators import OperatorCase
-from eightfold.conformance.verdict import LISTED, FailedCase, Finding, Outcome
+from eightfold.conformance.verdict import LISTED, CaseOutcome, ClaimFinding, FailedCase
 from eightfold.execute.explain import explain_element
 from eightfold.model import Graph, Operator, load_model
 
@@ -27,7 +27,7 @@ PROBED = 12
 SHOWN_REASONS = 5
 """Messages of refusals, crashes and the like that are repeated."""
 
-_KNOWN = (Outcome.EXACT, Outcome.OFF_BY_ONE, Outcome.WRONG, Outcome.SHAPE)
+_KNOWN = (CaseOutcome.EXACT, CaseOutcome.OFF_BY_ONE, CaseOutcome.WRONG, CaseOutcome.SHAPE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class _Judged:
     case: OperatorCase
     graph: Graph | None
     answer: ModelAnswer
-    shown: Shown
+    shown: ModelOutcome
 
     @property
     def size(self) -> int:
@@ -81,7 +81,7 @@ def judge_models(
     names: Sequence[str] | None = None,
     *,
     power: bool = True,
-) -> Finding:
+) -> ClaimFinding:
     """Return what answers to models say of whoever has given them.
 
     Parameters
@@ -111,14 +111,14 @@ def judge_models(
         graph = None if case.refusal else load_model(case.model)
         judged.append(_Judged(name, case, graph, answer, shown(case, graph, answer)))
     counts = Counter(each.shown.outcome for each in judged)
-    failed = [each for each in judged if each.shown.outcome != Outcome.EXACT]
+    failed = [each for each in judged if each.shown.outcome != CaseOutcome.EXACT]
     runs = _runs(judged, profile)
     networks = claim == NETWORKS
     mistakes, diagnosis = _of_networks(judged, runs) if networks else _of_operator(claim, runs)
     diagnosis += _endings(judged, profile, networks)
-    finding = Finding(
+    finding = ClaimFinding(
         claim=claim,
-        counts={outcome: counts[outcome] for outcome in Outcome if counts[outcome]},
+        counts={outcome: counts[outcome] for outcome in CaseOutcome if counts[outcome]},
         mistakes=mistakes,
         diagnosis=tuple(diagnosis),
         failed=tuple(
@@ -178,7 +178,9 @@ def _of_operator(operator: str, runs: Sequence[Answered]) -> tuple[tuple[str, ..
     return mistakes, _sentences(explained, runs)
 
 
-def _evidence(operator: str, runs: Sequence[Answered], wrong: Mask) -> Evidence[OperatorMistake]:
+def _evidence(
+    operator: str, runs: Sequence[Answered], wrong: Mask
+) -> Observations[OperatorMistake]:
     """Return the runs as evidence: small ones first, some of the wrong and the exact before all."""
     small = sorted(range(len(runs)), key=lambda number: runs[number].subject.size)
     by_outcome = [[n for n in small if wrong[n]], [n for n in small if not wrong[n]]]
@@ -193,7 +195,7 @@ def _evidence(operator: str, runs: Sequence[Answered], wrong: Mask) -> Evidence[
         (mistake,) = mistakes
         return np.array([gives_one(mistake, number) for number in numbers.tolist()], bool)
 
-    return Evidence(
+    return Observations(
         mistakes=operator_mistakes(operator),
         gives=gives,
         known=np.array(probed + rest),
@@ -253,7 +255,12 @@ def _endings(judged: Sequence[_Judged], profile: Profile, networks: bool) -> lis
     """Return what models have in common that gave no results, and what was said of them."""
     legal = [each for each in judged if each.graph is not None]
     found = []
-    for outcome in (Outcome.REFUSED, Outcome.CRASHED, Outcome.TIMEOUT, Outcome.MISSING):
+    for outcome in (
+        CaseOutcome.REFUSED,
+        CaseOutcome.CRASHED,
+        CaseOutcome.TIMEOUT,
+        CaseOutcome.MISSING,
+    ):
         meant = [each.shown.outcome == outcome for each in legal]
         if not any(meant):
             continue
@@ -269,12 +276,13 @@ def _endings(judged: Sequence[_Judged], profile: Profile, networks: bool) -> lis
             f"Said of {what}",
             [e.shown.message for e, is_meant in zip(legal, meant, strict=True) if is_meant],
         )
-    accepted = [each.shown.message for each in judged if each.shown.outcome == Outcome.ACCEPTED]
+    accepted = [each.shown.message for each in judged if each.shown.outcome == CaseOutcome.ACCEPTED]
     found += _said("Accepted though illegal", accepted)
     illegal = [
         each.shown.message
         for each in judged
-        if each.graph is None and each.shown.outcome not in (Outcome.EXACT, Outcome.ACCEPTED)
+        if each.graph is None
+        and each.shown.outcome not in (CaseOutcome.EXACT, CaseOutcome.ACCEPTED)
     ]
     return found + _said("Illegal models that were not refused", illegal)
 
@@ -330,7 +338,7 @@ def _parameters(graph: Graph, operator: Operator) -> list[str]:
     return [*lines, f"  options: {options}"] if options else lines
 
 
-def _with_power(finding: Finding, judged: Sequence[_Judged], profile: Profile) -> Finding:
+def _with_power(finding: ClaimFinding, judged: Sequence[_Judged], profile: Profile) -> ClaimFinding:
     """Add what the cases could not have told apart."""
     legal = [(each, each.graph) for each in judged if each.graph is not None]
     if finding.claim == NETWORKS:

@@ -7,19 +7,19 @@ import numpy as np
 
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.vectors.operators import OperatorCase
-from eightfold.conformance.verdict import Outcome
+from eightfold.conformance.verdict import CaseOutcome
 from eightfold.model import Graph
 
 _ENDINGS = {
-    "refused": Outcome.REFUSED,
-    "crashed": Outcome.CRASHED,
-    "timeout": Outcome.TIMEOUT,
-    "missing": Outcome.MISSING,
+    "refused": CaseOutcome.REFUSED,
+    "crashed": CaseOutcome.CRASHED,
+    "timeout": CaseOutcome.TIMEOUT,
+    "missing": CaseOutcome.MISSING,
 }
 
 
 @dataclass(frozen=True)
-class Shown:
+class ModelOutcome:
     """What an answer has shown of a case.
 
     Attributes
@@ -32,12 +32,12 @@ class Shown:
         The first wrong element, if all shapes are right: tensor index and place.
     """
 
-    outcome: Outcome
+    outcome: CaseOutcome
     message: str = ""
     place: tuple[int, tuple[int, ...]] | None = None
 
 
-def shown(case: OperatorCase, graph: Graph | None, answer: ModelAnswer) -> Shown:
+def shown(case: OperatorCase, graph: Graph | None, answer: ModelAnswer) -> ModelOutcome:
     """Return what an answer has shown; the graph's outputs are demanded, other tensors compared.
 
     ``graph`` is None of a model to refuse.
@@ -45,10 +45,10 @@ def shown(case: OperatorCase, graph: Graph | None, answer: ModelAnswer) -> Shown
     if case.refusal or graph is None:
         return _illegal(case, answer)
     if answer.ending != "computed":
-        return Shown(_ENDINGS[answer.ending], answer.message)
+        return ModelOutcome(_ENDINGS[answer.ending], answer.message)
     for index in graph.outputs:
         if index in case.tensors and index not in answer.tensors:
-            return Shown(Outcome.MISSING, f"output tensor {index} is missing")
+            return ModelOutcome(CaseOutcome.MISSING, f"output tensor {index} is missing")
     order = [index for op in graph.operators for index in op.outputs if index in answer.tensors]
     for index in order:
         theirs, expected = answer.tensors[index], case.tensors[index]
@@ -57,40 +57,40 @@ def shown(case: OperatorCase, graph: Graph | None, answer: ModelAnswer) -> Shown
                 f"tensor {index} is {theirs.dtype} of shape {list(theirs.shape)}, not "
                 f"{expected.dtype} of {list(expected.shape)}"
             )
-            return Shown(Outcome.SHAPE, text)
+            return ModelOutcome(CaseOutcome.SHAPE, text)
     return _compared(case.tensors, answer.tensors, order)
 
 
-def _illegal(case: OperatorCase, answer: ModelAnswer) -> Shown:
+def _illegal(case: OperatorCase, answer: ModelAnswer) -> ModelOutcome:
     if answer.ending == "refused":
-        return Shown(Outcome.EXACT)
+        return ModelOutcome(CaseOutcome.EXACT)
     if answer.ending == "computed":
-        return Shown(Outcome.ACCEPTED, f"to be refused: {case.refusal}")
+        return ModelOutcome(CaseOutcome.ACCEPTED, f"to be refused: {case.refusal}")
     message = f"{answer.message}; to be refused: {case.refusal}"
-    return Shown(_ENDINGS[answer.ending], message)
+    return ModelOutcome(_ENDINGS[answer.ending], message)
 
 
 def _compared(
     expected: Mapping[int, np.ndarray], theirs: Mapping[int, np.ndarray], order: list[int]
-) -> Shown:
+) -> ModelOutcome:
     """Return what tensors of the right shapes have shown."""
-    outcome, first = Outcome.EXACT, Shown(Outcome.EXACT)
+    outcome, first = CaseOutcome.EXACT, ModelOutcome(CaseOutcome.EXACT)
     for index in order:
         wrong = differ(theirs[index], expected[index])
         if not wrong.any():
             continue
         codes = expected[index].dtype == np.int8
         near = codes and np.abs(theirs[index].astype(int) - expected[index]).max() == 1
-        if outcome != Outcome.WRONG:
-            outcome = Outcome.OFF_BY_ONE if near else Outcome.WRONG
-        if first.outcome == Outcome.EXACT:
+        if outcome != CaseOutcome.WRONG:
+            outcome = CaseOutcome.OFF_BY_ONE if near else CaseOutcome.WRONG
+        if first.outcome == CaseOutcome.EXACT:
             place = tuple(np.argwhere(wrong)[0].tolist())
             text = (
                 f"tensor {index}, {int(wrong.sum())} of {wrong.size} elements, first at "
                 f"{list(place)}: {theirs[index][place]}, expected {expected[index][place]}"
             )
-            first = Shown(outcome, text, (index, place))
-    return Shown(outcome, first.message, first.place)
+            first = ModelOutcome(outcome, text, (index, place))
+    return ModelOutcome(outcome, first.message, first.place)
 
 
 def differ(theirs: np.ndarray, expected: np.ndarray) -> np.ndarray:

@@ -12,16 +12,16 @@ from eightfold.conformance.judge.models.subject import (
     mistake,
     run,
 )
-from eightfold.conformance.judge.models.weighted import Taps
+from eightfold.conformance.judge.models.weighted import WindowTaps
 from eightfold.golden.fixed_point import Integers
 from eightfold.golden.quantization import clamp, fused_bounds
 from eightfold.golden.tpu_mlir.numbers import round_float
 
 
-def _taps(subject: OperatorRun) -> Taps:
+def _taps(subject: OperatorRun) -> WindowTaps:
     window, shape = subject.call.pool_window(), subject.call.codes(0).shape
     pads = tuple(window.pads(axis, shape[1 + axis])[0] for axis in (0, 1))
-    return Taps(window.kernel, window.stride, (1, 1), pads, window.output_sizes(shape))
+    return WindowTaps(window.kernel, window.stride, (1, 1), pads, window.output_sizes(shape))
 
 
 def _bounded(subject: OperatorRun, codes: np.ndarray) -> Results:
@@ -29,10 +29,10 @@ def _bounded(subject: OperatorRun, codes: np.ndarray) -> Results:
     return [clamp(codes, fused_bounds(call.activation(), call.output_quantization()))]
 
 
-Change = Callable[[OperatorRun, Taps], Taps]
+Change = Callable[[OperatorRun, WindowTaps], WindowTaps]
 
 
-def _unchanged(subject: OperatorRun, taps: Taps) -> Taps:
+def _unchanged(subject: OperatorRun, taps: WindowTaps) -> WindowTaps:
     return taps
 
 
@@ -92,7 +92,7 @@ def _largest(fill: int = -128, change: Change = _unchanged) -> Callable[[Operato
     return compute
 
 
-def _odd_before(subject: OperatorRun, taps: Taps) -> Taps:
+def _odd_before(subject: OperatorRun, taps: WindowTaps) -> WindowTaps:
     window, shape = subject.call.pool_window(), subject.call.codes(0).shape
     if window.padding != "SAME":
         return taps

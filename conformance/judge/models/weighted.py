@@ -19,7 +19,7 @@ from eightfold.golden.fixed_point import Integers, wrap32
 
 
 @dataclass(frozen=True)
-class Taps:
+class WindowTaps:
     """Where a window reads: as `eightfold.golden.windows.Window`, each number free to be wrong."""
 
     kernel: tuple[int, ...]
@@ -50,10 +50,10 @@ class Taps:
         return found.transpose(0, 1, 3, 2, 4, 5)
 
 
-def taps_of(call: OperatorCall) -> Taps:
+def taps_of(call: OperatorCall) -> WindowTaps:
     """Return where the window of a convolution reads."""
     window, shape = call.filter_window(), call.codes(0).shape
-    return Taps(
+    return WindowTaps(
         window.kernel,
         window.stride,
         window.dilation,
@@ -64,7 +64,7 @@ def taps_of(call: OperatorCall) -> Taps:
 
 def sums(
     call: OperatorCall,
-    taps: Taps,
+    taps: WindowTaps,
     *,
     outside: int = 0,
     weights: np.ndarray | None = None,
@@ -110,7 +110,7 @@ def _codes(call: OperatorCall, acc: Integers | None = None) -> Results:
     return [scaling.results(scaling.arithmetic)]
 
 
-def _window(change: Callable[[OperatorCall, Taps], Taps], outside: bool = False):
+def _window(change: Callable[[OperatorCall, WindowTaps], WindowTaps], outside: bool = False):
     def compute(subject: OperatorRun) -> Results:
         call, taps = subject.call, taps_of(subject.call)
         fill = -call.quantization(0).per_tensor()[1] if outside else 0
@@ -119,18 +119,18 @@ def _window(change: Callable[[OperatorCall, Taps], Taps], outside: bool = False)
     return compute
 
 
-def _odd_before(call: OperatorCall, taps: Taps) -> Taps:
+def _odd_before(call: OperatorCall, taps: WindowTaps) -> WindowTaps:
     window, shape = call.filter_window(), call.codes(0).shape
     after = tuple(window.pads(axis, shape[1 + axis])[1] for axis in (0, 1))
     return replace(taps, before=after if window.padding == "SAME" else taps.before)
 
 
-def _all_before(call: OperatorCall, taps: Taps) -> Taps:
+def _all_before(call: OperatorCall, taps: WindowTaps) -> WindowTaps:
     """Return taps that start at the input's start: the padding is all behind it."""
     return replace(taps, before=(0, 0))
 
 
-def _symmetric(call: OperatorCall, taps: Taps) -> Taps:
+def _symmetric(call: OperatorCall, taps: WindowTaps) -> WindowTaps:
     """Return taps padded by half of the window on each side, as PyTorch's."""
     if call.options["padding"] != "SAME":
         raise SameError

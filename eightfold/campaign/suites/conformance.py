@@ -42,7 +42,7 @@ from eightfold.conformance.vectors.operators import (
     digest_of_cases,
     operator_cases,
 )
-from eightfold.conformance.verdict import KIT, Outcome
+from eightfold.conformance.verdict import KIT, CaseOutcome
 from eightfold.model import load_model
 from eightfold.sim.simulator.build import Design, design_key
 from eightfold.sim.simulator.cache import content_key
@@ -272,7 +272,7 @@ def _ask_models(unit: Unit, task: Task, adapter: ModelRunner) -> Result:
     for seed, case, answer in zip(unit.seeds, asked, answers, strict=False):
         graph = None if case.refusal else load_model(case.model)
         found = shown(case, graph, answer)
-        exact = found.outcome == Outcome.EXACT
+        exact = found.outcome == CaseOutcome.EXACT
         kept.append(Exact() if exact else answer)
         evidence = Evidence(
             model=case.model,

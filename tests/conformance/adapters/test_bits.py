@@ -8,7 +8,7 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.bits import (
     Element,
-    Place,
+    PortBits,
     check_range,
     read_words,
     write_words,
@@ -55,13 +55,13 @@ def test_results_are_read_with_sign_and_what_is_unknown_or_missing(tmp_path: Pat
 
 
 def test_places_are_ports_or_bits_of_them() -> None:
-    assert Place.parse("x", "data") == Place("data")
-    assert Place.parse("x", "data[5]") == Place("data", 5, 5)
-    assert Place.parse("x", " data[ 7:0 ]").within("x", 8) == (0, 8)
-    assert str(Place("data", 7, 4)) == "data[7:4]"
+    assert PortBits.parse("x", "data") == PortBits("data")
+    assert PortBits.parse("x", "data[5]") == PortBits("data", 5, 5)
+    assert PortBits.parse("x", " data[ 7:0 ]").within("x", 8) == (0, 8)
+    assert str(PortBits("data", 7, 4)) == "data[7:4]"
     for wrong in ("data[0:7]", "1data", "data[a]", "data[-1]"):
         with pytest.raises(InputError, match="x: "):
-            Place.parse("x", wrong)
+            PortBits.parse("x", wrong)
 
 
 @pytest.mark.parametrize("value", [255, -128])

@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 
 from eightfold.conformance.answers import MISSING, UNKNOWN
-from eightfold.conformance.judge.diagnosis import Verdict, judge
+from eightfold.conformance.judge.diagnosis import UnitVerdict, judge
 from eightfold.conformance.judge.forms import FORMS, Cases
 from eightfold.conformance.judge.power import power
 from eightfold.conformance.judge.requantizer import features, requantizer
 from eightfold.conformance.judge.subject import pairs
 from eightfold.conformance.judge.variants import MISTAKES, mistakes_of, results_with
-from eightfold.conformance.verdict import Outcome
+from eightfold.conformance.verdict import CaseOutcome
 from tests.support.conformance.requantizations import directed_cases, some, telling_cases
 
 FORM = FORMS["tflite"]
 
 
-def named(verdict: Verdict) -> set[str]:
+def named(verdict: UnitVerdict) -> set[str]:
     return {explanation.name for explanation in verdict.explanations}
 
 
-def text(verdict: Verdict) -> str:
+def text(verdict: UnitVerdict) -> str:
     return " ".join(verdict.lines())
 
 
@@ -66,7 +66,7 @@ def test_one_wrong_result_of_many_deviates(cases: Cases) -> None:
     results[-1] += 1
     verdict = judge("tflite", cases, results)
     assert not verdict.conforms
-    assert verdict.counts[Outcome.OFF_BY_ONE] == 1
+    assert verdict.counts[CaseOutcome.OFF_BY_ONE] == 1
     assert verdict.failure and verdict.failure.index == len(results) - 1
 
 
@@ -87,7 +87,7 @@ def test_two_mistakes_are_named(cases: Cases) -> None:
         assert verdict.explanations
 
 
-def check_numbers(verdict: Verdict, cases: Cases, meant: np.ndarray) -> None:
+def check_numbers(verdict: UnitVerdict, cases: Cases, meant: np.ndarray) -> None:
     """Count again what the remainder says."""
     table = features(FORMS[verdict.name], cases, meant)
     assert verdict.unexplained == meant.sum()
@@ -141,8 +141,8 @@ def test_missing_and_unknown_results_do_not_conform_and_hide_no_mistake(many: Ca
     results[~known] = MISSING
     results[[0, 2]] = UNKNOWN
     verdict = judge("tflite", many, results)
-    assert verdict.counts[Outcome.MISSING] == (~known).sum() - 2
-    assert verdict.counts[Outcome.UNKNOWN_BITS] == 2
+    assert verdict.counts[CaseOutcome.MISSING] == (~known).sum() - 2
+    assert verdict.counts[CaseOutcome.UNKNOWN_BITS] == 2
     assert "second_down" in named(verdict)
     assert verdict.failure and verdict.failure.result is not None
     known[[0, 2]] = True
@@ -158,7 +158,7 @@ def test_a_unit_that_never_answers_deviates(marker: int, cases: Cases) -> None:
     verdict = judge("tflite", cases, np.full(len(cases["acc"]), marker))
     assert not verdict.conforms and not verdict.explanations and verdict.known == 0
     assert verdict.failure and verdict.failure.result is None
-    outcome = Outcome.MISSING if marker == MISSING else Outcome.UNKNOWN_BITS
+    outcome = CaseOutcome.MISSING if marker == MISSING else CaseOutcome.UNKNOWN_BITS
     assert f"theirs: {outcome.text}, expected" in text(verdict)
 
 
@@ -171,7 +171,7 @@ def test_no_cases_are_no_conformance() -> None:
 
 def test_a_result_beyond_int8_is_wrong(cases: Cases) -> None:
     verdict = judge("tflite", cases, FORM.results(cases) + 256)
-    assert verdict.counts[Outcome.WRONG] == verdict.cases
+    assert verdict.counts[CaseOutcome.WRONG] == verdict.cases
 
 
 def test_the_smallest_failure_has_steps_that_end_beside_theirs(cases: Cases) -> None:

@@ -14,7 +14,7 @@ from eightfold.conformance.judge.variants import MISTAKES, results_with
 from eightfold.conformance.profile import PROFILES, UNITS
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.units.unit import UnitCases
-from eightfold.conformance.verdict import LISTED, Finding, Outcome
+from eightfold.conformance.verdict import LISTED, CaseOutcome, ClaimFinding
 
 TFLITE = PROFILES["tflite"]
 
@@ -67,7 +67,7 @@ def test_a_requantizers_mistake_is_named(name: str, mistake: str) -> None:
     assert finding.smallest[0].startswith("case ") and "theirs: " in finding.smallest[-1]
 
 
-def wrong_tables(*mistakes: str) -> tuple[UnitCases, Finding]:
+def wrong_tables(*mistakes: str) -> tuple[UnitCases, ClaimFinding]:
     """Return the cases of tables and the finding of one that makes mistakes in LOGISTIC."""
     cases = unit_cases("tables", TFLITE, "smoke", 0)
     results = right(cases)
@@ -83,7 +83,7 @@ def wrong_tables(*mistakes: str) -> tuple[UnitCases, Finding]:
 def test_tables_are_judged_operator_by_operator() -> None:
     cases, finding = wrong_tables("logistic_output_zero_point_missing")
     assert finding.mistakes == ("logistic_output_zero_point_missing",)
-    assert finding.counts[Outcome.EXACT] == 80
+    assert finding.counts[CaseOutcome.EXACT] == 80
     assert finding.diagnosis[0].startswith("LOGISTIC: logistic_output_zero_point_missing: The")
     assert "TANH: all 40 are exact." in finding.diagnosis
     assert finding.smallest[0].startswith("LOGISTIC: case ")
@@ -113,13 +113,13 @@ def test_missing_unknown_and_extra_answers_deviate_and_hide_no_mistake() -> None
     results[3] = UNKNOWN
     answers = UnitAnswers(results={"result": results}, extra=2, note="no answer within 9 cycles.")
     finding = judge_unit("dot", TFLITE, cases, answers)
-    assert finding.counts[Outcome.MISSING] == 100
-    assert finding.counts[Outcome.UNKNOWN_BITS] == 1
+    assert finding.counts[CaseOutcome.MISSING] == 100
+    assert finding.counts[CaseOutcome.UNKNOWN_BITS] == 1
     assert finding.mistakes == ("last_missing",)
     assert finding.extra == 2
     assert finding.diagnosis[-1] == "What answered has said: no answer within 9 cycles."
     crashed = judge_unit("dot", TFLITE, cases, replace(answers, crashed=True))
-    assert crashed.counts[Outcome.CRASHED] == 100 and not crashed.counts[Outcome.MISSING]
+    assert crashed.counts[CaseOutcome.CRASHED] == 100 and not crashed.counts[CaseOutcome.MISSING]
 
 
 def test_right_but_too_many_answers_deviate() -> None:
@@ -134,7 +134,7 @@ def test_a_unit_that_never_answers_deviates(unit: str, marker: int) -> None:
     cases = unit_cases(unit, TFLITE, "smoke", 0)
     results = {name: np.full_like(values, marker) for name, values in right(cases).items()}
     finding = judge_unit(unit, TFLITE, cases, UnitAnswers(results=results))
-    outcome = Outcome.MISSING if marker == MISSING else Outcome.UNKNOWN_BITS
+    outcome = CaseOutcome.MISSING if marker == MISSING else CaseOutcome.UNKNOWN_BITS
     assert finding.counts[outcome] == len(cases) == finding.cases
     assert not finding.mistakes and not finding.right
     assert f"theirs: {outcome.text}" in finding.smallest[-1]
@@ -146,7 +146,7 @@ def test_a_list_with_one_missing_element_is_missing() -> None:
     results = right(cases)
     results["result"][5, 200] = MISSING
     finding = judge_unit("tables", TFLITE, cases, UnitAnswers(results=results))
-    assert finding.counts[Outcome.MISSING] == 1
+    assert finding.counts[CaseOutcome.MISSING] == 1
     assert finding.failed[0].name == "5"
 
 
@@ -164,4 +164,4 @@ def test_results_far_beyond_int64s_middle_are_wrong_and_no_crash() -> None:
     results = right(cases)
     results["result"][:2] = [2**63 - 1, -(2**63) + 5]
     finding = judge_unit("dot", TFLITE, cases, UnitAnswers(results=results))
-    assert finding.counts[Outcome.WRONG] == 2
+    assert finding.counts[CaseOutcome.WRONG] == 2

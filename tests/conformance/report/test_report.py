@@ -12,13 +12,13 @@ from eightfold.conformance.report import statement_lines, write_reports
 from eightfold.conformance.report.claims import SCHEMA_VERSION, claim_rows, statement_as_json
 from eightfold.conformance.report.schema import StatementJson
 from eightfold.conformance.units.unit import Level
-from eightfold.conformance.verdict import STANDINGS, Finding, Outcome, Statement
+from eightfold.conformance.verdict import STANDINGS, CaseOutcome, ClaimFinding, Statement
 from tests.support.conformance.statements import CASES, statement
 from tests.support.documented import check_fields
 
-RIGHT = Finding(claim="ADD", counts={Outcome.EXACT: 6}, known=73, unseen=35)
-WRONG = Finding(claim="SUB", counts={Outcome.EXACT: 3, Outcome.WRONG: 1})
-WAITING = Finding(claim="MUL", counts={}, waiting=6)
+RIGHT = ClaimFinding(claim="ADD", counts={CaseOutcome.EXACT: 6}, known=73, unseen=35)
+WRONG = ClaimFinding(claim="SUB", counts={CaseOutcome.EXACT: 3, CaseOutcome.WRONG: 1})
+WAITING = ClaimFinding(claim="MUL", counts={}, waiting=6)
 
 
 def test_every_claim_of_the_spec_has_a_row() -> None:
@@ -49,7 +49,7 @@ def test_the_word_conforms_needs_more_than_smoke(level: Level) -> None:
 
 
 def test_tpu_mlir_has_units_alone() -> None:
-    finding = Finding(claim="requantizer", counts={Outcome.EXACT: 1})
+    finding = ClaimFinding(claim="requantizer", counts={CaseOutcome.EXACT: 1})
     of_tpu = Statement(
         subject="a", profile=PROFILES["tpu-mlir"], level="full", seed=0, findings=(finding,)
     )
@@ -112,7 +112,7 @@ def test_the_line_has_its_limits_and_every_claim_that_was_asked(level: Level, li
     ],
 )
 def test_the_worst_claim_is_the_standing(
-    findings: list[Finding], level: Level, standing: str, holds: bool
+    findings: list[ClaimFinding], level: Level, standing: str, holds: bool
 ) -> None:
     found = replace(statement(), findings=tuple(findings), level=level)
     assert (found.standing, found.holds) == (standing, holds)

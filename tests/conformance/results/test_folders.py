@@ -13,7 +13,7 @@ from eightfold.conformance.profile import PROFILES, Profile
 from eightfold.conformance.results.folders import judge_folders
 from eightfold.conformance.vectors.operators import write_operators
 from eightfold.conformance.vectors.unit_files import unit_files, write_unit
-from eightfold.conformance.verdict import Finding, Outcome
+from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
 from tests.support.conformance.models import compare_models, write_right_models
 
 TFLITE = PROFILES["tflite"]
@@ -40,7 +40,7 @@ def folders(written: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "vectors", tmp_path / "results"
 
 
-def finding(vectors: Path, results: Path) -> Finding:
+def finding(vectors: Path, results: Path) -> ClaimFinding:
     """Return the one finding of a folder of vectors."""
     (found,) = judge_folders(vectors, results, compare_models).statement.findings
     return found
@@ -75,8 +75,8 @@ def test_a_wrong_model_is_named_by_its_folder(folders: tuple[Path, Path]) -> Non
     statement = judge_folders(vectors, results, compare_models).statement
     found = statement.of("ADD")
     assert found and [(each.name, each.outcome) for each in found.failed] == [
-        ("ADD/0001", Outcome.MISSING),
-        ("ADD/0002", Outcome.WRONG),
+        ("ADD/0001", CaseOutcome.MISSING),
+        ("ADD/0002", CaseOutcome.WRONG),
     ]
     assert statement.line().endswith("; deviates: ADD")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.profile import PROFILES, Limits, Profile
+from eightfold.conformance.profile import PROFILES, Profile, ProfileLimits
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.units.unit import LEVELS, UnitCases
 from eightfold.model.builder import ModelBuilder
@@ -183,7 +183,7 @@ def test_most_results_are_within_the_clamp() -> None:
 NARROW = Profile(
     name="narrow",
     claims=("requantizer", "dot", "tables"),
-    limits=Limits(
+    limits=ProfileLimits(
         shift=(-24, -3),
         accumulator_bits=20,
         multiplier_bits=16,
@@ -211,21 +211,23 @@ def test_limits_hold_and_what_they_leave_out_is_counted() -> None:
 @pytest.mark.parametrize(
     "limits",
     [
-        Limits(clamp=((0, 0),)),
-        Limits(clamp=((-128, -128), (127, 127))),
-        Limits(shift=(-31, -31), accumulator_bits=8),
-        Limits(shift=(-20, -10), multiplier_bits=4),
+        ProfileLimits(clamp=((0, 0),)),
+        ProfileLimits(clamp=((-128, -128), (127, 127))),
+        ProfileLimits(shift=(-31, -31), accumulator_bits=8),
+        ProfileLimits(shift=(-20, -10), multiplier_bits=4),
     ],
     ids=range(4),
 )
-def test_limits_within_which_the_accumulator_does_not_matter_are_refused(limits: Limits) -> None:
+def test_limits_within_which_the_accumulator_does_not_matter_are_refused(
+    limits: ProfileLimits,
+) -> None:
     profile = Profile(name="nothing", claims=("requantizer",), limits=limits)
     with pytest.raises(InputError, match="profile nothing: its limits leave a requantizer nothing"):
         unit_cases("requantizer", profile)
 
 
 def test_one_step_of_the_result_is_enough() -> None:
-    cases = unit_cases("requantizer", Profile(name="little", limits=Limits(clamp=((0, 1),))))
+    cases = unit_cases("requantizer", Profile(name="little", limits=ProfileLimits(clamp=((0, 1),))))
     assert set(cases.results["result"].tolist()) == {0, 1}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.conformance.profile import PROFILES, UNITS, Limits, Profile
+from eightfold.conformance.profile import PROFILES, UNITS, Profile, ProfileLimits
 from eightfold.conformance.units.dot import KINDS, LENGTH
 from eightfold.conformance.units.registry import UNIT_KINDS, unit_cases
 from eightfold.conformance.units.tables import OPERATORS
@@ -78,7 +78,7 @@ def test_dot_products_reach_their_extremes_and_wrap() -> None:
 
 
 def test_a_narrow_accumulator_has_no_sum_that_it_cannot_hold() -> None:
-    profile = Profile(name="narrow", limits=Limits(accumulator_bits=18, zero_points=(0,)))
+    profile = Profile(name="narrow", limits=ProfileLimits(accumulator_bits=18, zero_points=(0,)))
     cases = unit_cases("dot", profile)
     assert cases.left_out["outside of the limits"] > 100
     x, w = (cases.inputs[name].astype(np.int64) for name in ("inputs", "weights"))
@@ -117,7 +117,7 @@ def test_tables_with_one_rounding_differ_at_ties() -> None:
 
 
 def test_golden_has_no_tables_of_micro_with_one_rounding() -> None:
-    profile = Profile(name="one", reference="tflm", limits=Limits(rounding="single"))
+    profile = Profile(name="one", reference="tflm", limits=ProfileLimits(rounding="single"))
     cases = unit_cases("tables", profile)
     assert set(cases.inputs["operator"].tolist()) == {OPERATORS.index("QUANTIZE")}
     assert cases.left_out["without a result"] == 80

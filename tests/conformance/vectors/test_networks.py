@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.profile import NETWORKS, PROFILES, Limits, Profile
+from eightfold.conformance.profile import NETWORKS, PROFILES, Profile, ProfileLimits
 from eightfold.conformance.vectors.networks import COUNTS, network_cases, write_networks
 from eightfold.execute import run_graph
 from eightfold.model import load_model
@@ -40,7 +40,7 @@ def test_only_operators_of_the_profile_occur() -> None:
     [
         (Profile(name="a", claims=("ADD",)), "does not claim networks"),
         (Profile(name="a", claims=("dot", NETWORKS)), "claims no operator that networks"),
-        (Profile(name="a", limits=Limits(ranks=(0,))), "leave 0 networks"),
+        (Profile(name="a", limits=ProfileLimits(ranks=(0,))), "leave 0 networks"),
     ],
 )
 def test_what_cannot_be_drawn_is_one_line(profile: Profile, message: str) -> None:

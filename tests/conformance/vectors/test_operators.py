@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.profile import OPERATORS, PROFILES, Limits, Profile
+from eightfold.conformance.profile import OPERATORS, PROFILES, Profile, ProfileLimits
 from eightfold.conformance.vectors.operators import (
     MODELS,
     OperatorCase,
@@ -87,7 +87,7 @@ def test_the_same_bytes_come_again_and_the_manifest_has_their_sums(tmp_path: Pat
 
 
 def test_limits_of_ranks_and_zero_points_hold() -> None:
-    profile = Profile(name="narrow", limits=Limits(ranks=(4,), zero_points=(0, -128)))
+    profile = Profile(name="narrow", limits=ProfileLimits(ranks=(4,), zero_points=(0, -128)))
     for case in operator_cases("MAX_POOL_2D", profile):
         if not case.refusal:
             graph = load_model(case.model)
@@ -113,7 +113,9 @@ def test_constant_operands_and_int8_alone_can_be_claimed() -> None:
             assert [graph.tensors[index].dtype for index in graph.inputs] == [np.int8]
 
 
-@pytest.mark.parametrize("profile", [TFLITE, Profile(name="a", limits=Limits(zero_points=(0,)))])
+@pytest.mark.parametrize(
+    "profile", [TFLITE, Profile(name="a", limits=ProfileLimits(zero_points=(0,)))]
+)
 def test_shares_are_the_cases_of_the_whole(profile: Profile) -> None:
     whole = [case.model for case in operator_cases("TANH", profile, "standard")]
     shares = [
@@ -129,7 +131,7 @@ def test_shares_are_the_cases_of_the_whole(profile: Profile) -> None:
     [
         (Profile(name="a", claims=("MUL",)), "profile a: does not claim ADD"),
         (PROFILES["tflite-single"], "golden has no ADD with one rounding"),
-        (Profile(name="a", limits=Limits(ranks=(0,))), "its limits leave 0 models of ADD"),
+        (Profile(name="a", limits=ProfileLimits(ranks=(0,))), "its limits leave 0 models of ADD"),
     ],
 )
 def test_what_cannot_be_drawn_is_one_line(profile: Profile, message: str) -> None:

@@ -18,7 +18,7 @@ from eightfold.campaign.work import run_unit
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.verdict import NETWORKS
-from eightfold.conformance.verdict import Outcome as Shown
+from eightfold.conformance.verdict import CaseOutcome as Shown
 from tests.support.campaign.asked import asked_of
 
 ADAPTERS = """

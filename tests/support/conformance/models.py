@@ -10,40 +10,40 @@ import numpy as np
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.vectors.operators import OperatorCase
-from eightfold.conformance.verdict import FailedCase, Finding, Outcome
+from eightfold.conformance.verdict import CaseOutcome, ClaimFinding, FailedCase
 
 ENDINGS = {
-    "refused": Outcome.REFUSED,
-    "crashed": Outcome.CRASHED,
-    "timeout": Outcome.TIMEOUT,
-    "missing": Outcome.MISSING,
+    "refused": CaseOutcome.REFUSED,
+    "crashed": CaseOutcome.CRASHED,
+    "timeout": CaseOutcome.TIMEOUT,
+    "missing": CaseOutcome.MISSING,
 }
 
 
-def outcome_of(case: OperatorCase, answer: ModelAnswer) -> Outcome:
+def outcome_of(case: OperatorCase, answer: ModelAnswer) -> CaseOutcome:
     """Return what a case has shown."""
     if case.refusal and answer.ending in ("refused", "computed"):
-        return Outcome.EXACT if answer.ending == "refused" else Outcome.ACCEPTED
+        return CaseOutcome.EXACT if answer.ending == "refused" else CaseOutcome.ACCEPTED
     if answer.ending != "computed":
         return ENDINGS[answer.ending]
     same = all(
         i in answer.tensors and np.array_equal(answer.tensors[i], t)
         for i, t in case.tensors.items()
     )
-    return Outcome.EXACT if same else Outcome.WRONG
+    return CaseOutcome.EXACT if same else CaseOutcome.WRONG
 
 
 def compare_models(
     claim: str, cases: Sequence[OperatorCase], answers: Sequence[ModelAnswer], profile: Profile
-) -> Finding:
+) -> ClaimFinding:
     """Return a finding of counts and names."""
     found = [outcome_of(*each) for each in zip(cases, answers, strict=True)]
     failed = [
         FailedCase(name=str(number), outcome=outcome, message=answers[number].message)
         for number, outcome in enumerate(found)
-        if outcome != Outcome.EXACT
+        if outcome != CaseOutcome.EXACT
     ]
-    return Finding(claim=claim, counts=Counter(found), failed=tuple(failed))
+    return ClaimFinding(claim=claim, counts=Counter(found), failed=tuple(failed))
 
 
 def write_right_models(vectors: Path, results: Path) -> None:

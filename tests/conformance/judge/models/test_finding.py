@@ -14,7 +14,7 @@ from eightfold.conformance.judge.models.mistakes import names_told, operator_mis
 from eightfold.conformance.profile import NETWORKS, OPERATORS, PROFILES
 from eightfold.conformance.vectors.networks import network_cases
 from eightfold.conformance.vectors.operators import OperatorCase, operator_cases
-from eightfold.conformance.verdict import Finding, Outcome
+from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
 from eightfold.model import load_model
 from tests.support.conformance import broken_runtimes
 from tests.support.conformance.broken_runtimes import broken
@@ -33,7 +33,7 @@ def answers(kind: type[broken_runtimes.BrokenRuntime], cases: Sequence[OperatorC
     ]
 
 
-def finding(operator: str, *names: str, count: int = 40, seed: int = 0) -> Finding:
+def finding(operator: str, *names: str, count: int = 40, seed: int = 0) -> ClaimFinding:
     cases = list(operator_cases(operator, TFLITE, "standard", seed, count=count))
     given = answers(broken(operator, *names), cases)
     return judge_models(operator, cases, given, TFLITE, power=False)
@@ -157,14 +157,14 @@ def test_what_has_no_name_is_told_by_what_it_has_in_common() -> None:
 @pytest.mark.parametrize(
     ("answer", "outcome"),
     [
-        (ModelAnswer(ending="refused", message="no"), Outcome.REFUSED),
-        (ModelAnswer(ending="crashed", message="SIGSEGV"), Outcome.CRASHED),
-        (ModelAnswer(ending="timeout", message="60 s"), Outcome.TIMEOUT),
-        (ModelAnswer(ending="missing", message="nothing"), Outcome.MISSING),
-        (ModelAnswer(ending="computed"), Outcome.MISSING),
+        (ModelAnswer(ending="refused", message="no"), CaseOutcome.REFUSED),
+        (ModelAnswer(ending="crashed", message="SIGSEGV"), CaseOutcome.CRASHED),
+        (ModelAnswer(ending="timeout", message="60 s"), CaseOutcome.TIMEOUT),
+        (ModelAnswer(ending="missing", message="nothing"), CaseOutcome.MISSING),
+        (ModelAnswer(ending="computed"), CaseOutcome.MISSING),
     ],
 )
-def test_endings_are_outcomes(answer: ModelAnswer, outcome: Outcome) -> None:
+def test_endings_are_outcomes(answer: ModelAnswer, outcome: CaseOutcome) -> None:
     case = next(operator_cases("RESHAPE", TFLITE))
     found = judge_models("RESHAPE", [case], [answer], TFLITE, names=["RESHAPE/0000"])
     assert found.counts == {outcome: 1}
@@ -178,11 +178,11 @@ def test_shapes_types_and_single_codes_are_outcomes() -> None:
     ((index, right),) = case.tensors.items()
     near = np.where(right < 127, right + 1, right - 1).astype(np.int8)
     for tensor, outcome in (
-        (right, Outcome.EXACT),
-        (near, Outcome.OFF_BY_ONE),
-        (near ^ np.int8(64), Outcome.WRONG),
-        (right.astype(np.int16), Outcome.SHAPE),
-        (np.stack([right, right]), Outcome.SHAPE),
+        (right, CaseOutcome.EXACT),
+        (near, CaseOutcome.OFF_BY_ONE),
+        (near ^ np.int8(64), CaseOutcome.WRONG),
+        (right.astype(np.int16), CaseOutcome.SHAPE),
+        (np.stack([right, right]), CaseOutcome.SHAPE),
     ):
         answer = ModelAnswer(ending="computed", tensors={index: tensor})
         found = judge_models("MEAN", [case], [answer], TFLITE)
@@ -196,7 +196,7 @@ def test_illegal_models_are_to_be_refused() -> None:
         ModelAnswer(ending="crashed", message="SIGSEGV"),
     ]
     found = judge_models("CONV_2D", cases, given, TFLITE)
-    assert found.counts == {Outcome.ACCEPTED: 1, Outcome.CRASHED: 1}
+    assert found.counts == {CaseOutcome.ACCEPTED: 1, CaseOutcome.CRASHED: 1}
     text = " ".join(found.lines("standard"))
     assert f"Accepted though illegal: to be refused: {cases[0].refusal}." in text
     assert "Illegal models that were not refused: SIGSEGV; to be refused:" in text
@@ -222,7 +222,7 @@ def test_of_networks_outputs_alone_can_be_judged() -> None:
         given.append(replace(answer, tensors=kept))
     found = judge_models(NETWORKS, cases, given, TFLITE)
     assert not found.right
-    assert found.counts[Outcome.EXACT] + found.counts.get(Outcome.WRONG, 0) <= 20
+    assert found.counts[CaseOutcome.EXACT] + found.counts.get(CaseOutcome.WRONG, 0) <= 20
 
 
 def test_a_broken_runtime_in_its_own_process_is_named() -> None:

@@ -9,7 +9,7 @@ from eightfold.conformance.adapters.load import load_adapter
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.vectors.operators import operator_cases
-from eightfold.conformance.verdict import Finding
+from eightfold.conformance.verdict import ClaimFinding
 from lab.documents.kit import COLUMNS, entry, findings
 
 _CPU = Path("/proc/cpuinfo")
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def found(name: str, operator: str, seed: int, count: int = 100) -> Finding:
+def found(name: str, operator: str, seed: int, count: int = 100) -> ClaimFinding:
     profile = PROFILES["tflite"]
     cases = list(operator_cases(operator, profile, "standard", seed, count=count))
     adapter = load_adapter(name)
