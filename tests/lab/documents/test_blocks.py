@@ -9,7 +9,6 @@ import pytest
 from lab.documents.blocks import (
     PAGES,
     ROOT,
-    Block,
     Page,
     blocks,
     holds,
@@ -154,8 +153,3 @@ def test_a_wrong_block_does_not_hold() -> None:
     assert holds("2 of 3 in 0.5 s\n", "2 of 3 in 7 s\n")
     assert not holds("2 of 3 in 0.5 s\n", "1 of 3 in 0.5 s\n")
     assert not holds("a\n", "a\nb\n")
-
-
-def test_blocks_of_a_page_are_in_its_order() -> None:
-    block = Block(start=3, end=5, command="true", shown="")
-    assert not block.slow and not block.source
