@@ -27,7 +27,8 @@ WATCH ?= build/watch
 WATCH_MODELS ?= 30
 MODELS ?=
 
-CAMPAIGN = $(BIN)/eightfold campaign run --workers $(JOBS) --seed $(SEED)
+CAMPAIGN = $(BIN)/eightfold campaign run --workers $(JOBS)
+SEEDED = --seed $(SEED)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-fast test-long watch evidence prove gates lint check verilog synth figures documents docs clean
@@ -36,23 +37,23 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | \
 		while IFS='|' read -r target text; do printf '  make %-10s %s\n' "$$target" "$$text"; done
 
-$(SETUP): pyproject.toml
+$(SETUP): pyproject.toml lab/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "make: $(PYTHON) is older than 3.11; set PYTHON=python3.11 or newer" >&2; exit 2; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' --editable lab
 	@touch $@
 
 $(SYNTH): $(SETUP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,synth]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,synth]' --editable lab
 	@touch $@
 
 $(DOCS): $(SETUP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]' --editable lab
 	@touch $@
 
 $(PROVE): $(SETUP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,prove]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,prove]' --editable lab
 	@touch $@
 
 setup: $(SETUP) ## make .venv with everything that run, test and check need
@@ -64,19 +65,20 @@ test: $(SETUP) ## the tests on Verilator and, if installed, Icarus; all but thos
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long"
 
 # The campaigns of test-long, and those that evidence adds: a name, and what is asked for.
-LONG_CAMPAIGNS = golden tflm verilator little-fits gates $(if $(shell command -v iverilog),icarus)
+LONG_CAMPAIGNS = golden tflm verilator networks little-fits gates $(if $(shell command -v iverilog),icarus)
 MORE_CAMPAIGNS = odd hostile streams proofs mutants
-golden = --suite operators --suite networks --models $(CASES) --networks $(NETWORKS)
-tflm = --reference tflm --models $(CASES)
-verilator = --suite operators --suite networks --suite requantizer --suite faults --backend verilator --config small --coverage --models $(RTL_MODELS) --networks $(NETWORKS) --runs 20
-little-fits = --suite networks --backend verilator --config tests/configs/little-fits.toml --networks $(NETWORKS)
-gates = --backend verilator --config nano --netlist ecp5 --suite operators --suite networks --suite requantizer --models $(GATE_MODELS) --networks $(GATE_MODELS) --runs 1
-icarus = --suite operators --suite networks --suite faults --backend icarus --config nano --models 8 --networks 6 --runs 2
-odd = --suite networks --backend verilator --config odd --networks $(NETWORKS)
-hostile = --suite hostile --count $(HOSTILE)
-streams = --suite streams --backend verilator --config nano --count $(STREAMS)
-proofs = --suite proofs
-mutants = --suite mutants --count $(MUTANTS)
+golden = operators networks --cases operators=$(CASES) --cases networks=$(NETWORKS) $(SEEDED)
+tflm = operators --reference tflm --cases $(CASES) $(SEEDED)
+verilator = operators --backend verilator --config small --coverage --cases $(RTL_MODELS) $(SEEDED)
+networks = networks requantizer faults --backend verilator --config small --cases 20 --cases networks=$(NETWORKS) $(SEEDED)
+little-fits = networks --backend verilator --config tests/configs/little-fits.toml --cases $(NETWORKS) $(SEEDED)
+gates = operators networks requantizer --backend verilator --config nano --netlist ecp5 --cases $(GATE_MODELS) --cases requantizer=1 $(SEEDED)
+icarus = operators networks faults --backend icarus --config nano --cases operators=8 --cases networks=6 --cases faults=2 $(SEEDED)
+odd = networks --backend verilator --config odd --cases $(NETWORKS) $(SEEDED)
+hostile = hostile --cases $(HOSTILE) $(SEEDED)
+streams = streams --backend verilator --config nano --cases $(STREAMS) $(SEEDED)
+proofs = proofs
+mutants = mutants --cases $(MUTANTS) $(SEEDED)
 
 # A campaign that fails ends with status 1, and the report of all tells it again. One that was
 # stopped goes on.
@@ -94,7 +96,7 @@ test-long: $(SETUP) ## a campaign: CASES=3000 models per operator in golden, RTL
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m long
 
 watch: $(SETUP) ## golden against the newest nightly of LiteRT and the newest TFLite Micro from PyPI: WATCH_MODELS=30 models of every operator, in WATCH=build/watch; fails if a result has drifted
-	@$(BIN)/python -m eightfold.campaign.watch $(WATCH) --models $(WATCH_MODELS) --seed $(SEED) --workers $(JOBS)
+	@$(BIN)/python -m lab.watch $(WATCH) --cases $(WATCH_MODELS) --seed $(SEED) --workers $(JOBS)
 
 evidence: $(PROVE) ## test-long's campaigns, HOSTILE=100000 mutated models, STREAMS=10000, proofs, MUTANTS=400 of the hardware into EVIDENCE=build/evidence, and docs/evidence.md from them; goes on where it was stopped (many hours)
 	$(foreach name,$(LONG_CAMPAIGNS) $(MORE_CAMPAIGNS),$(call campaign,$(name),$(EVIDENCE)))

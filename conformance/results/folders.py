@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from eightfold.common.errors import InputError
+from eightfold.common.files import read_arrays
 from eightfold.conformance.answers import Ending, ModelAnswer
 from eightfold.conformance.judge.units import judge_unit
 from eightfold.conformance.profile import OPERATORS, UNITS, Profile
 from eightfold.conformance.results.unit_results import (
     copied_manifest,
     identified_answers,
-    read_arrays,
 )
 from eightfold.conformance.results.vectors import (
     OF_MODELS,

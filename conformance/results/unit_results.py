@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
+from eightfold.common.files import read_arrays
 from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
 from eightfold.conformance.results.vectors import (
     Vectors,
@@ -124,24 +125,6 @@ _UNKNOWN[[ord(each) for each in "xXzZ"]] = 15
 
 FAR = 2**62
 """Numbers beyond it are as wrong as this."""
-
-
-def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an ``.npz`` file.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read: it is not there, is cut, or holds Python objects.
-    """
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except OSError as error:
-        reason = error.strerror or error
-    except Exception as error:  # a damaged archive raises whatever zipfile, zlib or numpy likes
-        reason = error
-    raise InputError(f"{path}: cannot be read as .npz: {reason}; see whether the file was cut")
 
 
 def read_npz(path: Path, columns: tuple[Column, ...], count: int) -> UnitAnswers:

@@ -10,11 +10,9 @@ from typing import cast
 from distributed import Worker, WorkerPlugin
 
 from eightfold.campaign.records import Unit
-from eightfold.campaign.suites import suite_of
-from eightfold.campaign.suites.oracles import loaded
+from eightfold.campaign.suite import campaign_sources, loaded_runtime, suite_of
 from eightfold.campaign.work import PREPARED
 from eightfold.common.errors import InputError
-from eightfold.common.files import source_key
 from eightfold.common.progress import OnProgress
 from eightfold.sim.simulator.build import Model, build_model, design_key, give_model
 from eightfold.sim.simulator.cache import cached, is_sound
@@ -45,13 +43,13 @@ class Builds(WorkerPlugin):
             If the worker has another version of Eightfold or of a runtime, whose results would not
             be comparable.
         """
-        if self.source != source_key():
+        if self.source != campaign_sources():
             raise InputError(
                 f"worker {worker.address}: has other sources of Eightfold than this campaign; "
                 "install the same version there"
             )
         for reference, wanted in self.runtimes.items():
-            if (found := loaded(reference)) != wanted:
+            if (found := loaded_runtime(reference)) != wanted:
                 raise InputError(
                     f"worker {worker.address}: has {found}, and this campaign {wanted}; "
                     "install the same version there"
@@ -76,10 +74,10 @@ def build(units: Iterable[Unit], on_progress: OnProgress | None = None) -> Build
         If a simulator, or what it needs, is missing here.
     """
     chosen = {(u.suite, u.backend, u.config, u.settings, u.netlist, u.reference): u for u in units}
-    found = Builds(source_key())
+    found = Builds(campaign_sources())
     for unit in chosen.values():
         if reference := suite_of(unit).runtime(unit):
-            found.runtimes[reference] = loaded(reference)
+            found.runtimes[reference] = loaded_runtime(reference)
         simulator = cast(Simulator, unit.backend)  # where there are designs
         for design in suite_of(unit).designs(unit):
             key = design_key(design, simulator)

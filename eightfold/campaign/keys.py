@@ -85,6 +85,7 @@ def farm_commands(folder: Path) -> str:
             f"--host HOST --no-dashboard --dashboard-address 127.0.0.1:0 {tls}",
             f"dask worker tls://HOST:8786 --nthreads 1 --local-directory $(mktemp -d) "
             f"--worker-class eightfold.campaign.servers.Worker {tls}",
-            f"eightfold campaign run --scheduler tls://HOST:8786 --keys {shlex.quote(str(folder))}",
+            "eightfold campaign run SUITE --scheduler tls://HOST:8786 "
+            f"--keys {shlex.quote(str(folder))}",
         ]
     )

@@ -60,7 +60,7 @@ class Unit(Computing):
     Attributes
     ----------
     suite
-        A name of `eightfold.campaign.suites.SUITES`.
+        The name of a suite, see `eightfold.campaign.suite`.
     operator
         What the cases are about; empty where a suite has no operators.
     first, count
@@ -95,32 +95,6 @@ class Unit(Computing):
     def case_name(self, seed: int) -> str:
         """Return the name of a case: of its folder among the failures, and for ``repeat``."""
         return _file_name((self.suite, self.operator, str(seed), *self._place))
-
-    def command(self, seed: int) -> str:
-        """Return the command of a campaign of one case alone."""
-        words = [f"eightfold campaign run --suite {self.suite}"]
-        if self.suite in ("mutants", "proofs"):
-            return " ".join([*words, f"--files {self.operator}:{seed}"])
-        words += [f"--operators {self.operator}"] if self.operator else []
-        words += [f"{_COUNTED.get(self.suite, '--runs')} 1 --seed {seed}"]
-        words += [f"--backend {self.backend}"] if self.backend != "golden" else []
-        config = ODD if self.config.startswith(f"{ODD}:") else self.config
-        words += [f"--config {config}"] if config else []
-        words += [f"--netlist {self.netlist}"] if self.netlist else []
-        words += [f"--reference {self.reference}"] if self.reference != "litert" else []
-        words += [f"--stall {self.stall}"] if self.stall is not None else []
-        return " ".join(words)
-
-    @property
-    def adapter(self) -> str:
-        """Somebody's code that answers the cases, ``file.py:Class``; empty where there is none."""
-        if self.suite != "conformance":
-            return ""
-        try:
-            name = json.loads(self.settings)["adapter"]
-        except (ValueError, TypeError, KeyError, RecursionError):
-            return ""  # nothing can be loaded by such settings
-        return name if type(name) is str and ":" in name else ""
 
     def configuration(self) -> AcceleratorConfig:
         """Return the accelerator's configuration; raise `InputError` if the settings are none."""
@@ -170,17 +144,6 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "stall": (int, float, type(None)),
 }
 """Of fields of a `Unit` that are no texts."""
-
-ODD = "odd"
-"""The configuration that stands for odd ones by turns; theirs are called ``odd:3x5``."""
-
-_COUNTED = {
-    "operators": "--models",
-    "networks": "--networks",
-    "hostile": "--count",
-    "streams": "--count",
-}
-"""The option that counts a suite's cases."""
 
 
 def _file_name(parts: tuple[str, ...]) -> str:

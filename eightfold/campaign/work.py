@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from eightfold.campaign.records import Outcome, Unit
-from eightfold.campaign.suites import suite_of
+from eightfold.campaign.suite import suite_of
 from eightfold.sim.simulator.cache import is_private, private_folder
 
 PREPARED = threading.Event()

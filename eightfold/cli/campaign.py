@@ -1,31 +1,25 @@
 """``eightfold campaign``: many cases over a machine or a farm."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.table import Table
 
-from eightfold.cli.compiler import netlist_option, reference_option
 from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra
-from eightfold.common.program import CONFIG_HELP, Stopped, output_folder_option
+from eightfold.common.plugins import plugins
+from eightfold.common.program import Stopped, output_folder_option
 from eightfold.common.terminal import terminal_progress
-from eightfold.target.config import AcceleratorConfig
+
+if TYPE_CHECKING:
+    from eightfold.campaign.suite import Suite
 
 CLUSTERS = ("slurm", "lsf", "pbs", "sge", "htcondor")
-SUITES = (
-    "operators",
-    "networks",
-    "requantizer",
-    "faults",
-    "streams",
-    "hostile",
-    "mutants",
-    "proofs",
-)
 
 folder_argument = click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 
@@ -96,79 +90,63 @@ def campaign() -> None:
     """Run many random cases over all cores or a farm; stop, resume and report."""
 
 
-@campaign.command("run")
+class _RunCommand(click.Command):
+    """The command that begins campaigns: the options of the suites are options of it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        _require_suites()
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        argument, *options = super().get_params(ctx)
+        return [argument, *_suite_options().values(), *options]
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Suites"):
+            formatter.write_dl([(name, _described(suite)) for name, suite in _runnable().items()])
+
+
+def _described(suite: "Suite") -> str:
+    return f"{suite.text}{f' ({suite.cases} cases)' if suite.cases else ''}"
+
+
+def _require_suites() -> None:
+    """Raise `InputError` if no package brings suites that this command begins."""
+    if all(entry.value.startswith("eightfold.") for entry in plugins("eightfold.suites").values()):
+        raise InputError(
+            "campaign run: the suites test the hardware of a checkout of Eightfold, and come with "
+            "it; an implementation of your own is tested by eightfold conform run"
+        )
+
+
+@needs_extra("campaign", "campaign")
+def _runnable() -> dict[str, "Suite"]:
+    from eightfold.campaign.suite import suites
+
+    return {name: suite for name, suite in suites().items() if suite.plan}
+
+
+def _suite_options() -> dict[str, click.Option]:
+    """Return the options of all suites by name; what helps says which suites know them."""
+    of: dict[str, list[str]] = {}
+    options: dict[str, click.Option] = {}
+    for suite in _runnable().values():
+        for option in suite.options:
+            name = str(option.name)
+            of.setdefault(name, []).append(suite.name)
+            options[name] = options.get(name) or copy(option)
+    for name, option in options.items():
+        option.help = f"{option.help} Suites: {', '.join(of[name])}."
+    return options
+
+
+@campaign.command("run", cls=_RunCommand)
+@click.argument("suites", nargs=-1, required=True, metavar="SUITE...")
 @click.option(
-    "--suite",
-    "suites",
-    type=click.Choice(SUITES),
+    "--cases",
     multiple=True,
-    default=("operators",),
-    show_default=True,
-    help="What runs; may be given several times.",
-)
-@click.option(
-    "--operators",
-    default="all",
-    show_default=True,
-    metavar="NAMES",
-    help="CONV_2D,ADD for example.",
-)
-@click.option(
-    "--models", type=click.IntRange(min=1), default=200, show_default=True, help="Per operator."
-)
-@click.option(
-    "--networks",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Of the suite networks.",
-)
-@click.option(
-    "--runs",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="Of the suites requantizer and faults.",
-)
-@click.option(
-    "--files",
-    multiple=True,
-    metavar="PATH",
-    help="Of the suites mutants and proofs: a file or folder of hw/, all of it by default; FILE:N "
-    "is mutant or proof number N of a file. May be given several times.",
-)
-@click.option(
-    "--count",
-    type=click.IntRange(min=1),
-    default=400,
-    show_default=True,
-    help="Of the suites mutants, hostile and streams.",
-)
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the first case."
-)
-@click.option(
-    "--backend",
-    type=click.Choice(["golden", "verilator", "icarus"]),
-    default="golden",
-    show_default=True,
-    help="golden is compared with the reference's kernels, RTL in a simulator with golden.",
-)
-@click.option(
-    "--config",
-    default="base",
-    show_default=True,
-    help=f"{CONFIG_HELP}; odd: a few that nobody would choose, by turns.",
-)
-@netlist_option
-@reference_option
-@click.option(
-    "--stall",
-    type=click.FloatRange(0, 1, max_open=True),
-    help="Probability that a channel of the memory pauses; 0, 0.1 and 0.4 by turns without it.",
-)
-@click.option(
-    "--coverage", is_flag=True, help="Sample functional coverage; the campaign has to reach it all."
+    metavar="[SUITE=]N",
+    help="How many cases of each suite, or with its name of one; of operators for each of them.",
 )
 @farm_options
 @click.option(
@@ -180,39 +158,90 @@ def campaign() -> None:
     help="Folder of the campaign, which is not there yet.",
 )
 @click.option("--list", "only_list", is_flag=True, help="Say what would run, and run nothing.")
+@click.pass_context
 @needs_extra("campaign", "campaign")
 def run_command(
+    context: click.Context,
     suites: tuple[str, ...],
-    operators: str,
-    config: str,
+    cases: tuple[str, ...],
     out: Path,
     only_list: bool,
     **options: Any,
 ) -> None:
-    """Begin a campaign."""
+    """Begin a campaign of one or several suites.
+
+    Suites that run together take the options that all of them know.
+    """
     from eightfold.campaign.campaign import begin, planned
     from eightfold.campaign.folder import Folder
-    from eightfold.campaign.records import ODD
-    from eightfold.campaign.suites import Request
-    from eightfold.campaign.suites.suite import settings_of
 
     farm = {name: options.pop(name) for name in FARM}
-    request = Request(
-        operators=_operators(operators, options["backend"]),
-        config=Path(config).stem,
-        settings="" if config == ODD else settings_of(AcceleratorConfig.load(config)),
-        **options,
+    chosen = _chosen(suites)
+    _check_options(context, chosen)
+    counts = _counts(cases, chosen)
+    options = {name: list(v) if isinstance(v, tuple) else v for name, v in options.items()}
+    known = {suite.name: {str(option.name) for option in suite.options} for suite in chosen}
+    units = planned(
+        {
+            name: {option: options[option] for option in names} | _cases_of(counts, name)
+            for name, names in known.items()
+        }
     )
-    units = planned(suites, request)
     if only_list:
         _list(units)
         return
-    options["files"] = list(options["files"])
-    asked = {"suite": list(suites), "operators": operators, "config": config, **options}
+    shared = set.intersection(*known.values())
+    asked = {"suites": [*known], "cases": counts, **{name: options[name] for name in shared}}
     folder = Folder(out)
     ready = farm_of(**farm)
     begin(folder, asked, units)
     _go_on(folder, **ready)
+
+
+def _chosen(names: Sequence[str]) -> "list[Suite]":
+    known = _runnable()
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(f"no suite {unknown[0]}; the suites are {', '.join(known)}")
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def _check_options(context: click.Context, chosen: "Sequence[Suite]") -> None:
+    """Raise `InputError` if an option was given that a chosen suite does not know."""
+    for name, option in _suite_options().items():
+        if context.get_parameter_source(name) != ParameterSource.COMMANDLINE:
+            continue
+        for suite in chosen:
+            if name not in {each.name for each in suite.options}:
+                raise InputError(
+                    f"{option.opts[0]}: suite {suite.name} does not know it; "
+                    f"its options are {_option_names(suite)}"
+                )
+
+
+def _option_names(suite: "Suite") -> str:
+    names = [option.opts[0] for option in suite.options]
+    return ", ".join([*(["--cases"] if suite.cases else []), *names])
+
+
+def _counts(texts: Sequence[str], chosen: "Sequence[Suite]") -> dict[str, int]:
+    """Return how many cases there are of each suite that counts them."""
+    counts = {suite.name: suite.cases for suite in chosen if suite.cases}
+    for text in texts:
+        name, equals, number = text.rpartition("=")
+        of = [name] if equals else [suite.name for suite in chosen]
+        for each in of:
+            if each not in {suite.name for suite in chosen}:
+                raise InputError(f"--cases {text}: {each} is none of the suites that are to run")
+            if each not in counts:
+                raise InputError(f"--cases {text}: suite {each} has all cases that there are")
+        if not (number.isdecimal() and int(number)):
+            raise InputError(f"--cases {text}: is not of the form N or SUITE=N, N at least 1")
+        counts |= dict.fromkeys(of, int(number))
+    return counts
+
+
+def _cases_of(counts: Mapping[str, int], name: str) -> dict[str, int]:
+    return {"cases": counts[name]} if name in counts else {}
 
 
 FARM = (
@@ -312,22 +341,6 @@ def keys(folder: Path) -> None:
 
     make_keys(folder)
     click.echo(farm_commands(folder))
-
-
-def _operators(text: str, backend: str) -> list[str]:
-    from eightfold.cases.operators import OPERATORS
-    from eightfold.compiler import HARDWARE
-
-    if text == "all":
-        return [name for name in OPERATORS if backend == "golden" or name in HARDWARE]
-    names = [name.strip().upper() for name in text.split(",") if name.strip()]
-    if unknown := sorted(set(names) - set(OPERATORS)):
-        raise InputError(f"--operators: no operator {', '.join(unknown)}; eightfold ops lists them")
-    if backend != "golden" and (none := sorted(set(names) - HARDWARE)):
-        raise InputError(
-            f"--operators: the accelerator does not compute {', '.join(none)}; use --backend golden"
-        )
-    return list(dict.fromkeys(names))
 
 
 def _list(units: list[Any]) -> None:

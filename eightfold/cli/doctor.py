@@ -22,7 +22,7 @@ EXTRAS = {
     "report": "run --html, and the pages of campaign and conform",
     "campaign": "campaign, conform run",
     "synth": "synth",
-    "prove": "campaign run --suite proofs",
+    "prove": "campaign run proofs",
 }
 """What the extras of a user are for; ``pyproject.toml`` has also those of a contributor."""
 

@@ -24,15 +24,13 @@ from eightfold.cli.compiler import (
     no_rewrite_option,
     reference_option,
 )
-from eightfold.cli.conform import conform
 from eightfold.cli.doctor import doctor
-from eightfold.cli.golden_c import golden_c
 from eightfold.cli.hardware import synth, verilog
 from eightfold.cli.info import info
 from eightfold.cli.ops import ops
-from eightfold.cli.vectors import vectors
 from eightfold.common.errors import InputError
 from eightfold.common.files import write_file
+from eightfold.common.plugins import plugins
 from eightfold.common.program import (
     STATUSES,
     config_option,
@@ -261,18 +259,18 @@ def _load_inputs(path: Path) -> dict[str, np.ndarray]:
 for _command in (
     campaign,
     compile_command,
-    conform,
     doctor,
     estimate,
-    golden_c,
     header,
     info,
     ops,
     synth,
-    vectors,
     verilog,
 ):
     commands.add_command(_command)
+
+for _entry in plugins("eightfold.commands").values():
+    commands.add_command(_entry.load())
 
 
 def main() -> NoReturn:

@@ -1,4 +1,4 @@
-"""Writing files that a user named, and where and which Eightfold is."""
+"""Files that a user named, and where and which Eightfold is."""
 
 import hashlib
 import secrets
@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
 
@@ -42,6 +45,24 @@ def file_state(path: Path) -> tuple[int, int, int]:
     """Return the number, size and time of change of a file: others once it has been written to."""
     found = path.stat()
     return found.st_ino, found.st_size, found.st_ctime_ns
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an ``.npz`` file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read: it is not there, is cut, or holds Python objects.
+    """
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except OSError as error:
+        reason = error.strerror or error
+    except Exception as error:  # a damaged archive raises whatever zipfile, zlib or numpy likes
+        reason = error
+    raise InputError(f"{path}: cannot be read as .npz: {reason}; see whether the file was cut")
 
 
 Content = str | bytes | Callable[[IO[bytes]], object]

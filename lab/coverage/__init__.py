@@ -1,7 +1,8 @@
 """Functional coverage: what random models must have shown on the accelerator.
 
 `points` says of each operator which bins there are, `bins` samples operators that have run,
-`exclusions` names the bins that no model can hit, `report` holds the hits against the floor.
+`exclusions` names the bins that no model can hit. `eightfold.campaign.coverage` holds the
+hits against the floor.
 
 Imports compiler, conformance, sim.machine; never hw.
 """

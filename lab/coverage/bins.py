@@ -3,10 +3,10 @@
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from eightfold.campaign.coverage import Bin
 from eightfold.compiler import Compiled
 from eightfold.model import Graph
 from lab.coverage.points.elementwise import ELEMENTWISE
@@ -30,15 +30,6 @@ REQUANTIZED = frozenset(
 
 CROSSED = ("activation", "saturation")
 """Points whose bins are crossed where an operator has both."""
-
-
-@dataclass(frozen=True, order=True)
-class Bin:
-    """A bin of a point of an operator."""
-
-    operator: str
-    point: str
-    name: str
 
 
 def crossed(operator: str) -> bool:

@@ -1,6 +1,6 @@
 """Bins that no model can hit, one by one, and why."""
 
-from lab.coverage.bins import Bin
+from eightfold.campaign.coverage import Bin
 
 _ADDED = "the multiplier of a sum of two, 2 max(s_a, s_b) / (2^20 s_out), must be below 1"
 _PASSED = "codes are int8 already, and only a fused activation leaves some out"

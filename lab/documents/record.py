@@ -10,11 +10,10 @@ from typing import Any
 
 from eightfold.campaign.folder import Folder, commits
 from eightfold.campaign.report.asked import asked_commands
-from eightfold.campaign.report.verdict import bins_by_operator, coverage
-from eightfold.campaign.results import Results, Row
-from eightfold.campaign.suites import SUITES
+from eightfold.campaign.report.verdict import coverage
+from eightfold.campaign.results import Results
+from eightfold.campaign.suite import suites
 from eightfold.common.errors import InputError
-from lab.mutants.judgement import Judgement
 
 SCHEMA_VERSION = 1
 
@@ -29,7 +28,7 @@ class Entry:
     Attributes
     ----------
     suite
-        A name of `eightfold.campaign.suites.SUITES`.
+        The suite's name.
     column
         What computed: the backend, its configuration, and the reference unless it is LiteRT.
     command
@@ -154,22 +153,10 @@ def _counted(
             found.setdefault(unit.operator, Counter())["waiting"] += unit.count
     for row in results.rows():
         place = places[row.unit]
-        cases[place].setdefault(row.operator, Counter())[_how(row)] += 1
-        if kind := _kind(row):
+        cases[place].setdefault(row.operator, Counter())[suites()[row.suite].how(row)] += 1
+        if kind := suites()[row.suite].kind(row):
             kinds[place][kind] += 1
     return cases, kinds
-
-
-def _how(row: Row) -> str:
-    judged = Judgement.from_message(row.message) if row.suite == "mutants" else None
-    return judged.how if judged else row.verdict
-
-
-def _kind(row: Row) -> str:
-    """Return the first words of what is said of a case that is fine."""
-    if row.suite == "mutants" or row.verdict not in ("passed", "refused"):
-        return ""
-    return row.message.partition(":")[0]
 
 
 def _bins(results: Results) -> dict[str, tuple[int, int]]:
@@ -179,7 +166,7 @@ def _bins(results: Results) -> dict[str, tuple[int, int]]:
         return {}
     missing = set(report.missing)
     found = {}
-    for operator, bins in bins_by_operator(report).items():
+    for operator, bins in report.by_operator.items():
         asked = [b for b in bins if b not in report.excluded]
         found[operator] = (sum(b not in missing for b in asked), len(asked))
     return found
@@ -210,7 +197,7 @@ def record_text(entries: Iterable[Entry]) -> str:
     What an entry's cases are about has a line each, so that a change can be read.
     """
     latest = {entry.key: entry for entry in entries}
-    order = {name: number for number, name in enumerate(SUITES)}
+    order = {name: number for number, name in enumerate(suites())}
     chosen = sorted(latest.values(), key=lambda each: (order.get(each.suite, 99), *each.key))
     listed = ",\n".join(_entry_text(each.as_dict()) for each in chosen)
     return f'{{"schema_version": {SCHEMA_VERSION}, "entries": [\n{listed}\n]}}\n'

@@ -215,6 +215,6 @@ def checked_checkout(root: Path) -> Path:
     """
     if not (root / "tests" / "hw").is_dir() or not (root / "hw").is_dir():
         raise InputError(
-            f"{root}: has no tests of the hardware; --suite mutants runs in a checkout of Eightfold"
+            f"{root}: has no tests of the hardware; suite mutants runs in a checkout of Eightfold"
         )
     return root

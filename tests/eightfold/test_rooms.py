@@ -26,14 +26,14 @@ FLOORS = (
     ("eightfold.cases", "eightfold.conformance.units"),
     ("eightfold.sim",),
     ("eightfold.run",),
-    ("eightfold.conformance",),
     ("eightfold.campaign",),
     ("eightfold.cli",),
+    ("eightfold.conformance",),
     ("lab",),
 )
 """The rooms from the ground up: an import leads to a lower floor or stays in its room."""
 
-UPWARD = {("eightfold.run", "lab"), ("eightfold.campaign", "lab"), ("eightfold.cli", "lab")}
+UPWARD = {("eightfold.run", "lab")}
 """Imports of the laboratory that are left."""
 
 STRANGERS = {

@@ -1,6 +1,6 @@
 """Golden equals LiteRT's reference kernels on random models of every operator.
 
-``eightfold campaign run --models N --seed S`` asks for more, and for others.
+``eightfold campaign run operators --cases N --seed S`` asks for more, and for others.
 """
 
 import pytest
@@ -8,10 +8,10 @@ import pytest
 from eightfold.campaign.records import Unit
 from eightfold.cases.operators import OPERATORS
 from eightfold.execute import SUPPORTED
-from tests.support.campaign.units import expect_passed, request, units
+from tests.support.campaign.units import expect_passed, unit_parameters
 
 
-@pytest.mark.parametrize("unit", units("operators", request("golden", models=200)))
+@pytest.mark.parametrize("unit", unit_parameters("operators", cases=200))
 def test_equals_litert(unit: Unit) -> None:
     expect_passed(unit)
 

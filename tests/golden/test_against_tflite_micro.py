@@ -1,7 +1,8 @@
 """Golden's ``tflm`` equals TFLite Micro on random models of every operator that it has.
 
 Models are drawn until it has computed `CASES` of each operator; those that it refuses must be among
-`REFUSED`, which docs/numerics.md tells. ``eightfold campaign run --reference tflm`` draws more.
+`REFUSED`, which docs/numerics.md tells; ``eightfold campaign run operators --reference tflm`` draws
+more.
 """
 
 import re

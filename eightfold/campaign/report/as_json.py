@@ -5,15 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from eightfold.campaign.coverage import Report
 from eightfold.campaign.folder import Folder, repeat_command
 from eightfold.campaign.records import GOOD
 from eightfold.campaign.report.asked import asked_commands
 from eightfold.campaign.report.facts import WORST_FIRST
-from eightfold.campaign.report.mutation import Mutation
 from eightfold.campaign.report.schema import CaseJson, CoverageJson, UnitJson
 from eightfold.campaign.report.verdict import Standing
 from eightfold.campaign.results import Planned, Results
-from lab.coverage.report import Report
+from eightfold.campaign.suite import suites
 
 SCHEMA_VERSION = 1
 """Counts up when a field goes or changes its meaning, not when one comes."""
@@ -50,8 +50,8 @@ def write_json(
             for started, ended, workers, why in results.sessions()
         ],
         "coverage": _coverage(standing.coverage),
-        "mutants": _mutants(standing.mutation),
-        "hostile": standing.hostility.as_dict() if standing.hostility else None,
+        **{suite.name: None for suite in suites().values() if suite.section},
+        **{name: section.figures for name, section in standing.sections.items()},
     }
     for name, value in head.items():
         opening = "{\n" if name == "schema_version" else ""
@@ -109,16 +109,6 @@ def _cases(results: Results, folder: Path) -> Iterator[CaseJson]:
                 "unit": planned.number,
                 "repeat": None if good else repeat_command(folder, name, unit),
             }
-
-
-def _mutants(found: Mutation | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    return {
-        **found.total.as_dict(),
-        "kinds": [{"kind": name, **tally.as_dict()} for name, tally in found.kinds.items()],
-        "files": [{"file": name, **tally.as_dict()} for name, tally in found.files.items()],
-    }
 
 
 def _coverage(report: Report | None) -> CoverageJson | None:

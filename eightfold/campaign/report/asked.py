@@ -1,15 +1,11 @@
 """What a campaign was asked, as the commands that would ask it again."""
 
-import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eightfold.conformance.profile import PROFILES
-
-_OPTIONS = {"suites": "--suite"}
-"""Of fields that are not called as their options are."""
+from eightfold.campaign.suite import suites
 
 _FIRST = ("suite", "suites", "operators", "config")
 """Fields that come first; the others by name."""
@@ -21,34 +17,30 @@ def asked_commands(asked: Mapping[str, Any], folder: Path | None) -> list[str]:
     An option's name is that of its field, with dashes. What is None, False or empty was not given;
     what is true is a flag; an option of several values is repeated. Whatever order somebody typed,
     the same question is the same text. A campaign that others were merged into has the command of
-    each, without a folder. A run of somebody's implementation has ``eightfold conform run``.
+    each, without a folder. A suite that another command begins has that one. The command of a
+    campaign that was begun before suites were arguments is the one of then.
     """
     if "merged" in asked:
         return [command for each in asked["merged"] for command in asked_commands(each, None)]
-    if "adapter" in asked:
-        return [shlex.join([*_conform_words(asked), *(["--out", str(folder)] if folder else [])])]
-    words = ["eightfold", "campaign", "run"]
-    names = [name for name in _FIRST if name in asked]
-    for name in (*names, *sorted(set(asked) - set(names))):
-        value = asked[name]
-        words += _option(_OPTIONS.get(name, f"--{name.replace('_', '-')}"), value)
+    own = (words for suite in suites().values() if (words := suite.asked_by(asked)))
+    words = next(own, None) or _campaign_words(asked)
     return [shlex.join([*words, *(["--out", str(folder)] if folder else [])])]
 
 
-def _conform_words(asked: Mapping[str, Any]) -> Iterator[str]:
-    yield from ("eightfold", "conform", "run")
-    options = {**asked, "claims": ",".join(asked.get("claims", ())), "profile": _profile(asked)}
-    if asked["backend"] not in ("verilator", "icarus"):
-        del options["backend"]  # it is the adapter's
-    for name in ("adapter", "profile", "claims", "level", "seed", "backend"):
-        yield from _option(f"--{name}", options.get(name))
-
-
-def _profile(asked: Mapping[str, Any]) -> str:
-    """Return the name of a profile that is built in; of another a name for its file."""
-    table = json.dumps(asked.get("profile"))  # which has no tuples, as in the file
-    found = (name for name, each in PROFILES.items() if json.dumps(each.as_dict()) == table)
-    return next(found, "PROFILE.toml")
+def _campaign_words(asked: Mapping[str, Any]) -> list[str]:
+    words, options = ["eightfold", "campaign", "run"], dict(asked)
+    if "cases" in asked:
+        words += options.pop("suites")
+        counts = options.pop("cases")
+        several = [f"{suite}={count}" for suite, count in counts.items()]
+        same = set(counts.values())
+        words += _option("--cases", several if len(same) > 1 else list(same))
+    elif "suites" in asked:
+        options["suite"] = options.pop("suites")
+    names = [name for name in _FIRST if name in options]
+    for name in (*names, *sorted(set(options) - set(names))):
+        words += _option(f"--{name.replace('_', '-')}", options[name])
+    return words
 
 
 def seeds(asked: Mapping[str, Any]) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.results.unit_results import read_arrays
+from eightfold.common.files import read_arrays
 from eightfold.model import Graph, Operator, Quantization, Tensor, read_model
 
 OPERATORS_SHOWN = 3

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from eightfold.campaign.coverage import AT_LEAST, Report
 from eightfold.campaign.folder import Folder, commits, repeat_command
 from eightfold.campaign.report import timing
 from eightfold.campaign.report.asked import asked_commands, seeds
@@ -22,13 +23,10 @@ from eightfold.campaign.report.facts import (
     shown_in_full,
 )
 from eightfold.campaign.report.failures import Failure, read_failure
-from eightfold.campaign.report.hostility import MEANINGS
-from eightfold.campaign.report.verdict import Standing, bins_by_operator
+from eightfold.campaign.report.verdict import Standing
 from eightfold.campaign.results import Results, Row
 from eightfold.run.report.charts import SERIES
 from eightfold.run.report.page import render
-from lab.coverage.report import AT_LEAST, Report
-from lab.hostile.trial import GOOD
 
 SLOWEST = 12
 """Units that the page lists."""
@@ -131,8 +129,6 @@ def campaign_page(
         listed=listed,
         bin_name=bin_name,
         standing=standing,
-        meanings=MEANINGS,
-        good_ends=GOOD,
         bad=bad,
         shown=shown,
         links={_place(each.row): each.id for each in shown},
@@ -212,7 +208,7 @@ def _covered(report: Report) -> dict[str, Covered]:
     """Return coverage by operator, those with most holes first."""
     missing = set(report.missing)
     found = []
-    for operator, bins in bins_by_operator(report).items():
+    for operator, bins in report.by_operator.items():
         counted = [report.hits[b] for b in bins if b not in report.excluded]
         holes: dict[str, list[str]] = {}
         points: dict[str, list[tuple[str, str]]] = {}
@@ -261,8 +257,7 @@ def _sections(standing: Standing, others: Mapping[str, Sequence[Kind]]) -> list[
         "grid": "Operators and columns",
         "failures": "Failures" if bad else "",
         "lost": "Lost" if others["lost"] else "",
-        "mutants": "Mutants" if standing.mutation else "",
-        "hostile": "Mutated models" if standing.hostility else "",
+        **{name: section.heading for name, section in standing.sections.items()},
         "coverage": "Functional coverage" if standing.coverage else "",
         "time": "Time",
         "refused": "Refused" if others["refused"] else "",

@@ -4,15 +4,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from eightfold.campaign.report.hostility import Hostility, hostility
-from eightfold.campaign.report.mutation import Mutation, mutation
+from eightfold.campaign.coverage import Report
 from eightfold.campaign.results import Results
+from eightfold.campaign.suite import Section, suites
 from eightfold.run.report.page import Verdict
-from lab.coverage.bins import POINTS, Bin, every_bin
-from lab.coverage.exclusions import EXCLUDED
-from lab.coverage.report import Report
-
-_NO_OPERATORS = ("mutants", "proofs", "hostile")  # suites whose cases name something else
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,22 +19,18 @@ class Standing:
     counts
         Cases by verdict; those of units that have not ended are ``waiting``.
     operators, columns
-        How many different ones there are; files of mutants, and what mutated models are made of,
-        are not counted.
+        How many different ones there are.
     coverage
         None if none was asked for.
-    mutation
-        What became of mutants; None if there are none.
-    hostility
-        What became of mutated models; None if there are none.
+    sections
+        What suites say of their cases, by the suites' names.
     """
 
     counts: Mapping[str, int]
     operators: int
     columns: int
     coverage: Report | None
-    mutation: Mutation | None = None
-    hostility: Hostility | None = None
+    sections: Mapping[str, Section]
 
     @property
     def total(self) -> int:
@@ -72,7 +63,7 @@ class Standing:
         else:
             state = "passed" if self.complete else "incomplete"
         parts = [self._cases(), *self._coverage()]
-        parts += [each.sentence for each in (self.mutation, self.hostility) if each]
+        parts += [each.sentence for each in self.sections.values()]
         return Verdict(state=state, sentence="; ".join(parts) + ".")
 
     def _cases(self) -> str:
@@ -124,36 +115,28 @@ def standing(results: Results) -> Standing:
     counts: Counter[str] = Counter()
     for (_, _, _, verdict), count in by_place.items():
         counts[verdict] += count
+    known = [suites()[name] for name in results.suites()]
+    of_operators = {suite.name for suite in known if suite.of_operators}
+    found = {suite.name: suite.section(results) for suite in known if suite.section}
     return Standing(
         counts=counts,
-        operators=len({n for suite, n, _, _ in by_place if n and suite not in _NO_OPERATORS}),
+        operators=len({n for suite, n, _, _ in by_place if n and suite in of_operators}),
         columns=len({column for _, _, column, _ in by_place}),
         coverage=coverage(results),
-        mutation=mutation(results),
-        hostility=hostility(results),
+        sections={name: section for name, section in found.items() if section},
     )
 
 
 def coverage(results: Results) -> Report | None:
     """Return the hits of the bins of the operators that coverage was asked of; None if of none."""
-    asked = {planned.unit.operator for planned in results.units() if planned.unit.coverage}
-    if not asked:
+    asked = [planned.unit for planned in results.units() if planned.unit.coverage]
+    bins = {b: why for name in {u.suite for u in asked} for b, why in suites()[name].bins().items()}
+    if not bins:
         return None
-    # Units of whole networks name no operator, and sample whatever they have.
-    operators = asked & set(POINTS) or set(POINTS)
+    operators = {unit.operator for unit in asked}
+    chosen = {b: why for b, why in bins.items() if b.operator in operators}
     hits = results.hits()
-    return Report(
-        {b: hits[b.operator, b.point, b.name] for b in every_bin() if b.operator in operators},
-        {b: reason for b, reason in EXCLUDED.items() if b.operator in operators},
-    )
-
-
-def bins_by_operator(report: Report) -> dict[str, list[Bin]]:
-    """Return the bins of each operator, in their order."""
-    found: dict[str, list[Bin]] = {}
-    for b in report.hits:
-        found.setdefault(b.operator, []).append(b)
-    return found
+    return Report({b: hits[b] for b in chosen}, {b: why for b, why in chosen.items() if why})
 
 
 def _many(count: int, what: str) -> str:

@@ -11,12 +11,12 @@ from eightfold.campaign import campaign
 from eightfold.campaign.builds import Builds, _pack, build
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Unit
-from eightfold.campaign.suites.suite import settings_of
 from eightfold.common.files import source_key
 from eightfold.sim.simulator.build import Model, build_model, design_key, give_model
 from eightfold.sim.simulator.cache import cached
 from eightfold.sim.simulator.runner import Unit as Design
 from eightfold.target.config import PRESETS
+from lab.suites.common import settings_of
 from tests.support.campaign.schedulers import scheduler
 from tests.support.hardware.twins import TWINS
 

@@ -16,7 +16,7 @@ from eightfold.campaign.engine import CampaignProgress, Engine
 from eightfold.campaign.farm import Farm, connect
 from eightfold.campaign.folder import Folder, commits
 from eightfold.campaign.records import Unit
-from eightfold.campaign.suites import SUITES
+from eightfold.campaign.suite import suites
 from eightfold.campaign.work import run_unit
 from eightfold.common.errors import InputError
 from eightfold.common.files import source_key
@@ -33,9 +33,9 @@ OPERATORS = [
 
 
 @pytest.fixture(autouse=True)
-def suites(monkeypatch: pytest.MonkeyPatch) -> None:
+def behaviour(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let this process know the suite of tests too: who begins a campaign asks for its identity."""
-    monkeypatch.setitem(SUITES, SUITE.name, SUITE)
+    monkeypatch.setitem(suites(), SUITE.name, SUITE)
 
 
 @pytest.fixture

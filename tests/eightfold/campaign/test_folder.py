@@ -12,10 +12,10 @@ from eightfold.campaign.campaign import begin
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Unit
 from eightfold.campaign.store import Store
-from eightfold.campaign.suites.conformance import Task
 from eightfold.campaign.work import run_unit
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import Profile
+from eightfold.conformance.suite import Task
 from tests.eightfold.cli.test_cli import call
 from tests.support.campaign.asked import asked_of
 

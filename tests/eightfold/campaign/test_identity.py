@@ -12,23 +12,25 @@ from typing import Any, cast
 import pytest
 from distributed import Worker
 
-from eightfold.campaign import builds, identity, suites
+from eightfold.campaign import builds, identity
 from eightfold.campaign.builds import Builds
 from eightfold.campaign.campaign import begin, builds_of, failed_again, merge
-from eightfold.campaign.conformance import adapter_name, claims_of, judge_run, planned, run_facts
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.identity import check_identity, renewed_facts
 from eightfold.campaign.records import Case, Outcome, Unit
-from eightfold.campaign.suites.conformance import Task
+from eightfold.campaign.suite import adapter_of
 from eightfold.campaign.work import run_unit
 from eightfold.common import extras
 from eightfold.common.errors import InputError
 from eightfold.common.files import source_key
 from eightfold.conformance.adapters.load import digest_of, files_of, load_adapter
 from eightfold.conformance.profile import Profile
+from eightfold.conformance.runs import adapter_name, claims_of, judge_run, planned, run_facts
+from eightfold.conformance.suite import Task
 from eightfold.conformance.vectors import operators
 from eightfold.conformance.verdict import KIT
 from lab.formal import checker
+from lab.suites import mutants
 from tests.eightfold.cli.test_cli import call
 from tests.support.campaign.asked import asked_of
 from tests.support.campaign.reseal import reseal
@@ -112,7 +114,7 @@ def plan(adapters: Path, name: str, seed: int = 3) -> list[Unit]:
 
 def begun(path: Path, units: list[Unit]) -> Folder:
     folder = Folder(path)
-    begin(folder, asked_of(units) if units[0].adapter else {}, units)
+    begin(folder, asked_of(units) if adapter_of(units[0]) else {}, units)
     return folder
 
 
@@ -199,7 +201,7 @@ def test_hardware_that_depends_on_the_environment_is_told_apart(
     adapters.rename(adapters.with_name("again.py"))  # another process would read it again
     adapters.symlink_to(adapters.with_name("again.py"))
     monkeypatch.setattr(
-        "eightfold.campaign.suites.conformance._loaded",
+        "eightfold.conformance.suite._loaded",
         lambda name: load_adapter(f"{adapters.with_name('again.py')}:Hardware"),
     )
     with pytest.raises(InputError, match="RTL is not what this campaign began with; begin another"):
@@ -264,12 +266,12 @@ def other_tests(patch: pytest.MonkeyPatch, checkout: Path) -> None:
 
 
 def other_accepted(patch: pytest.MonkeyPatch, checkout: Path) -> None:
-    patch.setattr(suites.mutants, "ACCEPTED", checkout / "accepted.toml")
+    patch.setattr(mutants, "ACCEPTED", checkout / "accepted.toml")
     (checkout / "accepted.toml").write_text("")
 
 
 def other_simulator(patch: pytest.MonkeyPatch, checkout: Path) -> None:
-    patch.setattr(suites.mutants, "simulator_version", lambda name: f"{name} 99")
+    patch.setattr(mutants, "simulator_version", lambda name: f"{name} 99")
 
 
 @pytest.mark.parametrize(
@@ -299,7 +301,7 @@ def test_mutants_and_proofs_are_of_the_tests_and_tools_that_judge_them(
     checkout = tmp_path / "checkout"
     (checkout / "tests" / "hw").mkdir(parents=True)
     (checkout / "hw").mkdir()
-    monkeypatch.setattr(suites.mutants, "IMPORT_ROOT", checkout)
+    monkeypatch.setattr(mutants, "IMPORT_ROOT", checkout)
     one = begun(tmp_path / "one", [unit])
     check_identity(one, [unit])
     change(monkeypatch, checkout)
@@ -441,7 +443,7 @@ def test_cases_that_would_be_drawn_otherwise_are_not_judged(
 ) -> None:
     folder = answer(begun(tmp_path / "run", plan(adapters, "Models")))
     if what == "kit":
-        monkeypatch.setattr("eightfold.campaign.suites.conformance.KIT", "2.0")
+        monkeypatch.setattr("eightfold.conformance.suite.KIT", "2.0")
         message = f"kit is not what this campaign began with: {KIT} then, 2.0 now; report it with"
     else:
         draw: Any = operators.random_case

@@ -19,8 +19,8 @@ from eightfold.cli.main import commands
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.common.program import one_line_errors
 
-SMALL = ("run", "--operators", "RELU", "--models", "12")
-LONG = ("run", "--operators", "ADD,RELU", "--models", "1000")  # 10 units of a second
+SMALL = ("run", "operators", "--operators", "RELU", "--cases", "12")
+LONG = ("run", "operators", "--operators", "ADD,RELU", "--cases", "1000")  # 10 units of a second
 
 pytestmark = pytest.mark.slow
 
@@ -184,7 +184,7 @@ def test_a_broken_kernel_is_found_and_the_command_that_repeats_it_fails_alone(
     variables = {"PYTHONPATH": f"{tmp_path / 'broken'}{os.pathsep}{IMPORT_ROOT}"}
     folder = tmp_path / "campaign"
     status, out, err = command(
-        "run", "--operators", "RELU,TANH", "--models", "60", "--out", str(folder),
+        "run", "operators", "--operators", "RELU,TANH", "--cases", "60", "--out", str(folder),
         variables=variables,
     )  # fmt: skip
     assert (status, err) == (1, "")
@@ -233,7 +233,7 @@ def test_the_same_twice_at_once_gives_the_same_twice(tmp_path: Path) -> None:
         (temporary / name).symlink_to(precious)
     before = sorted(temporary.iterdir())
     variables = {"TMPDIR": str(temporary)}
-    ran = ("--operators", "ADD,RELU", "--models", "200", "--workers", "2")
+    ran = ("operators", "--operators", "ADD,RELU", "--cases", "200", "--workers", "2")
     asked = ("--adapter", "golden", "--claims", "MAXIMUM,MINIMUM", "--workers", "1")
     folders = [tmp_path / f"campaign{number}" for number in range(2)]
     runs = [start("run", *ran, "--out", str(path), variables=variables) for path in folders]
@@ -255,26 +255,42 @@ WRONG = {
         "golden has no waves",
     ),
     "operator": (
-        ("run", "--operators", "RELU,LSTM,GRU", "--out", "{new}"),
+        ("run", "operators", "--operators", "RELU,LSTM,GRU", "--out", "{new}"),
         "no operator GRU, LSTM",
     ),
-    "suite": (("run", "--suite", "faults", "--out", "{new}"), "does not run on golden"),
+    "backend": (
+        ("run", "faults", "--out", "{new}"),
+        "suite faults does not run on golden",
+    ),
+    "suite": (("run", "nonsense", "--out", "{new}"), "no suite nonsense; the suites are faults, "),
+    "option of another suite": (
+        ("run", "operators", "streams", "--coverage", "--out", "{new}"),
+        "--coverage: suite streams does not know it; its options are --cases, --seed, --backend",
+    ),
+    "cases of another suite": (
+        ("run", "operators", "--cases", "networks=3", "--out", "{new}"),
+        "--cases networks=3: networks is none of the suites that are to run",
+    ),
+    "cases of what has all": (
+        ("run", "proofs", "--cases", "3", "--out", "{new}"),
+        "--cases 3: suite proofs has all cases that there are",
+    ),
+    "no number": (("run", "hostile", "--cases", "few", "--out", "{new}"), "not of the form N or "),
     "suite without cases": (
+        ("run", "operators", "--operators", ",", "--out", "{new}"),
+        "suite operators: no cases; ask for others, or leave it out",
+    ),
+    "operator of golden alone": (
         (
             "run",
-            "--suite",
-            "networks",
-            "--suite",
             "operators",
             "--operators",
-            ",",
+            "DEQUANTIZE,ADD",
+            "--backend",
+            "verilator",
             "--out",
             "{new}",
         ),
-        "--suite operators: no cases; ask for other operators, or leave it out",
-    ),
-    "operator of golden alone": (
-        ("run", "--operators", "DEQUANTIZE,ADD", "--backend", "verilator", "--out", "{new}"),
         "the accelerator does not compute DEQUANTIZE; use --backend golden",
     ),
     "budget": ((*SMALL, "--budget", "soon", "--out", "{new}"), "--budget soon: is not a time"),

@@ -27,7 +27,7 @@ def test_a_campaign_names_the_command_that_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     folder = tmp_path / name
-    words = ["campaign", "run", "--operators", "ADD", "--models", "1", "--out", folder]
+    words = ["campaign", "run", "operators", "--operators", "ADD", "--cases", "1", "--out", folder]
     status, _, err = call(*words, capsys=capsys)
     shown = f"'{folder}'" if " " in name else folder
     line = f"eightfold: interrupted; eightfold campaign resume {shown} goes on\n"

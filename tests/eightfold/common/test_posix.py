@@ -65,7 +65,7 @@ def test_all_that_simulates_nothing_works(tmp_path: Path) -> None:
         f"golden-c -o {tmp_path}/c",
         f"vectors requantizer -o {tmp_path}/vectors",
         f"verilog --unit requantizer -o {tmp_path}/requantizer.v",
-        "campaign run --suite operators --operators ADD --models 2 --list",
+        "campaign run operators --operators ADD --cases 2 --list",
     ]
     done = on_windows(*lines)
     ends = [line for line in done.stdout.splitlines() if line.startswith("status ")]

@@ -1,6 +1,6 @@
 """Golden equals LiteRT's reference kernels on every tensor of random networks.
 
-``eightfold campaign run --suite networks --networks N --seed S`` asks for more, and for others.
+``eightfold campaign run networks --cases N --seed S`` asks for more, and for others.
 """
 
 import numpy as np
@@ -12,12 +12,12 @@ from eightfold.compiler import HARDWARE
 from eightfold.execute import SUPPORTED
 from eightfold.execute.macs import count_macs
 from eightfold.model import load_model
-from tests.support.campaign.units import expect_passed, request, units
+from tests.support.campaign.units import expect_passed, unit_parameters
 
 SHAPES_SEEN = range(60)
 
 
-@pytest.mark.parametrize("unit", units("networks", request("golden", networks=100)))
+@pytest.mark.parametrize("unit", unit_parameters("networks", cases=100))
 def test_equals_litert(unit: Unit) -> None:
     expect_passed(unit)
 

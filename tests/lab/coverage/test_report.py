@@ -2,14 +2,14 @@
 
 import pytest
 
+from eightfold.campaign.coverage import AT_LEAST, Bin, Report
 from eightfold.cases.operators import case_rng, random_case
 from eightfold.compiler import compile_network
 from eightfold.execute import run_graph
 from eightfold.model import load_model
 from eightfold.target.config import PRESETS
-from lab.coverage.bins import Bin, covered, every_bin
+from lab.coverage.bins import covered, every_bin
 from lab.coverage.exclusions import EXCLUDED
-from lab.coverage.report import AT_LEAST, Report, report_of
 
 ONE, OTHER = Bin("ADD", "rank", "1"), Bin("ADD", "rank", "2")
 
@@ -48,7 +48,6 @@ def test_an_operator_that_has_run_shows_its_bins() -> None:
     activation = graph.operators[0].options["fused_activation_function"]
     crossed = [b for b in hits if b.point == "activation and saturation"]
     assert {b.name.startswith(f"('{activation}'") for b in crossed} == {True}
-    report = report_of({(b.operator, b.point, b.name): 2 * n for b, n in hits.items()})
-    assert set(report.hits) == set(every_bin())
+    report = Report({b: 2 * hits[b] for b in every_bin()}, EXCLUDED)
     assert report.hits[rank] == 2
     assert f"{len(report.missing)} missing" in report.summary()

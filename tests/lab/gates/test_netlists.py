@@ -4,13 +4,10 @@ from typing import Any
 
 import pytest
 
-from eightfold.campaign.campaign import planned
-from eightfold.campaign.suites import Request
-from eightfold.campaign.suites.suite import settings_of
 from eightfold.common.errors import InputError
-from eightfold.target.config import PRESETS
 from lab.gates import Netlist, levels_of
 from lab.gates.verilog import to_verilog
+from tests.support.campaign.units import units_of
 
 
 @pytest.mark.parametrize(
@@ -35,34 +32,17 @@ def test_levels() -> None:
     assert levels_of("xilinx") == ["xilinx:0"]
 
 
-def request(**options: Any) -> Request:
-    asked: dict[str, Any] = {"operators": ["ADD"], "models": 3, "networks": 2, "runs": 1, "seed": 7}
-    config: dict[str, Any] = {"config": "nano", "settings": settings_of(PRESETS["nano"])}
-    asked |= config | {"backend": "verilator", "netlist": "ecp5"} | options
-    return Request(**asked)
-
-
 def test_a_campaign_has_a_column_for_each_level() -> None:
-    units = planned(["operators", "requantizer"], request())
+    asked = {"backend": "verilator", "config": "nano", "netlist": "ecp5"}
+    units = units_of("operators", **asked, operators="ADD") + units_of("requantizer", **asked)
     columns = ["verilator nano ecp5:0", "verilator nano ecp5:1"]
     assert [unit.column for unit in units] == columns * 2
     assert len({unit.name for unit in units}) == 4
-    assert units[1].command(7) == (
-        "eightfold campaign run --suite operators --operators ADD --models 1 --seed 7 "
-        "--backend verilator --config nano --netlist ecp5:1"
-    )
 
 
-@pytest.mark.parametrize(
-    ("suite", "options", "message"),
-    [
-        ("operators", {"backend": "golden"}, "--netlist is simulated; use --backend verilator"),
-        ("hostile", {"backend": "golden"}, "--suite hostile runs no netlists"),
-    ],
-)
-def test_what_runs_no_netlist_says_so(suite: str, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        planned([suite], request(**options))
+def test_golden_runs_no_netlist() -> None:
+    with pytest.raises(InputError, match="--netlist is simulated; use --backend verilator"):
+        units_of("operators", netlist="ecp5")
 
 
 def netlist(kind: str, **parameters: str) -> dict[str, Any]:

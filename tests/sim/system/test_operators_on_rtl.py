@@ -1,6 +1,6 @@
 """Every operator in RTL equals golden on random models, with random stalls.
 
-``eightfold campaign run --backend verilator`` asks for more models, and for others.
+``eightfold campaign run operators --backend verilator`` asks for more models, and for others.
 """
 
 from collections.abc import Iterator
@@ -10,13 +10,11 @@ from itertools import count, islice
 import pytest
 
 from eightfold.campaign.records import Unit
-from eightfold.campaign.suites import SUITES
-from eightfold.campaign.suites.operators import Part, parts, simulate_parts
 from eightfold.cases.operators import OPERATORS
 from eightfold.compiler import HARDWARE
-from eightfold.target.config import PRESETS
 from lab.coverage.bins import POINTS
-from tests.support.campaign.units import expect_passed, request, units
+from lab.suites.operators import Part, parts, simulate_parts
+from tests.support.campaign.units import expect_passed, unit_parameters, units_of
 from tests.support.hardware.twins import TWINS
 
 ON_ICARUS = 2
@@ -35,7 +33,7 @@ def test_every_operator_runs_and_has_bins() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "unit", units("operators", request("verilator", TWINS["small"], "small", models=24))
+    "unit", unit_parameters("operators", TWINS["small"], "small", backend="verilator", cases=24)
 )
 def test_equals_golden_on_small(unit: Unit) -> None:
     expect_passed(unit)
@@ -43,8 +41,7 @@ def test_equals_golden_on_small(unit: Unit) -> None:
 
 def on_icarus(operator: str) -> Unit:
     """Return the unit that draws models of an operator for Icarus."""
-    asked = request("icarus", PRESETS["nano"], "nano", (operator,))
-    (unit,) = SUITES["operators"].plan(asked)
+    (unit,) = units_of("operators", backend="icarus", config="nano", operators=operator)
     return unit
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from eightfold.campaign.records import Unit
-from eightfold.campaign.suites.conformance import Task
+from eightfold.conformance.suite import Task
 
 
 def asked_of(units: Sequence[Unit]) -> dict[str, Any]:

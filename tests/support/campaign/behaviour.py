@@ -3,15 +3,13 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from distributed import Worker, WorkerPlugin
 
 from eightfold.campaign.records import Case, Evidence, Unit
-from eightfold.campaign.suites import SUITES
-from eightfold.campaign.suites.suite import Request, Result, Suite
+from eightfold.campaign.suite import Result, Suite, suites
 
 NAME = "behaviour"
 
@@ -61,12 +59,7 @@ def _case(given: Unit, seed: int) -> Case:
     return Case(seed=seed, operator=given.operator, verdict="passed")
 
 
-def plan(request: Request) -> Iterator[Unit]:
-    """Yield nothing: tests make units themselves."""
-    yield from ()
-
-
-SUITE = Suite(name=NAME, text="what tests need", backends=("golden",), plan=plan, run=run)
+SUITE = Suite(name=NAME, text="what tests need", run=run)
 
 
 @dataclass
@@ -77,4 +70,4 @@ class Teach(WorkerPlugin):
 
     def setup(self, worker: Worker) -> None:
         """Add the suite to a worker's."""
-        SUITES[NAME] = SUITE
+        suites()[NAME] = SUITE

@@ -16,12 +16,12 @@ from eightfold.campaign import store
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Case, Outcome, Unit
 from eightfold.campaign.store import Store
-from eightfold.campaign.suites.suite import compare, compared_case
 from eightfold.cases.operators import case_rng, random_case
 from eightfold.execute import run_operator
 from eightfold.model import load_model
 from lab.coverage.bins import every_bin
 from lab.coverage.exclusions import EXCLUDED
+from lab.suites.common import compare, compared_case
 
 COLUMNS = (("golden", ""), ("verilator", "base"), ("icarus", "nano"))
 BEGUN = 1_790_000_000.0

@@ -1,43 +1,36 @@
 """Units of campaigns as tests: all cases must pass, or be refused for a reason."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
+from eightfold.campaign.campaign import planned
 from eightfold.campaign.records import GOOD, Unit
-from eightfold.campaign.suites import SUITES, Request
-from eightfold.campaign.suites.suite import settings_of
-from eightfold.cases.operators import OPERATORS
-from eightfold.target.config import PRESETS, AcceleratorConfig
+from eightfold.campaign.suite import suites
+from lab.suites.common import settings_of
 
 
-def request(
-    backend: str,
-    config: AcceleratorConfig = PRESETS["base"],
-    name: str = "base",
-    operators: tuple[str, ...] = OPERATORS,
-    models: int = 1,
-    networks: int = 1,
-) -> Request:
-    """Return a request of cases from seed 0."""
-    return Request(
-        operators=operators,
-        backend=backend,
-        config=name,
-        settings=settings_of(config),
-        models=models,
-        networks=networks,
-        runs=1,
-        seed=0,
-    )
+def units_of(suite: str, accelerator: Any = None, name: Any = "", **options: Any) -> list[Unit]:
+    """Return the units of a suite that is asked for one case, or with other options.
+
+    An accelerator, whose configuration is called ``name``, need not be one that has a file.
+    """
+    units = planned({suite: {"cases": 1, "config": "base", **options}})
+    if accelerator is None:
+        return units
+    settings = settings_of(accelerator)
+    return [replace(unit, config=name, settings=settings) for unit in units]
 
 
-def units(suite: str, asked: Request) -> list:
-    """Return the units of a suite as parameters of a test."""
-    return [pytest.param(unit, id=unit.name) for unit in SUITES[suite].plan(asked)]
+def unit_parameters(suite: str, *accelerator: Any, **options: Any) -> list:
+    """Return `units_of` as parameters of a test."""
+    return [pytest.param(unit, id=unit.name) for unit in units_of(suite, *accelerator, **options)]
 
 
 def expect_passed(unit: Unit) -> None:
-    """Run a unit; fail with its first case that is wrong, and the command that repeats it."""
-    for case in SUITES[unit.suite].run(unit, None).cases:
+    """Run a unit; fail with its first case that is wrong."""
+    for case in suites()[unit.suite].run(unit, None).cases:
         if case.verdict not in GOOD:
             log = case.evidence.log if case.evidence else ""
-            pytest.fail(f"{case.message}\n{log}\nrepeat: {unit.command(case.seed)}", pytrace=False)
+            pytest.fail(f"{unit.case_name(case.seed)}: {case.message}\n{log}", pytrace=False)

@@ -10,21 +10,21 @@ import pytest
 
 from eightfold.campaign.report.asked import asked_commands, seeds
 from eightfold.cli.campaign import run_command
-from eightfold.cli.conform import run as conform_run
+from eightfold.conformance.commands import run as conform_run
 from eightfold.conformance.profile import PROFILES
 
 ASKED = {
-    "suites": ["operators", "networks"],
+    "suites": ["operators"],
+    "cases": {"operators": 50},
     "operators": "ADD,CONV_2D",
-    "models": 50,
     "seed": 0,
     "stall": None,
     "coverage": True,
     "backend": "verilator",
 }
 COMMAND = (
-    "eightfold campaign run --suite operators --suite networks --operators ADD,CONV_2D "
-    "--backend verilator --coverage --models 50 --seed 0"
+    "eightfold campaign run operators --cases 50 --operators ADD,CONV_2D "
+    "--backend verilator --coverage --seed 0"
 )
 
 
@@ -34,7 +34,26 @@ def test_options_by_their_names() -> None:
         COMMAND.replace(" --coverage", "")
     ]
     assert asked_commands(dict(reversed(ASKED.items())), None) == [COMMAND]
-    assert asked_commands({"stall": 0.0}, None) == ["eightfold campaign run --stall 0.0"]
+    several = {
+        "suites": ["networks", "faults"],
+        "cases": {"networks": 5, "faults": 2},
+        "stall": 0.0,
+    }
+    assert asked_commands(several, None) == [
+        "eightfold campaign run networks faults --cases networks=5 --cases faults=2 --stall 0.0"
+    ]
+
+
+def test_a_campaign_of_an_older_version_has_the_command_of_then() -> None:
+    asked = {
+        "suite": ["operators", "networks"],
+        "operators": "ADD",
+        "models": 50,
+        "coverage": False,
+    }
+    assert asked_commands(asked, None) == [
+        "eightfold campaign run --suite operators --suite networks --operators ADD --models 50"
+    ]
 
 
 def test_a_run_of_conform_is_asked_by_conform() -> None:
@@ -73,7 +92,8 @@ def test_the_command_line_has_these_options() -> None:
         context = run_command.make_context("run", words)
     except click.UsageError as error:
         pytest.fail(str(error))
-    assert context.params["suites"] == ("operators", "networks")
+    assert context.params["suites"] == ("operators",)
+    assert context.params["cases"] == ("50",)
     assert context.params["out"] == Path("A")
-    kept = {name: context.params[name] for name in ASKED if name != "suites"}
-    assert kept == {name: value for name, value in ASKED.items() if name != "suites"}
+    kept = {name: value for name, value in ASKED.items() if name not in ("suites", "cases")}
+    assert {name: context.params[name] for name in kept} == kept

@@ -1,0 +1,388 @@
+"""The kit's commands: ``eightfold vectors``, ``eightfold conform`` and ``eightfold golden-c``."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from json import dumps, loads
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from eightfold.cli.campaign import farm_of, farm_options, run_units
+from eightfold.common.extras import needs_extra
+from eightfold.common.files import source_key
+from eightfold.common.program import output_folder_option
+from eightfold.common.terminal import terminal_progress
+
+if TYPE_CHECKING:  # golden loads only when needed
+    from eightfold.campaign.folder import Folder
+    from eightfold.common.progress import OnProgress
+    from eightfold.conformance.profile import Profile
+    from eightfold.conformance.results.vectors import Draw
+    from eightfold.conformance.units.unit import Level
+    from eightfold.conformance.vectors.unit_files import Format
+
+UNITS = {
+    "requantizer": "An int32 accumulator to int8: multiplier, shift, zero point, clamp.",
+    "dot": "A dot product of int8 with zero points and a bias, in int32.",
+    "tables": "LOGISTIC, TANH and QUANTIZE of int8: all 256 results for a pair of scales.",
+    "fake_quantize": "Ranges of OpenVINO's FakeQuantize as int8 scale and zero point.",
+}
+
+
+def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what all cases are drawn by: profile, level, seed."""
+    for option in (
+        click.option(
+            "--profile",
+            default="tflite",
+            show_default=True,
+            metavar="NAME|FILE.toml",
+            help="What is claimed: tflite, tflite-single, tflm, eightfold, tpu-mlir, tpu-mlir-8, "
+            "or a file.",
+        ),
+        click.option(
+            "--level",
+            type=click.Choice(["smoke", "standard", "full"]),
+            default="smoke",
+            show_default=True,
+            help="How many cases: for seconds, minutes, hours of RTL simulation.",
+        ),
+        click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True),
+    ):
+        command = option(command)
+    return command
+
+
+folder_option = click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIR",
+)
+
+
+JUDGE_EXAMPLE = """\b
+Example, with a requantizer in Verilog of somebody's own:
+  eightfold vectors requantizer -o vectors
+  (cd vectors; iverilog -DDUT=mine bench.v ../mine.v -o bench; vvp -n bench)
+  mkdir results; mv vectors/results.hex results
+  eightfold conform judge vectors --results results --html verdict.html
+"""
+
+
+@click.group()
+def conform() -> None:
+    """Judge hardware, a simulator or a runtime by the spec; a mistake is called by its name."""
+
+
+def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the files of the report: --html, --junit, --json."""
+    for name, text in reversed(REPORTS.items()):
+        path = click.Path(path_type=Path)
+        command = click.option(f"--{name}", type=path, metavar="FILE", help=text)(command)
+    return command
+
+
+REPORTS = {
+    "html": "Write the report as a page for a browser.",
+    "junit": "Write it as JUnit XML for continuous integration.",
+    "json": "Write it as JSON; docs/conform-json.md has its fields.",
+}
+
+
+RUN_EXAMPLE = """\b
+Examples:
+  a requantizer, multiplier or table in Verilog, whose ports a class in mine.py names
+    eightfold conform run --adapter mine.py:Requant --profile mine.toml
+  the same behind registers of AXI4-Lite, APB or Wishbone, on Icarus
+    eightfold conform run --adapter mine.py:Registers --backend icarus
+  a runtime in Python, or any executable, that computes models
+    eightfold conform run --adapter mine.py:Runtime --claims CONV_2D,ADD
+  runtimes and hardware that come with the kit, every row of the spec
+    eightfold conform run --adapter xnnpack --level standard --html xnnpack.html
+    eightfold conform run --adapter eightfold --profile eightfold --out ours
+
+docs/conformance.md shows what such a class says.
+"""
+
+
+@conform.command("run", epilog=RUN_EXAMPLE)
+@click.option(
+    "--adapter",
+    required=True,
+    metavar="FILE.py:CLASS|NAME",
+    help="How it is asked: a class of yours, or litert, litert-optimized, xnnpack, tflm, golden, "
+    "eightfold, eightfold-icarus.",
+)
+@case_options
+@click.option(
+    "--claims",
+    metavar="NAMES",
+    help="Only these of the profile's: CONV_2D,ADD or networks, for example.",
+)
+@click.option(
+    "--backend",
+    type=click.Choice(["verilator", "icarus"]),
+    default="verilator",
+    show_default=True,
+    help="What simulates hardware.",
+)
+@farm_options
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Keep what was answered in a new folder, from which the run can be resumed and reported.",
+)
+@report_options
+@needs_extra("campaign", "conform run")
+def run(
+    adapter: str,
+    profile: str,
+    level: "Level",
+    seed: int,
+    claims: str | None,
+    backend: str,
+    out: Path | None,
+    html: Path | None,
+    junit: Path | None,
+    json: Path | None,
+    **farm: Any,
+) -> None:
+    """Ask an implementation all cases of a profile, and judge its answers.
+
+    Cases are shared among processes, here or on a farm, as those of eightfold campaign. With --out
+    a run that was interrupted goes on by eightfold campaign resume DIR, and eightfold conform
+    report DIR judges it. What is found is said in sentences, with the mistakes that these cases
+    could not have told apart, and the conformance statement comes last.
+
+    Exit status 0 if all that was asked is answered and right, 1 if not, 2 for bad input.
+    """
+    from eightfold.campaign.campaign import begin
+    from eightfold.campaign.folder import Folder
+    from eightfold.conformance.profile import Profile
+    from eightfold.conformance.report import require_reports
+    from eightfold.conformance.runs import adapter_name, claims_of, planned
+    from eightfold.conformance.suite import Task
+
+    require_reports(html)  # better before the work than after
+    claimed = Profile.load(profile)
+    ready = farm_of(**farm)
+    task = Task.of(adapter_name(adapter), claimed, level, seed)
+    chosen = claims_of(task.load(), claimed, claims.split(",") if claims else ())
+    units = planned(task, chosen, backend)
+    asked = {
+        "adapter": task.adapter,
+        "profile": claimed.as_dict(),
+        "level": level,
+        "seed": seed,
+        "claims": chosen,
+        "backend": units[0].backend,
+    }
+    with _folder(out) as path:
+        folder = Folder(path)
+        begin(folder, asked, units)
+        run_units(folder, kept=out is not None, **ready)
+        _report(folder, html=html, junit=junit, json=json)
+
+
+@contextmanager
+def _folder(out: Path | None) -> Iterator[Path]:
+    if out is not None:
+        yield out
+        return
+    with tempfile.TemporaryDirectory(prefix="eightfold-conform-") as name:
+        yield Path(name)
+
+
+@conform.command("report")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@report_options
+@needs_extra("campaign", "conform report")
+def report(folder: Path, html: Path | None, junit: Path | None, json: Path | None) -> None:
+    """Judge what eightfold conform run --out DIR has answered so far.
+
+    What has not been answered is incomplete. Exit status as that of eightfold conform run.
+    """
+    from eightfold.campaign.folder import Folder
+    from eightfold.conformance.report import require_reports
+
+    require_reports(html)
+    _report(Folder(folder), html=html, junit=junit, json=json)
+
+
+def _report(folder: "Folder", html: Path | None, junit: Path | None, json: Path | None) -> None:
+    """Judge a run, write its reports, print the statement, and end with its status."""
+    from eightfold.conformance.report import print_statement, write_reports
+    from eightfold.conformance.runs import judge_run, run_facts
+
+    facts = run_facts(folder)  # which refuses what is no run, before the work
+    with terminal_progress("judging") as on_progress:
+        judged = judge_run(folder, on_progress)
+    write_reports(judged.statement, judged.names, html=html, junit=junit, json=json, facts=facts)
+    print_statement(judged.statement)
+    raise SystemExit(0 if judged.statement.holds else 1)
+
+
+@conform.command("judge", epilog=JUDGE_EXAMPLE)
+@click.argument("vectors", type=click.Path(path_type=Path), metavar="DIR")
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR2",
+    help="Folder with results.hex, .npz or .csv; of models with CASE/results.npz.",
+)
+@report_options
+def judge(
+    vectors: Path, results: Path, html: Path | None, junit: Path | None, json: Path | None
+) -> None:
+    """Judge results by the vectors in DIR, which eightfold vectors has written.
+
+    DIR may also have several folders of vectors, such as DIR/requantizer and DIR/operators; then
+    DIR2 has a folder of the same name for each. What is found is said in sentences, with the
+    mistakes that these cases could not have told apart, and the conformance statement comes last.
+
+    The cases are drawn again from the profile, level and seed that DIR names: who has edited, left
+    out or relabelled some is told so.
+
+    Exit status 0 if all is right, 1 if anything deviates, 2 if vectors or results cannot be used:
+    changed since they were written, cut, or of other cases.
+    """
+    from eightfold.conformance.report import print_statement, require_reports, write_reports
+    from eightfold.conformance.results.folders import judge_folders
+
+    require_reports(html)  # better before the work than after
+    with terminal_progress("judging") as on_progress:
+        judged = judge_folders(vectors, results, _judge_models, _remembered(on_progress))
+    write_reports(judged.statement, judged.cases, html=html, junit=junit, json=json)
+    print_statement(judged.statement)
+    raise SystemExit(0 if judged.statement.holds else 1)
+
+
+def _judge_models(*arguments: Any) -> Any:
+    # What judges models loads only where there are some.
+    from eightfold.conformance.judge.models.finding import judge_models
+
+    return judge_models(*arguments)
+
+
+def _remembered(on_progress: "OnProgress | None") -> "Draw":
+    """Return what draws models again, and remembers their digests: a minute for all operators."""
+    from eightfold.common.progress import tell
+    from eightfold.conformance.results.vectors import model_digests
+    from eightfold.conformance.verdict import KIT
+    from eightfold.sim.simulator.cache import cached, content_key
+
+    def draw(claim: str, profile: "Profile", level: "Level", seed: int) -> list[str]:
+        def make(folder: Path) -> None:
+            tell(on_progress, f"drawing the cases of {claim} again")
+            text = dumps(model_digests(claim, profile, level, seed))
+            (folder / "digests.json").write_text(text, encoding="utf-8")
+
+        drawn_by = [KIT, source_key(), version("numpy"), claim, profile.as_dict(), level, seed]
+        folder = cached("cases", content_key(*drawn_by), make)
+        return loads((folder / "digests.json").read_text(encoding="utf-8"))
+
+    return draw
+
+
+@click.group()
+def vectors() -> None:
+    """Write cases with the results that the spec demands, for hardware and programs of yours.
+
+    docs/conformance.md says what the files are.
+    """
+
+
+def _unit_command(unit: str, text: str) -> click.Command:
+    @click.command(unit, help=text)
+    @case_options
+    @folder_option
+    @click.option(
+        "--format",
+        "form",
+        type=click.Choice(["hex", "npz", "csv", "c"]),
+        default="hex",
+        show_default=True,
+        help="hex: words for $readmemh with benches in Verilog and SystemVerilog; c: C99 arrays "
+        "and a loop.",
+    )
+    def write(profile: str, level: "Level", form: "Format", seed: int, folder: Path) -> None:
+        from eightfold.conformance.profile import Profile
+        from eightfold.conformance.vectors.unit_files import write_unit
+
+        files, cases = write_unit(folder, unit, Profile.load(profile), level, form, seed)
+        count = len(cases)
+        outside = "".join(f", {n} {why} left out" for why, n in cases.left_out.items() if n)
+        click.echo(f"{count} cases of {unit} in {folder}: {', '.join(files)}{outside}")
+
+    return write
+
+
+for _name, _text in UNITS.items():
+    vectors.add_command(_unit_command(_name, _text))
+
+
+@vectors.command("operators")
+@case_options
+@folder_option
+@click.option(
+    "--operators",
+    "names",
+    default="all",
+    show_default=True,
+    metavar="NAMES",
+    help="CONV_2D,ADD for example; all are those that the profile claims.",
+)
+def operators_command(profile: str, level: "Level", seed: int, folder: Path, names: str) -> None:
+    """Models of one operator each: to be computed, every tensor stated, and to be refused."""
+    from eightfold.conformance.profile import Profile
+    from eightfold.conformance.vectors.operators import chosen, write_operators
+
+    claimed = Profile.load(profile)
+    operators = chosen(names, claimed)
+    counts = write_operators(folder, operators, claimed, level, seed)
+    click.echo(
+        f"{len(operators)} operators in {folder}: {counts['computed']} models to compute, "
+        f"{counts['refused']} to refuse"
+    )
+
+
+@vectors.command("networks")
+@case_options
+@folder_option
+def networks_command(profile: str, level: "Level", seed: int, folder: Path) -> None:
+    """Random networks of the operators that the profile claims, every tensor stated."""
+    from eightfold.conformance.profile import Profile
+    from eightfold.conformance.vectors.networks import write_networks
+
+    counts = write_networks(folder, Profile.load(profile), level, seed)
+    click.echo(f"{counts['computed']} networks in {folder}")
+
+
+@click.command("golden-c")
+@output_folder_option
+def golden_c(output: Path) -> None:
+    """Write the reference arithmetic as C99, for C models and DPI-C.
+
+    Fixed-point primitives, the requantizer, and the kernels of LOGISTIC, TANH, QUANTIZE, the RELU
+    family, LEAKY_RELU, ADD, SUB, MUL, CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED, the pools, MEAN
+    and SUM, bit for bit as golden computes them: a header that documents every function, C files
+    that need nothing but the C standard library, and a SystemVerilog package that imports the
+    scalar functions. See docs/golden-c.md.
+
+    \b
+    Example:
+      eightfold golden-c -o golden-c
+      cc -std=c99 -O2 -Igolden-c my_model.c golden-c/*.c -lm
+    """
+    from eightfold.conformance.c import write_golden_c
+
+    for path in write_golden_c(output):
+        click.echo(path)

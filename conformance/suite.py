@@ -1,0 +1,358 @@
+"""Cases of the conformance kit for somebody's implementation, asked through its adapter.
+
+A unit asks some cases of one claim. What was answered is kept whole, for a verdict on all of them
+(`eightfold.conformance.runs`); a campaign's own verdicts say only how many were exact.
+"""
+
+import atexit
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.campaign.records import Case, Evidence, Unit
+from eightfold.campaign.suite import Result, Suite
+from eightfold.common.errors import InputError
+from eightfold.conformance.adapters.adapter import Adapter, ModelRunner, UnitAdapter
+from eightfold.conformance.adapters.load import digest_of, files_of, load_adapter
+from eightfold.conformance.answers import (
+    MISSING,
+    Exact,
+    ModelAnswer,
+    UnitAnswers,
+    pack_models,
+    pack_unit,
+    seal,
+)
+from eightfold.conformance.judge.models.outcomes import shown
+from eightfold.conformance.profile import NETWORKS, PROFILES, UNITS, Profile
+from eightfold.conformance.units.registry import unit_cases
+from eightfold.conformance.units.unit import Level, UnitCases
+from eightfold.conformance.vectors.networks import COUNTS, network_cases
+from eightfold.conformance.vectors.operators import (
+    MODELS,
+    REFUSED,
+    OperatorCase,
+    digest_of_arrays,
+    digest_of_cases,
+    operator_cases,
+)
+from eightfold.conformance.verdict import KIT, CaseOutcome
+from eightfold.model import load_model
+from eightfold.sim.simulator.build import Design, design_key
+from eightfold.sim.simulator.cache import content_key
+from eightfold.sim.simulator.toolchain import SIMULATORS, checked_simulator
+
+SHARE = 20_000
+"""Cases of a unit of hardware that are asked in one simulation."""
+
+TOGETHER = 100
+"""Models that are asked one after the other."""
+
+PROCESS = "process"
+"""Backend of what is no simulation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What an implementation is asked, and through which adapter.
+
+    Attributes
+    ----------
+    adapter
+        As `eightfold.conformance.adapters.load.load_adapter` takes it.
+    files
+        What it consists of, as `eightfold.conformance.adapters.load.files_of` gives it.
+    profile, level, seed
+        What the cases are drawn by; the profile as `Profile.as_dict` gives it.
+    """
+
+    adapter: str
+    files: dict[str, str]
+    profile: dict[str, Any]
+    level: Level
+    seed: int
+
+    @classmethod
+    def of(cls, adapter: str, profile: Profile, level: Level, seed: int) -> "Task":
+        """Return the task of an adapter as its files are now; raises as `load_adapter`."""
+        return cls(
+            adapter=adapter,
+            files=files_of(adapter, _loaded(adapter)),
+            profile=profile.as_dict(),
+            level=level,
+            seed=seed,
+        )
+
+    @classmethod
+    def from_unit(cls, unit: Unit) -> "Task":
+        """Return the task that a unit is part of.
+
+        Raises
+        ------
+        InputError
+            If its settings are none, or the profile does not claim what it is about.
+        """
+        try:
+            task = cls(**json.loads(unit.settings))
+        except (ValueError, TypeError, RecursionError):
+            raise InputError(f"unit {unit.name}: is no task: {unit.settings[:80]!r}") from None
+        wrong = [
+            each.name
+            for each in fields(cls)
+            if type(getattr(task, each.name))
+            is not {"profile": dict, "files": dict, "seed": int}.get(each.name, str)
+        ]
+        if wrong or task.level not in get_args(Level) or task.seed < 0:
+            raise InputError(f"unit {unit.name}: is no task: {', '.join(wrong) or 'level or seed'}")
+        if unit.operator not in task.claimed.claims:
+            raise InputError(f"unit {unit.name}: the profile does not claim {unit.operator}")
+        return task
+
+    def check_units(self, units: Sequence[Unit]) -> None:
+        """Raise `InputError` unless these are all units of a claim, and of this task."""
+        first = units[0]
+        if list(units) != list(self.units(first.operator, first.backend, first.config)):
+            raise InputError(f"{first.operator}: its units are not those of one run")
+
+    @property
+    def claimed(self) -> Profile:
+        """The profile."""
+        return Profile.from_dict(self.profile)
+
+    def load(self) -> Adapter:
+        """Return the adapter.
+
+        Raises
+        ------
+        InputError
+            If one of its files is not the same any more, or cannot be loaded.
+        """
+        for name, digest in self.files.items():
+            if digest_of(Path(name)) != digest:
+                raise InputError(
+                    f"{name}: has changed since this run began; begin another one, or put it back"
+                )
+        return _loaded(self.adapter)
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What is judged and by which cases, by name: SHA-256 of all that the task has."""
+        cases = [self.profile, self.level, self.seed]
+        return {
+            "kit": KIT,
+            "adapter": content_key(self.adapter, self.files),
+            "profile, level and seed": content_key(*cases),
+        }
+
+    def units(self, claim: str, backend: str, name: str) -> Iterator[Unit]:
+        """Yield the units of a claim; ``name`` is the adapter's, for reports."""
+        together = 1 if claim in UNITS else TOGETHER
+        for first in range(0, (count := self._count(claim)), together):
+            yield Unit(
+                suite="conformance",
+                operator=claim,
+                first=first,
+                count=min(together, count - first),
+                backend=backend,
+                config=name,
+                settings=json.dumps(asdict(self), sort_keys=True),
+                reference=self.claimed.reference,
+            )
+
+    def _count(self, claim: str) -> int:
+        if claim in UNITS:  # a share of its cases counts as one
+            return -(-len(self.unit_cases(claim)) // SHARE)
+        if claim == NETWORKS:
+            return COUNTS[self.level]
+        refused = REFUSED[self.level] if self.claimed.reference == "litert" else 0
+        return MODELS[self.level] + refused
+
+    def unit_cases(self, claim: str) -> UnitCases:
+        """Return the cases of a unit of hardware."""
+        return _unit_cases(claim, json.dumps(self.profile), self.level, self.seed)
+
+    def models(self, claim: str, first: int = 0, count: int | None = None) -> list[OperatorCase]:
+        """Return models of an operator, or networks: all, or a share of them."""
+        make = network_cases if claim == NETWORKS else partial(operator_cases, claim)
+        return list(make(self.claimed, self.level, self.seed, first=first, count=count))
+
+
+@cache
+def _loaded(adapter: str) -> Adapter:
+    loaded = load_adapter(adapter)
+    atexit.register(loaded.close)
+    return loaded
+
+
+@lru_cache(maxsize=1)
+def _unit_cases(claim: str, profile: str, level: Level, seed: int) -> UnitCases:
+    return unit_cases(claim, Profile.from_dict(json.loads(profile)), level, seed)
+
+
+def run(unit: Unit, trace: Path | None = None) -> Result:
+    """Ask the cases of a unit."""
+    task = Task.from_unit(unit)
+    adapter = task.load()
+    if isinstance(adapter, UnitAdapter):
+        return _ask_hardware(unit, task, adapter, trace)
+    assert isinstance(adapter, ModelRunner)
+    return _ask_models(unit, task, adapter)
+
+
+def _ask_hardware(unit: Unit, task: Task, adapter: UnitAdapter, trace: Path | None) -> Result:
+    every = task.unit_cases(unit.operator)
+    inputs, expected = share_of(unit, every.inputs), share_of(unit, every.results)
+    answers = _safely(adapter, inputs, expected, unit, trace)
+    different = _different(expected, answers)
+    count = len(different)
+    faults = (
+        [f"{wrong} of {count} answers are not exact"] if (wrong := int(different.sum())) else []
+    )
+    faults += [f"{answers.extra} answers came unasked"] if answers.extra else []
+    faults += [answers.note] if answers.note else []
+    case = Case(
+        seed=unit.first,
+        operator=unit.operator,
+        verdict="failed" if wrong or answers.extra or answers.crashed else "passed",
+        message="; ".join(faults),
+    )
+    sealed = seal(unit.as_record(), digest_of_arrays([inputs, expected]), pack_unit(answers))
+    return Result([case], {}, sealed)
+
+
+def _safely(
+    adapter: UnitAdapter,
+    inputs: Mapping[str, NDArray[Any]],
+    expected: Mapping[str, NDArray[Any]],
+    unit: Unit,
+    trace: Path | None,
+) -> UnitAnswers:
+    """Return the answers; none, with the reason, if the adapter raises what it should not."""
+    try:
+        return adapter.answer(inputs, simulator=unit.backend, seed=unit.first, trace=trace)
+    except InputError:
+        raise
+    except Exception as error:
+        note = " ".join(f"the adapter raised {type(error).__name__}: {error}".split())
+        return no_answers(expected, note)
+
+
+def share_of(unit: Unit, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the cases of a unit of work, of columns of all cases."""
+    share = slice(unit.first * SHARE, (unit.first + unit.count) * SHARE)
+    return {name: values[share] for name, values in columns.items()}
+
+
+def no_answers(expected: Mapping[str, NDArray[Any]], note: str) -> UnitAnswers:
+    """Return the answers of what has ended without any; ``note`` says why."""
+    missing = {name: np.full(values.shape, MISSING) for name, values in expected.items()}
+    return UnitAnswers(results=missing, note=note, crashed=True)
+
+
+def _different(expected: Mapping[str, NDArray[Any]], answers: UnitAnswers) -> NDArray[np.bool_]:
+    """Return for each case whether any of its results is not the expected one."""
+    columns = []
+    for name, values in expected.items():
+        same = answers.results[name] == values
+        columns.append(same.reshape(len(same), -1).all(axis=1))
+    return ~np.logical_and.reduce(columns)
+
+
+def _ask_models(unit: Unit, task: Task, adapter: ModelRunner) -> Result:
+    asked = task.models(unit.operator, unit.first, unit.count)
+    answers = adapter.answer_all([(case.model, case.inputs) for case in asked])
+    kept: list[ModelAnswer | Exact] = []
+    cases = []
+    for seed, case, answer in zip(unit.seeds, asked, answers, strict=False):
+        graph = None if case.refusal else load_model(case.model)
+        found = shown(case, graph, answer)
+        exact = found.outcome == CaseOutcome.EXACT
+        kept.append(Exact() if exact else answer)
+        evidence = Evidence(
+            model=case.model,
+            inputs=case.inputs,
+            expected=case.tensors,
+            got=answer.tensors,
+            log=found.message,
+        )
+        cases.append(
+            Case(
+                seed=seed,
+                operator=unit.operator,
+                verdict="passed" if exact else "failed",
+                message="" if exact else f"{found.outcome.text}: {found.message}",
+                evidence=None if exact else evidence,
+            )
+        )
+    # An operator may have fewer models to refuse than a level asks for at most.
+    cases += [
+        Case(seed=seed, operator=unit.operator, verdict="refused", message="there is no such model")
+        for seed in unit.seeds[len(asked) :]
+    ]
+    return Result(cases, {}, seal(unit.as_record(), digest_of_cases(asked), pack_models(kept)))
+
+
+def _designs(unit: Unit) -> Sequence[Design]:
+    return Task.from_unit(unit).load().designs()
+
+
+def _identity(unit: Unit) -> dict[str, str]:
+    task = Task.from_unit(unit)
+    adapter = task.load()
+    found = task.identity
+    if isinstance(adapter, UnitAdapter) and (designs := adapter.designs()):
+        # What an adapter computes when it is made, such as a macro, is in no file.
+        keys = [design_key(design, checked_simulator(unit.backend)) for design in designs]
+        found["RTL"] = content_key(*keys)
+    return found
+
+
+def _runtime(unit: Unit) -> str | None:
+    return Task.from_unit(unit).load().runtime
+
+
+def _adapter(unit: Unit) -> str:
+    try:
+        name = json.loads(unit.settings)["adapter"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return ""  # nothing can be loaded by such settings
+    return name if type(name) is str and ":" in name else ""
+
+
+def _asked_by(asked: Mapping[str, Any]) -> list[str]:
+    """Return ``eightfold conform run`` with what a run was asked; a profile in a file has none."""
+    if "adapter" not in asked:
+        return []
+    table = json.dumps(asked.get("profile"))  # which has no tuples, as in the file
+    known = (name for name, each in PROFILES.items() if json.dumps(each.as_dict()) == table)
+    options = {
+        "adapter": asked["adapter"],
+        "profile": next(known, "PROFILE.toml"),
+        "claims": ",".join(asked.get("claims", ())),
+        "level": asked.get("level"),
+        "seed": asked.get("seed"),
+        # Of models it is the adapter's.
+        "backend": asked["backend"] if asked["backend"] in SIMULATORS else None,
+    }
+    given = {name: value for name, value in options.items() if value not in (None, "")}
+    words = (word for name, value in given.items() for word in (f"--{name}", str(value)))
+    return ["eightfold", "conform", "run", *words]
+
+
+SUITE = Suite(
+    name="conformance",
+    text="somebody's implementation through its adapter; eightfold conform run begins it",
+    backends=("verilator", "icarus", PROCESS),
+    run=run,
+    designs=_designs,
+    runtime=_runtime,
+    identity=_identity,
+    adapter=_adapter,
+    asked_by=_asked_by,
+)

@@ -1,0 +1,246 @@
+"""What the suites of the laboratory share: their options, their units, and how tensors compare."""
+
+import json
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from eightfold.campaign.records import Case, Computing, Evidence, Unit
+from eightfold.common.errors import InputError
+from eightfold.common.program import CONFIG_HELP
+from eightfold.execute.explain import explain_element
+from eightfold.model import Graph
+from eightfold.model.graph import Operator
+from eightfold.run.simulate import accelerator_source
+from eightfold.sim.simulator.build import Design
+from eightfold.sim.simulator.system import system_design
+from eightfold.target.config import AcceleratorConfig
+from lab.gates import levels_of
+from lab.suites.odd import ODD, ODD_CONFIGS
+
+Tensors = Mapping[int, np.ndarray]
+
+SEED = click.Option(
+    ["--seed"],
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Of the first case.",
+)
+BACKEND = click.Option(
+    ["--backend"],
+    type=click.Choice(["golden", "verilator", "icarus"]),
+    default="golden",
+    show_default=True,
+    help="golden is compared with the reference's kernels, RTL in a simulator with golden.",
+)
+CONFIG = click.Option(
+    ["--config"],
+    default="base",
+    show_default=True,
+    help=f"{CONFIG_HELP}; {ODD}: a few that nobody would choose, by turns.",
+)
+NETLIST = click.Option(
+    ["--netlist"],
+    default="",
+    metavar="NAME",
+    help="Simulate a netlist in place of the RTL, such as ecp5; docs/gates.md has their names.",
+)
+REFERENCE = click.Option(
+    ["--reference"],
+    type=click.Choice(["litert", "tflm"]),
+    default="litert",
+    show_default=True,
+    help="Whose kernels to equal, and to compare with, where LiteRT and TFLite Micro differ.",
+)
+STALL = click.Option(
+    ["--stall"],
+    type=click.FloatRange(0, 1, max_open=True),
+    help="Probability that a channel of the memory pauses; 0, 0.1 and 0.4 by turns without it.",
+)
+FILES = click.Option(
+    ["--files"],
+    multiple=True,
+    metavar="PATH",
+    help="A file or folder of hw/, all of it by default; FILE:N is number N of a file. May be "
+    "given several times.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(Computing):
+    """What a suite is asked for: values of its options, and how many cases."""
+
+    cases: int = 0
+    seed: int = 0
+    operators: str = "all"
+    files: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, asked: Mapping[str, Any]) -> "Request":
+        """Return the request of what `eightfold.campaign.suite.Suite.plan` is given.
+
+        Raises
+        ------
+        InputError
+            If there is no such configuration, or a netlist is asked for where nothing is simulated.
+        """
+        given = {"backend": "golden", **asked}
+        if given.get("netlist") and given["backend"] == "golden":
+            raise InputError("--netlist is simulated; use --backend verilator")
+        if config := given.get("config"):
+            settings = "" if config == ODD else settings_of(AcceleratorConfig.load(config))
+            given |= {"config": Path(config).stem, "settings": settings}
+        return cls(**given)
+
+    def units(self, suite: str, operator: str, together: int) -> Iterator[Unit]:
+        """Yield the units of all cases, ``together`` at a time."""
+        computing = {each.name: getattr(self, each.name) for each in fields(Computing)}
+        if self.backend == "golden":
+            computing |= {"config": "", "settings": "", "stall": None, "coverage": False}
+        for netlist in levels_of(self.netlist):
+            yield from self._units(suite, operator, together, computing | {"netlist": netlist})
+
+    def _units(
+        self, suite: str, operator: str, together: int, computing: dict[str, Any]
+    ) -> Iterator[Unit]:
+        first, stop = self.seed, self.seed + self.cases
+        odd = computing["config"] == ODD
+        while first < stop:
+            # Of an odd configuration a seed is enough to know which.
+            count = min(together - first % together if odd else together, stop - first)
+            if odd:
+                name = list(ODD_CONFIGS)[first // together % len(ODD_CONFIGS)]
+                computing |= {"config": name, "settings": settings_of(ODD_CONFIGS[name])}
+            yield Unit(suite=suite, operator=operator, first=first, count=count, **computing)
+            first += count
+
+
+def planned(plan: Callable[[Request], Iterable[Unit]]) -> Callable[..., Iterable[Unit]]:
+    """Return the `plan` of a suite that is asked by a `Request`."""
+    return lambda asked: plan(Request.of(asked))
+
+
+def settings_of(config: AcceleratorConfig) -> str:
+    """Return a configuration's fields as a unit has them."""
+    return json.dumps(config.as_dict(), sort_keys=True)
+
+
+def golden_reference(unit: Unit) -> str | None:
+    """Return the runtime that golden is compared with; RTL is compared with golden."""
+    return unit.reference if unit.backend == "golden" else None
+
+
+def accelerator_designs(unit: Unit) -> Sequence[Design]:
+    """Return what is simulated of a unit that is the accelerator's, unless golden computes it."""
+    if unit.backend == "golden":
+        return ()
+    config = unit.configuration()
+    return (system_design(config, accelerator_source(config, unit.netlist)),)
+
+
+def compared_case(
+    seed: int,
+    operator: str,
+    model: bytes,
+    inputs: Tensors,
+    found: tuple[str, Evidence] | None,
+) -> Case:
+    """Return the case of a comparison, whose difference `compare` has ``found``."""
+    if found is None:
+        return Case(seed=seed, operator=operator, verdict="passed")
+    message, evidence = found
+    return Case(
+        seed=seed,
+        operator=operator,
+        verdict="failed",
+        message=message,
+        evidence=replace(evidence, model=model, inputs=inputs),
+    )
+
+
+def error_case(seed: int, operator: str, error: Exception, model: bytes | None = None) -> Case:
+    """Return the case of an exception."""
+    message = _plain(" ".join(f"{type(error).__name__}: {error}".split()))
+    log = _plain("".join(traceback.format_exception(error)))
+    return Case(
+        seed=seed,
+        operator=operator,
+        verdict="error",
+        message=message[:500],
+        evidence=Evidence(model=model, log=log),
+    )
+
+
+def _plain(text: str) -> str:
+    """Return a text that can be written as UTF-8, whatever names a file has."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def first_difference(got: np.ndarray, expected: np.ndarray) -> tuple[int, ...] | None:
+    """Return the index of the first element that differs; NaN equals NaN.
+
+    Raises
+    ------
+    ValueError
+        If shapes or dtypes differ.
+    """
+    if got.shape != expected.shape or got.dtype != expected.dtype:
+        raise ValueError(f"{got.dtype} {got.shape} in place of {expected.dtype} {expected.shape}")
+    different = (got != expected) & ~((got != got) & (expected != expected))
+    places = np.argwhere(different)
+    return tuple(int(i) for i in places[0]) if len(places) else None
+
+
+def compare(
+    graph: Graph,
+    operators: Iterable[Operator],
+    values: Tensors,
+    got: Tensors,
+    expected: Tensors,
+    names: tuple[str, str],
+) -> tuple[str, Evidence] | None:
+    """Compare the results of operators in their order.
+
+    Parameters
+    ----------
+    values
+        Inputs, and golden's tensors: what the arithmetic of an element is explained with.
+    got, expected
+        Tensors by index, whose authors are ``names``.
+
+    Returns
+    -------
+    tuple of str and Evidence, or None
+        What differs first, in a line and in full; None if all is equal.
+    """
+    for operator in operators:
+        for output, index in enumerate(operator.outputs):
+            place = f"{operator}, {graph.tensors[index]}"
+            missing = [
+                name for name, of in zip(names, (got, expected), strict=True) if index not in of
+            ]
+            if missing:
+                return f"{place}: {missing[0]} has no such tensor", Evidence()
+            one, other = got[index], expected[index]
+            try:
+                first = first_difference(one, other)
+            except ValueError as error:
+                return f"{place}: {error}", Evidence(got={index: one}, expected={index: other})
+            if first is None:
+                continue
+            count = np.count_nonzero(one != other)
+            text = (
+                f"{place}: {count} of {one.size} differ, first at {list(first)}: "
+                f"{names[0]} {one[first]}, {names[1]} {other[first]}"
+            )
+            steps = explain_element(graph, operator, values, output, first)
+            return text, Evidence(
+                got={index: one}, expected={index: other}, log="\n".join([text, "", *steps])
+            )
+    return None

@@ -1,0 +1,182 @@
+"""Mutated models: each is refused in one line, or computes what LiteRT computes, within limits."""
+
+import atexit
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from eightfold.campaign import records
+from eightfold.campaign.records import Case, Evidence, Unit
+from eightfold.campaign.results import Results
+from eightfold.campaign.suite import FiguresTable, Result, Section, Suite, Wrong
+from eightfold.model.mutate import Mutation
+from eightfold.run.reference.oracle import Oracle
+from lab.hostile.mutant import Mutant, make_mutant, random_mutant
+from lab.hostile.reasons import reason_for
+from lab.hostile.trial import GOOD, Trial, Verdict
+from lab.suites.common import SEED, Request, error_case, golden_reference, planned
+from lab.suites.shrink import Budget, shrink
+
+TOGETHER = 200
+"""Files of a unit: seven seconds, unless one takes its whole ten."""
+
+VERDICTS: dict[str, records.Verdict] = {
+    "refused": "passed",
+    "equal": "passed",
+    "tolerated": "refused",  # there is nothing to compare with
+}
+"""Of a case, by the kind of the file's; of all other kinds it is ``failed``."""
+
+
+def plan(request: Request) -> Iterator[Unit]:
+    """Yield units of some files each; raise `InputError` if LiteRT is not installed."""
+    Oracle().close()
+    yield from request.units("hostile", "", TOGETHER)
+
+
+def run(unit: Unit, trace: Path | None = None) -> Result:
+    """Judge the files of a unit; those that fail are shrunk."""
+    budget = Budget()
+    return Result([_case(seed, budget) for seed in unit.seeds], {})
+
+
+def _case(seed: int, budget: Budget) -> Case:
+    mutant = None
+    try:
+        mutant = random_mutant(seed)
+        verdict = _judged(mutant)
+        return case_of(mutant, verdict, budget)
+    except Exception as error:
+        return error_case(seed, "", error, mutant.content if mutant else None)
+
+
+def case_of(mutant: Mutant, verdict: Verdict, budget: Budget) -> Case:
+    """Return the case of a verdict; its message is the verdict's line."""
+    reason = reason_for(verdict.message) if verdict.kind == "tolerated" else None
+    said = replace(verdict, message=f"LiteRT refuses {reason.rule}") if reason else verdict
+    case = Case(
+        seed=mutant.seed,
+        operator=mutant.base,
+        verdict=VERDICTS.get(verdict.kind, "failed"),
+        message=str(said),
+    )
+    if case.verdict != "failed":
+        return case
+    return replace(case, evidence=_evidence(mutant, verdict, budget))
+
+
+def _evidence(mutant: Mutant, verdict: Verdict, budget: Budget) -> Evidence:
+    """Return the file with the fewest mutations that ends in the same way, and what it was."""
+
+    def made_of(mutations: list[Mutation]) -> Mutant:
+        return make_mutant(mutant.base, mutant.donor, mutant.seed, tuple(mutations))
+
+    def ends_so(mutations: list[Mutation]) -> bool:
+        found = _judged(made_of(mutations))
+        return (found.kind, found.step) == (verdict.kind, verdict.step)
+
+    needed = shrink(mutant.mutations, ends_so, budget)
+    lines = [str(verdict), "", str(mutant)]
+    if len(needed) == len(mutant.mutations):
+        return Evidence(model=mutant.content, inputs=mutant.given, log="\n".join(lines))
+    small = made_of(needed)
+    lines += [
+        f"shrunk to {len(needed)} of {len(mutant.mutations)} mutations, which fail in the same "
+        "way; whole.tflite has all",
+        f"model.tflite: {small}",
+    ]
+    return Evidence(
+        model=small.content,
+        inputs=mutant.given,
+        log="\n".join(lines),
+        files={"whole.tflite": mutant.content},
+    )
+
+
+def _judged(mutant: Mutant) -> Verdict:
+    return _trial().judge(mutant.content, mutant.given)
+
+
+@cache
+def _trial() -> Trial:
+    """Return the processes that judge, which live as long as this one."""
+    trial = Trial()
+    atexit.register(trial.close)
+    return trial
+
+
+MEANINGS = {
+    "refused": "refused in one line",
+    "equal": "ran, with LiteRT's tensors",
+    "tolerated": "ran, though LiteRT refuses it for a rule that is not followed",
+    "traceback": "an exception that is not ours",
+    "time": "more processor time than a file may take",
+    "memory": "more memory than a file may take",
+    "died": "the process ended",
+    "accepted": "ran, though LiteRT refuses it",
+    "different": "other tensors than LiteRT's, or than golden's",
+    "unsaid": "refused for what eightfold check does not say",
+    "disagreement": "accelerator, golden or its second inference refuses what another runs",
+}
+"""Of the kinds of `lab.hostile.trial.Verdict`; the first three are as they should be."""
+
+
+def section(results: Results) -> Section | None:
+    """Return what became of a campaign's mutated models, what is wrong first."""
+    if "hostile" not in results.suites():
+        return None
+    ends: Counter[tuple[str, str]] = Counter()
+    for row in results.rows():
+        found = Verdict.from_line(row.message) if row.suite == "hostile" else None
+        if found is not None and found.kind in MEANINGS:
+            ends[found.kind, found.step] += 1
+    if not ends:
+        return None
+    kinds: Counter[str] = Counter()
+    for (kind, _), count in ends.items():
+        kinds[kind if kind in GOOD else "wrong"] += count
+    told = ", ".join(f"{kinds[kind]:,} {kind}" for kind in (*GOOD, "wrong") if kinds[kind])
+    ordered = sorted(ends, key=lambda end: (end[0] in GOOD, -ends[end], end))
+    return Section(
+        heading="Mutated models",
+        text="Files that are nearly right. Each is to be refused in one line that eightfold check "
+        "says too, or to compute what LiteRT computes, within limits of time and memory. What "
+        "LiteRT refuses for one of a few rules that are not followed is tolerated, as there is "
+        "nothing to compare.",
+        tables=[
+            FiguresTable(
+                columns=("ended as", "at", "files", "share", "which means"),
+                numbers=("files", "share"),
+                rows=[
+                    (
+                        kind if kind in GOOD else Wrong(kind),
+                        step.replace("+", " and "),
+                        f"{ends[kind, step]:,}",
+                        f"{ends[kind, step] / ends.total():.1%}",
+                        MEANINGS[kind],
+                    )
+                    for kind, step in ordered
+                ],
+            )
+        ],
+        sentence=f"of {ends.total():,} mutated models {told}",
+        figures={
+            "files": ends.total(),
+            "ends": [{"kind": end[0], "step": end[1], "files": ends[end]} for end in ordered],
+        },
+    )
+
+
+SUITE = Suite(
+    name="hostile",
+    text="mutated models: refused in one line, or run as LiteRT runs them, within limits",
+    run=run,
+    plan=planned(plan),
+    options=(SEED,),
+    cases=400,
+    runtime=golden_reference,
+    of_operators=False,
+    section=section,
+)

@@ -1,0 +1,459 @@
+"""Random networks: golden against the reference's kernels, RTL against golden, on every tensor."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from eightfold.campaign.records import GOOD, Case, Evidence, Unit
+from eightfold.campaign.suite import Result, Suite, oracle
+from eightfold.cases.draws import Case as Drawn
+from eightfold.cases.networks import DRAWN, network_rng, random_network
+from eightfold.cases.odd import MAX_ELEMENTS, odd_network
+from eightfold.common.errors import InputError
+from eightfold.compiler import HARDWARE, CompiledNetwork, compile_network
+from eightfold.compiler.passes import Prepared, prepare
+from eightfold.compiler.rewrite import rebuild
+from eightfold.execute import run_graph
+from eightfold.golden.quantization import Reference
+from eightfold.model import Graph, load_model
+from eightfold.model.part import part_of
+from eightfold.run.reference.deviations import litert_tensors
+from eightfold.run.reference.oracle import OracleRejected
+from eightfold.run.reference.runtimes import RUNTIMES
+from eightfold.run.simulate import accelerator_source
+from eightfold.sim.simulator.system import Run, run_system
+from eightfold.sim.simulator.toolchain import Simulator
+from eightfold.target.config import AcceleratorConfig
+from lab.hostile.stream import run_compiled, run_prepared
+from lab.hostile.subject import fitting_inputs
+from lab.suites.common import (
+    BACKEND,
+    CONFIG,
+    NETLIST,
+    REFERENCE,
+    SEED,
+    STALL,
+    Request,
+    Tensors,
+    accelerator_designs,
+    compare,
+    compared_case,
+    error_case,
+    golden_reference,
+    planned,
+)
+from lab.suites.odd import random_config
+from lab.suites.operators import MOST_ELEMENTS
+from lab.suites.shrink import Budget, shrink
+
+TOGETHER = {"golden": 20, "verilator": 10, "icarus": 1}
+"""Networks of a unit, see `lab.suites.operators.TOGETHER`."""
+
+ODD_EVERY = 4
+"""One of so many networks is an odd one."""
+
+
+def plan(request: Request) -> Iterator[Unit]:
+    """Yield units of some networks each."""
+    yield from request.units("networks", "", TOGETHER[request.backend])
+
+
+def run(unit: Unit, trace: Path | None = None) -> Result:
+    """Run the networks of a unit; those that fail are shrunk."""
+    budget = Budget()
+    if unit.backend == "golden":
+        return Result([golden_case(unit, seed, budget) for seed in unit.seeds], {})
+    return Result(_on_rtl(unit, trace, budget), {})
+
+
+def is_odd(seed: int) -> bool:
+    """Return whether the network of a seed is one of `eightfold.cases.odd`."""
+    return seed % ODD_EVERY == ODD_EVERY - 1
+
+
+def golden_case(unit: Unit, seed: int, budget: Budget) -> Case:
+    """Compare golden with the reference's kernels on every tensor of one network.
+
+    An odd one also runs as commands on the accelerator's model in numpy, in an odd configuration.
+    """
+    model = None
+    try:
+        model, inputs = _drawn(unit, seed)
+        case = _in_golden(unit, seed, model, inputs)
+        judge = partial(_in_golden, unit, seed)
+        return smaller_network(case, model, inputs, judge, budget, unit.reference)
+    except Exception as error:
+        return error_case(seed, "", error, model)
+
+
+def _drawn(unit: Unit, seed: int) -> Drawn:
+    operators = DRAWN - RUNTIMES[unit.reference].lacks
+    draw = odd_network if is_odd(seed) else random_network
+    return draw(network_rng(seed), operators=operators)
+
+
+def _in_golden(unit: Unit, seed: int, model: bytes, inputs: Mapping[int, np.ndarray]) -> Case:
+    try:
+        graph = load_model(model)
+        if unit.reference == "tflm" and any(len(tensor.shape) > 5 for tensor in graph.tensors):
+            reason = "TFLite Micro's kernels are undefined beyond 5 dimensions"
+            return Case(seed=seed, verdict="refused", message=reason)
+        values = {**inputs, **run_graph(graph, inputs, cast(Reference, unit.reference))}
+        if unit.reference == "litert":
+            expected = litert_tensors(oracle("litert"), model, graph, inputs, values)
+        else:
+            expected = oracle(unit.reference).run(model, inputs)
+        names = ("golden", RUNTIMES[unit.reference].title)
+        found = compare(graph, graph.operators, values, values, expected, names)
+        if found is None and is_odd(seed):
+            found = differs_on_machine(graph, values, seed, cast(Reference, unit.reference))
+        return compared_case(seed, "", model, inputs, found)
+    except OracleRejected as error:
+        if unit.reference == "litert":  # every network is one that it accepts
+            return error_case(seed, "", error, model)
+        return Case(seed=seed, verdict="refused", message=str(error))
+    except Exception as error:
+        return error_case(seed, "", error, model)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A network that is one stream, compiled for the accelerator of all others, and its inputs."""
+
+    graph: Graph
+    network: CompiledNetwork
+    batch: Sequence[Tensors]
+
+
+@dataclass(frozen=True)
+class Network:
+    """A random network for the accelerator, compiled, and its inputs, of which RTL runs each."""
+
+    seed: int
+    model: bytes
+    job: Job
+
+
+def make_network(unit: Unit, seed: int) -> Network:
+    """Draw a network, and compile it; with two inputs."""
+    rng = network_rng(seed)
+    model, inputs = random_network(rng, operators=_for_accelerator(unit), lengths=(3, 12))
+    return _compiled(unit, seed, model, [inputs, _others(rng, inputs)])
+
+
+def make_odd_network(unit: Unit, seed: int) -> Network:
+    """Draw an odd network, and compile what the unit's accelerator takes of it; with two inputs.
+
+    Raises
+    ------
+    InputError
+        If it takes no operator of it.
+    """
+    rng = network_rng(seed)
+    most = MOST_ELEMENTS if unit.backend == "icarus" else MAX_ELEMENTS
+    model, inputs = odd_network(rng, operators=_for_accelerator(unit), max_elements=most)
+    reference = cast(Reference, unit.reference)
+    values = inputs | run_graph(load_model(model), inputs, reference)
+    while True:
+        graph = load_model(model)
+        network = compile_network(graph, unit.configuration(), reference, fallback=True)
+        taken = [o.index for o in graph.operators if o.index not in network.reasons]
+        if not taken:
+            raise InputError(f"no operator runs here: {'; '.join(network.reasons.values())}")
+        if not network.reasons:
+            inputs = fitting_inputs(graph, values)
+            return _compiled(unit, seed, model, [inputs, _others(rng, inputs)])
+        model = part_of(model, taken)
+
+
+def _for_accelerator(unit: Unit) -> frozenset[str]:
+    return HARDWARE - RUNTIMES[unit.reference].lacks
+
+
+def _others(rng: np.random.Generator, inputs: Tensors) -> Tensors:
+    """Return other codes for the inputs that are codes."""
+    return {
+        tensor: rng.integers(-128, 128, array.shape).astype(np.int8)
+        if array.dtype == np.int8
+        else array
+        for tensor, array in inputs.items()
+    }
+
+
+def _compiled(unit: Unit, seed: int, model: bytes, batch: Sequence[Tensors]) -> Network:
+    graph = load_model(model)
+    reference = cast(Reference, unit.reference)
+    network = compile_network(graph, unit.configuration(), reference, keep=True)
+    return Network(seed, model, Job(graph=graph, network=network, batch=batch))
+
+
+def _on_rtl(unit: Unit, trace: Path | None, budget: Budget) -> list[Case]:
+    """Run networks one after the other in one simulation; where that fails, each in its own."""
+    cases, made = [], []
+    for seed in unit.seeds:
+        try:
+            made.append((make_odd_network if is_odd(seed) else make_network)(unit, seed))
+        except InputError as error:
+            cases.append(Case(seed=seed, verdict="refused", message=str(error)))
+        except Exception as error:
+            cases.append(error_case(seed, "", error))
+    try:
+        found = _simulated(unit, made, trace) if made else []
+    except Exception as error:
+        if len(made) > 1:
+            alone = (replace(unit, first=each.seed, count=1) for each in made)
+            return _sorted(cases + [case for one in alone for case in _on_rtl(one, None, budget)])
+        found = [error_case(made[0].seed, "", error, made[0].model)]
+    return _sorted(
+        cases + [_smaller(unit, each, case, budget) for each, case in zip(made, found, strict=True)]
+    )
+
+
+def _sorted(cases: list[Case]) -> list[Case]:
+    return sorted(cases, key=lambda case: case.seed)
+
+
+def _smaller(unit: Unit, made: Network, case: Case, budget: Budget) -> Case:
+    """Return the case with the fewest operators that fail in a simulation of their own."""
+
+    def judge(model: bytes, inputs: Tensors) -> Case:
+        try:
+            part = _compiled(unit, made.seed, model, [inputs])
+            return _simulated(unit, [part], None)[0]
+        except Exception as error:
+            return error_case(made.seed, "", error, model)
+
+    inputs = made.job.batch[0]
+    if case.evidence and case.evidence.inputs:
+        inputs = case.evidence.inputs
+    return smaller_network(case, made.model, inputs, judge, budget, unit.reference)
+
+
+def _simulated(unit: Unit, made: Sequence[Network], trace: Path | None) -> list[Case]:
+    turn = unit.first // TOGETHER[unit.backend]
+    found = simulate_together(
+        [each.job for each in made],
+        cast(Simulator, unit.backend),
+        stall=unit.stalls(turn),
+        seed=unit.first,
+        netlist=unit.netlist,
+        trace=trace,
+    )
+    return [_compared(unit, each, runs) for each, runs in zip(made, found, strict=True)]
+
+
+def _compared(unit: Unit, made: Network, runs: Sequence[dict[int, np.ndarray]]) -> Case:
+    graph = made.job.graph
+    for given, tensors in zip(made.job.batch, runs, strict=True):
+        golden = run_graph(graph, given, cast(Reference, unit.reference))
+        found = compare(graph, graph.operators, golden, tensors, golden, ("RTL", "golden"))
+        if found is not None:
+            return compared_case(made.seed, "", made.model, given, found)
+    return Case(seed=made.seed, verdict="passed")
+
+
+Judge = Callable[[bytes, Tensors], Case]
+"""Gives the case of a model and its inputs."""
+
+WHOLE = "whole.tflite"
+"""The file of the network as it was drawn, among those of a case that was shrunk."""
+
+
+def smaller_network(
+    case: Case,
+    model: bytes,
+    inputs: Mapping[int, np.ndarray],
+    judge: Judge,
+    budget: Budget,
+    reference: str = "litert",
+) -> Case:
+    """Return a case whose evidence is of the fewest operators that fail as all of them do.
+
+    Parameters
+    ----------
+    case
+        How the whole network ended; its verdict and message stay. One that is good stays whole.
+    model, inputs
+        The network. A tensor that the operators left out have made becomes an input, with
+        golden's values, those of ``reference``.
+    judge
+        Runs a part. It fails in the same way if its verdict is the same, and its message begins
+        with the same words, numbers apart.
+    budget
+        What shrinking may take.
+    """
+    if case.verdict in GOOD:
+        return case
+    ways: dict[tuple[int, ...], Case] = {}
+
+    def fails(operators: list[int]) -> bool:
+        part = part_of(model, operators)
+        with suppress(Exception):  # what does not load makes no sense without the others
+            found = judge(part, fitting_inputs(load_model(part), values))
+            ways[tuple(operators)] = found
+            return (found.verdict, _way(found)) == (case.verdict, _way(case))
+        return False
+
+    try:
+        graph = load_model(model)
+    except Exception:  # which is what failed
+        return case
+    values = dict(inputs)
+    with suppress(Exception):
+        values |= run_graph(graph, values, cast(Reference, reference))
+    left = shrink(range(len(graph.operators)), fails, budget)
+    evidence = case.evidence or Evidence()
+    if len(left) == len(graph.operators):
+        return case
+    found = ways[tuple(left)]
+    names = ", ".join(str(graph.operators[number]) for number in left)
+    log = (
+        f"shrunk to {len(left)} of {len(graph.operators)} operators, which fail in the same way; "
+        f"{WHOLE} has all: {names or 'none'}"
+    )
+    smaller = found.evidence or evidence
+    log = "\n".join([log, "", found.message, "", smaller.log])
+    return replace(case, evidence=replace(smaller, log=log, files={WHOLE: model}))
+
+
+_WORDS = 60  # characters of a message that say what failed: names of tensors may follow
+
+
+def _way(case: Case) -> str:
+    return re.sub(r"\d+", "0", case.message)[:_WORDS].partition(",")[0]
+
+
+def simulate_together(
+    jobs: Sequence[Job],
+    simulator: Simulator,
+    *,
+    stall: float,
+    seed: int,
+    netlist: str = "",
+    trace: Path | None = None,
+) -> list[list[dict[int, np.ndarray]]]:
+    """Return for each job, and each of its inputs, the tensors that the accelerator has kept."""
+    streams = []
+    for job in jobs:
+        (segment,) = job.network.segments
+        assert segment.compiled is not None
+        streams.append(segment.compiled)
+    runs = [
+        Run(
+            inputs={offset: given[tensor] for tensor, offset in stream.inputs.items()},
+            words=stream.words,
+            model=stream.model,
+            registers={"ARENA_SIZE": stream.arena},
+        )
+        for job, stream in zip(jobs, streams, strict=True)
+        for given in job.batch
+    ]
+    results = iter(
+        run_system(
+            streams[0].config,
+            simulator,
+            words=streams[0].words,
+            model=streams[0].model,
+            arena_bytes=max(stream.arena for stream in streams),
+            runs=runs,
+            stall=stall,
+            seed=seed,
+            accelerator=accelerator_source(streams[0].config, netlist),
+            trace=trace,
+        ).runs
+    )
+    found = []
+    for job, stream in zip(jobs, streams, strict=True):
+        found.append([])
+        for _ in job.batch:
+            result = next(results)
+            assert result.done, (str(job.graph.operators), result.error, result.index)
+            found[-1].append(
+                {
+                    tensor: result.tensor(
+                        offset, job.graph.tensors[tensor].shape, job.graph.tensors[tensor].dtype
+                    )
+                    for tensor, offset in stream.outputs.items()
+                }
+            )
+    return found
+
+
+def differs_on_machine(
+    graph: Graph, values: Tensors, seed: int, reference: Reference
+) -> tuple[str, Evidence] | None:
+    """Return what commands for a random configuration compute otherwise than golden; None: nothing.
+
+    Once of the network as it is, layer by layer if it fits, and once of the network as rewritten.
+
+    Parameters
+    ----------
+    graph
+        A network; what the configuration does not take of it is left out.
+    values
+        Golden's tensors, and the inputs.
+    seed
+        Of the configuration, and of the order in which engines take their turns.
+
+    Returns
+    -------
+    tuple of str and Evidence, or None
+        As `lab.suites.common.compare`.
+    """
+    config = random_config(np.random.default_rng([0x0DD, seed]))
+    size = f"{config.lanes}x{config.width}"
+    network = compile_network(graph, config, reference, fallback=True, keep=True)
+    for segment in network.segments:
+        if segment.compiled is None:
+            continue
+        got = run_compiled(segment.compiled, graph, values, seed=seed)
+        names = (f"commands for {size}", "golden")
+        if found := compare(graph, segment.operators, values, got, values, names):
+            return _of(config, found)
+    prepared = prepare(graph, config, reference, fallback=True, keep=seed % 8 < 4)
+    got = _rewritten(prepared, values, seed, reference)
+    names = (f"rewritten commands for {size}", "golden")
+    shown = [o for o in graph.operators if got.keys() >= set(o.outputs)]
+    found = compare(graph, shown, values, got, values, names)
+    return None if found is None else _of(config, found)
+
+
+def _rewritten(
+    prepared: Prepared, values: Tensors, seed: int, reference: Reference
+) -> dict[int, np.ndarray]:
+    """Return what a network's streams compute, one after the other; every tensor that was kept."""
+    rewritten = prepared.rewritten
+    source = rewritten.source
+    inputs = {tensor: values[tensor] for tensor in source.inputs}
+    known = run_prepared(prepared, inputs, reference, seed)
+    computed = {tensor for operator in source.operators for tensor in operator.outputs}
+    wanted = computed & {
+        *source.outputs,
+        *(t for t, h in rewritten.held.items() if h.tensor in known),
+    }
+    return rebuild(rewritten, known, wanted, reference)
+
+
+def _of(config: AcceleratorConfig, found: tuple[str, Evidence]) -> tuple[str, Evidence]:
+    """Return what was found, with the configuration in its log."""
+    message, evidence = found
+    return message, replace(evidence, log=f"{evidence.log}\n\n{config}".lstrip())
+
+
+SUITE = Suite(
+    name="networks",
+    text="random networks of several operators, every tensor; each fourth is an odd one",
+    run=run,
+    plan=planned(plan),
+    options=(SEED, BACKEND, CONFIG, NETLIST, REFERENCE, STALL),
+    cases=100,
+    backends=("golden", "verilator", "icarus"),
+    runtime=golden_reference,
+    designs=accelerator_designs,
+)

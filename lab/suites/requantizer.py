@@ -1,0 +1,74 @@
+"""The requantizer bank alone, every lane against golden: corners, ties and random words."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+from eightfold.campaign.records import Case, Evidence, Unit
+from eightfold.campaign.suite import Result, Suite
+from eightfold.sim.benches.requantizer_bank import RequantizerBank
+from eightfold.sim.simulator.build import Design
+from eightfold.sim.simulator.runner import BenchFailed, run_bench
+from eightfold.sim.simulator.toolchain import Simulator
+from lab.gates import gates
+from lab.suites.common import BACKEND, CONFIG, NETLIST, SEED, Request, error_case, planned
+
+BENCH = "eightfold.sim.benches.requantizer"
+LANES = {"verilator": 8, "icarus": 1}
+RANDOM = {"verilator": 1_000_000, "icarus": 1000}
+"""Random words of a case."""
+EVERY = {"verilator": 1, "icarus": 400}
+"""One of so many corner cases is taken."""
+
+
+def plan(request: Request) -> Iterator[Unit]:
+    """Yield a unit for each seed."""
+    yield from request.units("requantizer", "", 1)
+
+
+def run(unit: Unit, trace: Path | None = None) -> Result:
+    """Run the bench once for each seed."""
+    return Result([_case(unit, seed, trace) for seed in unit.seeds], {})
+
+
+def _case(unit: Unit, seed: int, trace: Path | None) -> Case:
+    parameters = {
+        "lanes": LANES[unit.backend],
+        "random": RANDOM[unit.backend],
+        "corners": EVERY[unit.backend],
+    }
+    try:
+        run_bench(
+            _design(unit),
+            BENCH,
+            cast(Simulator, unit.backend),
+            parameters=parameters,
+            seed=seed,
+            trace=trace,
+        )
+    except BenchFailed as error:
+        first, _, rest = str(error).partition("\n")
+        evidence = Evidence(log=f"{first}\n{rest}")
+        return Case(seed=seed, verdict="failed", message=first, evidence=evidence)
+    except Exception as error:
+        return error_case(seed, "", error)
+    return Case(seed=seed, verdict="passed")
+
+
+def _design(unit: Unit) -> Design:
+    def bank() -> RequantizerBank:
+        return RequantizerBank(LANES[unit.backend])
+
+    return gates(bank, unit.netlist) if unit.netlist else bank
+
+
+SUITE = Suite(
+    name="requantizer",
+    text="the requantizers alone: every shift, ties, corners, a million random words a case",
+    run=run,
+    plan=planned(plan),
+    options=(SEED, BACKEND, CONFIG, NETLIST),
+    cases=10,
+    backends=("verilator", "icarus"),
+    designs=lambda unit: [_design(unit)],
+)

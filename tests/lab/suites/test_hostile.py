@@ -1,0 +1,150 @@
+"""The suite of mutated models: what a verdict becomes, and that findings are made small."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eightfold.campaign.campaign import begin, repeat
+from eightfold.campaign.folder import Folder
+from eightfold.campaign.records import Case, Outcome, Unit
+from eightfold.campaign.suite import suites
+from lab.hostile import Verdict
+from lab.hostile.mutant import BASES, Mutant, random_mutant
+from lab.suites import hostile as suite
+from tests.support.campaign.units import units_of
+
+SEVERAL = next(seed for seed in range(1000) if len(random_mutant(seed).mutations) == 4)
+"""A file with as many mutations as there are at most."""
+
+
+def unit(first: int = 0, count: int = 1) -> Unit:
+    (only,) = units_of("hostile", cases=count, seed=first)
+    return only
+
+
+def run(given: Unit) -> list[Case]:
+    return suites()["hostile"].run(given, None).cases
+
+
+def judge_by(monkeypatch: pytest.MonkeyPatch, *needed: int, kind: str = "different") -> list[int]:
+    """Let a file fail that has some of the mutations of `SEVERAL`; return numbers of mutations."""
+    asked = []
+    mutations = random_mutant(SEVERAL).mutations
+
+    def judged(mutant: Mutant) -> Verdict:
+        asked.append(len(mutant.mutations))
+        bad = all(mutations[number] in mutant.mutations for number in needed)
+        return Verdict(kind if bad else "equal", "stream", "tensor 3: 1 of 8 differ")
+
+    monkeypatch.setattr(suite, "_judged", judged)
+    return asked
+
+
+@pytest.mark.parametrize("needed", [(2,), (0, 3), (0, 1, 2)])
+def test_a_finding_is_shrunk_to_the_mutations_that_it_needs(
+    monkeypatch: pytest.MonkeyPatch, needed: tuple[int, ...]
+) -> None:
+    asked = judge_by(monkeypatch, *needed)
+    (case,) = run(unit(SEVERAL))
+    whole = random_mutant(SEVERAL)
+    assert (case.verdict, case.operator) == ("failed", whole.base)
+    assert case.message == "different, stream: tensor 3: 1 of 8 differ"
+    assert case.evidence is not None
+    small = suite.make_mutant(
+        whole.base, whole.donor, SEVERAL, tuple(whole.mutations[number] for number in needed)
+    )
+    assert case.evidence.model == small.content
+    assert case.evidence.files == {"whole.tflite": whole.content}
+    assert f"shrunk to {len(needed)} of 4 mutations" in case.evidence.log
+    for number, mutation in enumerate(whole.mutations):
+        assert case.evidence.log.count(str(mutation)) == 1 + (number in needed)
+    assert asked[0] == 4
+    assert 4 not in asked[1:]
+
+
+def test_a_finding_that_needs_all_is_kept_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge_by(monkeypatch, 0, 1, 2, 3)
+    (case,) = run(unit(SEVERAL))
+    assert case.evidence is not None
+    assert case.evidence.model == random_mutant(SEVERAL).content
+    assert not case.evidence.files
+    assert "shrunk" not in case.evidence.log
+
+
+def test_another_fault_of_fewer_mutations_is_not_the_finding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def judged(mutant: Mutant) -> Verdict:
+        kind = "time" if len(mutant.mutations) < 4 else "different"
+        return Verdict(kind, "golden", "")
+
+    monkeypatch.setattr(suite, "_judged", judged)
+    (case,) = run(unit(SEVERAL))
+    assert case.evidence is not None
+    assert not case.evidence.files
+
+
+@pytest.mark.parametrize(
+    ("kind", "verdict"),
+    [("refused", "passed"), ("equal", "passed"), ("tolerated", "refused"), ("accepted", "failed"),
+     ("different", "failed"), ("traceback", "failed"), ("unsaid", "failed"), ("died", "failed")],
+)  # fmt: skip
+def test_a_verdict_is_told_by_the_case(
+    monkeypatch: pytest.MonkeyPatch, kind: str, verdict: str
+) -> None:
+    message = "Didn't find op for builtin opcode 'ADD' version '9'."
+    monkeypatch.setattr(suite, "_judged", lambda mutant: Verdict(kind, "golden", message))
+    (case,) = run(unit())
+    assert case.verdict == verdict
+    said = Verdict.from_line(case.message)
+    assert said is not None
+    assert (said.kind, said.step) == (kind, "golden")
+    rule = "LiteRT refuses a version of an operator that this LiteRT does not register"
+    assert said.message == (rule if kind == "tolerated" else message)
+
+
+def test_lines_that_are_no_verdicts() -> None:
+    assert Verdict.from_line("ValueError: a, b") is None
+    equal = Verdict("equal", "stream+golden", "")
+    assert Verdict.from_line(str(equal)) == equal
+
+
+def test_the_folder_of_a_finding_has_the_file_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    judge_by(monkeypatch, 1)
+    only = unit(SEVERAL)
+    (case,) = run(only)
+    folder = Folder(tmp_path / "campaign")
+    begin(folder, {}, [only])
+    folder.keep_failure(only, case)
+    with folder.store(writable=True) as store:
+        store.keep(1, Outcome(cases=(case,)), "here", "done")
+    kept = folder.failures / f"hostile-{SEVERAL}-golden"
+    whole = random_mutant(SEVERAL).content
+    assert (kept / "whole.tflite").read_bytes() == whole
+    assert (kept / "model.tflite").read_bytes() != whole
+    again, how = repeat(folder, kept.name)
+    assert how == "alone"
+    assert (again.verdict, again.message) == (case.verdict, case.message)
+    assert again.evidence is not None
+    assert again.evidence.model == (kept / "model.tflite").read_bytes()
+
+
+def test_the_seed_alone_makes_the_file() -> None:
+    for seed in range(len(BASES)):
+        first, second = random_mutant(seed), random_mutant(seed)
+        assert first.content == second.content
+        assert str(first) == str(second)
+        for index, array in first.given.items():
+            np.testing.assert_array_equal(array, second.given[index])
+
+
+@pytest.mark.slow
+def test_files_end_as_they_should_whenever_they_run() -> None:
+    first, second = (run(unit(count=40)) for _ in range(2))
+    assert first == second
+    assert {case.verdict for case in first} == {"passed"}
+    kinds = {said.kind for case in first if (said := Verdict.from_line(case.message))}
+    assert kinds == {"refused", "equal"}
