@@ -11,6 +11,7 @@ from eightfold.campaign import campaign
 from eightfold.campaign.builds import Builds, _pack, build
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Unit
+from eightfold.campaign.suite import campaign_sources
 from eightfold.common.files import source_key
 from eightfold.sim.simulator.build import Model, build_model, design_key, give_model
 from eightfold.sim.simulator.cache import cached
@@ -76,7 +77,7 @@ def test_a_worker_runs_no_build_that_was_changed(
         (folder / "Vtop").chmod(0o755)
 
     model = Model(cached("verilator", "top", make), "top", "verilator", waves=None)
-    builds = Builds(source_key(), {"key": model}, {"key": _pack(model.directory)})
+    builds = Builds(campaign_sources(), {"key": model}, {"key": _pack(model.directory)})
     worker: Any = None
     builds.setup(worker)
     assert given["key"] == model

@@ -16,10 +16,9 @@ from eightfold.campaign.engine import CampaignProgress, Engine
 from eightfold.campaign.farm import Farm, connect
 from eightfold.campaign.folder import Folder, commits
 from eightfold.campaign.records import Unit
-from eightfold.campaign.suite import suites
+from eightfold.campaign.suite import campaign_sources, suites
 from eightfold.campaign.work import run_unit
 from eightfold.common.errors import InputError
-from eightfold.common.files import source_key
 from tests.support.campaign.behaviour import SUITE, Teach, unit
 from tests.support.campaign.schedulers import scheduler
 
@@ -57,7 +56,7 @@ def engine(folder: Folder, farm: Farm, **options) -> Iterator[Engine]:
             folder=folder,
             store=store,
             client=client,
-            builds=Builds(source_key()),
+            builds=Builds(campaign_sources()),
             private=Path(name),
             **options,
         )
@@ -239,4 +238,4 @@ def test_nobody_else_runs_the_same_campaign(folder: Folder) -> None:
         folder.alone(),
         pytest.raises(InputError, match="another process runs this campaign"),
     ):
-        campaign.go_on(folder, Farm(workers=1), Builds(source_key()))
+        campaign.go_on(folder, Farm(workers=1), Builds(campaign_sources()))

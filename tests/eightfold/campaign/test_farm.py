@@ -26,9 +26,9 @@ from eightfold.campaign.farm import (
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.keys import make_keys, security_of
 from eightfold.campaign.records import Unit
+from eightfold.campaign.suite import campaign_sources
 from eightfold.cli import campaign as commands
 from eightfold.common.errors import InputError
-from eightfold.common.files import source_key
 
 SCRIPTS = {
     "slurm": ["#SBATCH -J eightfold", "#SBATCH -p sim", "#SBATCH -t 08:00:00", "#SBATCH -n 1"],
@@ -208,7 +208,7 @@ def test_jobs_of_slurm_are_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         cluster="slurm", workers=2, options=("queue=sim", "interface=lo"), keys=tmp_path / "keys"
     )
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    assert campaign.go_on(folder, farm, Builds(source_key())) == "complete"
+    assert campaign.go_on(folder, farm, Builds(campaign_sources())) == "complete"
     with folder.store() as store:
         assert dict(store.verdicts()) == {"passed": 10}
     assert len(list(tmp_path.glob("job-*.sh"))) == 2

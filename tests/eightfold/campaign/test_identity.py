@@ -18,11 +18,10 @@ from eightfold.campaign.campaign import begin, builds_of, failed_again, merge
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.identity import check_identity, renewed_facts
 from eightfold.campaign.records import Case, Outcome, Unit
-from eightfold.campaign.suite import adapter_of
+from eightfold.campaign.suite import adapter_of, campaign_sources
 from eightfold.campaign.work import run_unit
 from eightfold.common import extras
 from eightfold.common.errors import InputError
-from eightfold.common.files import source_key
 from eightfold.conformance.adapters.load import digest_of, files_of, load_adapter
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.runs import adapter_name, claims_of, judge_run, planned, run_facts
@@ -214,11 +213,13 @@ GOLDEN = Unit(suite="operators", operator="RELU", first=0, count=2, backend="gol
 @pytest.mark.parametrize(
     ("part", "change"),
     [
-        ("Eightfold", lambda patch: patch.setattr(identity, "source_key", lambda: "0123")),
+        ("Eightfold", lambda patch: patch.setattr(identity, "campaign_sources", lambda: "0123")),
         ("numpy: ", lambda patch: patch.setattr(identity, "version", lambda name: "9.9")),
         (
             "LiteRT: ",
-            lambda patch: patch.setattr(identity, "loaded", lambda name: "ai-edge-litert 9.9"),
+            lambda patch: patch.setattr(
+                identity, "loaded_runtime", lambda name: "ai-edge-litert 9.9"
+            ),
         ),
         (
             "Python: ",
@@ -322,12 +323,12 @@ def test_after_a_mend_failed_cases_run_again_and_both_versions_are_noted(
         cases = (Case(seed=0, verdict="failed"), Case(seed=1, verdict="passed"))
         store.keep(number, Outcome(cases=cases), "here")
     before = folder.facts()["versions"]["ai-edge-litert"]
-    monkeypatch.setattr(identity, "source_key", lambda: "0123")
-    monkeypatch.setattr(identity, "loaded", lambda name: "ai-edge-litert 9.9")
+    monkeypatch.setattr(identity, "campaign_sources", lambda: "0123")
+    monkeypatch.setattr(identity, "loaded_runtime", lambda name: "ai-edge-litert 9.9")
     assert failed_again(folder) == 1
     assert folder.facts()["versions"]["ai-edge-litert"] == f"{before}, then 9.9"
     builds_of(folder)
-    monkeypatch.setattr(identity, "source_key", lambda: "4567")
+    monkeypatch.setattr(identity, "campaign_sources", lambda: "4567")
     with pytest.raises(InputError, match="Eightfold is not what"):
         builds_of(folder)
     assert unit == GOLDEN
@@ -354,8 +355,8 @@ def test_what_says_not_where_it_comes_from_does_not_go_on(tmp_path: Path) -> Non
 
 
 def test_a_worker_with_another_runtime_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builds, "loaded", lambda name: "ai-edge-litert 9.9")
-    sent = Builds(source_key(), runtimes={"litert": "ai-edge-litert 2.3.0"})
+    monkeypatch.setattr(builds, "loaded_runtime", lambda name: "ai-edge-litert 9.9")
+    sent = Builds(campaign_sources(), runtimes={"litert": "ai-edge-litert 2.3.0"})
     worker = cast(Worker, SimpleNamespace(address="tcp://there:1"))
     with pytest.raises(InputError, match=r"there:1: has ai-edge-litert 9.9, and .* 2.3.0"):
         sent.setup(worker)
@@ -365,7 +366,7 @@ def test_campaigns_of_two_versions_are_not_merged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = begun(tmp_path / "one", [GOLDEN])
-    monkeypatch.setattr(identity, "source_key", lambda: "0123")
+    monkeypatch.setattr(identity, "campaign_sources", lambda: "0123")
     two = begun(tmp_path / "two", [GOLDEN])
     with pytest.raises(InputError, match=r"two: is of another Eightfold than .*one; report them"):
         merge([one, two], Folder(tmp_path / "both"))
@@ -389,7 +390,7 @@ def test_a_report_is_of_what_was_asked_though_files_have_changed(
     before, facts = judge_run(folder), run_facts(folder)
     assert before.statement.holds
     adapters.write_text("")
-    monkeypatch.setattr(identity, "source_key", lambda: "0123")
+    monkeypatch.setattr(identity, "campaign_sources", lambda: "0123")
     assert judge_run(folder) == before
     assert run_facts(folder) == facts
     assert len(dict(facts)["Identity"]) == 16
