@@ -192,14 +192,12 @@ def read_record(path: Path) -> list[Entry]:
 
 
 def record_text(entries: Iterable[Entry]) -> str:
-    """Return the content of a record: of entries of one key the last one, in the suites' order.
+    """Return the content of a record: of entries of one key the last one, in the first one's place.
 
     What an entry's cases are about has a line each, so that a change can be read.
     """
     latest = {entry.key: entry for entry in entries}
-    order = {name: number for number, name in enumerate(suites())}
-    chosen = sorted(latest.values(), key=lambda each: (order.get(each.suite, 99), *each.key))
-    listed = ",\n".join(_entry_text(each.as_dict()) for each in chosen)
+    listed = ",\n".join(_entry_text(each.as_dict()) for each in latest.values())
     return f'{{"schema_version": {SCHEMA_VERSION}, "entries": [\n{listed}\n]}}\n'
 
 
