@@ -127,7 +127,7 @@ def test_a_record_gives_back_what_was_written_and_keeps_the_last_of_a_command(
     file = tmp_path / "record.json"
     other = Entry.from_dict({**found[0].as_dict(), "command": "eightfold campaign run --seed 9"})
     file.write_text(record_text([*found, other, later]), encoding="utf-8")
-    assert read_record(file) == [other, later, *found[1:]]
+    assert read_record(file) == [later, *found[1:], other]
     assert json.loads(file.read_text(encoding="utf-8"))["schema_version"] == 1
 
 
