@@ -161,10 +161,10 @@ class CampaignJson(TypedDict):
     machine: Annotated[dict[str, Any], "`platform` and `processors` of the machine that began it"]
     sessions: Annotated[list[SessionJson], "each time that it ran"]
     coverage: Annotated[CoverageJson | None, "functional coverage; null if none was asked for"]
+    hostile: Annotated[HostileJson | None, "what became of mutated models; null if there are none"]
     mutants: Annotated[
         MutantsJson | None,
         "what became of mutants of the hardware; null if there are none",
     ]
-    hostile: Annotated[HostileJson | None, "what became of mutated models; null if there are none"]
     units: Annotated[list[UnitJson], "the units of work, run or not"]
     cases: Annotated[list[CaseJson], "the cases of the units that have ended"]
