@@ -50,13 +50,9 @@ class Requantizer(Component):
         self.config = config
         super().__init__()
 
-    def pipeline(self) -> RequantizePipeline:
-        """Return the arithmetic that the stream runs through."""
-        return RequantizePipeline()
-
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.pipeline = pipeline = self.pipeline()
+        m.submodules.pipeline = pipeline = RequantizePipeline()
         m.submodules.queue = queue = CreditQueue(signed(8), self.config.output_depth)
         m.d.comb += pipeline.acc.eq(self.i.payload.acc)
         for name, cycle in pipeline.FIELD_CYCLE.items():

@@ -120,8 +120,8 @@ class Issue(Component):
             for flag in ("next_weights", "next_parameters", "fire", "last")
         )
         has_weights = ~needs_weights | left(self.weights, self.swap)
-        has_parameters = ~needs_parameters | self._left_parameters()
-        has_place = ~(fires & is_last) | self._left_credit()
+        has_parameters = ~needs_parameters | left(self.parameters, self.take)
+        has_place = ~(fires & is_last) | left(self.credit, self.spend)
         free = has_place & ~too_young
         m.d.sync += [
             go.eq(there & has_weights & has_parameters & free),
@@ -130,12 +130,6 @@ class Issue(Component):
             self.reason.held.eq(there & has_weights & has_parameters & ~free),
         ]
         m.d.comb += self.reason.issue.eq(go)
-
-    def _left_parameters(self) -> Value:
-        return left(self.parameters, self.take)
-
-    def _left_credit(self) -> Value:
-        return left(self.credit, self.spend)
 
     def _issue(self, m: Module, vector: data.View, go: Signal) -> None:
         """Register the vector for the lanes."""

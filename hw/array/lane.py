@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
@@ -99,11 +99,8 @@ class Lane(Component):
         m.d.comb += dot_product.operands.eq(operands)
         with m.If(self.step.valid):
             for d in range(self.config.width):
-                younger = self._younger(operands, d)
+                # What a move of the window brings to the tap.
+                segment, column = divmod(d, self.config.window_columns)
+                enters = column == 0 and segment < self.config.window_rows
+                younger = self.window[segment] if enters else operands[d - 1]
                 m.d.sync += operands[d].eq(Mux(self.step.depthwise, younger, self.step.bytes[d]))
-
-    def _younger(self, operands: data.View, d: int) -> Value:
-        """Return what a move of the window brings to tap ``d``."""
-        segment, column = divmod(d, self.config.window_columns)
-        enters = column == 0 and segment < self.config.window_rows
-        return self.window[segment] if enters else operands[d - 1]

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
@@ -72,9 +72,6 @@ class PartialSums(Component):
         ]
         # A RAM block is slow from clock to output: it needs a second register before the adder.
         m.d.sync += stored.eq(read.data)
-        before = Mux(self._clears(), 0, stored)
+        before = Mux(self.clear, 0, stored)
         m.d.sync += self.acc.eq(add(before, self.dot, self.carry))
         return m
-
-    def _clears(self) -> Value:
-        return self.clear

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from amaranth.hdl import Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
@@ -56,12 +56,9 @@ class WeightBuffer(Component):
         m.d.comb += self.active.eq(active)
         with m.If(self.write):
             m.d.sync += shadow.eq(self.taps)
-        with m.If(self._swaps()):
+        with m.If(self.swap):
             m.d.sync += active.eq(shadow)
         return m
-
-    def _swaps(self) -> Value:
-        return self.swap
 
 
 class WeightLoader(Component):

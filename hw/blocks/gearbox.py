@@ -55,7 +55,7 @@ class Gearbox(Component):
     def _cut(self, m: Module, parts: int) -> None:
         part = Signal(range(parts))
         leaves = self.o.valid & self.o.ready
-        ends = self._ends(part, parts)
+        ends = (part == parts - 1) | self.drop
         m.d.comb += [
             self.o.valid.eq(self.i.valid),
             self.o.payload.eq(Value.cast(self.i.payload).word_select(part, 8 * self.o_bytes)),
@@ -63,9 +63,6 @@ class Gearbox(Component):
         ]
         with m.If(leaves):
             m.d.sync += part.eq(Mux(ends, 0, part + 1))
-
-    def _ends(self, part: Signal, parts: int) -> Value:
-        return (part == parts - 1) | self.drop
 
     def _join(self, m: Module, parts: int) -> None:
         waiting = Signal(8 * (self.o_bytes - self.i_bytes), reset_less=True)

@@ -107,7 +107,7 @@ class Bypass(_Passes):
         waiting = Signal(len(word), reset_less=True)
         full = Signal()
         m.d.comb += [
-            self.full.eq(self._waits(full)),
+            self.full.eq(full),
             self.i.ready.eq(~full),
             self.o.valid.eq(full | self.i.valid),
             Value.cast(self.o.payload).eq(Mux(full, waiting, word)),
@@ -116,6 +116,3 @@ class Bypass(_Passes):
         with m.If(~full):
             m.d.sync += waiting.eq(word)
         return m
-
-    def _waits(self, full: Value) -> Value:
-        return full

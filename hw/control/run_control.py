@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from amaranth.hdl import Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
@@ -127,7 +127,7 @@ class RunControl(Component):
                     m.d.sync += stop.eq(1)
                     m.next = "DRAIN"
             with m.State("DRAIN"):
-                m.d.comb += drained.eq(self._answered() & (settled == self.SETTLE))
+                m.d.comb += drained.eq(self.memory_idle & (settled == self.SETTLE))
                 m.d.comb += done.eq(drained & succeeds & ~self.fault.valid & ~self.soft_reset)
                 m.d.sync += settled.eq(Mux(settled == self.SETTLE, settled, settled + 1))
                 with m.If(drained):
@@ -137,9 +137,6 @@ class RunControl(Component):
         self._fail(m, succeeds)
         self._interrupt(m, done)
         return m
-
-    def _answered(self) -> Value:
-        return self.memory_idle
 
     def _fail(self, m: Module, succeeds: Signal) -> None:
         """Keep the first error of a run; a soft reset forgets it, and that there was a run."""

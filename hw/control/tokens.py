@@ -71,9 +71,8 @@ class Tokens(Component):
             wait = Signal(MASK, name=f"wait{taker}")
             m.d.comb += wait.eq(self.wait[taker])
             available = [self._counter(m, giver, taker, wait[giver]) for giver in range(ENGINES)]
-            m.d.comb += self.grant[taker].eq(
-                self.request[taker] & self._complete(wait, Cat(*available))
-            )
+            complete = (~wait | Cat(*available)).all()
+            m.d.comb += self.grant[taker].eq(self.request[taker] & complete)
         return m
 
     def _counter(self, m: Module, giver: int, taker: int, waits: Value) -> Signal:
@@ -83,6 +82,3 @@ class Tokens(Component):
             counter.take.eq(self.grant[taker] & waits),
         ]
         return counter.available
-
-    def _complete(self, wait: Value, available: Value) -> Value:
-        return (~wait | available).all()

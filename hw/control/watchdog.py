@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.component import Component
@@ -30,7 +30,7 @@ class Watchdog(Component):
         left = Signal(32, reset_less=True)
         limited = Signal()
         restart = Signal(init=1)
-        m.d.sync += [restart.eq(self._restarts()), limited.eq(self.limit != 0)]
+        m.d.sync += [restart.eq(self.progress | ~self.enable), limited.eq(self.limit != 0)]
         with m.If(restart):
             m.d.sync += [left.eq(self.limit), self.expired.eq(0)]
         with m.Elif(left != 0):
@@ -38,6 +38,3 @@ class Watchdog(Component):
         with m.Else():
             m.d.sync += self.expired.eq(limited)
         return m
-
-    def _restarts(self) -> Value:
-        return self.progress | ~self.enable

@@ -136,13 +136,10 @@ class WeightCommands(Component):
             product = Signal(len(number) + 8, name=name, reset_less=True)
             bits = lanes.word_select(~step, 2)
             earlier = Mux(step == 0, 0, product << 2)
-            m.d.sync += product.eq(earlier + self._digit(number, bits))
+            part = Mux(bits[0], number, 0) + Mux(bits[1], number << 1, 0)
+            m.d.sync += product.eq(earlier + part)
             products.append(product)
         return products[0], products[1], step == 3
-
-    def _digit(self, number: Value, bits: Value) -> Value:
-        """Return ``number`` times a number of two bits."""
-        return Mux(bits[0], number, 0) + Mux(bits[1], number << 1, 0)
 
     def _run(self, m: Module, some: Value, buffers: Value, lanes: Value | int, end: Value) -> None:
         """Offer a run, unless it has no buffers."""

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from amaranth.hdl import Module, Mux, Signal, Value, ValueLike, unsigned
+from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
@@ -110,14 +110,16 @@ class LinearFetch(Component):
                 with m.If(self.runs.valid & (run.beats != 0)):
                     m.next = "MEASURE"
             with m.State("MEASURE"):
-                boundary = self._boundary(beat)
+                boundary = BURST - (beat % BURST)  # beats up to the next multiple
                 m.d.sync += [
                     final.eq(left <= boundary),
                     burst.eq(Mux(left <= boundary, left, boundary)),
                 ]
                 m.next = "FIT"
-            with m.State("FIT"), m.If(self._fits(room, burst) & ~self._holds_back(room)):
-                m.next = "RESERVE"
+            with m.State("FIT"):
+                holds_back = self.yields & (room < self.depth - YIELDING)
+                with m.If((room >= burst) & ~holds_back):
+                    m.next = "RESERVE"
             for state in ("RESERVE", "ASK"):
                 with m.State(state):
                     m.d.comb += [request.valid.eq(1), reserve.eq(state == "RESERVE")]
@@ -128,16 +130,6 @@ class LinearFetch(Component):
                             m.next = "WAIT"
                     with m.Else():
                         m.next = "ASK"
-
-    def _boundary(self, beat: ValueLike) -> Value:
-        """Return the beats up to the next multiple of ``BURST``."""
-        return BURST - (Value.cast(beat) % BURST)
-
-    def _fits(self, room: Value, burst: Value) -> Value:
-        return room >= burst
-
-    def _holds_back(self, room: Value) -> Value:
-        return self.yields & (room < self.depth - YIELDING)
 
     @property
     def _shift(self) -> int:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
@@ -87,7 +87,7 @@ class MemoryReader(Component):
         m.d.comb += [
             asking.eq(Cat(client.request.valid for client in self.clients)),
             grant.eq(candidates & -candidates),
-            room.eq(addresses.i.ready & route.w_rdy & self._may_take()),
+            room.eq(addresses.i.ready & route.w_rdy & ~self.stop),
             take.eq(asking.any() & room),
             addresses.i.valid.eq(take),
             addresses.i.payload.address.eq(chosen.address),
@@ -115,15 +115,9 @@ class MemoryReader(Component):
         m.d.sync += [
             beat.eq(axi.rdata),
             valid.eq(Mux(axi.rvalid, route.r_data, 0)),
-            self.error.eq(axi.rvalid & self._failed()),
+            self.error.eq(axi.rvalid & (axi.rresp != OKAY)),
         ]
         for number, client in enumerate(self.clients):
             m.d.comb += [client.valid.eq(valid[number]), client.data.eq(beat)]
             with m.If(route.r_data[number]):
                 m.d.sync += self.error_client.eq(number)
-
-    def _may_take(self) -> ValueLike:
-        return ~self.stop
-
-    def _failed(self) -> Value:
-        return self.axi.rresp != OKAY

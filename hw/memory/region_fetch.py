@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from amaranth.hdl import Module, Signal, Value, unsigned
+from amaranth.hdl import Module, Signal, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -83,7 +83,7 @@ class RegionFetch(Component):
                     m.next = "COMPARE"
             with m.State("COMPARE"):
                 unaligned = (part.address % self.alignment) != 0
-                m.d.sync += misplaced.eq(unaligned | self._leaves(end))
+                m.d.sync += misplaced.eq(unaligned | (end > self.region.size))
                 m.next = "TAKE"
             with m.State("TAKE"):
                 m.d.comb += [
@@ -94,6 +94,3 @@ class RegionFetch(Component):
                 with m.If(self.parts.ready):
                     m.next = "ADD"
         return m
-
-    def _leaves(self, end: Value) -> Value:
-        return end > self.region.size

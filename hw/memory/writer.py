@@ -89,7 +89,9 @@ class MemoryWriter(Component):
         unanswered = Signal(range(self.OUTSTANDING + 1))
         begun, may_begin = Signal(), Signal()
         m.d.comb += [
-            may_begin.eq(self._complete(stored) & (unanswered != self.OUTSTANDING) & ~self.stop),
+            may_begin.eq(
+                (stored >= request.payload.beats) & (unanswered != self.OUTSTANDING) & ~self.stop
+            ),
             request.ready.eq(addresses.i.ready & may_begin),
             addresses.i.valid.eq(request.valid & may_begin),
             begun.eq(request.valid & request.ready),
@@ -101,7 +103,7 @@ class MemoryWriter(Component):
             stored.eq(stored + stores - Mux(begun, request.payload.beats, 0)),
             unanswered.eq(unanswered + begun - axi.bvalid),
             self.client.answered.eq(axi.bvalid),
-            self.error.eq(axi.bvalid & self._failed()),
+            self.error.eq(axi.bvalid & (axi.bresp != OKAY)),
         ]
         return begun
 
@@ -127,7 +129,7 @@ class MemoryWriter(Component):
             queue.take.eq(beats.valid & beats.ready),
             queue.push.eq(queue.take),
             queue.push_data.eq(beats.payload),
-            last.eq(self._is_last(position, lengths.r_data)),
+            last.eq(position == lengths.r_data),
             leaves.eq(stage.o.valid & lengths.r_rdy & output.i.ready),
             stage.o.ready.eq(lengths.r_rdy & output.i.ready),
             output.i.valid.eq(stage.o.valid & lengths.r_rdy),
@@ -142,12 +144,3 @@ class MemoryWriter(Component):
         ]
         with m.If(leaves):
             m.d.sync += position.eq(Mux(last, 0, position + 1))
-
-    def _complete(self, stored: Value) -> Value:
-        return stored >= self.client.request.payload.beats
-
-    def _is_last(self, position: Value, length: Value) -> Value:
-        return position == length
-
-    def _failed(self) -> Value:
-        return self.axi.bresp != OKAY

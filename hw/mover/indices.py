@@ -120,7 +120,7 @@ class Indices(Component):
         m.d.comb += [
             queue.push.eq(delay(m, arrived, "pushed{}", 6, reset=True)),
             result.offset.eq(self._multiply(m, n, kept.step)),
-            result.wrong.eq(delay(m, self._refuses(n, beyond, kept.limit), "wrong", 4)),
+            result.wrong.eq(delay(m, beyond | (n >= kept.limit), "wrong", 4)),
             result.outside.eq(delay(m, outside, "outside", 6)),
         ]
         return m
@@ -195,16 +195,13 @@ class Indices(Component):
             m.d.sync += [
                 asked.eq(place),
                 waits.eq(valid),
-                again.eq(waits & self._same(place.address, asked.address)),
+                again.eq(waits & (place.address == asked.address)),
             ]
         return (
             delay(m, arrives, "arrived{}", latency, reset=True),
             delay(m, asked.select, "select", latency),
             delay(m, asked.outside, "outside", latency),
         )
-
-    def _same(self, window: Value, before: Value) -> Value:
-        return window == before
 
     def _choose(self, m: Module, select: Value, kept: data.View) -> tuple[Value, Value]:
         """Return, two cycles later, an index' low 32 bits, and if it is not these as unsigned."""
@@ -222,9 +219,6 @@ class Indices(Component):
         n = Cat(low, Mux(inner[1], word[16:], low[-1].replicate(16)))
         beyond = Mux(inner[2], whole[32:].any(), n[-1])
         return delay(m, n, "n"), delay(m, beyond, "beyond")
-
-    def _refuses(self, n: Value, beyond: Value, limit: Value) -> Value:
-        return beyond | (n >= limit)
 
     def _multiply(self, m: Module, n: Value, step: Value) -> Value:
         """Return, four cycles later, the product modulo 2^32."""

@@ -112,7 +112,7 @@ class Units(Component):
             queue.take.eq(go),
             queue.push.eq(go),
         ]
-        m.d.sync += self.reads.eq(self._reads(valid & spaces.from_memory))
+        m.d.sync += self.reads.eq((valid & spaces.from_memory) | self.read.valid)
         with m.If(load | (go & final)):
             m.d.sync += valid.eq(load)
         with m.If(go & run.fault):
@@ -176,9 +176,6 @@ class Units(Component):
         m.d.comb += [queue.take.eq(push), queue.push_data.eq(ask)]
         m.d.sync += queue.push.eq(push)
         return queue.available
-
-    def _reads(self, cuts: Value) -> Value:
-        return cuts | self.read.valid
 
     def _sizes(self) -> tuple[int, int]:
         """Return the bytes of a unit in memory, and of one that is not."""

@@ -175,7 +175,7 @@ class Writer(Component):
         after = Signal.like(open_)
         unit = held.unit
         m.d.comb += [
-            active.eq(valid & ~unit.fault & self._may_write(unit.last, pending)),
+            active.eq(valid & ~unit.fault & ~(unit.last & pending)),
             opened.eq(written & unit.spaces.to_memory & unit.opens),
             after.eq(open_ + opened - self.answered),
             self.done.eq(pending & (owed == 0) & ~waits),
@@ -184,7 +184,7 @@ class Writer(Component):
         ]
         m.d.sync += [open_.eq(after), crowded.eq(open_ >= _MOST_OPEN)]
         with m.If(written & unit.last):
-            m.d.sync += [pending.eq(1), owed.eq(self._owes(after))]
+            m.d.sync += [pending.eq(1), owed.eq(after)]
         with m.Else():
             with m.If(self.done):
                 m.d.sync += pending.eq(0)
@@ -192,9 +192,3 @@ class Writer(Component):
                 m.d.sync += owed.eq(owed - 1)
         with m.If(self.fault):
             m.d.sync += stopped.eq(1)
-
-    def _may_write(self, last: Value, pending: Value) -> Value:
-        return ~(last & pending)
-
-    def _owes(self, requests: Value) -> Value:
-        return requests

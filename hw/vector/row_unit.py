@@ -137,13 +137,9 @@ class RowUnit(Component):
         self, m: Module, x: tuple[Value, Value], y: tuple[Value, Value]
     ) -> tuple[Value, Value]:
         """Return the larger of two values, the first if they are equal, and its lane."""
-        takes_y = self.less(x[0], y[0])
+        takes_y = x[0] < y[0]
         lane = Cat(Mux(takes_y, y[1], x[1]), takes_y)
         return delay(m, Mux(takes_y, y[0], x[0]).as_signed(), "byte"), delay(m, lane, "lane")
-
-    def less(self, x: Value, y: Value) -> Value:
-        """Return whether the first of two signed numbers is smaller."""
-        return x < y
 
     def _sum(self, m: Module, mask: Value) -> tuple[Signal, Value]:
         """Return the sum of the row's entries, wrapped, and 1 when it is complete."""

@@ -68,8 +68,9 @@ class VectorWriter(Component):
         places = CreditQueue(result_layout(self.config), self.depth)
         m.submodules.places = places
         m.d.comb += [
-            # Both queues move together, but a place is there before its word.
-            self.available.eq(self._room(words)),
+            # Both queues move together, but a place is there before its word. One was reserved a
+            # cycle ago, perhaps.
+            self.available.eq(words.several),
             words.take.eq(places.push),
             places.take.eq(places.push),
             words.push_data.eq(self._collect(m)),
@@ -104,10 +105,6 @@ class VectorWriter(Component):
             self.done.eq(done & ~bypass.full),
         ]
         return m
-
-    def _room(self, words: CreditQueue) -> Value:
-        """Return whether there is a place besides the one that was reserved a cycle ago."""
-        return words.several
 
     def _collect(self, m: Module) -> Signal:
         """Add the chunk's register; a beat is in it one cycle after it came."""

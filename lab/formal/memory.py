@@ -217,7 +217,7 @@ PROOFS: tuple[Proof, ...] = (
         long=True,
         breaks=(
             Break("self.idle.eq(~route.r_rdy & ~valid.any())", "self.idle.eq(~valid.any())"),
-            Break("return ~self.stop", "return Value.cast(1)"),
+            Break(" & ~self.stop", ""),
             Break("length.eq(chosen.beats - 1)", "length.eq(chosen.beats)"),
         ),
     ),
@@ -236,8 +236,8 @@ PROOFS: tuple[Proof, ...] = (
         limit=300,
         long=True,
         breaks=(
-            Break("return stored >= self.client.request.payload.beats", "return stored != 0"),
-            Break("return position == length", "return position == length - 1"),
+            Break("(stored >= request.payload.beats)", "(stored != 0)"),
+            Break("position == lengths.r_data", "position == lengths.r_data - 1"),
             Break("(unanswered == 0) & ~self.client.answered", "unanswered == 0"),
             Break("& ~self.stop", ""),
         ),
@@ -255,8 +255,8 @@ PROOFS: tuple[Proof, ...] = (
         limit=300,
         long=True,
         breaks=(
-            Break("return BURST - (Value.cast(beat) % BURST)", "return Value.cast(BURST)"),
-            Break("return room >= burst", "return room != 0"),
+            Break("BURST - (beat % BURST)", "Value.cast(BURST)"),
+            Break("(room >= burst)", "(room != 0)"),
             Break("left.eq(left - burst)", "left.eq(left)"),
         ),
     ),

@@ -74,8 +74,8 @@ PROOFS: tuple[Proof, ...] = (
         "ends at whole beats and in memory",
         claims=parts,
         breaks=(
-            Break("return end > self.region.size", "return end[:-1] > self.region.size"),
-            Break("unaligned | self._leaves(end)", "self._leaves(end)"),
+            Break("end > self.region.size", "end[:-1] > self.region.size"),
+            Break("unaligned | (end >", "(end >"),
             Break("(port - 1)) // port", "port) // port"),
         ),
     ),

@@ -4,15 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from amaranth.hdl import Const
 
-import eightfold.hw.accelerator
-import eightfold.hw.memory.region_fetch
 from eightfold import isa
 from eightfold.hw.accelerator import Accelerator
 from eightfold.hw.matrix.parameter_records import RECORD
-from eightfold.hw.memory.linear_fetch import YIELDING, LinearFetch
-from eightfold.hw.memory.scratchpad import Scratchpad
+from eightfold.hw.memory.linear_fetch import YIELDING
 from eightfold.hw.ports import BURST
 from eightfold.isa import REQUANTIZE_LAYOUT, Space
 from eightfold.isa.shapes import pack
@@ -124,21 +120,6 @@ def test_results_go_before_the_movers_writes():
     assert 0 <= moved - (64 * 256 // CONFIG.vector + 300) < 50  # it gets all other cycles
 
 
-class MoverFirst(Scratchpad):
-    """Grants writes from the last writer to the first."""
-
-    def _write(self, m):
-        self.writers = self.writers[::-1]
-        return super()._write(m)
-
-
-@pytest.mark.slow
-@pytest.mark.icarus
-def test_a_mover_that_writes_first_is_noticed(monkeypatch):
-    monkeypatch.setattr(eightfold.hw.accelerator, "Scratchpad", MoverFirst)
-    assert held_beside_a_fill()[0] > 100
-
-
 TAKEN = CONFIG.parameter_banks * CONFIG.lanes * RECORD // CONFIG.port
 """Beats of parameters that the lanes take at once."""
 
@@ -165,22 +146,6 @@ def test_constants_yield_to_the_movers_reads(name):
     constants, taken = CONSTANTS[name]
     beside = cycles_of_a_load_beside(constants)
     assert beside - alone <= taken + YIELDING + BURST
-
-
-class Unyielding(LinearFetch):
-    """Asks for beats as if no other client read."""
-
-    def _holds_back(self, room):
-        return Const(0)
-
-
-@pytest.mark.slow
-@pytest.mark.icarus
-@pytest.mark.parametrize("name", CONSTANTS)
-def test_constants_that_do_not_yield_are_noticed(monkeypatch, name):
-    monkeypatch.setattr(eightfold.hw.memory.region_fetch, "LinearFetch", Unyielding)
-    with pytest.raises(AssertionError):
-        test_constants_yield_to_the_movers_reads(name)
 
 
 @pytest.mark.slow

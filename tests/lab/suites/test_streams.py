@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.hdl import Const
 
+import eightfold.hw.control.control
+import eightfold.hw.matrix.weight_stream
 import eightfold.sim.simulator.system
 from eightfold.campaign.suite import suites
 from eightfold.hw.accelerator import Accelerator
@@ -18,9 +19,11 @@ from eightfold.rtl.verilog import generate
 from eightfold.sim.simulator.runner import Verilog
 from eightfold.sim.simulator.system import FOLDER, SOURCES, RunResult, system_design
 from eightfold.target.config import PRESETS
+from lab.formal.proof import Break
 from lab.suites import streams as suite
 from lab.suites.streams import good_case, random_case, wrong_run
 from tests.support.campaign.units import expect_passed, units_of
+from tests.support.hardware.broken import broken
 
 NANO = PRESETS["nano"]
 
@@ -150,8 +153,12 @@ def test_what_ends_a_simulation_is_told_of_the_stream_that_did_it(monkeypatch):
 
 
 MUTANTS = {
-    "no_drain": (RunControl, "_answered", lambda self: Const(1)),
-    "fetch_leaves_the_model": (RegionFetch, "_leaves", lambda self, end: Const(0)),
+    "no_drain": (RunControl, Break("self.memory_idle &", ""), eightfold.hw.control.control),
+    "fetch_leaves_the_model": (
+        RegionFetch,
+        Break("unaligned | (end > self.region.size)", "unaligned"),
+        eightfold.hw.matrix.weight_stream,
+    ),
 }
 """Hardware that breaks a promise that no stream may break."""
 
@@ -162,14 +169,14 @@ FIRST = {"no_drain": 0, "fetch_leaves_the_model": 240}
 @pytest.mark.long
 @pytest.mark.parametrize("name", MUTANTS)
 def test_finds_hardware_that_is_broken(monkeypatch, tmp_path, name):
-    owner, method, change = MUTANTS[name]
-    monkeypatch.setattr(owner, method, change)
+    component, fault, user = MUTANTS[name]
+    monkeypatch.setattr(user, component.__name__, broken(component, fault))
     source = tmp_path / "accelerator.v"
     source.write_text(generate(Accelerator(NANO), "eightfold_accelerator"))
     design = system_design(NANO)
     sources = (*(FOLDER / f"{each}.v" for each in SOURCES), source)
-    broken = Verilog(design.top, sources, design.parameters)
-    monkeypatch.setattr(eightfold.sim.simulator.system, "system_design", lambda config: broken)
+    faulty = Verilog(design.top, sources, design.parameters)
+    monkeypatch.setattr(eightfold.sim.simulator.system, "system_design", lambda config: faulty)
     monkeypatch.setattr(suite, "smallest", lambda unit, case, wrong, budget: case)
     cases = suites()["streams"].run(unit(FIRST[name], 12), None).cases
     assert any(case.verdict == "failed" for case in cases)

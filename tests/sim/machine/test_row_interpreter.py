@@ -6,7 +6,7 @@ import pytest
 from eightfold.hw.vector.row_program import program
 from eightfold.sim.machine import row_interpreter
 from eightfold.sim.machine.row_interpreter import interpret_row_function
-from eightfold.sim.stimuli.row_cases import LOWEST, row_fields, row_sums
+from eightfold.sim.stimuli.rows import LOWEST, row_fields, row_sums
 
 FUNCTIONS = [pytest.param(function, id=function.name.lower()) for function in LOWEST]
 

@@ -18,7 +18,9 @@ from eightfold.hw.memory.axi import (
 from eightfold.hw.ports import TRACE_LAYOUT
 from eightfold.isa import COUNTERS, Engine, ErrorCode
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.axi_attributes import WRONG
+
+WRONG = {"id": 1, "size": 1, "burst": 0, "lock": 1, "cache": 0b0111, "prot": 0b010, "qos": 0b1000}
+"""A wrong value of each attribute of an AXI address."""
 
 INDEX = 0x1234
 """Of the command that it says it has completed."""
