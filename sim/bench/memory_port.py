@@ -7,9 +7,10 @@ from typing import Any
 from cocotb.triggers import RisingEdge
 from cocotb.utils import get_sim_time
 
+from eightfold.hw.memory.linear_fetch import YIELDING
 from eightfold.hw.ports import BURST
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSink
-from eightfold.sim.bench.support import stall_rng
+from eightfold.sim.bench.support import clock_cycles, stall_rng
 
 
 class MemoryPort:
@@ -96,3 +97,20 @@ class MemoryPort:
             if answers != valid:
                 valid = answers
                 self._valid.value = int(valid)
+
+
+CYCLES = 500
+"""Cycles in which all is requested that will be while the output waits."""
+
+
+async def expect_little_ahead(dut: Any, memory: MemoryPort) -> None:
+    """While the output waits less is requested with ``yields`` than without, and the rest later.
+
+    Ends with ``yields`` set; commands for more than is fetched ahead have been sent, with it set.
+    """
+    await clock_cycles(dut, CYCLES)
+    requested = memory.requested
+    dut.yields.value = 0
+    await clock_cycles(dut, CYCLES)
+    assert YIELDING < requested < memory.requested
+    dut.yields.value = 1

@@ -12,11 +12,10 @@ from cocotb.utils import get_sim_time
 
 from eightfold.hw.matrix.parameter_records import BIAS, RECORD
 from eightfold.isa import PARAMETERS, REQUANTIZE_LAYOUT
-from eightfold.sim.bench.memory_port import MemoryPort
+from eightfold.sim.bench.memory_port import MemoryPort, expect_little_ahead
 from eightfold.sim.bench.scoreboard import StreamScoreboard
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import clock_cycles, parameters, report, rng, start_clock_and_reset
-from eightfold.sim.bench.yielding import expect_little_ahead
 from eightfold.target.config import AcceleratorConfig
 
 BASE = 4096 - 64

@@ -13,7 +13,7 @@ from eightfold.hw.vector.row_function import RowFunction
 from eightfold.isa import Row
 from eightfold.sim.bench.stream import CLOCK_NS
 from eightfold.sim.bench.support import parameters, rng, start_clock_and_reset
-from eightfold.sim.stimuli.row_cases import LOWEST, row_fields, row_sums
+from eightfold.sim.stimuli.rows import LOWEST, row_fields, row_sums
 
 
 def stated_cycles(function: Row, x: int) -> int:

@@ -12,8 +12,7 @@ from eightfold.hw.control.control import READ_CLIENTS
 from eightfold.hw.control.run_control import PARAMETERS, SEQUENCER, WEIGHTS
 from eightfold.isa.decode import CommandError, read_stream
 from eightfold.sim.bench.support import clock_cycles, report, rng
-from eightfold.sim.benches.sequencer_harness import LIMIT, NAMES, SequencerBench, check_order
-from eightfold.sim.benches.sequencer_stubs import BASE
+from eightfold.sim.benches.sequencer_harness import BASE, LIMIT, NAMES, SequencerBench, check_order
 from eightfold.sim.stimuli.commands import RandomCommand, join, random_stream, round_robin, spoil
 
 

@@ -1,20 +1,192 @@
 """The sequencer's bench: the control with stubs around it, and what must hold for every run."""
 
-from collections import Counter
+import random
+from collections import Counter, deque
+from dataclasses import dataclass, field
 from typing import Any
 
 import cocotb
 import numpy as np
+from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
 from eightfold import isa
 from eightfold.hw.ports import TRACE_LAYOUT
+from eightfold.isa import ErrorCode
 from eightfold.sim.bench.axi_lite import AxiLite
 from eightfold.sim.bench.registers import Registers
-from eightfold.sim.bench.support import clock_cycles, parameters, start_clock_and_reset
-from eightfold.sim.benches.sequencer_stubs import BASE, Stubs
+from eightfold.sim.bench.support import clock_cycles, parameters, stall_rng, start_clock_and_reset
 from eightfold.sim.stimuli.commands import RandomCommand, join
 from eightfold.target.config import AcceleratorConfig
+
+BASE = 0x4000_0000
+"""Address of the command stream."""
+
+
+@dataclass
+class Log:
+    """What happened in a run: cycle and index of each command, in order."""
+
+    started: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    done: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    payloads: dict[str, list[int]] = field(default_factory=dict)
+
+
+class Stubs:
+    """All of them, in one coroutine: an engine is ready at random, and done after a random time.
+
+    Parameters
+    ----------
+    dut
+        `eightfold.hw.control.control.Control`.
+    port
+        Bytes of the memory port.
+    pace
+        How slow they are: the mean of a command's cycles.
+    stall
+        Probability of not being ready.
+
+    Attributes
+    ----------
+    words
+        The command stream in memory; elsewhere memory has random words.
+    log
+        Of the current run.
+    fault
+        Number of a command at which its engine or fetcher faults instead of being done.
+    code
+        What engines say that a fault was.
+    hang
+        Whether engines never finish.
+    cycle
+        Number of the clock cycle.
+    pulse
+        Bits that ``status`` has for one cycle.
+    flight
+        Index and remaining cycles of the commands taken and not done, by engine.
+    outstanding
+        Beats that memory has taken requests for.
+    """
+
+    ENGINES = ("mover", "matrix", "vector")
+    FETCHERS = ("weights", "parameters")
+    DEPTH = 6
+    """Commands that an engine takes before the first one is done."""
+
+    def __init__(self, dut: Any, port: int, pace: float = 20, stall: float = 0.3) -> None:
+        self._dut, self._port, self.pace, self.stall = dut, port, pace, stall
+        self._rng: random.Random = stall_rng("stubs")
+        self.words: NDArray[np.uint32] = np.zeros(0, np.uint32)
+        self.log = Log()
+        self.fault: int | None = None
+        self.code = ErrorCode.ADDRESS
+        self.hang = False
+        self.cycle = self.outstanding = self.pulse = 0
+        self.flight: dict[str, deque[list[int]]] = {}
+        self._ready: dict[str, bool] = {}
+        self._beats: deque[int] = deque()
+        self._request_ready = False
+        for name in ("events", "moving", "status"):
+            getattr(dut, name).value = 0
+        dut.memory__valid.value = 0
+        for name in (*self.ENGINES, *self.FETCHERS):
+            self._fault_port(name).value = 0
+        for name in self.ENGINES:
+            getattr(dut, f"{name}__done").value = 0
+
+    def clear(self) -> None:
+        """Forget the run before."""
+        self.log = Log()
+
+    async def run(self) -> None:
+        """Play the parts for ever."""
+        edge = RisingEdge(self._dut.clk)
+        while True:
+            await edge
+            self.cycle += 1
+            reset = str(self._dut.rst.value) != "0" or bool(self._dut.reset.value)
+            assert not reset or not self.outstanding, "reset while memory has to answer"
+            for name in (*self.ENGINES, *self.FETCHERS):
+                self._serve(name, reset)
+            self._memory(reset)
+
+    def _fault_port(self, name: str) -> Any:
+        return getattr(self._dut, f"{name}{'__' if name in self.ENGINES else '_'}fault")
+
+    def _stream(self, name: str, part: str) -> Any:
+        middle = "__command__" if name in self.ENGINES else "__"
+        return getattr(self._dut, f"{name}{middle}{part}")
+
+    def _serve(self, name: str, reset: bool) -> None:
+        """Take a command, and finish the oldest one."""
+        flight = self.flight.setdefault(name, deque())
+        done = fault = 0
+        if reset:
+            flight.clear()
+        else:
+            if self._ready.get(name) and self._stream(name, "valid").value:
+                payload = int(self._stream(name, "payload").value)
+                index = payload >> 16 & 0xFFFF
+                self.log.started.setdefault(name, []).append((self.cycle, index))
+                self.log.payloads.setdefault(name, []).append(payload)
+                flight.append([index, int(self._rng.expovariate(1 / self.pace))])
+            if flight:
+                done, fault = self._finish(name, flight)
+        if name in self.ENGINES:
+            getattr(self._dut, f"{name}__done").value = done
+            getattr(self._dut, f"{name}__code").value = self.code.value
+        self._fault_port(name).value = fault
+        room = len(flight) < (self.DEPTH if name in self.ENGINES else 1)
+        self._ready[name] = not reset and room and self._rng.random() >= self.stall
+        self._stream(name, "ready").value = int(self._ready[name])
+
+    def _finish(self, name: str, flight: deque[list[int]]) -> tuple[int, int]:
+        """Return whether the oldest command is done, or faults, after this cycle."""
+        flight[0][1] -= 1
+        if flight[0][1] >= 0 or self.hang:
+            return 0, 0
+        index = flight[0][0]
+        if index == self.fault:
+            self.fault = None
+            flight[0][1] = 1 << 30
+            return 0, 1
+        flight.popleft()
+        self.log.done.setdefault(name, []).append((self.cycle + 1, index))
+        return 1, 0
+
+    def _memory(self, reset: bool) -> None:
+        """Answer the requests, a beat at a time, unless ``stop`` keeps new ones away."""
+        dut = self._dut
+        if self._request_ready and dut.memory__request__valid.value:
+            request = int(dut.memory__request__payload.value)
+            address = request & 0xFFFF_FFFF
+            beats = request >> 32
+            assert address % self._port == 0 and 1 <= beats <= 16
+            assert address // (16 * self._port) == (address + (beats - 1) * self._port) // (
+                16 * self._port
+            ), "a burst crosses its boundary"
+            self._beats += [address + beat * self._port for beat in range(beats)]
+            self.outstanding += beats
+        send = bool(self._beats) and self._rng.random() >= self.stall / 2
+        dut.memory__valid.value = int(send)
+        if send:
+            dut.memory__data.value = self._beat(self._beats.popleft() - BASE)
+        stop = bool(dut.stop.value)
+        self._request_ready = not reset and not stop and self._rng.random() >= self.stall
+        dut.memory__request__ready.value = int(self._request_ready)
+        dut.status.value = int(not self._beats and not send) | self.pulse
+        self.pulse = 0
+        self.outstanding = len(self._beats) + send
+
+    def _beat(self, offset: int) -> int:
+        words = [
+            int(self.words[place])
+            if 0 <= place < len(self.words)
+            else int(self._rng.getrandbits(32))
+            for place in range(offset // 4, (offset + self._port) // 4)
+        ]
+        return sum(word << 32 * i for i, word in enumerate(words))
+
 
 LIMIT = 20_000
 """Cycles within which every run of these benches ends."""

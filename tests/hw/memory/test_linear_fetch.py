@@ -45,7 +45,7 @@ class TakesRequestsBack(LinearFetch):
 
 @pytest.mark.slow
 @pytest.mark.icarus
-def test_bench_watches_requests_that_are_taken_back():
+def test_bench_catches_requests_that_are_taken_back():
     testcase = "a_request_stays_when_it_is_to_yield"
     with pytest.raises(BenchFailed, match="valid dropped"):
         run(4, 128, "icarus", 4, testcase, TakesRequestsBack)

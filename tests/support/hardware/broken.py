@@ -1,6 +1,7 @@
 """Components with a fault in their source, for benches that have to notice it.
 
-Most faults are `lab.mutants`' to make; here are those that none of its operators makes.
+Most faults are for `lab.mutants` to make; these are what none of its operators makes, and what
+benches have to explain.
 """
 
 import inspect

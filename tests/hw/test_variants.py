@@ -1,4 +1,4 @@
-"""What a bench says of hardware that is wrong: the inputs, and golden's steps to the result."""
+"""Variants that are wrong: a bench says the inputs, and golden's steps to the result."""
 
 import re
 
