@@ -254,7 +254,7 @@ CUTS = tuple(
         assumed="a word that is offered stays until it is taken",
         make=partial(Cut, i_bytes, o_bytes),
         breaks=(
-            Break("return (part == parts - 1) | self.drop", "return part == parts - 1"),
+            Break("(part == parts - 1) | self.drop", "part == parts - 1"),
             Break("Mux(ends, 0, part + 1)", "part + 1"),
         )
         if (i_bytes, o_bytes) == (4, 1)

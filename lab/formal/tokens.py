@@ -79,7 +79,7 @@ PROOFS: tuple[Proof, ...] = (
         "for, and takes those alone; a token that is given reaches its own counter",
         claims=grants,
         breaks=(
-            Break("return (~wait | available).all()", "return (~wait | available)[1:].all()"),
+            Break("(~wait | Cat(*available)).all()", "(~wait | Cat(*available))[1:].all()"),
             Break("counter.take.eq(self.grant[taker] & waits)", "counter.take.eq(waits)"),
             Break("Value.cast(self.give[giver])[taker]", "Value.cast(self.give[taker])[giver]"),
         ),

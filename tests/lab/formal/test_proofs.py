@@ -61,3 +61,9 @@ def test_every_family_can_fail() -> None:
 def test_names_are_unique_and_files_are_there() -> None:
     assert len(BY_NAME) == sum(map(len, PROOFS.values()))
     assert all((IMPORT_ROOT / file).is_file() for file in PROOFS)
+
+
+def test_what_breaks_replace_is_there_once() -> None:
+    for proof in BY_NAME.values():
+        for fault in proof.breaks:
+            fault.applied((IMPORT_ROOT / (fault.file or proof.file)).read_text("utf-8"))
