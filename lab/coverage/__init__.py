@@ -1,8 +1,8 @@
 """Functional coverage: what random models must have shown on the accelerator.
 
-`points` says of each operator which bins there are, `bins` samples operators that have run,
-`exclusions` names the bins that no model can hit. `eightfold.campaign.coverage` holds the
-hits against the floor.
+`points` says of each operator which bins there are, `bins` samples operators that have run and
+names the bins that no model can hit. `eightfold.campaign.coverage` holds the hits against the
+floor.
 
-Imports compiler, conformance, sim.machine; never hw.
+Imports compiler, campaign, sim.machine; never hw.
 """

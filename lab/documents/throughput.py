@@ -13,8 +13,7 @@ from eightfold.cli.operator_list import (
 )
 from lab.documents.part import Part, markdown, number, percent, table_part
 from lab.documents.tables import golden_link
-from lab.measure.catalogue import SERIES, reached
-from lab.measure.growth import Growth, growths
+from lab.measure.catalogue import SERIES, Growth, growths, reached
 from lab.measure.models import REQUIREMENTS, SIZES
 
 

@@ -1,8 +1,11 @@
-"""The entry of every operator of the accelerator, and whether its figures are what is asked."""
+"""The entry of every operator, and what follows from its figures: what is reached, what grows."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eightfold.cli.operator_list import Figures, throughput
+import numpy as np
+
+from eightfold.cli.operator_list import Figure, Figures, throughput
 from lab.measure.computing import COMPUTING
 from lab.measure.copying import COPYING
 from lab.measure.models import Entry, Requirement, Series
@@ -38,3 +41,61 @@ def reached(requirement: Requirement, figures: Figures) -> list[Reached]:
             assert value is not None, "an operator without cycles has no requirement"
             found.append(Reached(name, series.label, value))
     return found
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Cycles as ``fixed + per_element * elements + per_unit * units``, fitted.
+
+    ``worst`` is the largest deviation of a measured figure from this, relative to the figure.
+    """
+
+    fixed: float
+    per_element: float
+    per_unit: float | None
+    unit: str
+    worst: float
+
+
+APART = 0.05
+"""Deviation above which series are not fitted together."""
+
+
+def growths(name: str, figures: Figures) -> dict[str, Growth]:
+    """Return how an operator's cycles grow, by the labels of the series that were fitted together.
+
+    Least squares of relative deviations. Those with units are fitted together, unless that deviates
+    by more than `APART`: an engine that works on whole vectors does not grow in proportion.
+    """
+    together = tuple(series for series in SERIES[name] if series.unit)
+    each = [(series,) for series in SERIES[name]]
+    alone = [group for group in each if not group[0].unit]
+    joint = _fitted([together], figures[name]) if together else {}
+    if any(growth.worst > APART for growth in joint.values()):
+        return _fitted(each, figures[name])
+    return joint | _fitted(alone, figures[name])
+
+
+def _fitted(
+    groups: Sequence[tuple[Series, ...]], figures: Mapping[str, Sequence[Figure]]
+) -> dict[str, Growth]:
+    found = {}
+    for group in groups:
+        points = [figure for series in group for figure in figures[series.label]]
+        if len({point.elements for point in points}) == 1 or not any(p.cycles for p in points):
+            continue
+        label = "; ".join(series.label for series in group)
+        found[label] = _fit(points, group[0].unit if len(group) > 1 else "")
+    return found
+
+
+def _fit(points: Sequence[Figure], unit: str) -> Growth:
+    cycles = np.array([point.cycles for point in points], float)
+    columns = [np.ones(len(points)), [point.elements for point in points]]
+    if unit:
+        columns.append([point.units for point in points])
+    matrix = np.array(columns, float).T
+    solution, *_ = np.linalg.lstsq(matrix / cycles[:, None], np.ones(len(points)), rcond=None)
+    worst = np.abs(matrix @ solution / cycles - 1).max()
+    fixed, per_element, *rest = solution.tolist()
+    return Growth(fixed, per_element, rest[0] if rest else None, unit, float(worst))

@@ -28,8 +28,7 @@ from eightfold.run.reference.oracle import OracleRejected
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.run.simulate import simulate_network
 from eightfold.sim.simulator.toolchain import Simulator
-from lab.coverage.bins import covered, every_bin
-from lab.coverage.exclusions import EXCLUDED
+from lab.coverage.bins import EXCLUDED, covered, every_bin
 from lab.suites.common import (
     BACKEND,
     CONFIG,

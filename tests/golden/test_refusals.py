@@ -8,20 +8,14 @@ from eightfold.execute import run_operator
 from eightfold.golden.errors import AbortedError, RejectedError, SpecError
 from eightfold.model import Graph, read_model
 from eightfold.run.reference.oracle import Oracle, OracleAborted, OracleRejected
-from tests.support.models import (
-    refusals,
-    refusals_movement,
-    refusals_values,
-    tolerated,
-    tolerated_movement,
-)
+from tests.support.models import refusals, refusals_movement
 from tests.support.models.gated import load_any_shape
+from tests.support.models.tolerated import TOLERATED
 
 Inputs = dict[int, np.ndarray]
 
-REFUSALS = refusals.REFUSALS | refusals_values.REFUSALS | refusals_movement.REFUSALS
-UNDEFINED = refusals.UNDEFINED | refusals_values.UNDEFINED | refusals_movement.UNDEFINED
-TOLERATED = tolerated.TOLERATED | tolerated_movement.TOLERATED
+REFUSALS = refusals.REFUSALS | refusals_movement.REFUSALS
+UNDEFINED = refusals.UNDEFINED | refusals_movement.UNDEFINED
 
 
 def prepare(model: bytes, fill: float | None = None) -> tuple[Graph, Inputs]:

@@ -4,9 +4,12 @@ import numpy as np
 
 from eightfold.golden.binary import broadcast
 from lab.coverage.points.common import (
+    Point,
+    Sample,
     activation,
     codes,
     elements,
+    flags,
     rank,
     requantized,
     sides,
@@ -14,7 +17,6 @@ from lab.coverage.points.common import (
     zero_points,
 )
 from lab.coverage.requantizations import PAIR_SHIFTS, SATURATIONS, TIES
-from lab.coverage.sample import Point, Sample, flags
 
 
 def _ones(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:

@@ -3,11 +3,14 @@
 import numpy as np
 
 from lab.coverage.points.common import (
+    Point,
+    Sample,
     axis_place,
     copied,
+    flags,
+    one_of,
     operand_type,
 )
-from lab.coverage.sample import Point, Sample, flags, one_of
 
 
 def _masks(s: Sample, name: str) -> bool:

@@ -3,10 +3,14 @@
 import numpy as np
 
 from lab.coverage.points.common import (
+    Point,
+    Sample,
     activation,
     batch,
     channels,
     codes,
+    flags,
+    one_of,
     rank,
     requantization_kept,
     requantized,
@@ -15,7 +19,6 @@ from lab.coverage.points.common import (
     zero_points,
 )
 from lab.coverage.requantizations import SATURATIONS, SINGLE_SHIFTS, TIES
-from lab.coverage.sample import Point, Sample, flags, one_of
 
 
 def _filter_size(s: Sample) -> tuple[int, int]:
@@ -68,6 +71,16 @@ def _pairs() -> list[Point]:
     return [point for point in requantized() if point.name != "saturation"]
 
 
+_POOL = [
+    *zero_points(0),
+    *codes(),
+    *windows(_pool_size),
+    batch(),
+    activation(),
+    requantization_kept(),
+    channels("channels and lanes", None, "lanes"),
+]
+
 _CONVOLUTION = [*_matrix(), *_pairs(), batch(), traced("overflow", ("bias", "left shift"))]
 
 MATRIX: dict[str, list[Point]] = {
@@ -119,26 +132,7 @@ MATRIX: dict[str, list[Point]] = {
         ),
         one_of("keep_num_dims", (False, True), lambda s: s.option("keep_num_dims")),
     ],
-    "AVERAGE_POOL_2D": [
-        *zero_points(0),
-        *codes(),
-        *windows(_pool_size),
-        batch(),
-        activation(),
-        requantization_kept(),
-        channels("channels and lanes", None, "lanes"),
-        traced("tie", TIES),
-        traced("saturation", SATURATIONS),
-    ],
-    "MAX_POOL_2D": [
-        *zero_points(0),
-        *codes(),
-        *windows(_pool_size),
-        batch(),
-        activation(),
-        requantization_kept(),
-        channels("channels and lanes", None, "lanes"),
-        traced("saturation", SATURATIONS),
-    ],
+    "AVERAGE_POOL_2D": [*_POOL, traced("tie", TIES), traced("saturation", SATURATIONS)],
+    "MAX_POOL_2D": [*_POOL, traced("saturation", SATURATIONS)],
 }
 """Points by operator."""

@@ -3,15 +3,18 @@
 from collections.abc import Callable
 
 from lab.coverage.points.common import (
+    Point,
+    Sample,
     axis_place,
     batch,
     copied,
+    flags,
     given_axis,
+    one_of,
     operand_type,
     rank,
     zero_points,
 )
-from lab.coverage.sample import Point, Sample, flags, one_of
 
 
 def _amounts(position: int, names: tuple[str, str]) -> Point:

@@ -16,14 +16,9 @@ from eightfold.model import Limits, load_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.spec import check_prepared
 from eightfold.target.config import PRESETS
-from tests.support.models import (
-    refusals,
-    refusals_movement,
-    refusals_values,
-    tolerated,
-    tolerated_movement,
-)
+from tests.support.models import refusals, refusals_movement
 from tests.support.models.gated import load_any_shape
+from tests.support.models.tolerated import TOLERATED
 from tests.support.networks.machine_run import expect_golden, expect_rewritten, random_values
 
 NANO = PRESETS["nano"]
@@ -135,8 +130,8 @@ OF_VALUES = (
 )
 """What golden refuses for the values of an input, which the compiler does not know."""
 
-REFUSALS = refusals.REFUSALS | refusals_movement.REFUSALS | refusals_values.REFUSALS
-UNDEFINED = refusals.UNDEFINED | refusals_movement.UNDEFINED | refusals_values.UNDEFINED
+REFUSALS = refusals.REFUSALS | refusals_movement.REFUSALS
+UNDEFINED = refusals.UNDEFINED | refusals_movement.UNDEFINED
 MAKERS = {
     rule: maker
     for rule, maker in (
@@ -153,11 +148,7 @@ def test_what_golden_refuses_is_refused(rule: str) -> None:
         compile_network(load_any_shape(MAKERS[rule]()), NANO)
 
 
-TOLERATED = {
-    rule: maker
-    for rule, maker in (tolerated.TOLERATED | tolerated_movement.TOLERATED).items()
-    if rule.split()[0] in HARDWARE
-}
+TOLERATED = {rule: maker for rule, maker in TOLERATED.items() if rule.split()[0] in HARDWARE}
 
 
 @pytest.mark.parametrize("rule", TOLERATED)

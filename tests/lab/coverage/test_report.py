@@ -8,8 +8,7 @@ from eightfold.compiler import compile_network
 from eightfold.execute import run_graph
 from eightfold.model import load_model
 from eightfold.target.config import PRESETS
-from lab.coverage.bins import covered, every_bin
-from lab.coverage.exclusions import EXCLUDED
+from lab.coverage.bins import EXCLUDED, covered, every_bin
 
 ONE, OTHER = Bin("ADD", "rank", "1"), Bin("ADD", "rank", "2")
 

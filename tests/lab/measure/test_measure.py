@@ -23,9 +23,8 @@ from eightfold.compiler import HARDWARE
 from eightfold.isa import COUNTERS, Engine, Space
 from eightfold.spec import ROWS
 from lab.documents import throughput as tables
-from lab.measure.catalogue import SERIES, reached
+from lab.measure.catalogue import SERIES, growths, reached
 from lab.measure.facts import facts, file_text
-from lab.measure.growth import growths
 from lab.measure.models import SIZES, SOFTMAX
 from lab.measure.rtl import compiled, engines, loads_table, measure, operator_cycles, work
 from tests.eightfold.cli.test_cli import call

@@ -19,8 +19,7 @@ from eightfold.campaign.store import Store
 from eightfold.cases.operators import case_rng, random_case
 from eightfold.execute import run_operator
 from eightfold.model import load_model
-from lab.coverage.bins import every_bin
-from lab.coverage.exclusions import EXCLUDED
+from lab.coverage.bins import EXCLUDED, every_bin
 from lab.suites.common import compare, compared_case
 
 COLUMNS = (("golden", ""), ("verilator", "base"), ("icarus", "nano"))

@@ -5,6 +5,8 @@ from functools import partial
 
 import numpy as np
 
+from tests.support.models.refusals import INT32_INDEX, LEAKY, reduced
+from tests.support.models.refusals_movement import bilinear, gathered, nearest, resized, strided
 from tests.support.models.single import (
     NINE,
     WINDOW,
@@ -12,8 +14,10 @@ from tests.support.models.single import (
     convolution,
     dense,
     depthwise,
+    moved,
     one_operator,
     softmax,
+    transposed,
     unary,
     weights_of,
 )
@@ -23,6 +27,8 @@ def codes(*shape: int, value: int) -> np.ndarray:
     return np.full(shape, value, np.int8)
 
 
+BOTH = {"align_corners": True, "half_pixel_centers": True}
+TEN = (2, *NINE[0])
 LONG = 80_000  # taps; 80000 * 127 * 255 is beyond int32
 
 TOLERATED: dict[str, Callable[[], bytes]] = {
@@ -109,6 +115,100 @@ TOLERATED: dict[str, Callable[[], bytes]] = {
     ),
     "RESHAPE to a scalar": partial(
         one_operator, "RESHAPE", [(1, 1)], (), options={"new_shape": [0]}
+    ),
+    "CONCATENATION of rank 9": partial(
+        one_operator, "CONCATENATION", [NINE[0]] * 2, (*(1,) * 8, 4), options={"axis": -1}
+    ),
+    "MAXIMUM of equal shapes of rank 9": partial(one_operator, "MAXIMUM", [NINE[0]] * 2, NINE[0]),
+    "LESS of equal shapes of rank 9": partial(
+        one_operator, "LESS", [NINE[0]] * 2, NINE[0], dtype=np.bool_
+    ),
+    "PRELU of equal shapes of rank 9": partial(one_operator, "PRELU", [NINE[0]] * 2, NINE[0]),
+    "SLICE of rank 10": partial(moved, "SLICE", TEN, (*(1,) * 9, 2), [1, *[0] * 9], [-1] * 10),
+    "STRIDED_SLICE of rank 10": partial(
+        strided, [1, *[0] * 9], [2, *[1] * 8, 2], [1] * 10, TEN, shrink_axis_mask=1
+    ),
+    "REDUCE_MIN of rank 10": partial(moved, "REDUCE_MIN", TEN, NINE[0], [0]),
+    "ARG_MAX of rank 9": partial(moved, "ARG_MAX", NINE[0], (1,) * 8, -1, **INT32_INDEX),
+    "ARG_MAX of one dimension": partial(moved, "ARG_MAX", (4,), (), 0, **INT32_INDEX),
+    "ARG_MIN axis of int64": partial(moved, "ARG_MIN", (2, 3), (2,), np.array([-1]), **INT32_INDEX),
+    "REDUCE_MAX axes repeated": partial(reduced, "REDUCE_MAX", [0, -2, 0]),
+    "L2_NORMALIZATION of rank 5": partial(
+        moved, "L2_NORMALIZATION", (1, 1, 1, 2, 3), (1, 1, 1, 2, 3), scales=(0.5, 1 / 128)
+    ),
+    "L2_NORMALIZATION longest row with equal logits": partial(
+        moved,
+        "L2_NORMALIZATION",
+        (1, 33_025),
+        (1, 33_025),
+        scales=(0.5, 1 / 128),
+        zero_points=(-128, 0),
+    ),
+    "LOG_SOFTMAX of 4095 equal logits": partial(
+        moved, "LOG_SOFTMAX", (1, 4095), (1, 4095), scales=(0.5, 1 / 16), zero_points=(0, 127)
+    ),
+    "LOG_SOFTMAX smallest input scale": partial(
+        unary, "LOG_SOFTMAX", (2.0**-26 * (1 + 2.0**-23), 1 / 16), (0, 127)
+    ),
+    "LEAKY_RELU slope of 0": partial(unary, "LEAKY_RELU", (0.5, 0.5), options={"alpha": 0.0}),
+    "LEAKY_RELU that flushes to 0": partial(
+        unary, "LEAKY_RELU", (2.0**-20, 2.0**15), options=LEAKY
+    ),
+    "TRANSPOSE_CONV filter zero point": partial(transposed, weights=weights_of((1, 2, 2, 1), 2, 5)),
+    "TRANSPOSE_CONV output with a rim": partial(transposed, (1, 5, 5, 1), stride_h=2, stride_w=2),
+    "TRANSPOSE_CONV scales along an axis of the same size": partial(
+        transposed,
+        (1, 3, 3, 2),
+        weights=weights_of((2, 2, 2, 1), [2.0, 1.0], axis=1),
+    ),
+    "TRANSPOSE_CONV fused RELU6": partial(transposed, fused_activation_function="RELU6"),
+    "GATHER scalar index": partial(gathered, 1),
+    "GATHER batch dimensions from the end": partial(gathered, [[1], [0]], axis=1, batch_dims=-1),
+    "GATHER as many batch dimensions as the indices have": partial(
+        gathered, [1, 0], axis=1, batch_dims=1
+    ),
+    "SQUEEZE dimension named twice": partial(
+        moved, "SQUEEZE", (1, 2, 1), (1, 2), options={"squeeze_dims": [-1, 2]}
+    ),
+    "SPACE_TO_BATCH_ND negative paddings": partial(
+        moved, "SPACE_TO_BATCH_ND", (1, 4, 2, 1), (4, 1, 1, 1), [2, 2], [[-1, -1], [0, 0]]
+    ),
+    "RESIZE_NEAREST_NEIGHBOR both options": partial(nearest, [3, 3], **BOTH),
+    "RESIZE_NEAREST_NEIGHBOR one output with both options": partial(nearest, [1, 1], **BOTH),
+    "RESIZE_BILINEAR one output with aligned corners": partial(
+        bilinear, [1, 1], align_corners=True
+    ),
+    **{
+        f"RESIZE_BILINEAR {size} to {count}": partial(
+            resized, "RESIZE_BILINEAR", [count, 1], (1, size, 1, 1)
+        )
+        for size, count in ((1, 54), (2, 64), (3, 88), (4, 100), (8, 128), (16, 200), (64, 415))
+    },
+    "RESIZE_BILINEAR 1 to 2048 with aligned corners": partial(
+        bilinear, [2048, 1], align_corners=True
+    ),
+    "STRIDED_SLICE shrinks at a stride of 2": partial(
+        strided, [2, 0], [0, 5], [2, 1], shrink_axis_mask=1
+    ),
+    "STRIDED_SLICE shrinks before the first": partial(
+        strided, [-9, 0], [5, 5], [1, 1], shrink_axis_mask=1
+    ),
+    "STRIDED_SLICE shrinks with masks": partial(
+        strided, [2, 0], [5, 5], [1, 1], shrink_axis_mask=1, begin_mask=1, end_mask=1
+    ),
+    "STRIDED_SLICE new axis that shrinks": partial(
+        strided, [0, 1, 0], [0, 3, 5], [1, 1, 1], new_axis_mask=1, shrink_axis_mask=1
+    ),
+    "STRIDED_SLICE ellipsis for no dimension": partial(
+        strided, [1, 0, 1], [2, 0, 2], [1, 1, 1], ellipsis_mask=2
+    ),
+    "STRIDED_SLICE ellipsis that is a new axis": partial(
+        strided, [0, 1], [0, 3], [1, 1], ellipsis_mask=1, new_axis_mask=1
+    ),
+    "STRIDED_SLICE fewer entries": partial(strided, [1], [3], [1]),
+    "STRIDED_SLICE more entries": partial(strided, [1, 0], [3, 1], [1, 1], (4,)),
+    "STRIDED_SLICE ends from begin": partial(
+        strided, [-3, 2], [2, 3], [1, 1], (6, 5), offset=True, begin_mask=2
     ),
 }
 """Makers by what is odd about the model."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from eightfold.cases.builder import Value
 from eightfold.model import Graph, load_model
 from tests.support.networks.sparse import SparseNetwork
 
@@ -17,22 +18,21 @@ class RedundantNetwork(SparseNetwork):
     def model(self, layers: int) -> bytes:
         """Return a network of so many layers, and a head."""
         for _ in range(layers):
-            before, shape = self.top, self.shape
+            before = self.top
             name = str(self.rng.choice(list(LAYERS), p=list(LAYERS.values())))
             getattr(self, name)()
             kind = int(self.rng.integers(12))
             if kind == 0:
                 self._output(self.top)
             elif kind == 1:
-                self._read_again(before, shape)
+                self._read_again(before)
         return super().model(0)
 
-    def _read_again(self, tensor: int, shape: tuple[int, ...]) -> None:
+    def _read_again(self, tensor: Value) -> None:
         """Read a tensor a second time, for an output of its own."""
-        top, now = self.top, self.shape
-        self._push("RELU", [tensor], shape, {})
-        self._output(self.top)
-        self.top, self.shape = top, now
+        top = self.top
+        self._output(self._push("RELU", [tensor]))
+        self.top = top
 
     def surround(self) -> None:
         """PAD or PADV2, and then a layer with a window."""
@@ -42,16 +42,12 @@ class RedundantNetwork(SparseNetwork):
             around[3] = self.rng.integers(0, 2, 2)
         if max(self.shape[1:3]) > 9 or self.rng.integers(6) == 0:
             around[:3] = 0
-        sizes = (np.array(self.shape) + around.sum(axis=1)).tolist()
-        inputs = [self.top, self.builder.constant(around)]
+        inputs = [self.top, self.constant(around)]
         name = str(self.rng.choice(["PAD", "PADV2"]))
         if name == "PADV2":
             code = int(self.rng.choice([self._zero_point, -128, int(self.rng.integers(-128, 128))]))
-            value = np.full((1,), code, np.int8)
-            inputs.append(
-                self.builder.constant(value, scale=self._scale, zero_point=self._zero_point)
-            )
-        self._push(name, inputs, tuple(sizes), {})
+            inputs.append(self._constant(np.full((1,), code, np.int8)))
+        self._push(name, inputs)
         getattr(self, str(self.rng.choice(["conv", "depthwise", "depthwise", "pool"])))()
 
     def function(self) -> None:
@@ -60,21 +56,20 @@ class RedundantNetwork(SparseNetwork):
         name = str(rng.choice(["RELU", "RELU6", "LEAKY_RELU", "TANH", *BINARY]))
         if name in ("RELU", "RELU6", "LEAKY_RELU"):
             options = {"alpha": 0.1} if name == "LEAKY_RELU" else {}
-            self._push(name, [self.top], self.shape, options)
+            self._push(name, [self.top], options)
         elif name == "TANH":
             self._scale, self._zero_point = 1 / 128, 0
-            self._push(name, [self.top], self.shape, {})
+            self._push(name, [self.top])
         else:
             shape = ((1,), (), (1, 1, 1, 1), (self.shape[3],))[int(rng.integers(4))]
             codes = rng.choice([-128, 127, int(rng.integers(-128, 128))], shape).astype(np.int8)
-            other = self.builder.constant(codes, scale=self._scale, zero_point=self._zero_point)
-            inputs = [self.top, other]
+            inputs = [self.top, self._constant(codes)]
             if name in BOTH_WAYS and rng.integers(2):
                 inputs = inputs[::-1]
             if rng.integers(8) == 0:
                 inputs = [self.top, self.top]
             options = {} if name in ("MAXIMUM", "MINIMUM") else self._activation()
-            self._push(name, inputs, self.shape, options)
+            self._push(name, inputs, options)
 
     def requantize(self) -> None:
         """QUANTIZE to the same, or to another scale or zero point."""
@@ -83,7 +78,7 @@ class RedundantNetwork(SparseNetwork):
             self._zero_point = int(self.rng.integers(-40, 40))
         if kind == 2:
             self._scale = float(self.rng.uniform(0.02, 0.1))
-        self._push("QUANTIZE", [self.top], self.shape, {})
+        self._push("QUANTIZE", [self.top])
 
     def move(self) -> None:
         """RESHAPE there and back, or TRANSPOSE once or twice, with a function between."""
@@ -92,22 +87,19 @@ class RedundantNetwork(SparseNetwork):
             flat = (shape[0] * shape[1], shape[2] * shape[3])
             self._reshaped(flat)
             if self.rng.integers(2):
-                self._push("RELU", [self.top], flat, {})
+                self._push("RELU", [self.top])
             self._reshaped(shape)
         else:
             for _ in range(int(self.rng.integers(1, 4))):
                 axes = (0, *(1 + self.rng.permutation(3)))
                 if self.rng.integers(3) == 0:
                     axes = (0, 1, 2, 3)
-                permutation = self.builder.constant(np.array(axes, np.int32))
-                now = tuple(self.shape[axis] for axis in axes)
-                self._push("TRANSPOSE", [self.top, permutation], now, {})
+                self._push("TRANSPOSE", [self.top, self.integers(axes)])
                 if self.rng.integers(3) == 0:
-                    self._push("RELU", [self.top], now, {})
+                    self._push("RELU", [self.top])
 
     def _reshaped(self, shape: tuple[int, ...]) -> None:
-        sizes = self.builder.constant(np.array(shape, np.int32))
-        self._push("RESHAPE", [self.top, sizes], shape, {"new_shape": shape})
+        self._push("RESHAPE", [self.top, self.integers(shape)], {"new_shape": shape})
 
     def join(self) -> None:
         """CONCATENATION of a tensor with a concatenation; of one part; along any axis."""
@@ -115,37 +107,29 @@ class RedundantNetwork(SparseNetwork):
             return
         axis = int(self.rng.integers(-2, 4))
         options = {"axis": axis} | NONE
-        part, shape = self.top, self.shape
-        rng = self.rng
-        parts = int(rng.integers(1, 3))
-
-        def joined(count: int, *inputs: int) -> int:
-            whole = list(shape)
-            whole[axis] *= count
-            return self._push("CONCATENATION", list(inputs), tuple(whole), options)
-
-        inner = joined(parts, *[part] * parts)
-        joined(parts + 1, *((part, inner) if rng.integers(2) else (inner, part)))
+        part = self.top
+        inner = self._push("CONCATENATION", [part] * int(self.rng.integers(1, 3)), options)
+        both = (part, inner) if self.rng.integers(2) else (inner, part)
+        self._push("CONCATENATION", both, options)
 
     def twins(self) -> None:
         """Two operators that do the same, or nearly, and their sum."""
-        part, shape = self.top, self.shape
+        part = self.top
         name = str(self.rng.choice(["RELU", "LEAKY_RELU", "LEAKY_RELU"]))
         options: dict = {"alpha": 0.1} if name == "LEAKY_RELU" else {}
-        first = self._push(name, [part], shape, options)
+        first = self._push(name, [part], options)
         if name == "LEAKY_RELU" and self.rng.integers(2):
             options = {"alpha": 0.2}
-        second = self._push(name, [part], shape, options)
-        self._push("ADD", [first, second], shape, self._activation())
+        second = self._push(name, [part], options)
+        self._push("ADD", [first, second], self._activation())
 
     def fixed(self) -> None:
         """A sum with a tensor that is computed from constants, and a result that nobody reads."""
-        top, shape = self.top, self.shape
-        codes = self.rng.integers(-128, 128, shape, dtype=np.int8)
-        constant = self.builder.constant(codes, scale=self._scale, zero_point=self._zero_point)
-        other = self._push("RELU", [constant], shape, {})
-        self._push("RELU", [top], shape, {})  # nobody reads it
-        self._push("ADD", [top, other], shape, self._activation())
+        top = self.top
+        codes = self.rng.integers(-128, 128, self.shape, dtype=np.int8)
+        other = self._push("RELU", [self._constant(codes)])
+        self._push("RELU", [top])  # nobody reads it
+        self._push("ADD", [top, other], self._activation())
 
 
 BINARY = ("ADD", "MUL", "SUB", "MAXIMUM", "MINIMUM")

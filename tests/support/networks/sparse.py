@@ -1,31 +1,38 @@
 """Random networks of layers with channels, many of which are constant or read by nobody."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
-from eightfold.golden.windows import Window
+from eightfold.cases.builder import NetworkBuilder, Value
 from eightfold.model import Graph, load_model
-from eightfold.model.builder import ModelBuilder
 
 LOUD = 1 << 20
 """A bias beside which the products of a small layer do not matter."""
 
 
-class SparseNetwork:
+class SparseNetwork(NetworkBuilder):
     """Layers drawn one after the other; filters are 0 often, and so are the weights of channels.
 
     Attributes
     ----------
     top
-        The last tensor, of shape ``shape`` (n, h, w, c).
+        The last tensor, of shape (n, h, w, c).
     """
 
     def __init__(self, rng: np.random.Generator) -> None:
+        super().__init__()
         self.rng = rng
-        self.builder = ModelBuilder()
-        self._outputs: list[int] = []
-        self.shape = (1, *rng.integers(3, 9, 2).tolist(), int(rng.integers(1, 5)))
+        shape = (1, *rng.integers(3, 9, 2).tolist(), int(rng.integers(1, 5)))
         self._scale, self._zero_point = 0.05, int(rng.integers(-20, 20))
-        self.top = self.builder.input(self.shape, scale=self._scale, zero_point=self._zero_point)
+        index = self.input(shape, scale=self._scale, zero_point=self._zero_point)
+        self.top = Value(index, shape, self._scale, self._zero_point)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of `top`."""
+        return self.top.shape
 
     def graph(self, layers: int) -> Graph:
         """Return `model`, read."""
@@ -38,19 +45,22 @@ class SparseNetwork:
             getattr(self, name)()
         self.head()
         self._output(self.top)
-        return self.builder.build()
+        return self.build()
 
-    def _output(self, tensor: int) -> None:
+    def _output(self, tensor: Value) -> None:
         """Make a tensor an output, which it can be once."""
-        if tensor not in self._outputs:
-            self._outputs.append(tensor)
-            self.builder.output(tensor)
+        if tensor.index not in self._outputs:
+            self.output(tensor.index)
 
-    def _push(self, name: str, inputs: list[int], shape: tuple[int, ...], options: dict) -> int:
-        self.shape = shape
-        self.top = self.builder.tensor(shape, scale=self._scale, zero_point=self._zero_point)
-        self.builder.operator(name, inputs, [self.top], options)
+    def _push(
+        self, name: str, inputs: Sequence[Value | int], options: Mapping[str, Any] | None = None
+    ) -> Value:
+        self.top = self.add(name, inputs, (self._scale, self._zero_point), options)
         return self.top
+
+    def _constant(self, codes: np.ndarray) -> int:
+        """Add codes with the quantization of all."""
+        return self.constant(codes, scale=self._scale, zero_point=self._zero_point)
 
     def _activation(self) -> dict:
         return {"fused_activation_function": str(self.rng.choice(["NONE", "RELU", "RELU6"]))}
@@ -71,12 +81,12 @@ class SparseNetwork:
         scales = rng.uniform(0.002, 0.02, shape[axis])
         if rng.integers(4) == 0:
             scales[:] = scales[0]
-        w = self.builder.constant(weights, scale=scales, zero_point=0, axis=axis)
-        b = self.builder.constant(bias, scale=scales * self._scale, zero_point=0, axis=0)
+        w = self.constant(weights, scale=scales, zero_point=0, axis=axis)
+        b = self.constant(bias, scale=scales * self._scale, zero_point=0, axis=0)
         return w, b
 
-    def _window(self, channels: int) -> tuple[tuple[int, int], dict, tuple[int, ...]]:
-        """Return kernel, options, and the shape of the result."""
+    def _window(self) -> tuple[tuple[int, int], dict]:
+        """Return kernel and options."""
         rng = self.rng
         padding = str(rng.choice(["SAME", "VALID"], p=[0.7, 0.3]))
         largest = (4, 4) if padding == "SAME" else (min(4, self.shape[1]), min(4, self.shape[2]))
@@ -84,34 +94,31 @@ class SparseNetwork:
         if rng.integers(2):
             kernel = (1, 1)
         stride = (int(rng.integers(1, 3)), int(rng.integers(1, 3)))
-        window = Window(kernel, stride, (1, 1), padding)
-        height, width = window.output_sizes(self.shape)
-        options = {"padding": padding, "stride_h": stride[0], "stride_w": stride[1]}
-        return kernel, options, (self.shape[0], height, width, channels)
+        return kernel, {"padding": padding, "stride_h": stride[0], "stride_w": stride[1]}
 
     def conv(self) -> None:
         """CONV_2D."""
         outputs = int(self.rng.integers(2, 13))
-        kernel, options, shape = self._window(outputs)
+        kernel, options = self._window()
         w, b = self._filters((outputs, *kernel, self.shape[3]), 0)
         dilation = {"dilation_h_factor": 1, "dilation_w_factor": 1}
-        self._push("CONV_2D", [self.top, w, b], shape, options | dilation | self._activation())
+        self._push("CONV_2D", [self.top, w, b], options | dilation | self._activation())
 
     def depthwise(self) -> None:
         """DEPTHWISE_CONV_2D, sometimes with several filters of a channel."""
         repeats = int(self.rng.choice([1, 1, 1, 2])) if self.shape[3] < 13 else 1
-        kernel, options, shape = self._window(repeats * self.shape[3])
-        w, b = self._filters((1, *kernel, shape[3]), 3)
+        kernel, options = self._window()
+        w, b = self._filters((1, *kernel, repeats * self.shape[3]), 3)
         options |= {"dilation_h_factor": 1, "dilation_w_factor": 1, "depth_multiplier": repeats}
         name = "DEPTHWISE_CONV_2D"
-        self._push(name, [self.top, w, b], shape, options | self._activation())
+        self._push(name, [self.top, w, b], options | self._activation())
 
     def pool(self) -> None:
         """A pool."""
-        kernel, options, shape = self._window(self.shape[3])
+        kernel, options = self._window()
         options |= {"filter_height": kernel[0], "filter_width": kernel[1]} | self._activation()
         name = str(self.rng.choice(["AVERAGE_POOL_2D", "MAX_POOL_2D"]))
-        self._push(name, [self.top], shape, options)
+        self._push(name, [self.top], options)
 
     def pad(self) -> None:
         """PAD of rows and columns."""
@@ -119,36 +126,33 @@ class SparseNetwork:
         around[[0, 3]] = 0
         if self.shape[1] > 12 or self.shape[2] > 12:
             around[:] = 0
-        sizes = (np.array(self.shape) + around.sum(axis=1)).tolist()
-        self._push("PAD", [self.top, self.builder.constant(around)], tuple(sizes), {})
+        self._push("PAD", [self.top, self.constant(around)])
 
     def pointwise(self) -> None:
         """A function of one byte, or of two with a constant for each channel, or for all."""
         name = str(self.rng.choice(["RELU", "LEAKY_RELU", "ADD", "MUL", "SUB", "MAXIMUM"]))
         if name in ("RELU", "LEAKY_RELU"):
             options = {"alpha": 0.1} if name == "LEAKY_RELU" else {}
-            self._push(name, [self.top], self.shape, options)
+            self._push(name, [self.top], options)
             return
         shape = ((self.shape[3],), (1,))[int(self.rng.integers(2))]
         codes = self.rng.integers(-128, 128, shape, dtype=np.int8)
-        other = self.builder.constant(codes, scale=self._scale, zero_point=self._zero_point)
         options = {} if name == "MAXIMUM" else self._activation()
-        self._push(name, [self.top, other], self.shape, options)
+        self._push(name, [self.top, self._constant(codes)], options)
 
     def residual(self) -> None:
         """Two layers of one tensor, added or joined."""
-        before, shape = self.top, self.shape
-        depth = shape[3]
+        before = self.top
+        depth = self.shape[3]
         kernel, dilation = (3, 3), {"dilation_h_factor": 1, "dilation_w_factor": 1}
         options = {"padding": "SAME", "stride_h": 1, "stride_w": 1} | dilation
         w, b = self._filters((depth, *kernel, depth), 0)
-        first = self._push("CONV_2D", [before, w, b], shape, options | self._activation())
+        first = self._push("CONV_2D", [before, w, b], options | self._activation())
         if self.rng.integers(2) or depth > 12:
-            self._push("ADD", [first, before], shape, self._activation())
+            self._push("ADD", [first, before], self._activation())
         else:
-            joined = (*shape[:3], 2 * depth)
             none = {"axis": 3, "fused_activation_function": "NONE"}
-            self._push("CONCATENATION", [before, first], joined, none)
+            self._push("CONCATENATION", [before, first], none)
 
     def head(self) -> None:
         """A mean, a RESHAPE and a FULLY_CONNECTED; or a convolution; or nothing."""
@@ -159,24 +163,19 @@ class SparseNetwork:
             self.conv()
             return
         if kind == 2:
-            axes = self.builder.constant(np.array([1, 2], np.int32))
-            shape = (self.shape[0], self.shape[3])
-            self._push("MEAN", [self.top, axes], shape, {"keep_dims": False})
+            self._push("MEAN", [self.top, self.integers([1, 2])], {"keep_dims": False})
         else:
             kernel = self.shape[1:3]
             options = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
             options |= {"filter_height": kernel[0], "filter_width": kernel[1]}
             none = {"fused_activation_function": "NONE"}
-            self._push(
-                "AVERAGE_POOL_2D", [self.top], (self.shape[0], 1, 1, self.shape[3]), options | none
-            )
+            self._push("AVERAGE_POOL_2D", [self.top], options | none)
             shape = (self.shape[0], self.shape[3])
-            sizes = self.builder.constant(np.array(shape, np.int32))
-            self._push("RESHAPE", [self.top, sizes], shape, {"new_shape": shape})
+            self._push("RESHAPE", [self.top, self.integers(shape)], {"new_shape": shape})
         outputs = int(self.rng.integers(1, 6))
-        w, b = self._filters((outputs, shape[1]), 0)
+        w, b = self._filters((outputs, self.shape[1]), 0)
         options = {"keep_num_dims": False} | self._activation()
-        self._push("FULLY_CONNECTED", [self.top, w, b], (shape[0], outputs), options)
+        self._push("FULLY_CONNECTED", [self.top, w, b], options)
 
 
 LAYERS = {

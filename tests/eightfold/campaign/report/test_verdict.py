@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from eightfold.campaign.report import holds, summary
-from lab.coverage.bins import every_bin
-from lab.coverage.exclusions import EXCLUDED
+from lab.coverage.bins import EXCLUDED, every_bin
 from tests.support.campaign.folders import (
     Plan,
     broken,

@@ -3,9 +3,13 @@
 import numpy as np
 
 from lab.coverage.points.common import (
+    Point,
+    Sample,
     axis_place,
     codes,
+    flags,
     given_axis,
+    one_of,
     operand_type,
     rank,
     requantized,
@@ -15,7 +19,6 @@ from lab.coverage.points.common import (
     zero_points,
 )
 from lab.coverage.requantizations import PAIR_SHIFTS, SATURATIONS, TIES
-from lab.coverage.sample import Point, Sample, flags, one_of
 
 
 def _reduced(s: Sample) -> set[int]:
@@ -60,7 +63,7 @@ def _extremes(s: Sample) -> np.ndarray:
     return s.array() == extreme(s.array(), axis=axis, keepdims=True)
 
 
-def _place_of_extreme() -> list[Point]:
+def _index_of_extreme() -> list[Point]:
     return [
         *codes(output=False),
         rank(range(1, 6)),
@@ -76,35 +79,25 @@ def _place_of_extreme() -> list[Point]:
     ]
 
 
-REDUCTIONS: dict[str, list[Point]] = {
+_ROWS = [*zero_points(0, output=False), *codes(), row_length(), rank((1, 2, 3, 4))]
+
+ROWS: dict[str, list[Point]] = {
     "MEAN": _reduction(*requantized()),
     "SUM": _reduction(*requantized()),
     "REDUCE_MAX": _reduction(),
     "REDUCE_MIN": _reduction(),
-    "ARG_MAX": _place_of_extreme(),
-    "ARG_MIN": _place_of_extreme(),
+    "ARG_MAX": _index_of_extreme(),
+    "ARG_MIN": _index_of_extreme(),
     "SOFTMAX": [
-        *zero_points(0, output=False),
-        *codes(),
-        row_length(),
-        rank((1, 2, 3, 4)),
+        *_ROWS,
         # Ties are left to the requantizer's bench: of 23 bits or more that are dropped, one element
         # in 2^23 has exactly half.
         traced("pair shift", PAIR_SHIFTS),
         traced("saturation", SATURATIONS),
     ],
-    "LOG_SOFTMAX": [
-        *zero_points(0, output=False),
-        *codes(),
-        row_length(),
-        rank((1, 2, 3, 4)),
-        traced("saturation", SATURATIONS),
-    ],
+    "LOG_SOFTMAX": [*_ROWS, traced("saturation", SATURATIONS)],
     "L2_NORMALIZATION": [
-        *zero_points(0, output=False),
-        *codes(),
-        row_length(),
-        rank((1, 2, 3, 4)),
+        *_ROWS,
         sides(),
         traced("pair shift", PAIR_SHIFTS),
         traced("tie", TIES),
