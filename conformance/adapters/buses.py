@@ -8,39 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
-class Signal:
-    """A port of a bus.
-
-    Attributes
-    ----------
-    name
-        As the bus's specification has it, after the prefix, in lower case.
-    drives
-        Whether the master does.
-    width
-        ``1``, ``ADDRESS``, ``DATA``, ``BYTES`` of data, or a number.
-    default
-        What stands in its place where the module has no such port; None: it has to.
-    idle
-        What the master drives while there is nothing to do.
-    """
-
-    name: str
-    drives: bool
-    width: str = "1"
-    default: str | None = None
-    idle: str = "0"
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Bus:
     """A bus for registers.
 
     Attributes
     ----------
-    signals
-        Its ports.
+    driven, answered
+        Ports that the master drives, and that the module does: a port's width is ``ADDRESS``,
+        ``DATA``, ``BYTES`` of data, or a number. Names are those of the bus's specification, in
+        lower case, without the prefix. Nothing to do is 0 on all that is driven.
+    optional
+        Ports that a module may lack, and what stands in the place of those that it would drive.
     address, data
         Names of the ports whose widths count.
     registers
@@ -54,37 +33,47 @@ class Bus:
         Of its ports, unless the adapter has another one.
     """
 
-    signals: tuple[Signal, ...]
+    driven: Mapping[str, str]
+    answered: Mapping[str, str]
+    optional: Mapping[str, str]
     address: str
     data: str
-    registers: str
+    registers: str = ""
     start: str
     step: str
-    prefix: str
+    prefix: str = ""
+
+    @property
+    def ports(self) -> Mapping[str, str]:
+        """The width of each port."""
+        return {**self.driven, **self.answered}
 
 
 _AXI4_LITE = Bus(
-    signals=(
-        Signal("awaddr", True, "ADDRESS"),
-        Signal("awprot", True, "3", default=""),
-        Signal("awvalid", True),
-        Signal("awready", False),
-        Signal("wdata", True, "DATA"),
-        Signal("wstrb", True, "BYTES", default=""),
-        Signal("wvalid", True),
-        Signal("wready", False),
-        Signal("bresp", False, "2", default="2'd0"),
-        Signal("bvalid", False),
-        Signal("bready", True),
-        Signal("araddr", True, "ADDRESS"),
-        Signal("arprot", True, "3", default=""),
-        Signal("arvalid", True),
-        Signal("arready", False),
-        Signal("rdata", False, "DATA"),
-        Signal("rresp", False, "2", default="2'd0"),
-        Signal("rvalid", False),
-        Signal("rready", True),
-    ),
+    driven={
+        "awaddr": "ADDRESS",
+        "awprot": "3",
+        "awvalid": "1",
+        "wdata": "DATA",
+        "wstrb": "BYTES",
+        "wvalid": "1",
+        "bready": "1",
+        "araddr": "ADDRESS",
+        "arprot": "3",
+        "arvalid": "1",
+        "rready": "1",
+    },
+    answered={
+        "awready": "1",
+        "wready": "1",
+        "bresp": "2",
+        "bvalid": "1",
+        "arready": "1",
+        "rdata": "DATA",
+        "rresp": "2",
+        "rvalid": "1",
+    },
+    optional={"awprot": "", "wstrb": "", "bresp": "2'd0", "arprot": "", "rresp": "2'd0"},
     address="awaddr",
     data="wdata",
     registers="reg aw_todo, w_todo, b_todo, ar_todo, r_todo, bus_failed;",
@@ -128,21 +117,19 @@ _AXI4_LITE = Bus(
 )
 
 _APB = Bus(
-    signals=(
-        Signal("paddr", True, "ADDRESS"),
-        Signal("pprot", True, "3", default=""),
-        Signal("psel", True),
-        Signal("penable", True),
-        Signal("pwrite", True),
-        Signal("pwdata", True, "DATA"),
-        Signal("pstrb", True, "BYTES", default=""),
-        Signal("prdata", False, "DATA"),
-        Signal("pready", False, default="1'b1"),
-        Signal("pslverr", False, default="1'b0"),
-    ),
+    driven={
+        "paddr": "ADDRESS",
+        "pprot": "3",
+        "psel": "1",
+        "penable": "1",
+        "pwrite": "1",
+        "pwdata": "DATA",
+        "pstrb": "BYTES",
+    },
+    answered={"prdata": "DATA", "pready": "1", "pslverr": "1"},
+    optional={"pprot": "", "pstrb": "", "pready": "1'b1", "pslverr": "1'b0"},
     address="paddr",
     data="pwdata",
-    registers="",
     start="""
           m_paddr = op_address;
           m_pwdata = op_data;
@@ -159,22 +146,19 @@ _APB = Bus(
         m_psel = 0;
         m_penable = 0;
       end""",
-    prefix="",
 )
 
 _WISHBONE = Bus(
-    signals=(
-        Signal("adr_i", True, "ADDRESS"),
-        Signal("cyc_i", True),
-        Signal("stb_i", True),
-        Signal("we_i", True),
-        Signal("dat_i", True, "DATA"),
-        Signal("sel_i", True, "BYTES", default=""),
-        Signal("dat_o", False, "DATA"),
-        Signal("ack_o", False),
-        Signal("err_o", False, default="1'b0"),
-        Signal("rty_o", False, default="1'b0"),
-    ),
+    driven={
+        "adr_i": "ADDRESS",
+        "cyc_i": "1",
+        "stb_i": "1",
+        "we_i": "1",
+        "dat_i": "DATA",
+        "sel_i": "BYTES",
+    },
+    answered={"dat_o": "DATA", "ack_o": "1", "err_o": "1", "rty_o": "1"},
+    optional={"sel_i": "", "err_o": "1'b0", "rty_o": "1'b0"},
     address="adr_i",
     data="dat_i",
     registers="reg resting, bus_failed;",

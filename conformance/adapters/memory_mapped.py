@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.bits import PortBits, check_range
-from eightfold.conformance.adapters.buses import BUSES, Bus, Signal
+from eightfold.conformance.adapters.buses import BUSES, Bus
 from eightfold.conformance.adapters.formulas import Formula, check_formula, evaluate
 from eightfold.conformance.adapters.memory import (
     DATA,
@@ -155,20 +155,19 @@ class MemoryMappedAdapter(RtlAdapter):
         bus, found = self._bus, self._signals
         registers, wires, initial, samples = [f"  {bus.registers}"], list[str](), [], []
         connections = dict[str, str]()
-        for signal in bus.signals:
-            width = self._bits(signal)
-            name, port = signal.name, found.get(signal.name)
-            if signal.drives:
-                registers.append(f"  reg [{width - 1}:0] m_{name};")
-                initial.append(f"    m_{name} = {signal.idle};")
-                connections |= {port: f"m_{name}"} if port else {}
-            else:
-                registers.append(f"  reg [{width - 1}:0] s_{name};")
-                initial.append(f"    s_{name} = 0;")
-                wires += [f"  wire [{width - 1}:0] out_{name};"] if port else []
-                connections |= {port: f"out_{name}"} if port else {}
-                source = f"out_{name}" if port else signal.default
-                samples.append(f"    s_{name} = {source};")
+        for name in bus.driven:
+            registers.append(f"  reg [{self._bits(name) - 1}:0] m_{name};")
+            initial.append(f"    m_{name} = 0;")
+        for name in bus.answered:
+            registers.append(f"  reg [{self._bits(name) - 1}:0] s_{name};")
+            initial.append(f"    s_{name} = 0;")
+            samples.append(
+                f"    s_{name} = {f'out_{name}' if name in found else bus.optional[name]};"
+            )
+        for name, port in found.items():
+            connections[port] = f"m_{name}" if name in bus.driven else f"out_{name}"
+            if name in bus.answered:
+                wires.append(f"  wire [{self._bits(name) - 1}:0] out_{name};")
         wires += self._constants()
         connections |= {place.port: f"in_{place.port}" for place in self._places}
         memory_wires, ends = self._memory_wires()
@@ -176,7 +175,7 @@ class MemoryMappedAdapter(RtlAdapter):
             "memory_mapped.v.in",
             top=self.top,
             data=str(self._data),
-            address=str(self._bits(self._signal(bus.address))),
+            address=str(self._bits(bus.address)),
             bus_registers="\n".join(registers),
             wires="\n".join([*wires, *memory_wires]),
             instance=self.instance(connections | ends),
@@ -248,9 +247,6 @@ class MemoryMappedAdapter(RtlAdapter):
             raise InputError(f"{self.name}.bus: one of {', '.join(BUSES)}, not {self.bus!r}")
         return BUSES[self.bus]
 
-    def _signal(self, name: str) -> Signal:
-        return next(signal for signal in self._bus.signals if signal.name == name)
-
     def _port(self, what: str, named: Mapping[str, str], prefix: str, name: str) -> str | None:
         """Return the port that a specification's name stands for, whatever case it is in."""
         if name in named:
@@ -263,19 +259,18 @@ class MemoryMappedAdapter(RtlAdapter):
         """The module's ports by the bus's names."""
         bus, found = self._bus, dict[str, str]()
         prefix = bus.prefix if self.prefix is None else self.prefix
-        known = [signal.name for signal in bus.signals]
-        if unknown := sorted(set(self.ports) - set(known)):
+        if unknown := sorted(set(self.ports) - set(bus.ports)):
             raise InputError(
                 f"{self.name}.ports: {self.bus} has no {', '.join(unknown)}; it has "
-                f"{', '.join(known)}"
+                f"{', '.join(bus.ports)}"
             )
-        for signal in bus.signals:
-            port = self._port("ports", self.ports, prefix, signal.name)
-            if port is None and signal.default is None:
-                port = prefix + signal.name  # which is told to be missing
+        for name in bus.ports:
+            port = self._port("ports", self.ports, prefix, name)
+            if port is None and name not in bus.optional:
+                port = prefix + name  # which is told to be missing
             if port is not None:
-                self.width(f"ports[{signal.name!r}]", port, is_input=signal.drives)
-                found[signal.name] = port
+                self.width(f"ports[{name!r}]", port, is_input=name in bus.driven)
+                found[name] = port
         return found
 
     @cached_property
@@ -286,13 +281,15 @@ class MemoryMappedAdapter(RtlAdapter):
             raise InputError(f"{self.name}: {self._signals[name]} has {width} bits; 8 to 64 do")
         return width
 
-    def _bits(self, signal: Signal) -> int:
-        """Return the width of a signal of the bus."""
-        if signal.width in ("ADDRESS", "DATA"):
-            name = self._bus.address if signal.width == "ADDRESS" else self._bus.data
-            port = self._signals[name]
-            return self.width(f"ports[{name!r}]", port, is_input=self._signal(name).drives)
-        return -(-self._data // 8) if signal.width == "BYTES" else int(signal.width)
+    def _bits(self, name: str) -> int:
+        """Return the width of a port of the bus, by its name there."""
+        width = self._bus.ports[name]
+        if width == "DATA":
+            return self._data
+        if width == "ADDRESS":
+            address = self._bus.address
+            return self.width(f"ports[{address!r}]", self._signals[address], is_input=True)
+        return -(-self._data // 8) if width == "BYTES" else int(width)
 
     @property
     def _step(self) -> int:
@@ -340,7 +337,7 @@ class MemoryMappedAdapter(RtlAdapter):
         if self.start is None and not self.writes and not self.memory:
             raise InputError(f"{self.name}: writes nothing")
         _ = self._fields
-        widest = 1 << self._bits(self._signal(self._bus.address))
+        widest = 1 << self._bits(self._bus.address)
         for address in self._addresses():
             if not 0 <= address < widest:
                 port = self._signals[self._bus.address]
@@ -348,9 +345,8 @@ class MemoryMappedAdapter(RtlAdapter):
         memory_inputs = {
             port for name, port in self._memory_ports.items() if not self._memory_drives[name]
         }
-        own = {self._signals[each.name] for each in self._bus.signals if each.name in self._signals}
         self.check_fed(
-            {port for port in own if self._ports[port].is_input}
+            {port for name, port in self._signals.items() if name in self._bus.driven}
             | {place.port for place in self._places}
             | memory_inputs
         )
