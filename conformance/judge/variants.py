@@ -8,9 +8,6 @@ with a bias.
 from collections.abc import Iterator
 from functools import cache
 
-import numpy as np
-from numpy.typing import NDArray
-
 from eightfold.conformance.judge.arithmetic import compute, reference_arithmetic
 from eightfold.conformance.judge.forms import Cases, Form
 from eightfold.conformance.judge.subject import Mistake, made
@@ -344,11 +341,3 @@ def results_with(form: Form, cases: Cases, *mistakes: Mistake) -> Integers:
     if not mistakes:
         return form.results(cases)
     return compute(made(reference_arithmetic(form), mistakes), form, cases)
-
-
-def every_result(form: Form, cases: Cases) -> dict[str, NDArray[np.int8]]:
-    """Return the results with each mistake alone, by its name."""
-    return {
-        mistake.name: results_with(form, cases, mistake).astype(np.int8)
-        for mistake in mistakes_of(form.name, "bias" in cases)
-    }

@@ -20,7 +20,6 @@ from eightfold.common.files import read_arrays
 from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
 from eightfold.conformance.results.vectors import (
     Vectors,
-    load_vectors,
     read_manifest,
 )
 from eightfold.conformance.units.registry import UNIT_KINDS
@@ -250,28 +249,20 @@ FILES = ("results.hex", "results.npz", "results.csv")
 """What a folder of results has one of."""
 
 
-def unit_answers(vectors: Path | Vectors, results: Path) -> UnitAnswers:
-    """Return the answers to a unit's cases.
+def identified_answers(vectors: Vectors, results: Path) -> tuple[UnitAnswers, bool]:
+    """Return the answers to a unit's cases, and whether something says that they are of these.
 
     Parameters
     ----------
-    vectors
-        A folder of ``eightfold vectors``, of any format.
     results
-        The folder with one of `FILES`; it may be the same.
+        The folder with one of `FILES`; it may be that of the vectors.
 
     Raises
     ------
     InputError
-        If the vectors are not as they were written, there is no file of results or several, it
-        cannot be read, or it says that it has the results of other cases.
+        If there is no file of results or several, it cannot be read, or it says that it has the
+        results of other cases.
     """
-    loaded = vectors if isinstance(vectors, Vectors) else load_vectors(vectors)
-    return identified_answers(loaded, results)[0]
-
-
-def identified_answers(vectors: Vectors, results: Path) -> tuple[UnitAnswers, bool]:
-    """Return `unit_answers`, and whether something says that they are of these cases."""
     path = _file(results)
     columns, count = UNIT_KINDS[vectors.unit].results, vectors.manifest["cases"]
     identity = None

@@ -32,13 +32,21 @@ SUBJECTS: dict[str, tuple[Subject, str]] = {
 
 
 @cache
+def unit_columns(
+    unit: str, profile: str, seed: int
+) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
+    """Return a unit's cases at level smoke, and golden's results."""
+    cases = unit_cases(unit, PROFILES[profile], "smoke", seed)
+    columns = {key: values.astype(np.int64) for key, values in cases.inputs.items()}
+    return columns, [values.astype(np.int64) for values in cases.results.values()]
+
+
+@cache
 def drawn(name: str, seed: int = 0) -> tuple[Subject, Cases, Integers]:
     """Return a subject, the unit's cases at level smoke, and golden's results."""
     subject, profile = SUBJECTS[name]
     unit = name if name in ("dot", "fake_quantize") else "tables"
-    cases = unit_cases(unit, PROFILES[profile], "smoke", seed)
-    columns = {key: values.astype(np.int64) for key, values in cases.inputs.items()}
-    parts = [values.astype(np.int64) for values in cases.results.values()]
+    columns, parts = unit_columns(unit, profile, seed)
     expected = parts[0] if len(parts) == 1 else np.stack(parts, axis=1)
     if unit == "tables":
         mine = columns["operator"] == OPERATORS.index(subject.name)

@@ -2,7 +2,6 @@
 
 import io
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.conformance.answers import MISSING, UNKNOWN
 from eightfold.conformance.profile import PROFILES, UNITS
-from eightfold.conformance.results.unit_results import identified_answers, unit_answers
+from eightfold.conformance.results.unit_results import identified_answers
 from eightfold.conformance.results.vectors import load_vectors
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.vectors.unit_files import unit_files, write_unit
@@ -49,7 +48,7 @@ def read(vectors: Path, folder: Path, unit: str, name: str, content: bytes | str
     """Return the answers of one file of results."""
     folder.mkdir(exist_ok=True)
     (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    return unit_answers(vectors / unit, folder)
+    return identified_answers(load_vectors(vectors / unit), folder)[0]
 
 
 def test_words_with_unknown_digits_comments_and_blanks(vectors: Path, tmp_path: Path) -> None:
@@ -217,18 +216,18 @@ def test_a_cut_csv_of_lists_is_told(vectors: Path, tmp_path: Path) -> None:
 
 
 def test_there_is_one_file_of_results(vectors: Path, tmp_path: Path) -> None:
+    dot = load_vectors(vectors / "dot")
     with pytest.raises(InputError, match=r"no results; give one of results.hex, results.npz"):
-        unit_answers(vectors / "dot", tmp_path)
+        identified_answers(dot, tmp_path)
     for name in ("results.hex", "results.npz"):
         (tmp_path / name).touch()
     with pytest.raises(InputError, match=r"results.hex and results.npz; give one of"):
-        unit_answers(vectors / "dot", tmp_path)
+        identified_answers(dot, tmp_path)
 
 
 def test_a_run_in_the_folder_of_the_vectors_is_read(vectors: Path) -> None:
     folder = vectors / "dot"
     path = folder / "results.hex"
     path.write_bytes(HEX)
-    answers: Callable[[], object] = lambda: unit_answers(folder, folder)  # noqa: E731
-    assert answers()
+    assert identified_answers(load_vectors(folder), folder)[0].results
     path.unlink()

@@ -3,7 +3,7 @@
 import numpy as np
 
 from eightfold.conformance.judge.forms import FORMS, Cases
-from eightfold.conformance.judge.variants import every_result
+from eightfold.conformance.judge.variants import mistakes_of, results_with
 from eightfold.golden.fixed_point import wrap32
 from eightfold.sim.stimuli import requantize as stimuli
 
@@ -54,7 +54,8 @@ def telling_cases(form: str, seed: int, biased: bool = False) -> Cases:
     """
     cases = directed_cases(form, seed, biased=biased)
     kind = FORMS[form]
-    codes = [kind.results(cases).astype(np.int8), *every_result(kind, cases).values()]
+    mistakes = [(), *((mistake,) for mistake in mistakes_of(form, biased))]
+    codes = [results_with(kind, cases, *each).astype(np.int8) for each in mistakes]
     kept = set[int]()
     for position, one in enumerate(codes):
         for other in codes[:position]:

@@ -1,5 +1,6 @@
 """What LiteRT's optimized kernels and XNNPACK compute is what their named forms compute."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@cache
 def found(name: str, operator: str, seed: int, count: int = 100) -> ClaimFinding:
     profile = PROFILES["tflite"]
     cases = list(operator_cases(operator, profile, "standard", seed, count=count))
