@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.common.closing import Closing
+from eightfold.common.child import Closing
 from eightfold.conformance.answers import ModelAnswer, UnitAnswers
 
 if TYPE_CHECKING:  # loads a simulator's toolchain

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.soundness import Unsound, check_database, read_hits
-from eightfold.common.closing import Closing
+from eightfold.common.child import Closing
 from eightfold.common.errors import InputError
 from eightfold.common.files import file_state
 

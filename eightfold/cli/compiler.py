@@ -18,7 +18,7 @@ from eightfold.common.program import (
 )
 from eightfold.common.terminal import terminal_progress
 from eightfold.run.report.clock import clock_of
-from eightfold.run.report.estimated import Estimated, print_estimate
+from eightfold.run.report.table import Estimated, print_estimate
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
 

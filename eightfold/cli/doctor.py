@@ -13,8 +13,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from eightfold.common.extras import packages_of
-from eightfold.common.system_packages import how_to_install
+from eightfold.common.extras import how_to_install, packages_of
 
 EXTRAS = {
     "rtl": "run --backend verilator or icarus, verilog",

@@ -1,4 +1,7 @@
-"""A Python process that answers on a socket, and may die without harm; arrays sent both ways."""
+"""A Python process that answers on a socket, and may die without harm; arrays sent both ways.
+
+`Closing` is what holds something open, such as a child process, and ends it.
+"""
 
 import contextlib
 import math
@@ -9,13 +12,32 @@ import struct
 import subprocess
 import sys
 import tempfile
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
 
 import numpy as np
 
-from eightfold.common.closing import Closing
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.common.posix import require_posix
+
+
+class Closing(AbstractContextManager):
+    """A context manager whose `close` is called at its end."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what is open, if anything; may be called more than once."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
 
 _TENSOR = struct.Struct("<i2sI")  # tensor index, dtype as kind and item size, rank
 

@@ -1,10 +1,15 @@
-"""Packages that only some commands need: where one is missing, the extra that brings it is named.
+"""What is missing, and how it is installed: extras of the package, and programs of the system.
+
+Where a package that only some commands need is missing, the extra that brings it is named.
 
 What an extra brings is said once, in ``pyproject.toml``; here it is read from the metadata of the
 installed package.
 """
 
+import os
 import re
+import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -99,3 +104,34 @@ def packages_of(extra: str) -> dict[str, Marker | None]:
             systems = _EXTRA.sub("", where)
             found[requirement.name] = Marker(systems) if systems else None
     return found
+
+
+_ELSEWHERE = {
+    "g++": ("a C++ compiler", "https://gcc.gnu.org", ""),
+    "make": ("GNU Make", "https://www.gnu.org/software/make/", ""),
+    "perl": ("Perl", "https://www.perl.org", "perl"),
+    "iverilog": ("Icarus Verilog", "https://steveicarus.github.io/iverilog/", "icarus-verilog"),
+    "berkeley-abc": ("ABC as berkeley-abc", "https://github.com/berkeley-abc/abc", ""),
+    "liblz4-dev": ("LZ4", "https://lz4.org", ""),
+    "zlib1g-dev": ("zlib", "https://zlib.net", ""),
+}
+"""By their packages in Debian and Ubuntu: what they are, where they come from, and Homebrew's name
+for them, empty where it has none or compilers do not find what it installs."""
+
+
+def how_to_install(*packages: str) -> str:
+    """Return the command that installs packages, or where they come from if it is not known here.
+
+    Parameters
+    ----------
+    packages
+        Their names in Debian and Ubuntu.
+    """
+    # Looked for where Debian has it: PATH may be what is wrong.
+    if sys.platform == "linux" and shutil.which("apt-get", path=os.defpath):
+        return f"apt-get install {' '.join(packages)}"
+    known = [_ELSEWHERE[package] for package in packages]
+    formulas = [formula for *_, formula in known]
+    if sys.platform == "darwin" and all(formulas) and shutil.which("brew"):
+        return f"brew install {' '.join(formulas)}"
+    return f"install {', '.join(f'{name} from {site}' for name, site, _ in known)}"

@@ -5,7 +5,7 @@ the hardware is a process (`eightfold.estimate.clock`) that takes the commands i
 order when their tokens are there, and says when each is done:
 
 - `estimate_sequencer`: the command stream, the queues in front of the engines, the tokens;
-- `eightfold.target.memory.data_bus`: when the memory has which burst on its bus;
+- `eightfold.target.memory`: when the memory has which burst on its bus;
 - `estimate_memory`: bursts on the port that commands, weights, parameters and mover share;
 - `estimate_constants`: weight buffers and parameter banks, fetched ahead of their use;
 - `estimate_matrix`: passes, of ``max(vectors, words of the next buffer)`` cycles at least;

@@ -5,9 +5,7 @@ from dataclasses import dataclass, field
 
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
-from eightfold.target.memory import MemoryTiming
-from eightfold.target.memory.data_bus import DataBus, Transfer, Way
-from eightfold.target.memory.timing import SIXTEENTHS
+from eightfold.target.memory import SIXTEENTHS, DataBus, MemoryTiming, Transfer, Way
 
 REGION = 1 << 32
 """Bytes from one region to the next: where they will lie is not known, but no row has two."""

@@ -14,7 +14,7 @@ from eightfold.estimate.memory import ARENA, MODEL, Memory
 from eightfold.isa import Space
 from eightfold.isa.issued import Issued
 from eightfold.target.config import AcceleratorConfig
-from eightfold.target.memory.data_bus import Transfer
+from eightfold.target.memory import Transfer
 
 MEMORY = (Space.MODEL.value, Space.ARENA.value)
 

@@ -149,9 +149,7 @@ def recipe() -> str:
 def hardware_sources() -> list[Path]:
     """Return what Verilog is made from, relative to `PACKAGE`: hw, and what that imports."""
     rooms = [path for room in ("hw", "isa") for path in (PACKAGE / room).rglob("*.py")]
-    ground = [
-        PACKAGE / f"{name}.py" for name in ("target/config", "common/errors", "common/toml_file")
-    ]
+    ground = [PACKAGE / f"{name}.py" for name in ("target/config", "common/errors", "common/files")]
     return sorted(path.relative_to(PACKAGE) for path in (*rooms, *ground))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from eightfold.common.closing import Closing
+from eightfold.common.child import Closing
 from eightfold.common.errors import HardwareError, InputError
 from eightfold.common.extras import needs_extra
 from eightfold.execute import run_graph, run_graphs
@@ -20,12 +20,11 @@ from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Limits, load_int8, named, normalize_dimensions
 from eightfold.run.inputs import Inputs, random_inputs, resolve_inputs
 from eightfold.run.operator_reports import golden_reports, hardware_reports
-from eightfold.run.reference.deviations import litert_tensors
-from eightfold.run.reference.oracle import Oracle, OracleError
+from eightfold.run.reference.oracle import Oracle, OracleError, litert_tensors
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.run.report import Provenance, RunResult, fingerprint
 from eightfold.run.report.clock import clock_of
-from eightfold.run.report.record import Record, TensorRecord
+from eightfold.run.report.result import Record, TensorRecord
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
 

@@ -18,7 +18,7 @@ from eightfold.compiler import Compiled, CompiledNetwork
 from eightfold.execute import run_graph
 from eightfold.isa.shares import Work, shares, work
 from eightfold.model import Graph, Operator
-from eightfold.run.report.record import StreamRecord
+from eightfold.run.report.result import StreamRecord
 from eightfold.sim.simulator.memory_image import WORK
 from eightfold.sim.simulator.sources import Source, Unit
 from eightfold.sim.simulator.system import Run, RunResult, run_system

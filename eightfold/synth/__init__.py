@@ -7,8 +7,7 @@ docs/synthesis.md says what the figures mean.
 from eightfold.synth.device import FAMILIES, Device
 from eightfold.synth.flow import run_synthesis
 from eightfold.synth.jobs import DEFAULT_JOBS, Job, main_jobs
-from eightfold.synth.report import SynthesisResult
-from eightfold.synth.table import markdown_table, write_between_markers
+from eightfold.synth.report import SynthesisResult, markdown_table, write_between_markers
 
 __all__ = [
     "DEFAULT_JOBS",

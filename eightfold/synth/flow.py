@@ -10,18 +10,15 @@ from typing import Any
 from eightfold.common.errors import InputError
 from eightfold.rtl.header import without_header
 from eightfold.rtl.verilog import unit_verilog
-from eightfold.synth.area import Area, area_of, cells_of
+from eightfold.synth.area import Area, area_of, cells_of, parts_of
 from eightfold.synth.device import Device
-from eightfold.synth.kept import digest_of, kept
-from eightfold.synth.parts import parts_of
 from eightfold.synth.place_and_route import PlaceAndRoute, place_and_route
-from eightfold.synth.ports import register_ports
 from eightfold.synth.report import SynthesisResult, Timing
-from eightfold.synth.rewrite import rewrite
-from eightfold.synth.tools import Stage, run_tool, tool_version
+from eightfold.synth.rewrite import register_ports, rewrite
+from eightfold.synth.tools import Stage, digest_of, kept, run_tool, tool_version
 from eightfold.target.config import AcceleratorConfig
 
-_STEPS = ("absorb", "carry", "fold", "lut", "negation", "netlist", "parts", "ports", "rewrite")
+_STEPS = ("absorb", "area", "carry", "netlist", "rewrite")
 """Modules that netlist and figures depend on between the tools."""
 
 

@@ -11,9 +11,13 @@ from eightfold.common.files import write_file
 from eightfold.rtl.header import without_header
 from eightfold.rtl.verilog import unit_verilog
 from eightfold.synth.flow import run_synthesis
-from eightfold.synth.kept import digest_of
-from eightfold.synth.report import SynthesisResult
-from eightfold.synth.table import document_part, markdown_table, write_between_markers
+from eightfold.synth.report import (
+    SynthesisResult,
+    document_part,
+    markdown_table,
+    write_between_markers,
+)
+from eightfold.synth.tools import digest_of
 from eightfold.target.config import PRESETS, AcceleratorConfig
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
 from eightfold.common.errors import InputError
-from eightfold.common.toml_file import named_or_file
+from eightfold.common.files import named_or_file
 
 MultiplierStyle = Literal["infer", "rows"]
 

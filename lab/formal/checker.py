@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue] - not in the stubs
 
 from eightfold.common.child import ending
-from eightfold.common.system_packages import how_to_install
+from eightfold.common.extras import how_to_install
 from eightfold.rtl.verilog import run_yosys
 from eightfold.sim.simulator.limits import limited, ran_out
 from lab.formal.proof import Finding, Proof

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eightfold.model import load_model, normalize_dimensions
-from eightfold.run.reference.deviations import litert_tensors
-from eightfold.run.reference.oracle import Oracle, OracleAborted, OracleRejected
+from eightfold.run.reference.oracle import Oracle, OracleAborted, OracleRejected, litert_tensors
 from lab.hostile.subject import fitting_inputs
 
 _ORACLES: list[Oracle] = []  # one for each process, kept between files

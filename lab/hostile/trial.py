@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eightfold.common.closing import Closing
+from eightfold.common.child import Closing
 from lab.hostile.litert import Opinion, ask_litert, difference
 from lab.hostile.reasons import reason_for
 from lab.hostile.subject import STEPS, Step, examine

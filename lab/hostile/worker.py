@@ -10,7 +10,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
 
-from eightfold.common.closing import Closing
+from eightfold.common.child import Closing
 
 _PATIENCE = 60
 """Wall-clock seconds per second of processor time: other processes run on the machine too."""

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import accumulate, product
 from pathlib import Path
 
-from eightfold.common.closing import Closing
+from eightfold.common.child import Closing
 from eightfold.common.errors import InputError
 from eightfold.sim.simulator.cache import cached, content_key
 from lab.mutants import equivalence

@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import count
 from pathlib import Path
 
-from eightfold.common.closing import Closing
+from eightfold.common.child import Closing
 from eightfold.common.errors import InputError
 from eightfold.common.posix import lock, open_lock
 from eightfold.sim.simulator.cache import make_private, writable_cache

@@ -23,8 +23,7 @@ from eightfold.execute import run_graph
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, load_model
 from eightfold.model.part import part_of
-from eightfold.run.reference.deviations import litert_tensors
-from eightfold.run.reference.oracle import OracleRejected
+from eightfold.run.reference.oracle import OracleRejected, litert_tensors
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.run.simulate import accelerator_source
 from eightfold.sim.simulator.system import Run, run_system

@@ -23,8 +23,7 @@ from eightfold.compiler import HARDWARE, compile_network
 from eightfold.execute import run_graph, run_operator
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, load_model
-from eightfold.run.reference.deviations import deviates, litert_outputs
-from eightfold.run.reference.oracle import OracleRejected
+from eightfold.run.reference.oracle import OracleRejected, deviates, litert_outputs
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.run.simulate import simulate_network
 from eightfold.sim.simulator.toolchain import Simulator

@@ -15,8 +15,7 @@ from cocotbext.axi import AxiBus, AxiMaster, AxiResp
 from eightfold.sim.bench.explain import assert_equal_bytes
 from eightfold.sim.bench.support import clock_cycles, parameters, rng, start_clock_and_reset
 from eightfold.sim.simulator.memory_image import read_hex, timing_signals, write_hex
-from eightfold.target.memory import IDEAL, PROFILES, MemoryTiming
-from eightfold.target.memory.data_bus import DataBus, Way
+from eightfold.target.memory import IDEAL, PROFILES, DataBus, MemoryTiming, Way
 
 BASE = 0x7F000000
 BYTES = 1 << 16

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from eightfold.common.errors import InputError
+from eightfold.common.extras import how_to_install
 from eightfold.common.posix import require_posix
-from eightfold.common.system_packages import how_to_install
 from eightfold.sim.simulator.cache import one_word
 
 Simulator = Literal["verilator", "icarus"]

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from eightfold.common.errors import InputError
-from eightfold.common.system_packages import how_to_install
+from eightfold.common.extras import how_to_install
 from eightfold.sim.simulator.toolchain import Simulator
 
 WaveFormat = Literal["vcd", "fst"]

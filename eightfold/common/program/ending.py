@@ -1,19 +1,30 @@
-"""How a program ends: what went wrong as one line, and an exit status."""
+"""How a program ends: what went wrong as one line, and an exit status.
+
+Standard output can be closed, full, or read by a program that has seen enough. An error of
+Eightfold's own leaves a report in a file, with what somebody needs to find it.
+"""
 
 import errno
+import io
 import os
+import platform
+import re
+import shlex
 import signal
 import sys
+import tempfile
 import traceback
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from eightfold.common.errors import HardwareError, InputError
-from eightfold.common.program.crash import write_report
-from eightfold.common.program.streams import complain, guard_standard_output
 
 STATUSES = (
     "Exit status: 0, all is well. 1, a comparison failed or was not made, check found a violation, "
@@ -157,3 +168,130 @@ def _warning_line(message: Warning | str, *_: Any) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+
+_READER_GONE = 128 + 13
+"""Status of a program that SIGPIPE ended; Windows has no such signal, and no number of it."""
+
+
+class _Output(io.FileIO):
+    """Standard output's file descriptor; the first failure ends the program, with its reason.
+
+    Ours, because libraries end the program on a closed pipe with exit status 1, which means here
+    that a comparison failed.
+    """
+
+    def write(self, data: "ReadableBuffer", /) -> int | None:
+        """Write some of the bytes; return how many.
+
+        Raises
+        ------
+        SystemExit
+            If a pipe's reader has gone, with the status of a program that SIGPIPE ended.
+        InputError
+            If the output cannot be written.
+        """
+        try:
+            return super().write(data)
+        except OSError as error:
+            # What is still buffered must not fail again when Python ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+            if isinstance(error, BrokenPipeError):
+                raise SystemExit(_READER_GONE) from None
+            raise InputError(f"standard output: cannot be written: {error.strerror}") from None
+
+
+def guard_standard_output() -> None:
+    """Let every failure to write standard output end the program with one line, or quietly.
+
+    To be called first: a standard stream that is closed is replaced before a file of ours gets its
+    number, and its contents with it.
+    """
+    for number, stream in enumerate((sys.__stdin__, sys.__stdout__, sys.__stderr__)):
+        if stream is None:
+            # The wrong way round, so that using it fails as it should; complaints may get lost.
+            os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_WRONLY)
+    if sys.stdout is not sys.__stdout__:
+        return  # somebody has put another stream in its place, tests for example
+    if os.name == "nt":
+        return  # a console of Windows is written characters, which are no bytes of a file
+    known = sys.stdout
+    raw = io.BufferedWriter(_Output(1, "w", closefd=False))
+    sys.stdout = io.TextIOWrapper(
+        raw,
+        encoding=known.encoding if known else None,
+        errors=known.errors if known else None,
+        line_buffering=bool(known and known.line_buffering),
+    )
+
+
+def complain(text: str) -> None:
+    """Write a line to standard error; where that fails the exit status has to say enough."""
+    with suppress(OSError, ValueError):
+        click.echo(text, err=True)
+
+
+def write_report(error: Exception) -> Path | None:
+    """Write a report to a new file in the system's folder for temporary files.
+
+    Where that cannot be written, the file is in the current folder.
+
+    Returns
+    -------
+    Path or None
+        The file; None if no folder can be written to.
+    """
+    text = report(error)
+    try:
+        number, name = tempfile.mkstemp(".txt", "eightfold-error-", text=True)
+        with open(number, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+    except OSError:
+        return None
+    return Path(name).absolute()
+
+
+def report(error: Exception) -> str:
+    """Return the command, the place, versions and traceback of an error."""
+    variables = {name: text for name, text in os.environ.items() if name.startswith("EIGHTFOLD_")}
+    lines = [
+        "An internal error of Eightfold. Please attach this file to an issue, with the model if",
+        "you may share it; look through the file first for names that you would rather not tell.",
+        "",
+        f"time: {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
+        f"command: {shlex.join(sys.argv)}",
+        f"folder: {_current_folder()}",
+        f"platform: {platform.platform()}, {os.cpu_count()} processors",
+        f"python: {platform.python_version()}, {sys.executable}",
+        *(f"{name}: {text}" for name, text in sorted(_versions().items())),
+        *(f"{name}={text}" for name, text in sorted(variables.items())),
+        "",
+        "".join(traceback.format_exception(error)),
+    ]
+    return "\n".join(lines)
+
+
+def _current_folder() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:  # it was removed
+        return "none"
+
+
+def _versions() -> dict[str, str]:
+    """Return versions of Eightfold and of the packages that it asks for, where installed."""
+    found = {}
+    try:
+        required = [re.split(r"[^\w.-]", line)[0] for line in requires("eightfold") or ()]
+    except PackageNotFoundError:  # run from a folder of sources that was never installed
+        required = []
+    for name in ("eightfold", *required):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found

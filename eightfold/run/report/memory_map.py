@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eightfold.isa import Space
-from eightfold.run.report.axis import Axis, ticks
-from eightfold.run.report.record import StreamRecord
-from eightfold.run.report.timeline import axis_of, starts
+from eightfold.run.report.result import StreamRecord
+from eightfold.run.report.timeline import Axis, axis_of, starts, ticks
 
 HEIGHT = 220
 """Pixels of a map."""

@@ -12,8 +12,7 @@ from eightfold.run.report import charts
 from eightfold.run.report.clock import GIVEN
 from eightfold.run.report.memory_map import memory_maps
 from eightfold.run.report.page import Verdict, machine, render
-from eightfold.run.report.record import Record
-from eightfold.run.report.result import OperatorReport, RunResult, mac_limit, verdict
+from eightfold.run.report.result import OperatorReport, Record, RunResult, mac_limit, verdict
 from eightfold.run.report.table import times
 from eightfold.run.report.timeline import MATRIX, counts_of, timeline
 
@@ -61,7 +60,7 @@ class CounterRow:
 
 
 def run_page(result: RunResult) -> str:
-    """Return the page of a run that has a `eightfold.run.report.record.Record`.
+    """Return the page of a run that has a `eightfold.run.report.result.Record`.
 
     Raises
     ------

@@ -1,13 +1,15 @@
-"""The table of a run on a terminal."""
+"""The table of a run on a terminal, and of an estimate without simulation."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from eightfold.run.report.clock import time_of
-from eightfold.run.report.result import OperatorReport, RunResult
+from eightfold.run.report.clock import Clock, time_of, times_json
+from eightfold.run.report.result import Figures, OperatorReport, RunResult
 
 
 def print_table(result: RunResult, console: Console) -> None:
@@ -104,3 +106,66 @@ def count(value: int | None) -> str:
 
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{share:.1%}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimated(Figures):
+    """What ``eightfold estimate`` tells of a model.
+
+    ``bus_cycles``: cycles in which the memory's bus is taken; the others as of
+    `eightfold.run.report.result.RunResult`.
+    """
+
+    model: str
+    config: str
+    memory: str
+    operators: list[OperatorReport]
+    macs_per_cycle: int
+    clock: Clock | None
+    bus_cycles: int
+
+    @property
+    def cycles(self) -> int:
+        """From doorbell to done."""
+        return super().cycles or 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``eightfold estimate --json`` writes."""
+        return {
+            "model": self.model,
+            "config": self.config,
+            "memory": self.memory,
+            "macs": self.macs,
+            "hardware_macs": self.hardware_macs,
+            "cycles": self.cycles,
+            **times_json(self.cycles, self.clock),
+            "bus_cycles": self.bus_cycles,
+            "utilisation": self.utilisation,
+            "operators": [_operator_json(operator) for operator in self.operators],
+        }
+
+
+def print_estimate(estimated: Estimated, console: Console) -> None:
+    """Print a row per operator, the totals, the memory's share, and times."""
+    total = total_cells(
+        estimated.macs, estimated.hardware_macs, estimated.cycles, estimated.utilisation
+    )
+    title = f"{estimated.model}, config {estimated.config}, memory {estimated.memory}, estimated"
+    print_rows(title, [*map(cells, estimated.operators), total], console)
+    cycles, bus = estimated.cycles, estimated.bus_cycles
+    if cycles:
+        share = f"{bus / cycles:.0%}"
+        lines = (
+            time_of(cycles, estimated.clock, estimated.config),
+            f"The memory's bus is taken in {bus:,} cycles, {share}.",
+        )
+        for line in lines:
+            console.print(line, markup=False, highlight=False)
+
+
+def _operator_json(operator: OperatorReport) -> dict[str, Any]:
+    """Return the fields that need no run."""
+    fields = asdict(operator)
+    for name in ("mismatches", "counters"):
+        del fields[name]
+    return fields

@@ -6,7 +6,7 @@ import pytest
 
 from eightfold.cli.doctor import TOOLS, findings
 from eightfold.common.errors import InputError
-from eightfold.common.system_packages import how_to_install
+from eightfold.common.extras import how_to_install
 from eightfold.sim.simulator.toolchain import check_simulator
 from eightfold.sim.simulator.waves import LIBRARIES
 

@@ -9,7 +9,7 @@ from eightfold.compiler import Compiled, compile_network
 from eightfold.isa import COUNTERS, WORK, Engine
 from eightfold.model import load_model
 from eightfold.run.simulate import command_spans
-from eightfold.sim.simulator import system
+from eightfold.sim.simulator import memory_image
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import PRESETS
 
@@ -34,15 +34,15 @@ def test_a_command_begins_with_the_work_or_where_the_one_before_ends() -> None:
         for engine in (Engine.MOVER, Engine.VECTOR)
     )
     events = [
-        event(system.WORK, Engine.MOVER.value, 11),
-        event(system.SAMPLE, 0, 16),
+        event(memory_image.WORK, Engine.MOVER.value, 11),
+        event(memory_image.SAMPLE, 0, 16),
         event(Engine.MOVER.value, mover[0] & 0xFFFF, 20),
-        event(system.WORK, Engine.VECTOR.value, 22),
+        event(memory_image.WORK, Engine.VECTOR.value, 22),
         event(Engine.MOVER.value, mover[1] & 0xFFFF, 25),
         event(Engine.VECTOR.value, vector[0] & 0xFFFF, 30),
-        event(system.WORK, Engine.MOVER.value, 41),
+        event(memory_image.WORK, Engine.MOVER.value, 41),
         event(Engine.MOVER.value, mover[2] & 0xFFFF, 50),
-        event(system.END, 0, 60),
+        event(memory_image.END, 0, 60),
     ]
     assert command_spans(compiled, np.array(events)).tolist() == [
         [mover[0], 10, 20],

@@ -9,9 +9,13 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from eightfold.synth.carry import drop_unread_carries, free_carry_chains
-from eightfold.synth.fold import fold_luts, placed
-from eightfold.synth.negation import split_negations
+from eightfold.synth.carry import (
+    drop_unread_carries,
+    fold_luts,
+    free_carry_chains,
+    half_of,
+    split_negations,
+)
 from eightfold.synth.netlist import loads, top_module
 from tests.support.hardware.netlist_proof import Netlist, proved
 
@@ -150,8 +154,8 @@ def table_of(generate: Callable[[bool, bool, bool], bool]) -> dict:
 
 
 def test_what_is_generated_depends_on_the_wires_at_pins_a_and_b() -> None:
-    found = placed((7, 8, 9), table_of(lambda a, b, c: a and not c))
+    found = half_of((7, 8, 9), table_of(lambda a, b, c: a and not c))
     assert found is not None
     for levels, expected in table_of(lambda a, b, c: a and not c).items():
         assert found.carry_at(dict(zip((7, 8, 9), levels, strict=True))) == expected
-    assert placed((7, 8, 9), table_of(lambda a, b, c: a and b and c)) is None
+    assert half_of((7, 8, 9), table_of(lambda a, b, c: a and b and c)) is None

@@ -18,12 +18,9 @@ from eightfold.synth import (
     markdown_table,
     write_between_markers,
 )
-from eightfold.synth.area import Area, area_of, cells_of
-from eightfold.synth.kept import digest_of, kept
-from eightfold.synth.parts import parts_of, parts_table
-from eightfold.synth.report import Timing, timing_of
-from eightfold.synth.table import document_part
-from eightfold.synth.tools import stage_in, warnings_in
+from eightfold.synth.area import Area, area_of, cells_of, parts_of, parts_table
+from eightfold.synth.report import Timing, document_part, timing_of
+from eightfold.synth.tools import digest_of, kept, stage_in, warnings_in
 from eightfold.target.config import PRESETS
 
 SMALL = PRESETS["small"]

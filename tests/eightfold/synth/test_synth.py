@@ -14,7 +14,7 @@ from eightfold.rtl.verilog import generate
 from eightfold.synth import FAMILIES, Device, SynthesisResult, run_synthesis
 from eightfold.synth.device import read_clock
 from eightfold.synth.netlist import top_module
-from eightfold.synth.ports import register_ports
+from eightfold.synth.rewrite import register_ports
 from eightfold.synth.tools import tool_version
 from eightfold.target.config import PRESETS
 

@@ -10,8 +10,8 @@ import pytest
 from eightfold.sim.simulator.build import Verilog
 from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
 from eightfold.sim.simulator.sources import source_of
-from eightfold.synth import absorb, carry, fold, negation
-from eightfold.synth.lut import Lut
+from eightfold.synth import absorb, carry
+from eightfold.synth.carry import Lut
 from eightfold.synth.netlist import Cell, top_module
 from eightfold.synth.rewrite import RULES
 from lab.gates import ecp5, families
@@ -84,23 +84,23 @@ def without_reset(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def wrong_sign(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is negated is taken for what is not."""
-    found = negation._negated
+    found = carry._negated
 
     def wrong(*arguments: Any) -> Any:
         sign = found(*arguments)
         return sign and (sign[0], Lut(sign[1].pins, sign[1].table ^ 0xFFFF))
 
-    monkeypatch.setattr(negation, "_negated", wrong)
+    monkeypatch.setattr(carry, "_negated", wrong)
 
 
 def wrong_fold(monkeypatch: pytest.MonkeyPatch) -> None:
     """A LUT moves into a carry cell as its opposite."""
-    merged = fold._merged
+    merged = carry._merged
 
     def wrong(half: Any, wire: int, lut: Lut) -> Any:
         return merged(half, wire, Lut(lut.pins, lut.table ^ 0xFFFF))
 
-    monkeypatch.setattr(fold, "_merged", wrong)
+    monkeypatch.setattr(carry, "_merged", wrong)
 
 
 def wrong_first_carry(monkeypatch: pytest.MonkeyPatch) -> None:

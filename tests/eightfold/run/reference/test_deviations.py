@@ -9,8 +9,7 @@ from eightfold import Session
 from eightfold.execute import SUPPORTED, run_operator
 from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
-from eightfold.run.reference.deviations import DEVIATIONS, deviates, litert_outputs
-from eightfold.run.reference.oracle import Oracle
+from eightfold.run.reference.oracle import DEVIATIONS, Oracle, deviates, litert_outputs
 from eightfold.run.report import verdict
 
 

@@ -12,7 +12,7 @@ from eightfold.isa.shares import Work
 from eightfold.model import load_model
 from eightfold.run.operator_reports import hardware_reports
 from eightfold.run.report import RunResult
-from eightfold.run.report.record import Record, StreamRecord
+from eightfold.run.report.result import Record, StreamRecord
 from eightfold.run.simulate import command_spans
 from eightfold.target.config import PRESETS
 

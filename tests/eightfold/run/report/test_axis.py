@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eightfold.run.report.axis import LEFT, Axis, shares, ticks
+from eightfold.run.report.timeline import LEFT, Axis, shares, ticks
 
 
 @pytest.mark.parametrize(
