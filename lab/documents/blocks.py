@@ -35,13 +35,13 @@ ROOT = IMPORT_ROOT
 LEFT_OUT = "...\n"
 PAGES = ("README.md", "docs/*.md", "examples/*/README.md")
 
-_FILE = re.compile(r'^```\w+ title="([\w./-]+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+FILE = re.compile(r'^```\w+ title="([\w./-]+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<kind>output|slow output|quoted from):?\s(?P<command>.*?)\s-->\n)?"
     r"^```(?P<language>[^\n]*)\n(?P<shown>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-_COMMAND = re.compile(r"^\$ (.*(?:\n> .*)*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+COMMAND = re.compile(r"^\$ (.*(?:\n> .*)*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 _SECONDS = re.compile(r"\b\d[\d.,]* ?(s|seconds|min|minutes)\b")
 
 
@@ -69,12 +69,12 @@ def blocks(text: str) -> Iterator[Block]:
             continue
         if match["language"]:
             continue
-        for found in _COMMAND.finditer(shown) if shown.startswith("$ ") else ():
+        for command in COMMAND.finditer(shown) if shown.startswith("$ ") else ():
             yield Block(
-                start + found.start(2),
-                start + found.end(2),
-                found[1].replace("\n> ", "\n"),
-                found[2],
+                start + command.start(2),
+                start + command.end(2),
+                command[1].replace("\n> ", "\n"),
+                command[2],
                 slow=True,
                 source=match["command"] if kind else "",
             )
@@ -87,7 +87,7 @@ class Page:
         self.path, self.folder = path, folder
         self.text = path.read_text(encoding="utf-8")
         self.blocks = list(blocks(self.text))
-        for name, content in _FILE.findall(self.text):
+        for name, content in FILE.findall(self.text):
             (folder / name).write_text(content, encoding="utf-8")
 
     def printed(self, block: Block) -> str:
@@ -143,8 +143,8 @@ def holds(shown: str, printed: str) -> bool:
 
 def pages() -> list[Path]:
     """Return the documents that show output."""
-    found = [path for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
-    return [path for path in found if any(blocks(path.read_text(encoding="utf-8")))]
+    documents = [path for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
+    return [path for path in documents if any(blocks(path.read_text(encoding="utf-8")))]
 
 
 @click.command()

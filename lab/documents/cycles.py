@@ -119,7 +119,7 @@ def overview_table(measurements: Sequence[Measurement]) -> str:
     ours: dict[str, dict[str, RunResult]] = {}
     for label, result in runs:
         ours.setdefault(result.config, {})[label] = result
-    sizes = {name: next(iter(found.values())).macs_per_cycle for name, found in ours.items()}
+    sizes = {name: next(iter(results.values())).macs_per_cycle for name, results in ours.items()}
     rows = []
     for config in sorted(ours, key=lambda name: sizes[name]):
         items = ours[config]
@@ -208,14 +208,14 @@ def _reasons(operator: OperatorReport) -> list[int]:
 
 def problems(run: RunResult) -> list[str]:
     """Return why a run cannot stand for figures; empty if it can."""
-    found = []
+    reasons = []
     if not run.compared:
-        found.append("nothing was compared")
+        reasons.append("nothing was compared")
     if run.mismatches:
-        found.append(f"{run.mismatches} elements differ from LiteRT")
+        reasons.append(f"{run.mismatches} elements differ from LiteRT")
     if run.untimed:
-        found.append("the pass that is timed was left out")
+        reasons.append("the pass that is timed was left out")
     golden = [f"{op.index} {op.name}" for op in run.operators if op.where != "hardware"]
     if golden:
-        found.append(f"operators in golden: {', '.join(golden)}")
-    return found
+        reasons.append(f"operators in golden: {', '.join(golden)}")
+    return reasons

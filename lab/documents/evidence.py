@@ -24,7 +24,7 @@ WRONG = ("failed", "error", "lost", "survived")
 """How cases end, and mutants: as they should, with nothing to compare, otherwise."""
 
 
-def campaigns_table(found: Sequence[Entry]) -> str:
+def campaigns_table(entries: Sequence[Entry]) -> str:
     """Return a row for each suite in each column."""
     rows = [
         (
@@ -34,27 +34,27 @@ def campaigns_table(found: Sequence[Entry]) -> str:
             *(_sum(entry.counts, names) for names in (RIGHT, NOTHING, WRONG, ("waiting",))),
             entry.date,
         )
-        for entry in found
+        for entry in entries
     ]
     titles = ("suite", "on", "cases", "right", "nothing to compare", "wrong", "not run", "date")
     return markdown(titles, rows, text=2)
 
 
-def commands_table(found: Sequence[Entry]) -> str:
+def commands_table(entries: Sequence[Entry]) -> str:
     """Return what asks for each campaign again, and the commit that ran it."""
-    places: dict[tuple[str, str], list[str]] = {}
-    for entry in found:
-        places.setdefault((entry.command, entry.commit), []).append(entry.suite)
+    campaigns: dict[tuple[str, str], list[str]] = {}
+    for entry in entries:
+        campaigns.setdefault((entry.command, entry.commit), []).append(entry.suite)
     rows = [
         (", ".join(f"`{suite}`" for suite in dict.fromkeys(suites)), f"`{command}`", f"`{commit}`")
-        for (command, commit), suites in places.items()
+        for (command, commit), suites in campaigns.items()
     ]
     return markdown(("suites", "command", "commit"), rows, text=3)
 
 
-def operators_table(found: Sequence[Entry]) -> str:
+def operators_table(entries: Sequence[Entry]) -> str:
     """Return for each operator how many models were compared in each column, and its bins."""
-    shown = [entry for entry in found if entry.suite == "operators"]
+    shown = [entry for entry in entries if entry.suite == "operators"]
     columns: dict[str, dict[str, Counter[str]]] = {}
     for entry in shown:
         _add(columns.setdefault(entry.column, {}), entry.cases)
@@ -69,9 +69,9 @@ def operators_table(found: Sequence[Entry]) -> str:
     return markdown(("operator", *columns, "bins"), rows, text=1)
 
 
-def hardware_table(found: Sequence[Entry]) -> str:
+def hardware_table(entries: Sequence[Entry]) -> str:
     """Return for each file of the hardware its proofs, and its mutants."""
-    mutants, proofs = _by_name(found, "mutants"), _by_name(found, "proofs")
+    mutants, proofs = _by_name(entries, "mutants"), _by_name(entries, "proofs")
     rows = [
         (f"`{name}`", _proved(proofs.get(name, {})), *_mutants(mutants.get(name, {})))
         for name in sorted({*mutants, *proofs})
@@ -81,10 +81,10 @@ def hardware_table(found: Sequence[Entry]) -> str:
     return markdown(titles, rows, text=1)
 
 
-def _by_name(found: Sequence[Entry], suite: str) -> dict[str, Counter[str]]:
+def _by_name(entries: Sequence[Entry], suite: str) -> dict[str, Counter[str]]:
     """Return what became of the cases of a suite, by what they are about."""
     counts: dict[str, Counter[str]] = {}
-    for entry in found:
+    for entry in entries:
         if entry.suite == suite:
             _add(counts, entry.cases)
     return counts
@@ -111,11 +111,11 @@ def _mutants(ended: Mapping[str, int]) -> tuple[str, ...]:
     return number(valid), *(number(ended.get(how, 0)) for how in hows)
 
 
-def kinds_table(found: Sequence[Entry]) -> str:
+def kinds_table(entries: Sequence[Entry]) -> str:
     """Return how cases of suites that tell more than that a case is right have ended."""
     rows = [
         (f"`{entry.suite}`", entry.column, kind, number(count))
-        for entry in found
+        for entry in entries
         if entry.suite not in ("operators", "networks")
         for kind, count in sorted(entry.kinds.items(), key=lambda item: -item[1])
     ]

@@ -54,8 +54,8 @@ def networks_of(folder: Path) -> list[tuple[Network, Path]]:
         If it has no model.
     """
     known = [(network, folder / f"{network.stem}.tflite") for network in NETWORKS]
-    if found := [(network, path) for network, path in known if path.is_file()]:
-        return found
+    if present := [(network, path) for network, path in known if path.is_file()]:
+        return present
     models = sorted(folder.glob("*.tflite"))
     if not models:
         raise InputError(f"{folder}: no .tflite files there; name the folder of the models")
@@ -83,8 +83,8 @@ def measure(
                 if any(CHANNELS in line for line in runs[0].rewrites):
                     runs.append(whole.run(path, seed=seed, compare=True))
             for run in runs:
-                if found := problems(run):
-                    raise HardwareError(f"{path.name}, config {config}: {'; '.join(found)}")
+                if reasons := problems(run):
+                    raise HardwareError(f"{path.name}, config {config}: {'; '.join(reasons)}")
                 run.config = Path(config).stem
             yield Measurement(network, *runs)
 
@@ -109,10 +109,10 @@ def memory_table(
     A share from `LIMITED` on is bold.
     """
 
-    def cell(taken: Estimate) -> str:
-        share = percent(taken.bus, taken.total)
-        limited = taken.bus >= LIMITED * taken.total
-        return f"{number(taken.total)} ({f'**{share}**' if limited else share})"
+    def cell(cycles: Estimate) -> str:
+        share = percent(cycles.bus, cycles.total)
+        limited = cycles.bus >= LIMITED * cycles.total
+        return f"{number(cycles.total)} ({f'**{share}**' if limited else share})"
 
     rows = [
         (label, f"`{config}`", *(cell(estimator(graph, config, memory)) for memory in PROFILES))

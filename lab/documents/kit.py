@@ -59,13 +59,16 @@ def _counts(named: Sequence[MistakeNames]) -> tuple[str, str, str, str]:
 
 def liar_table(level: Level = "standard", simulators: Sequence[str] = SIMULATORS) -> str:
     """Return a row per mistake, and a right unit, and a column per form: how each was named."""
-    found: dict[tuple[str, str], list[Named]] = {}
+    verdicts: dict[tuple[str, str], list[Named]] = {}
     for form in FORMS:
         for simulator in simulators:
             for each in every_liar(form, simulator, level):
-                found.setdefault((" and ".join(each.mistakes), form), []).append(each)
+                verdicts.setdefault((" and ".join(each.mistakes), form), []).append(each)
     rows = [
-        (f"`{name}`" if name else "none", *(_cell(found.get((name, form), [])) for form in FORMS))
+        (
+            f"`{name}`" if name else "none",
+            *(_cell(verdicts.get((name, form), [])) for form in FORMS),
+        )
         for name in ("", *MISTAKES)
     ]
     return markdown(("mistake in RTL", *(f"`{form}`" for form in FORMS)), rows, text=1 + len(FORMS))
@@ -73,13 +76,13 @@ def liar_table(level: Level = "standard", simulators: Sequence[str] = SIMULATORS
 
 def _cell(named: Sequence[Named]) -> str:
     """Return how a liar was named, in each simulator where they differ."""
-    said = dict.fromkeys(_said(each) for each in named)
-    if len(said) < 2:
-        return next(iter(said), "")
-    return "; ".join(f"{each.simulator}: {_said(each)}" for each in named)
+    texts = dict.fromkeys(_text(each) for each in named)
+    if len(texts) < 2:
+        return next(iter(texts), "")
+    return "; ".join(f"{each.simulator}: {_text(each)}" for each in named)
 
 
-def _said(named: Named) -> str:
+def _text(named: Named) -> str:
     return "named" if named.mistakes and named.named == named.mistakes else named.said
 
 
@@ -106,13 +109,13 @@ def findings(
 ) -> dict[str, ClaimFinding]:
     """Return what is found of a runtime, by operator."""
     profile = PROFILES[column.profile]
-    found = {}
+    results = {}
     with cast(ModelRunner, load_adapter(column.adapter)) as runner:
         for operator in operators:
             cases = list(operator_cases(operator, profile, level))
             answers = runner.answer_all([(case.model, case.inputs) for case in cases])
-            found[operator] = judge_models(operator, cases, answers, profile, power=False)
-    return found
+            results[operator] = judge_models(operator, cases, answers, profile, power=False)
+    return results
 
 
 def entry(finding: ClaimFinding, level: Level = "standard") -> str:
@@ -132,9 +135,10 @@ def runtime_table(level: Level = "standard") -> str:
     """Return a row per operator and a column per runtime, as `entry` says each finding."""
     columns = [findings(column, level) for column in COLUMNS]
     rows = [
-        (operator, *(entry(found[operator], level) for found in columns)) for operator in OPERATORS
+        (operator, *(entry(column[operator], level) for column in columns))
+        for operator in OPERATORS
     ]
-    conforming = [sum(each.right for each in found.values()) for found in columns]
+    conforming = [sum(each.right for each in column.values()) for column in columns]
     rows.append(("conform", *(f"{count} of {len(OPERATORS)}" for count in conforming)))
     titles = ("operator", *(column.title for column in COLUMNS))
     return markdown(titles, rows, text=len(titles))

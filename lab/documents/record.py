@@ -17,7 +17,7 @@ from eightfold.common.errors import InputError
 
 SCHEMA_VERSION = 1
 
-Place = tuple[str, str]
+SuiteColumn = tuple[str, str]
 """A suite, and the column that it ran in."""
 
 
@@ -113,12 +113,12 @@ def campaign_entries(path: Path) -> list[Entry]:
             command=command,
             date=f"{datetime.fromtimestamp(last[suite, column], UTC):%Y-%m-%d}",
             commit=commits(facts),
-            cases={name: dict(sorted(counts.items())) for name, counts in sorted(found.items())},
+            cases={name: dict(sorted(counts.items())) for name, counts in sorted(by_name.items())},
             kinds=dict(sorted(kinds[suite, column].items())),
             bins=bins if (suite, column) in covered else {},
             seconds=round(spent[suite, column], 1),
         )
-        for (suite, column), found in cases.items()
+        for (suite, column), by_name in cases.items()
         if (suite, column) in last
     ]
 
@@ -127,35 +127,35 @@ def _column(column: str, reference: str) -> str:
     return column if reference == "litert" else f"{column} {reference}"
 
 
-def _spent(results: Results) -> tuple[dict[Place, float], dict[Place, float]]:
+def _spent(results: Results) -> tuple[dict[SuiteColumn, float], dict[SuiteColumn, float]]:
     """Return the seconds of all units, and when the last one ended."""
-    seconds: dict[Place, float] = defaultdict(float)
-    last: dict[Place, float] = {}
+    seconds: dict[SuiteColumn, float] = defaultdict(float)
+    last: dict[SuiteColumn, float] = {}
     for each in results.spent():
-        place = (each.unit.suite, _column(each.unit.column, each.unit.reference))
-        seconds[place] += each.seconds
-        last[place] = max(each.ended, last.get(place, 0.0))
+        key = (each.unit.suite, _column(each.unit.column, each.unit.reference))
+        seconds[key] += each.seconds
+        last[key] = max(each.ended, last.get(key, 0.0))
     return seconds, last
 
 
 def _counted(
     results: Results,
-) -> tuple[dict[Place, dict[str, Counter[str]]], dict[Place, Counter[str]]]:
+) -> tuple[dict[SuiteColumn, dict[str, Counter[str]]], dict[SuiteColumn, Counter[str]]]:
     """Return cases by what they are about and how they ended, and kinds of what is fine."""
-    cases: dict[Place, dict[str, Counter[str]]] = {}
-    kinds: dict[Place, Counter[str]] = defaultdict(Counter)
-    places = {}
+    cases: dict[SuiteColumn, dict[str, Counter[str]]] = {}
+    kinds: dict[SuiteColumn, Counter[str]] = defaultdict(Counter)
+    keys = {}
     for planned in results.units():
         unit = planned.unit
-        place = places[planned.number] = (unit.suite, _column(unit.column, unit.reference))
-        found = cases.setdefault(place, {})
+        key = keys[planned.number] = (unit.suite, _column(unit.column, unit.reference))
+        by_name = cases.setdefault(key, {})
         if planned.state == "waiting":
-            found.setdefault(unit.operator, Counter())["waiting"] += unit.count
+            by_name.setdefault(unit.operator, Counter())["waiting"] += unit.count
     for row in results.rows():
-        place = places[row.unit]
-        cases[place].setdefault(row.operator, Counter())[suites()[row.suite].how(row)] += 1
+        key = keys[row.unit]
+        cases[key].setdefault(row.operator, Counter())[suites()[row.suite].how(row)] += 1
         if kind := suites()[row.suite].kind(row):
-            kinds[place][kind] += 1
+            kinds[key][kind] += 1
     return cases, kinds
 
 
@@ -165,11 +165,11 @@ def _bins(results: Results) -> dict[str, tuple[int, int]]:
     if report is None:
         return {}
     missing = set(report.missing)
-    found = {}
+    counts = {}
     for operator, bins in report.by_operator.items():
         asked = [b for b in bins if b not in report.excluded]
-        found[operator] = (sum(b not in missing for b in asked), len(asked))
-    return found
+        counts[operator] = (sum(b not in missing for b in asked), len(asked))
+    return counts
 
 
 def read_record(path: Path) -> list[Entry]:

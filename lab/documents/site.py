@@ -61,12 +61,12 @@ def anchors(page: Path) -> set[str]:
 
 def broken_links(page: Path) -> list[str]:
     """Return the links of a document to files or headings that are not there."""
-    found = []
+    broken = []
     for file, anchor in links(page):
         missing = not file.is_file()
         if missing or (anchor and file.suffix == ".md" and anchor not in anchors(file)):
-            found.append(f"{page}: {file}{'#' if anchor else ''}{anchor}")
-    return found
+            broken.append(f"{page}: {file}{'#' if anchor else ''}{anchor}")
+    return broken
 
 
 def stage(root: Path, folder: Path) -> None:
@@ -101,8 +101,10 @@ def build(root: Path = ROOT) -> Path:
     silent = os.environ | {"NO_MKDOCS_2_WARNING": "1"}  # the theme's, at every start
     run = subprocess.run(command, env=silent, capture_output=True, text=True, check=False)
     if run.returncode:
-        said = [line for line in run.stderr.splitlines() if line.startswith(("WARNING", "ERROR"))]
-        raise InputError(f"{root / SETTINGS}: MkDocs refuses the site: {'; '.join(said)}")
+        messages = [
+            line for line in run.stderr.splitlines() if line.startswith(("WARNING", "ERROR"))
+        ]
+        raise InputError(f"{root / SETTINGS}: MkDocs refuses the site: {'; '.join(messages)}")
     return root / SITE
 
 

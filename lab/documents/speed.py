@@ -88,8 +88,8 @@ def measure(model: str | Path, repeats: int = 21, seed: int = 0, batch: int = 1)
     )
     if child.returncode:
         lines = [line for line in child.stderr.splitlines() if line.strip()]
-        said = lines[-1] if lines else f"exit status {child.returncode}"
-        raise InputError(f"{model}: cannot be measured: {said}")
+        reason = lines[-1] if lines else f"exit status {child.returncode}"
+        raise InputError(f"{model}: cannot be measured: {reason}")
     return Speed(**json.loads(child.stdout.splitlines()[-1]))
 
 
@@ -130,8 +130,8 @@ def measure_here() -> None:
 
         return invoke
 
-    taken = _alternating([golden, litert(False), litert(True)], repeats)
-    times = [time / batch for time in taken]
+    totals = _alternating([golden, litert(False), litert(True)], repeats)
+    times = [time / batch for time in totals]
     names = ("golden", "litert", "litert_keeping")
     speed = Speed(
         model=model,
@@ -146,11 +146,11 @@ def _alternating(runs: Sequence[Callable[[], None]], repeats: int) -> list[float
     """Return the median CPU time of each in milliseconds; one call of each in turn."""
     times: list[list[float]] = [[] for _ in runs]
     for _ in range(repeats + 2):
-        for run, taken in zip(runs, times, strict=True):
+        for run, measured in zip(runs, times, strict=True):
             started = time.thread_time()
             run()
-            taken.append(1e3 * (time.thread_time() - started))
-    return [median(taken[2:]) for taken in times]
+            measured.append(1e3 * (time.thread_time() - started))
+    return [median(measured[2:]) for measured in times]
 
 
 def speed_table(speeds: Sequence[Speed]) -> str:

@@ -93,13 +93,13 @@ def _words(rule: TensorRule) -> str:
 
 
 def _restrictions(row: Row) -> str:
-    found = [SAME] if row.same else []
+    restrictions = [SAME] if row.same else []
     for side, rules in (("input", row.inputs), ("output", row.outputs)):
         for rule in rules:
             if rule.restriction is not None:
-                place = str(rule.role).lower() or side
-                found.append(f"{place}: `{rule.restriction}`")
-    return "; ".join(found)
+                operand = str(rule.role).lower() or side
+                restrictions.append(f"{operand}: `{rule.restriction}`")
+    return "; ".join(restrictions)
 
 
 def proof_table() -> str:

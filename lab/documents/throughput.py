@@ -44,17 +44,17 @@ def cycles_table(figures: Figures) -> str:
     rows = []
     for name, every in SERIES.items():
         for series in every:
-            found = figures[name][series.label]
-            macs = throughput(found, macs=True) if found[-1].macs else None
+            by_size = figures[name][series.label]
+            macs = throughput(by_size, macs=True) if by_size[-1].macs else None
             rows.append(
                 (
                     *(name, series.label, f"{series.counted}s"),
-                    " / ".join(number(figure.elements) for figure in found),
-                    *(number(figure.cycles) for figure in found),
-                    *(f"{figure.cycles / figure.elements:.3f}" for figure in found),
-                    _rate(throughput(found)),
+                    " / ".join(number(figure.elements) for figure in by_size),
+                    *(number(figure.cycles) for figure in by_size),
+                    *(f"{figure.cycles / figure.elements:.3f}" for figure in by_size),
+                    _rate(throughput(by_size)),
                     "" if macs is None else f"{macs:.0f}",
-                    _rate(_from_memory(found)),
+                    _rate(_from_memory(by_size)),
                 )
             )
     return markdown(head, rows, text=3)

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from eightfold.common.files import IMPORT_ROOT
+from lab.documents.blocks import COMMAND, FILE
 from tests.support.installation import Installation, build, install
 
 PAGE = IMPORT_ROOT / "docs" / "check-your-rtl.md"
-FILES = re.compile(r'^```\w+ title="([\w.-]+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 SESSIONS = re.compile(r"^```\n(\$ .*?)^```$", re.MULTILINE | re.DOTALL)
-COMMANDS = re.compile(r"^\$ (.*(?:\n> .*)*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 
 
 def test_examples_in_python_give_what_the_page_says() -> None:
@@ -36,11 +35,11 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Installation:
 @pytest.mark.slow
 def test_the_tutorial_gives_what_the_page_says(stranger: Installation) -> None:
     text = PAGE.read_text(encoding="utf-8")
-    files = dict(FILES.findall(text))
+    files = dict(FILE.findall(text))
     assert set(files) == {"requant.v", "mine.toml", "mine.py", "runtime.py"}
     for name, content in files.items():
         (stranger.cwd / name).write_text(content, encoding="utf-8")
-    commands = [found for session in SESSIONS.findall(text) for found in COMMANDS.findall(session)]
+    commands = [found for session in SESSIONS.findall(text) for found in COMMAND.findall(session)]
     assert len(commands) == 6
     for command, expected in commands:
         if "xnnpack" in command:  # chooses its kernels by the processor
