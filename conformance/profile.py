@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, get_args
 from eightfold.common.errors import InputError
 from eightfold.common.files import named_or_file
 from eightfold.golden.quantization import Reference
-from eightfold.spec.rows import ROWS
+from eightfold.operators import SPEC_ROWS
 
 Spec = Literal["tflite", "tpu-mlir"]
 Roundings = Literal["double", "single"]
@@ -22,7 +22,7 @@ Unit = Literal["requantizer", "dot", "tables", "fake_quantize"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
 """Parts of an implementation that are judged alone."""
 
-OPERATORS: tuple[str, ...] = tuple(row.name for row in ROWS)
+OPERATORS: tuple[str, ...] = tuple(row.name for row in SPEC_ROWS)
 """Operators that are judged: rows of the TFLite spec, in its order."""
 
 Unlimited = Literal["any"]

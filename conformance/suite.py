@@ -43,7 +43,7 @@ from eightfold.conformance.vectors.operators import (
     operator_cases,
 )
 from eightfold.conformance.verdict import KIT, CaseOutcome
-from eightfold.model import load_model
+from eightfold.operators import load_model
 from eightfold.sim.simulator.build import Design, design_key
 from eightfold.sim.simulator.cache import content_key
 from eightfold.sim.simulator.toolchain import SIMULATORS, checked_simulator

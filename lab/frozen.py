@@ -38,7 +38,7 @@ from eightfold.conformance.vectors.networks import network_cases
 from eightfold.conformance.vectors.operators import digest_of_cases, operator_cases
 from eightfold.conformance.vectors.unit_files import FORMATS, unit_files
 from eightfold.hw.units import UNITS as HARDWARE_UNITS
-from eightfold.model import load_model
+from eightfold.operators import load_model
 from eightfold.rtl.verilog import unit_verilog
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from examples.mobilenet.network import mobilenet_model

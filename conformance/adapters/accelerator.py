@@ -10,7 +10,8 @@ from eightfold.common.child import one_line
 from eightfold.common.errors import HardwareError, InputError
 from eightfold.compiler import compile_network
 from eightfold.conformance.answers import ModelAnswer
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
+from eightfold.operators import load_model
 from eightfold.run.simulate import simulate_network
 from eightfold.sim.simulator.runner import BenchFailed
 from eightfold.target.config import AcceleratorConfig

@@ -77,8 +77,7 @@ class Golden(ModelRunner):
     """Golden, in this process: what all others are held against."""
 
     def answer(self, model: bytes, inputs: Inputs) -> ModelAnswer:
-        from eightfold.execute import run_graph
-        from eightfold.model import load_model
+        from eightfold.operators import load_model, run_graph
 
         try:
             graph = load_model(model)

@@ -21,12 +21,11 @@ from eightfold.common.files import write_file, write_files
 from eightfold.conformance.profile import OPERATORS, Profile
 from eightfold.conformance.units.unit import LEVELS, Level
 from eightfold.conformance.vectors.manifest import NAME, checksums, manifest
-from eightfold.execute import run_graph
-from eightfold.execute.call import TFLM_RANK
 from eightfold.golden.errors import RejectedError
-from eightfold.model import Graph, load_model, read_model
+from eightfold.model import Graph, read_model
 from eightfold.model.mutate import Mutation, mutate
-from eightfold.model.prepare import prepare
+from eightfold.operators import load_model, prepare, run_graph
+from eightfold.operators.call import TFLM_RANK
 
 MODELS: dict[Level, int] = {"smoke": 4, "standard": 100, "full": 1000}
 """Models of each operator that must be computed."""

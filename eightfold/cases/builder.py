@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from eightfold.execute import count_macs
 from eightfold.model import Graph, Operator, Tensor
 from eightfold.model.builder import ModelBuilder
-from eightfold.model.prepare import ROWS, Node
 from eightfold.model.schema import (
     decode_option,
     option_fields,
@@ -19,8 +17,8 @@ from eightfold.model.schema import (
     options_table,
     vector_type,
 )
-from eightfold.spec import row_of
-from eightfold.spec.row import FixedQuantization
+from eightfold.operators import OPERATORS, Node, count_macs, spec_row
+from eightfold.operators.rules import FixedQuantization
 
 
 @dataclass(frozen=True)
@@ -149,7 +147,7 @@ class NetworkBuilder(ModelBuilder):
 
         int8 where the file alone says the element type.
         """
-        row = ROWS[operator]
+        row = OPERATORS[operator]
         every = {**_defaults(operator), **(options or {})}
         count = row.results if isinstance(row.results, int) else int(every[row.results])
         graph = self._graph(operator, inputs, [()] * count, every)
@@ -192,7 +190,7 @@ class NetworkBuilder(ModelBuilder):
 
 def dictated(operator: str) -> tuple[float, int] | None:
     """Return the scale and zero point that the spec dictates for an operator's result, if any."""
-    row = row_of(operator)
+    row = spec_row(operator)
     fixed = row.outputs[0].restriction if row else None
     return (fixed.scale, fixed.zero_point) if isinstance(fixed, FixedQuantization) else None
 

@@ -16,7 +16,7 @@ from eightfold.cases.draws import Case, Random, choose, random_codes
 from eightfold.cases.growing import GrowingNetwork, UnsuitableError, has_axes
 from eightfold.cases.networks import DRAWN, EXTENSIONS
 from eightfold.common.errors import InputError
-from eightfold.model import load_model
+from eightfold.operators import load_model
 
 MAX_ELEMENTS = 80_000
 """Most elements of a tensor: lengths of 65,536 and some more fit."""
@@ -40,9 +40,9 @@ def odd_network(
 ) -> Case:
     """Return an odd model, and an array for each of its inputs by index.
 
-    An operator that `eightfold.model.load_model` refuses with what it was given is left out again,
-    so that every network is accepted; the same state of the generator gives the same network as
-    long as the same is accepted.
+    An operator that `eightfold.operators.load_model` refuses with what it was given is left out
+    again, so that every network is accepted; the same state of the generator gives the same network
+    as long as the same is accepted.
 
     Parameters
     ----------

@@ -153,7 +153,8 @@ def compile_command(
     from eightfold.compiler.artifacts import region_bytes, write_compiled
     from eightfold.compiler.cascade.decision import explain as explanation
     from eightfold.compiler.passes import prepare
-    from eightfold.model import Limits, load_int8, named
+    from eightfold.model import named
+    from eightfold.operators import Limits, load_int8
 
     graph = load_int8(model, Limits(max_memory, max_elements))
     sizes = AcceleratorConfig.load(config)
@@ -220,7 +221,8 @@ def estimate(
     """Estimate MODEL's cycles per operator without simulation."""
     from eightfold.compiler.passes import prepare
     from eightfold.estimate.estimate import estimate as estimated
-    from eightfold.model import Limits, load_int8, named
+    from eightfold.model import named
+    from eightfold.operators import Limits, load_int8
     from eightfold.run.operator_reports import hardware_reports
 
     graph = load_int8(model, Limits(max_memory, max_elements))

@@ -23,8 +23,8 @@ def info(model: Path, as_json: bool) -> None:
     A code of a tensor stands for the real number `scale * (code - zero point)`. An array of --input
     of eightfold run has one of the two names that are shown: tensor_<index>, or the tensor's own.
     """
-    from eightfold.execute.macs import count_macs
     from eightfold.model import read_model
+    from eightfold.operators import count_macs
 
     graph = read_model(model)
     facts: dict[str, Any] = {

@@ -213,7 +213,7 @@ def check(model: Path, as_json: bool) -> None:
     Exit status 1 if it violates one.
     """
     from eightfold.model import read_model
-    from eightfold.spec import (
+    from eightfold.operators import (
         check_model,
         check_prepared,
         findings_as_json,

@@ -7,9 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from eightfold.execute.runners import RUNNERS
-from eightfold.spec import ROWS, row_of
-from eightfold.spec.rows import place_of
+from eightfold.operators import OPERATORS, SPEC_ROWS, spec_row
 
 FILE = Path(__file__).with_name("operators.json")
 """What was measured in RTL and asked of the compiler; ``python -m lab.measure`` writes it."""
@@ -183,19 +181,19 @@ class Description:
 
 def describe(name: str, figures: Figures | None = None) -> Description:
     """Return the description of an operator; ``figures`` take the place of those of `FILE`."""
-    row = row_of(name)
+    row = spec_row(name)
     record = records()[name]
     found = record.figures if figures is None else figures[name]
     return Description(
         name=name,
-        row=place_of(row) if row else None,
+        row=row.entry.number if row else None,
         engines=record.engines,
         constants=record.constants,
         types=record.types,
         refused=record.refused,
         limit=record.limit,
         rates=tuple(_rate(label, record.counted[label], found[label]) for label in found),
-        reference=RUNNERS[name].golden_name,
+        reference=OPERATORS[name].golden_name,
     )
 
 
@@ -214,4 +212,4 @@ def summary(descriptions: Sequence[Description]) -> str:
     """Return one line that says how many operators there are."""
     rows = {each.row for each in descriptions if each.row is not None}
     more = sum(each.row is None for each in descriptions)
-    return f"{len(rows)} of {len(ROWS)} operators of the spec on hardware, and {more} more"
+    return f"{len(rows)} of {len(SPEC_ROWS)} operators of the spec on hardware, and {more} more"

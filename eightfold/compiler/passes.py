@@ -21,10 +21,10 @@ from eightfold.compiler.network import (
     compile_operators,
 )
 from eightfold.compiler.rewrite import Rewritten, rewrite
-from eightfold.execute.known import settled
-from eightfold.execute.operator import require_supported
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator
+from eightfold.operators.folding import with_folded_operands
+from eightfold.operators.run import require_supported
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
 
@@ -85,9 +85,9 @@ def compile_network(
     InputError
         If operators cannot be computed and ``fallback`` is not set, or not even in golden: all of
         them, each with the reason. Or if the graph contradicts itself, see
-        `eightfold.execute.known.settled`.
+        `eightfold.operators.folding.with_folded_operands`.
     """
-    known = settled(graph, reference)
+    known = with_folded_operands(graph, reference)
     lowered: dict[int, Lowered] = {}
     reasons: dict[int, str] = {}
     for operator in graph.operators:
@@ -162,7 +162,7 @@ def prepare(
     Parameters
     ----------
     graph
-        From `eightfold.model.load_int8`, which says of other element types how to convert them.
+        From `eightfold.operators.load_int8`, which says of other element types how to convert them.
     reference, fallback, keep
         As of `compile_network`.
     memory
@@ -177,7 +177,7 @@ def prepare(
     InputError
         As `compile_network`.
     """
-    settled(graph, reference)  # before rules go by the shapes that the file declares
+    with_folded_operands(graph, reference)  # before rules go by the shapes that the file declares
     with _rare_collections():
         rewritten = rewrite(graph, reference, without=no_rewrite)
         network = compile_network(

@@ -1,4 +1,4 @@
-"""The typed graph that `load_model` returns: plain frozen data, arrays read-only."""
+"""The typed graph that `read_model` returns: plain frozen data, arrays read-only."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -49,7 +49,7 @@ class Tensor:
     """A constant's content, of this shape and dtype; None if the tensor is computed or given."""
 
     stated: bool = True
-    """Whether the file states the shape; else `eightfold.model.prepare` has computed it."""
+    """Whether the file states the shape; else `eightfold.operators.gate` has computed it."""
 
     def __str__(self) -> str:
         """Return index and name in one line, as messages name the tensor."""

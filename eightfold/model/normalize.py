@@ -18,7 +18,7 @@ def normalize_dimensions(model: bytes) -> bytes:
     Parameters
     ----------
     model
-        The bytes of a ``.tflite`` file that `eightfold.model.load_model` has read.
+        The bytes of a ``.tflite`` file that `eightfold.model.read_model` has read.
     """
     subgraph = tflite.Model.GetRootAs(model, 0).Subgraphs(0)
     assert subgraph is not None, "a model that was read has a subgraph"

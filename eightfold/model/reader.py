@@ -9,10 +9,8 @@ from typing import Any
 
 from eightfold.common.errors import InputError
 from eightfold.model.beside import check_beside
-from eightfold.model.checks import check_order, require_int8
 from eightfold.model.flatbuffer import CONVERT, Source, text
 from eightfold.model.graph import Graph, Operator
-from eightfold.model.prepare import Limits, check_cost, prepare
 from eightfold.model.registered import options_fault
 from eightfold.model.schema import (
     OPERATOR_NAMES,
@@ -36,22 +34,17 @@ _SHOWN = 50  # operators that are not builtin, in a message
 _NOT_BUILTIN = {"CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES"}
 
 
-def load_model(source: bytes | str | Path, limits: Limits | None = None) -> Graph:
-    """Read subgraph 0 of a model.
+def read_model(source: bytes | str | Path) -> Graph:
+    """Read subgraph 0 of a model, whose operators have not passed the gate.
 
-    Element types int8, int16, int32, int64, uint8, float32 and bool are read; `load_int8`
-    narrows that. Shapes are those that the file states for running it as it is: a batch size
-    that could be changed by resizing is taken as written. Every operator has passed
-    `eightfold.model.prepare.prepare`: what its row says holds, and the shapes and element types of
-    its results are those that its kernel computes; `Graph.notes` says which of them the file left
-    open.
+    Element types int8, int16, int32, int64, uint8, float32 and bool are read. Shapes are those that
+    the file states for running it as it is: a batch size that could be changed by resizing is taken
+    as written. `eightfold.operators.load_model` returns graphs that have passed the gate.
 
     Parameters
     ----------
     source
         The bytes of a ``.tflite`` file, or its path.
-    limits
-        Of memory and elements; the defaults of `eightfold.model.Limits` if None.
 
     Raises
     ------
@@ -59,39 +52,13 @@ def load_model(source: bytes | str | Path, limits: Limits | None = None) -> Grap
         If there is no such file, or it is damaged, not a model, or uses what is not supported:
         custom operators, several subgraphs in use, dynamic shapes, sparse tensors, other element
         types, data outside the file; or another subgraph or a signature is what LiteRT does not
-        read (`eightfold.model.beside`); or an operator does not pass, or the model is beyond the
-        limits. The message is one line and starts with the file's name.
-    """
-    prepared, refusals = prepare(read_model(source))
-    with named(source):
-        if refusals:
-            more = f" (and {len(refusals) - 1} more, see eightfold check)" if refusals[1:] else ""
-            raise InputError(f"{refusals[0]}{more}")
-        check_cost(prepared, limits or Limits())
-    return prepared
-
-
-def load_int8(source: bytes | str | Path, limits: Limits | None = None) -> Graph:
-    """Read a model that is to be run or compiled: `load_model`, and then `require_int8`.
-
-    Parameters and errors as `load_model`; or if an operator works on float32, uint8 or int16.
-    """
-    graph = load_model(source, limits)
-    with named(source):
-        require_int8(graph)
-    return graph
-
-
-def read_model(source: bytes | str | Path) -> Graph:
-    """Read subgraph 0 of a model that need not pass preparation, such as one to be checked.
-
-    Parameters and errors as `load_model`, without limits and operators that do not pass.
+        read (`eightfold.model.beside`). The message is one line and starts with the file's name.
     """
     with named(source):
         content = source if isinstance(source, bytes) else _read_file(source)
         _check_identifier(content)
         graph = _Reader(content).graph()
-        check_order(graph)
+        _check_order(graph)
     return graph
 
 
@@ -104,6 +71,47 @@ def named(source: bytes | str | Path) -> Iterator[None]:
         label = "model" if isinstance(source, bytes) else os.fspath(source)
         printable = "".join(c if c.isprintable() else "?" for c in label)
         raise InputError(f"{printable}: {error}") from None
+
+
+def _check_order(graph: Graph) -> None:
+    """Check that the operators can run one after the other, each tensor produced once.
+
+    Raises
+    ------
+    InputError
+        If an operator reads a tensor that nothing before it produces (so also for a cycle), a
+        tensor is produced twice, or the graph's inputs or outputs are repeated or never produced.
+    """
+    tensors = graph.tensors
+    for kind, indices in (("inputs", graph.inputs), ("outputs", graph.outputs)):
+        if len(set(indices)) != len(indices):
+            raise InputError(f"the graph's {kind} name a tensor twice; each can be named once")
+    available = {tensor.index for tensor in tensors if tensor.data is not None}
+    if constant := available & set(graph.inputs):
+        raise InputError(
+            f"{tensors[min(constant)]} is both a constant and an input of the graph; "
+            "remove it from the inputs"
+        )
+    available |= set(graph.inputs)
+    for operator in graph.operators:
+        for index in operator.inputs:
+            if index != -1 and index not in available:
+                raise InputError(
+                    f"{operator} reads {tensors[index]}, which is no input or constant and which "
+                    "no earlier operator produces; sort the operators, without cycles"
+                )
+        for index in operator.outputs:
+            if index in available:
+                raise InputError(
+                    f"{operator} produces {tensors[index]}, which is an input, a constant or "
+                    "already produced; give it a tensor of its own"
+                )
+            available.add(index)
+    for index in graph.outputs:
+        if index not in available:
+            raise InputError(
+                f"the graph's output {tensors[index]} is never produced; remove it from the outputs"
+            )
 
 
 def _read_file(path: str | Path) -> bytes:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from eightfold.execute.macs import count_macs
 from eightfold.model import Graph
+from eightfold.operators import count_macs
 from eightfold.run.report import REWRITTEN, OperatorReport
 from eightfold.target.config import AcceleratorConfig
 

@@ -15,9 +15,9 @@ import numpy as np
 from eightfold.common.child import Closing
 from eightfold.common.errors import HardwareError, InputError
 from eightfold.common.extras import needs_extra
-from eightfold.execute import run_graph, run_graphs
 from eightfold.golden.quantization import Reference
-from eightfold.model import Graph, Limits, load_int8, named, normalize_dimensions
+from eightfold.model import Graph, named, normalize_dimensions
+from eightfold.operators import Limits, load_int8, run_graph, run_graphs
 from eightfold.run.inputs import Inputs, random_inputs, resolve_inputs
 from eightfold.run.operator_reports import golden_reports, hardware_reports
 from eightfold.run.reference.oracle import Oracle, OracleError, litert_tensors

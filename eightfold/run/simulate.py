@@ -15,9 +15,9 @@ from eightfold import isa
 from eightfold.common.errors import HardwareError
 from eightfold.common.progress import OnProgress
 from eightfold.compiler import Compiled, CompiledNetwork
-from eightfold.execute import run_graph
 from eightfold.isa.shares import Work, shares, work
 from eightfold.model import Graph, Operator
+from eightfold.operators import run_graph
 from eightfold.run.report.result import StreamRecord
 from eightfold.sim.simulator.memory_image import WORK
 from eightfold.sim.simulator.sources import Source, Unit
@@ -90,7 +90,7 @@ def simulate_network(
     memory
         How long the simulated memory takes.
     in_golden
-        Computes the operators that are left to golden; None: `eightfold.execute.run_graph`, which
+        Computes the operators that are left to golden; None: `eightfold.operators.run_graph`, which
         takes graphs that were not rewritten.
     stall, seed
         As `eightfold.sim.simulator.system.run_system` takes them.

@@ -6,7 +6,7 @@ reference kernels. Needs nothing beyond the ordinary installation.
 
 import numpy as np
 
-from eightfold.model import load_model
+from eightfold.operators import load_model
 from eightfold.run.reference.oracle import Oracle
 from examples.digits import images
 from examples.digits.network import MODEL_FILE, TEST_FILE, WEIGHTS_FILE, Arrays, forward

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eightfold.compiler import Compiled
-from eightfold.execute import run_operator
 from eightfold.golden import rectifiers, unary
 from eightfold.golden.fixed_point import srdhm, wrap32
 from eightfold.golden.quantization import clamp
@@ -21,6 +20,7 @@ from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import ROUNDINGS, round_half_away, rounding_shift
 from eightfold.isa.decode import Decoded
 from eightfold.model import Graph, Operator
+from eightfold.operators import run_operator
 from eightfold.sim.machine import matrix as matrix_model
 from eightfold.sim.machine import vector as vector_model
 from eightfold.sim.machine.machine import Machine

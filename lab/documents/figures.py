@@ -18,7 +18,8 @@ from eightfold.common.program import CONFIG_HELP, one_line_errors
 from eightfold.common.terminal import terminal_progress
 from eightfold.compiler.passes import prepare
 from eightfold.estimate.estimate import Estimate, estimate
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
+from eightfold.operators import load_model
 from eightfold.run.session import Session
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import PROFILES, MemoryTiming

@@ -100,8 +100,7 @@ def measure_here() -> None:
     """
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    from eightfold.execute import run_graphs
-    from eightfold.model import load_model
+    from eightfold.operators import load_model, run_graphs
     from eightfold.run.inputs import random_inputs
 
     model = sys.argv[1]

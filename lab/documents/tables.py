@@ -4,10 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.execute.runners import RUNNERS
-from eightfold.spec.operand import label
-from eightfold.spec.row import INT8_RANGE, SAME, Granularity, Row, Source, TensorRule
-from eightfold.spec.rows import ROWS, place_of
+from eightfold.operators import OPERATORS, SPEC_ROWS
+from eightfold.operators.rules import INT8_RANGE, SAME, Authority, Granularity, SpecRow, TensorRule
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from lab.documents.list_of_tests import first_paragraph
 from lab.documents.part import markdown, number, table_part
@@ -57,20 +55,20 @@ def operator_table() -> str:
     """Return one row per row of the spec."""
     rows = [
         (
-            str(place_of(row)),
-            golden_link(row.name) + (f" ({row.remark})" if row.remark else ""),
+            str(row.entry.number),
+            golden_link(row.name) + (f" ({row.entry.remark})" if row.entry.remark else ""),
             _operands(row.inputs, row.variadic),
             _operands(row.outputs, False),
             _restrictions(row),
         )
-        for row in ROWS
+        for row in SPEC_ROWS
     ]
     return markdown(("#", "Operator", "Inputs", "Output", "Restriction"), rows)
 
 
 def golden_link(name: str) -> str:
     """Return an operator's name as a Markdown link to the module of golden that computes it."""
-    module = RUNNERS[name].golden_name.split(".")[1:-1]
+    module = OPERATORS[name].golden_name.split(".")[1:-1]
     return f"[{name}](../{'/'.join(module)}.py)"
 
 
@@ -81,19 +79,19 @@ def _operands(rules: tuple[TensorRule, ...], variadic: bool) -> str:
 
 
 def _words(rule: TensorRule) -> str:
-    words = [label("", rule).strip(" ()").lower(), " or ".join(rule.dtypes)]
+    words = [str(rule.role).lower(), " or ".join(rule.dtypes)]
     if rule.quantized and rule.dtypes == ("int8",) and rule.range and rule.range != INT8_RANGE:
         words.append(f"[{rule.range[0]}, {rule.range[1]}]")
     if rule.granularity is Granularity.PER_AXIS:
         words.append(rule.granularity + (f" (dim = {rule.axis})" if rule.axis is not None else ""))
     text = " ".join(filter(None, words))
-    if rule.source is Source.KERNELS:
+    if rule.source is Authority.KERNELS:
         text = f"*{text}*"
-    return f"[{text}]" if rule.optional and rule.source is Source.KERNELS else text
+    return f"[{text}]" if rule.optional and rule.source is Authority.KERNELS else text
 
 
-def _restrictions(row: Row) -> str:
-    restrictions = [SAME] if row.same else []
+def _restrictions(row: SpecRow) -> str:
+    restrictions = [SAME] if row.entry.same else []
     for side, rules in (("input", row.inputs), ("output", row.outputs)):
         for rule in rules:
             if rule.restriction is not None:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eightfold.model import load_model, normalize_dimensions
+from eightfold.model import normalize_dimensions
+from eightfold.operators import load_model
 from eightfold.run.reference.oracle import Oracle, OracleAborted, OracleRejected, litert_tensors
 from lab.hostile.subject import fitting_inputs
 

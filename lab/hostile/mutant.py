@@ -7,8 +7,8 @@ import numpy as np
 from eightfold.cases.draws import Case
 from eightfold.cases.networks import network_rng, random_network
 from eightfold.cases.operators import OPERATORS, case_rng, random_case
-from eightfold.model import load_model
 from eightfold.model.mutate import Mutation, mutate, random_mutations
+from eightfold.operators import load_model
 
 NETWORKS = "network"
 """Stands for a random network where a base is named."""

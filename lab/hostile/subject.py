@@ -15,15 +15,17 @@ from eightfold.compiler import CompiledNetwork
 from eightfold.compiler.artifacts import write_compiled
 from eightfold.compiler.passes import prepare
 from eightfold.estimate import estimate_network
-from eightfold.model import Graph, Limits, load_model, read_model
-from eightfold.run.session import Session
-from eightfold.spec import (
+from eightfold.model import Graph, read_model
+from eightfold.operators import (
+    Limits,
     check_model,
     check_prepared,
     findings_as_json,
     has_violation,
+    load_model,
     render,
 )
+from eightfold.run.session import Session
 from eightfold.target.config import AcceleratorConfig
 from lab.hostile.stream import MachineSession
 

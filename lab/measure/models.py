@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from eightfold.cases.builder import NetworkBuilder, dictated
-from eightfold.execute import count_macs
-from eightfold.model import Graph, Operator, load_model
+from eightfold.model import Graph, Operator
+from eightfold.operators import count_macs, load_model
 
 SCALE, ZERO_POINT = 0.05, 3
 """Of an activation, where the operator does not dictate them."""

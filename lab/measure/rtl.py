@@ -22,9 +22,9 @@ from eightfold.cli.operator_list import Figure
 from eightfold.common.errors import HardwareError
 from eightfold.common.progress import OnProgress
 from eightfold.compiler import Compiled, compile_network
-from eightfold.execute import run_graph
 from eightfold.isa import COUNTERS, Engine, Space
 from eightfold.isa.issued import Interval, Issued
+from eightfold.operators import run_graph
 from eightfold.sim.simulator.system import Run, RunResult, run_system
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import MemoryTiming

@@ -13,9 +13,9 @@ import numpy as np
 from eightfold.campaign.records import Case, Computing, Evidence, Unit
 from eightfold.common.errors import InputError
 from eightfold.common.program import CONFIG_HELP
-from eightfold.execute.explain import explain_element
 from eightfold.model import Graph
 from eightfold.model.graph import Operator
+from eightfold.operators import explain_element
 from eightfold.run.simulate import accelerator_source
 from eightfold.sim.simulator.build import Design
 from eightfold.sim.simulator.system import system_design

@@ -15,9 +15,9 @@ import numpy as np
 from eightfold.campaign.records import Case, Evidence, Unit
 from eightfold.campaign.suite import Result, Suite
 from eightfold.compiler import Compiled
-from eightfold.execute import run_graph
 from eightfold.golden.quantization import Reference
 from eightfold.isa import ErrorCode
+from eightfold.operators import run_graph
 from eightfold.run.simulate import accelerator_source
 from eightfold.sim.simulator.system import Place, Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator

@@ -19,10 +19,10 @@ from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, CompiledNetwork, compile_network
 from eightfold.compiler.passes import Prepared, prepare
 from eightfold.compiler.rewrite import rebuild
-from eightfold.execute import run_graph
 from eightfold.golden.quantization import Reference
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
 from eightfold.model.part import part_of
+from eightfold.operators import load_model, run_graph
 from eightfold.run.reference.oracle import OracleRejected, litert_tensors
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.run.simulate import accelerator_source

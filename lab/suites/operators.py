@@ -20,9 +20,9 @@ from eightfold.cases.operators import (
 )
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network
-from eightfold.execute import run_graph, run_operator
 from eightfold.golden.quantization import Reference
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
+from eightfold.operators import load_model, run_graph, run_operator
 from eightfold.run.reference.oracle import OracleRejected, deviates, litert_outputs
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.run.simulate import simulate_network

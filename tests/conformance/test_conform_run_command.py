@@ -17,8 +17,8 @@ from tests.eightfold.cli.test_cli import call
 MINE = """
 from eightfold.conformance.adapters import ModelAdapter, Refused, StreamAdapter
 from eightfold.common.errors import InputError
-from eightfold.execute import run_graph
-from eightfold.model import load_model
+from eightfold.operators import run_graph
+from eightfold.operators import load_model
 
 
 class Runtime(ModelAdapter):

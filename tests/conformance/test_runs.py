@@ -28,8 +28,8 @@ import numpy as np
 from eightfold.conformance.adapters.adapter import ModelRunner, UnitAdapter
 from eightfold.conformance.answers import ModelAnswer, UnitAnswers
 from eightfold.conformance.judge.forms import FORMS, cases_of
-from eightfold.execute import run_graph
-from eightfold.model import load_model
+from eightfold.operators import run_graph
+from eightfold.operators import load_model
 
 
 class Right(UnitAdapter):

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from eightfold import Session
 from eightfold.compiler import compile_network
-from eightfold.model import load_model
+from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
 from examples.mobilenet.__main__ import write
 from examples.mobilenet.network import mobilenet_model

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from eightfold import Session
 from eightfold.compiler import HARDWARE
-from eightfold.model import load_model
+from eightfold.operators import load_model
 from eightfold.sim.simulator.toolchain import Simulator
 from examples.operators.__main__ import write
 from examples.operators.network import operators_model

@@ -7,7 +7,7 @@ import pytest
 
 from eightfold.campaign.records import Unit
 from eightfold.cases.operators import OPERATORS
-from eightfold.execute import SUPPORTED
+from eightfold.operators import SUPPORTED
 from tests.support.campaign.units import expect_passed, unit_parameters
 
 

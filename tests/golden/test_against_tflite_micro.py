@@ -13,8 +13,7 @@ import pytest
 
 from eightfold.cases.operators import OPERATORS, accelerator_case, case_rng
 from eightfold.common.errors import InputError
-from eightfold.execute import run_operator
-from eightfold.model import load_model
+from eightfold.operators import load_model, run_operator
 from eightfold.run.reference.oracle import Oracle, OracleRejected
 from tests.support.models.comparison import differ
 from tests.support.models.tflite_micro import variants

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.execute import run_operator
 from eightfold.golden import (
     binary,
     comparison,
@@ -28,7 +27,7 @@ from eightfold.golden import (
 )
 from eightfold.golden.fixed_point import multiply_by_quantized_multiplier
 from eightfold.golden.rounding import rounding_shift
-from eightfold.model import load_model
+from eightfold.operators import load_model, run_operator
 from eightfold.run.reference.oracle import Oracle
 from tests.support.models import comparison as cases
 from tests.support.models.single import one_operator

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.execute import run_operator
 from eightfold.golden.errors import AbortedError, RejectedError, SpecError
 from eightfold.model import Graph, read_model
+from eightfold.operators import run_operator
 from eightfold.run.reference.oracle import Oracle, OracleAborted, OracleRejected
 from tests.support.models import refusals, refusals_movement
 from tests.support.models.gated import load_any_shape

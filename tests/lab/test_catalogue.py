@@ -1,4 +1,4 @@
-"""The one table of operators, `eightfold.execute.runners`: every other place has what it has.
+"""The one table of operators, `eightfold.operators.OPERATORS`: every other place has what it has.
 
 What is forgotten when an operator is added fails here, by the operator's name and the place; so
 does what is left behind when one is removed. docs/add-an-operator.md walks through the places.
@@ -14,11 +14,7 @@ from eightfold.cases.operators import MAKERS
 from eightfold.cli.operator_list import records
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler.lower.lowering import METHODS
-from eightfold.execute.runners import RUNNERS
-from eightfold.model import load_model
-from eightfold.model.prepare import ROWS as PREPARED
-from eightfold.model.schema import OPERATOR_CODES
-from eightfold.spec import ROWS
+from eightfold.operators import OPERATORS, load_model
 from examples.operators.network import operators_model
 from lab.coverage.bins import POINTS
 from lab.measure.catalogue import CATALOGUE, SERIES
@@ -29,11 +25,10 @@ GOLDEN_ALONE = {
 }
 """Operators that golden computes and the accelerator does not, and why."""
 
-HARDWARE = RUNNERS.keys() - GOLDEN_ALONE.keys()
+HARDWARE = OPERATORS.keys() - GOLDEN_ALONE.keys()
 
 PLACES: dict[str, tuple[Callable[[], Collection[str]], Collection[str]]] = {
-    "eightfold/model/prepare": (lambda: PREPARED, RUNNERS),
-    "eightfold/cases": (lambda: MAKERS, RUNNERS),
+    "eightfold/cases": (lambda: MAKERS, OPERATORS),
     "eightfold/compiler/lower/lowering.py": (lambda: METHODS, HARDWARE),
     "lab/measure/computing.py or copying.py": (lambda: CATALOGUE, HARDWARE),
     "eightfold/cli/operators.json, by python -m lab.measure": (records, HARDWARE),
@@ -72,32 +67,15 @@ def test_what_is_forgotten_is_named(place: str, monkeypatch: pytest.MonkeyPatch)
     assert missing(place) == f"{place} has CEIL, no row of the table"
 
 
-def test_every_operator_of_the_spec_has_a_row() -> None:
-    assert sorted({row.name for row in ROWS} - RUNNERS.keys()) == []
-
-
-def test_every_row_is_of_a_builtin_operator() -> None:
-    assert sorted(RUNNERS.keys() - OPERATOR_CODES.keys()) == []
-
-
 def test_operators_that_golden_alone_computes_have_rows_and_reasons() -> None:
-    assert sorted(GOLDEN_ALONE.keys() - RUNNERS.keys()) == []
+    assert sorted(GOLDEN_ALONE.keys() - OPERATORS.keys()) == []
     assert all(GOLDEN_ALONE.values())
-
-
-@pytest.mark.parametrize("name", RUNNERS)
-def test_golden_functions_are_those_of_golden(name: str) -> None:
-    assert RUNNERS[name].golden_name.startswith("eightfold.golden.")
 
 
 @pytest.mark.parametrize("name", SERIES)
 def test_operators_with_weights_count_their_macs(name: str) -> None:
     case = SERIES[name][0].case(SIZES[0], inside=False)
     operands = {case.graph.tensors[index].name for index in case.operator.inputs}
-    assert (RUNNERS[name].macs is not None) == ("weights" in operands), (
-        f"eightfold/execute/runners/matrix.py: the row of {name} must say how to count its "
-        "multiply-accumulates if it has weights, and only then"
-    )
     assert (case.macs > 0) == ("weights" in operands)
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from eightfold.compiler.passes import CompiledNetwork
-from eightfold.execute.macs import count_macs
 from eightfold.isa.shares import Work, vectors
 from eightfold.model import Graph
+from eightfold.operators import count_macs
 from eightfold.run.report import OperatorReport
 from eightfold.target.config import AcceleratorConfig
 

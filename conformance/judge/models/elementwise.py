@@ -16,13 +16,12 @@ from eightfold.conformance.judge.models.subject import (
     run,
     with_zero_point,
 )
-from eightfold.execute.call import OperatorCall
-from eightfold.execute.runners import RUNNERS
 from eightfold.golden.binary import broadcast
 from eightfold.golden.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from eightfold.golden.quantization import clamp, fused_bounds
 from eightfold.golden.tpu_mlir.numbers import round_float
 from eightfold.golden.unary import CODES
+from eightfold.operators import OPERATORS, OperatorCall
 
 Compute = Callable[[OperatorRun], Results]
 
@@ -226,7 +225,7 @@ def other_comparison(subject: OperatorRun) -> Results:
     """Equal values count the other way: the operator is taken for its neighbour, such as LESS for
     LESS_EQUAL.
     """
-    return RUNNERS[_CONFUSED[subject.operator.name]].run(subject.call)
+    return OPERATORS[_CONFUSED[subject.operator.name]].run(subject.call)
 
 
 def _exchanged(subject: OperatorRun) -> Results:

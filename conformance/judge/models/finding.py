@@ -18,8 +18,8 @@ from eightfold.conformance.judge.rules import Mask, common_text
 from eightfold.conformance.profile import NETWORKS, Profile
 from eightfold.conformance.vectors.operators import OperatorCase
 from eightfold.conformance.verdict import LISTED, CaseOutcome, ClaimFinding, FailedCase
-from eightfold.execute.explain import explain_element
-from eightfold.model import Graph, Operator, load_model
+from eightfold.model import Graph, Operator
+from eightfold.operators import explain_element, load_model
 
 PROBED = 12
 """Of the runs that are wrong, and of those that are exact: so many are asked of every mistake."""

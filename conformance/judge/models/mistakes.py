@@ -16,7 +16,7 @@ from eightfold.conformance.judge.power import Power, power_of
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.vectors.operators import MODELS, operator_cases
-from eightfold.model import load_model
+from eightfold.operators import load_model
 
 
 @cache

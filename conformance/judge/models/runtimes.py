@@ -20,12 +20,12 @@ from eightfold.conformance.judge.models.subject import (
     Results,
     SameError,
 )
-from eightfold.execute.call import OperatorCall
 from eightfold.golden.binary import broadcast
 from eightfold.golden.fixed_point import wrap32
 from eightfold.golden.quantization import RELU_LIMITS, clamp
 from eightfold.golden.reduction import reduced_axes
 from eightfold.golden.rounding import round_half_away
+from eightfold.operators import OperatorCall
 
 
 def _bounds(call: OperatorCall) -> tuple[int, int]:

@@ -19,7 +19,6 @@ from eightfold.conformance.judge.models.subject import (
     SameError,
 )
 from eightfold.conformance.judge.variants import Mistake, mistakes_of
-from eightfold.execute.call import OperatorCall
 from eightfold.golden.binary import ADD_LEFT_SHIFT, broadcast, common_scales, multiplication_scale
 from eightfold.golden.convolution import (
     channel_multipliers,
@@ -41,6 +40,7 @@ from eightfold.golden.reduction import (
 )
 from eightfold.golden.rounding import round_half_away
 from eightfold.golden.tpu_mlir.numbers import round_float
+from eightfold.operators import OperatorCall
 
 _FORM = FORMS["tflite"]
 _FAR = 2.0**30

@@ -9,11 +9,10 @@ import numpy as np
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.judge.explain import NamedMistake
-from eightfold.execute.call import OperatorCall
-from eightfold.execute.runners import RUNNERS
 from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator, Quantization
+from eightfold.operators import OPERATORS, OperatorCall
 
 OUTPUT = -1
 """In place of an input's position: the outputs."""
@@ -103,7 +102,7 @@ class OperatorRun:
 
 def run(call: OperatorCall) -> Results:
     """Return golden's results of a changed operator."""
-    return RUNNERS[call.operator.name].run(call)
+    return OPERATORS[call.operator.name].run(call)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from eightfold.conformance.judge.models.subject import (
     SameError,
     with_zero_point,
 )
-from eightfold.execute.call import OperatorCall
 from eightfold.golden.fixed_point import Integers, wrap32
+from eightfold.operators import OperatorCall
 
 
 @dataclass(frozen=True)

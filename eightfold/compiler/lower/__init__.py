@@ -3,5 +3,5 @@
 `lowering` is the table of operators, `call` what one of them works on; the others lower a family
 of operators each.
 
-Imports steps, `exact` and `eightfold.execute`; the compiler's own modules import it.
+Imports steps, `exact` and `eightfold.operators`; the compiler's own modules import it.
 """

@@ -8,12 +8,11 @@ import numpy as np
 from eightfold.compiler.exact import folded_bias, pair
 from eightfold.compiler.steps.step import Temporary
 from eightfold.compiler.steps.windowed import Axis
-from eightfold.execute.call import OperatorCall
-from eightfold.execute.runners import RUNNERS
 from eightfold.golden.convolution import channel_multipliers
 from eightfold.golden.quantization import Quantization, Reference, fused_bounds
 from eightfold.golden.windows import Window
 from eightfold.model import Graph, Operator
+from eightfold.operators import OPERATORS, OperatorCall
 from eightfold.target.config import AcceleratorConfig
 
 
@@ -51,7 +50,7 @@ class Call(OperatorCall):
 
     def golden(self, *arrays: np.ndarray) -> np.ndarray:
         """Return what golden computes with ``arrays`` in place of the first inputs."""
-        (result,) = RUNNERS[self.operator.name].run(self.substituted(*arrays))
+        (result,) = OPERATORS[self.operator.name].run(self.substituted(*arrays))
         return result
 
     def check_accepted(self, images: int | None = 0) -> None:

@@ -14,7 +14,7 @@ from eightfold.compiler.steps.step import Step, Temporary
 from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator
-from eightfold.model.prepare import unsupported
+from eightfold.operators import unsupported
 from eightfold.target.config import AcceleratorConfig
 
 

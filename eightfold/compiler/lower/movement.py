@@ -17,11 +17,10 @@ from eightfold.compiler.steps.movement import Copy, Gather, Movement, copies, cy
 from eightfold.compiler.steps.pieces import affine_pieces
 from eightfold.compiler.steps.step import Alias
 from eightfold.compiler.steps.transposition import Transposition, best_way, swapped
-from eightfold.execute.call import OperatorCall
-from eightfold.execute.runners import RUNNERS
 from eightfold.golden.indexing import checked_gather
 from eightfold.golden.resize import nearest_taps
 from eightfold.model import Tensor
+from eightfold.operators import OPERATORS, OperatorCall
 
 FIRST = 1 << 8
 """The first position: codes, such as those of padding, are below."""
@@ -61,10 +60,10 @@ class PositionCall(OperatorCall):
         Raises
         ------
         eightfold.golden.errors.SpecError, eightfold.common.errors.InputError
-            As `eightfold.execute.run_operator`, without the operator's name; or if an operand such
-            as an axis is not constant.
+            As `eightfold.operators.run_operator`, without the operator's name; or if an operand
+            such as an axis is not constant.
         """
-        return RUNNERS[self.operator.name].run(self)
+        return OPERATORS[self.operator.name].run(self)
 
     def codes(self, position: int) -> np.ndarray:
         """Return the positions of an input that is copied."""

@@ -13,7 +13,7 @@ from eightfold.compiler.rewrite.needs import Needs
 from eightfold.golden.fixed_point import wrap32
 from eightfold.model import Operator, Tensor
 from eightfold.model.graph import Quantization
-from eightfold.model.prepare import Node
+from eightfold.operators import Node
 
 
 def compact(draft: Draft) -> None:

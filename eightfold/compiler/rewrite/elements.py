@@ -11,12 +11,10 @@ import numpy as np
 
 from eightfold.compiler.lower.pointwise import OF_ONE_BYTE
 from eightfold.compiler.rewrite.draft import Draft
-from eightfold.execute.call import OperatorCall
-from eightfold.execute.known import REFUSED
-from eightfold.execute.runners import RUNNERS
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator, Tensor
-from eightfold.model.prepare import unsupported
+from eightfold.operators import OPERATORS, OperatorCall, unsupported
+from eightfold.operators.folding import REFUSED
 
 UNARY = frozenset(OF_ONE_BYTE)
 """Functions of one byte."""
@@ -61,7 +59,7 @@ def computed(
     try:
         with np.errstate(divide="raise", over="raise", invalid="raise"):
             call = OperatorCall(graph, operator, reference=reference).substituted(*operands)
-            return RUNNERS[operator.name].run(call)[0]
+            return OPERATORS[operator.name].run(call)[0]
     except REFUSED:
         return None
 

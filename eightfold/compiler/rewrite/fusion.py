@@ -21,7 +21,7 @@ from eightfold.compiler.rewrite.draft import Draft
 from eightfold.compiler.rewrite.elements import function_of, runs, same_quantization
 from eightfold.compiler.rewrite.intervals import Interval, Intervals
 from eightfold.model import Operator
-from eightfold.model.prepare import Node
+from eightfold.operators import Node
 
 CLAMPING = frozenset(
     {

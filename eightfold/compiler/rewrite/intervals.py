@@ -23,13 +23,13 @@ from eightfold.compiler.rewrite.elements import (
     bytewise,
     computed,
 )
-from eightfold.execute.call import OperatorCall
 from eightfold.golden.convolution import requantize_channels
 from eightfold.golden.fixed_point import INT32_MAX
 from eightfold.golden.fully_connected import requantize_outputs
 from eightfold.golden.quantization import Reference, effective_scales, fused_bounds
 from eightfold.golden.windows import Window
 from eightfold.model import Graph, Operator, Tensor
+from eightfold.operators import OperatorCall
 
 MOST = 1 << 20
 """Taps of all outputs along an axis that are looked at; beyond, nothing is known."""

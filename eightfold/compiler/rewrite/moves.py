@@ -16,9 +16,8 @@ from eightfold.compiler.rewrite.elements import (
     runs,
     same_quantization,
 )
-from eightfold.execute.call import OperatorCall
 from eightfold.model import Operator, Tensor
-from eightfold.model.prepare import Node
+from eightfold.operators import Node, OperatorCall
 
 RENAMING = frozenset({"EXPAND_DIMS", "RESHAPE", "SQUEEZE"})
 """Operators whose result is the input's bytes under another shape."""

@@ -10,7 +10,7 @@ from eightfold.compiler.rewrite.elements import BINARY, TABLE, UNARY, accepted, 
 from eightfold.compiler.rewrite.intervals import Intervals
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator
-from eightfold.model.prepare import Node
+from eightfold.operators import Node
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eightfold.execute import run_graph
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator
+from eightfold.operators import run_graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ def rebuild(
     Returns
     -------
     dict
-        All of them, but for those that `eightfold.execute.run_graph` leaves out.
+        All of them, but for those that `eightfold.operators.run_graph` leaves out.
 
     Raises
     ------

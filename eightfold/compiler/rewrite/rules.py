@@ -13,11 +13,11 @@ from eightfold.compiler.rewrite.elements import compose
 from eightfold.compiler.rewrite.fusion import clamp, pad
 from eightfold.compiler.rewrite.moves import tidy
 from eightfold.compiler.rewrite.rebuild import Rewritten
-from eightfold.execute.known import known_results
-from eightfold.execute.operator import UndefinedResult, run_operator
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator, Tensor
-from eightfold.model.prepare import open_operands
+from eightfold.operators import open_operands, run_operator
+from eightfold.operators.folding import constant_results
+from eightfold.operators.run import UndefinedResult
 
 
 def drop_unused(draft: Draft) -> None:
@@ -55,7 +55,7 @@ def _is_refused(draft: Draft, operator: Operator) -> bool:
 def fold(draft: Draft) -> None:
     """Let constants be read for results of constants, and shapes; outputs of the model stay."""
     for operator in draft.each():
-        results = known_results(draft.graph, operator, draft.reference)
+        results = constant_results(draft.graph, operator, draft.reference)
         if results is None:
             continue
         is_output = draft.outputs() & set(operator.outputs)
@@ -166,7 +166,7 @@ def rewrite(
     Parameters
     ----------
     graph
-        From `eightfold.model.load_model`.
+        From `eightfold.operators.load_model`.
     reference
         ``litert`` or ``tflm``: whose kernels to equal where they differ.
     without

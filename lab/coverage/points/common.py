@@ -8,7 +8,7 @@ import numpy as np
 
 from eightfold.golden.windows import Window
 from eightfold.model import Graph, Operator, Tensor
-from eightfold.model.prepare import window_of
+from eightfold.operators import window_of
 from eightfold.target.config import AcceleratorConfig
 from lab.coverage.requantizations import PAIR_SHIFTS, SATURATIONS, TIES, Labels
 

@@ -9,8 +9,7 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import NETWORKS, PROFILES, Profile, ProfileLimits
 from eightfold.conformance.vectors.networks import COUNTS, network_cases, write_networks
-from eightfold.execute import run_graph
-from eightfold.model import load_model
+from eightfold.operators import load_model, run_graph
 
 TFLITE = PROFILES["tflite"]
 

@@ -17,7 +17,7 @@ from eightfold.conformance.vectors.operators import (
     operator_cases,
     write_operators,
 )
-from eightfold.model import load_model
+from eightfold.operators import load_model
 from eightfold.run.reference.oracle import Oracle, OracleRejected
 
 TFLITE = PROFILES["tflite"]

@@ -67,8 +67,8 @@ class Hardware(StreamAdapter):
 
 BESIDE = {
     "aside.py": """
-from eightfold.execute import run_graph
-from eightfold.model import load_model
+from eightfold.operators import run_graph
+from eightfold.operators import load_model
 
 
 def computed(model, inputs):

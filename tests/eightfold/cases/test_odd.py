@@ -10,7 +10,8 @@ import pytest
 from eightfold.cases.networks import DRAWN, network_rng
 from eightfold.cases.odd import LARGE, MAX_ELEMENTS, MOST_LARGE, odd_network
 from eightfold.compiler import HARDWARE
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
+from eightfold.operators import load_model
 
 SEEN = range(150)
 

@@ -160,8 +160,8 @@ def test_a_full_disk_is_one_line_and_what_has_run_is_kept(tmp_path: Path, whole:
 
 
 BROKEN_KERNEL = """
-import eightfold.execute
-import eightfold.execute.operator as kernels
+import eightfold.operators
+import eightfold.operators.run as kernels
 
 right = kernels.run_operator
 
@@ -172,7 +172,7 @@ def wrong(graph, operator, values, reference="litert"):
         results[0].flat[6] ^= 1
     return results
 
-kernels.run_operator = eightfold.execute.run_operator = wrong
+kernels.run_operator = eightfold.operators.run_operator = wrong
 """
 
 

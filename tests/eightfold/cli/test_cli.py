@@ -155,13 +155,13 @@ def test_inputs_are_named_as_the_models_tensors(
 def test_a_comparison_that_fails_ends_with_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from eightfold.execute import run_operator
+    from eightfold.operators import run_operator
 
     def wrong(graph, operator, values, reference="litert"):
         outputs = run_operator(graph, operator, values, reference)
         return [tensor ^ 1 for tensor in outputs] if operator.index == 0 else outputs
 
-    monkeypatch.setattr("eightfold.execute.prepared.run_operator", wrong)
+    monkeypatch.setattr("eightfold.operators.graphs.run_operator", wrong)
     status, out, _ = call("run", MODEL, "--compare", capsys=capsys)
     assert status == 1
     assert "elements differ from LiteRT: first at operator 0 CONV_2D" in out

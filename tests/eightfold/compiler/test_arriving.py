@@ -13,8 +13,9 @@ from eightfold.compiler.steps.arriving import Plan, Search, growing
 from eightfold.estimate.estimate import estimate, estimate_last
 from eightfold.isa import Space
 from eightfold.isa.issued import Interval
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
+from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
 from eightfold.target.memory import IDEAL, PROFILES
 from tests.support.networks.covered import expect_covered, said

@@ -8,9 +8,9 @@ from eightfold.cases.networks import network_rng, random_network
 from eightfold.cases.operators import random_case
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network
-from eightfold.execute.macs import count_macs
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
+from eightfold.operators import count_macs, load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.networks.covered import expect_covered
 from tests.support.networks.machine_run import expect_golden

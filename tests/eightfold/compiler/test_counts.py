@@ -13,7 +13,7 @@ from eightfold.common.errors import InputError
 from eightfold.compiler import compile_network
 from eightfold.compiler.emit import emitter
 from eightfold.compiler.steps import channelwise, im2col, reduction, windowed
-from eightfold.model import load_model
+from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
 from tests.support.models.single import one_operator
 from tests.support.networks.machine_run import expect_golden, random_values

@@ -7,12 +7,10 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.compiler.passes import prepare
-from eightfold.execute import run_graph
-from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
+from eightfold.operators import check_model, check_prepared, has_violation, load_model, run_graph
 from eightfold.run.reference.oracle import Oracle
 from eightfold.run.session import Session
-from eightfold.spec import check_model, check_prepared, has_violation
 from eightfold.target.config import AcceleratorConfig
 from lab.hostile.stream import run_prepared
 

@@ -5,7 +5,8 @@ import pytest
 from eightfold.cases.networks import network_rng, random_network
 from eightfold.compiler.passes import prepare
 from eightfold.estimate.estimate import estimate
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
+from eightfold.operators import load_model
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import PROFILES, MemoryTiming
 from examples.digits.network import MODEL_FILE

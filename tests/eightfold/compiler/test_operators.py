@@ -16,7 +16,7 @@ from eightfold.cases.operators import accelerator_case, case_rng
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network, network
 from eightfold.compiler.emit.memory import Layout
-from eightfold.model import load_model
+from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.models.wide import widened
 from tests.support.networks.machine_run import expect_golden

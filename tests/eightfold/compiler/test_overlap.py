@@ -14,7 +14,8 @@ from eightfold.compiler.overlap import Piece, by_depth, by_groups, by_rows
 from eightfold.estimate.estimate import estimate_stream
 from eightfold.isa import Engine
 from eightfold.isa.issued import Issued
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
+from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
 from tests.support.networks.covered import expect_covered

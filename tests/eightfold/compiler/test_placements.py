@@ -13,8 +13,9 @@ from eightfold.compiler.emit import memory
 from eightfold.compiler.emit.memory import ALIGNMENT, Block, allocate
 from eightfold.compiler.lower.lowering import HARDWARE
 from eightfold.isa import Space
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
+from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.networks.cascades import Forced, block_model
 

@@ -11,10 +11,8 @@ from eightfold.cases.operators import case_rng, random_case
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.compiler.passes import prepare
-from eightfold.execute import known, run_graph
-from eightfold.model import Limits, load_model
 from eightfold.model.builder import ModelBuilder
-from eightfold.spec import check_prepared
+from eightfold.operators import Limits, check_prepared, folding, load_model, run_graph
 from eightfold.target.config import PRESETS
 from tests.support.models import refusals, refusals_movement
 from tests.support.models.gated import load_any_shape
@@ -99,10 +97,10 @@ def test_a_shape_is_computed_once_for_all_that_read_it(monkeypatch: pytest.Monke
 
     def counted(*args: Any) -> list[np.ndarray] | None:
         computed.append(args[1].name)
-        return known_results(*args)
+        return right(*args)
 
-    known_results = known.known_results
-    monkeypatch.setattr(known, "known_results", counted)
+    right = folding.constant_results
+    monkeypatch.setattr(folding, "constant_results", counted)
     compile_network(load_model(flattened((4, 6), results=5)), NANO)
     assert computed == ["SHAPE", "STRIDED_SLICE", "PACK"]
 

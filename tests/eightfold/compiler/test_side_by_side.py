@@ -13,8 +13,9 @@ from eightfold import isa
 from eightfold.compiler import best_cascades, compile_network, planes
 from eightfold.compiler.steps.side_by_side import SideBySide
 from eightfold.golden.windows import Window
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
+from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import IDEAL, PROFILES, MemoryTiming
 from tests.support.networks.covered import expect_covered

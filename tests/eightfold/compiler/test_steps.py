@@ -7,10 +7,9 @@ from eightfold import isa
 from eightfold.cases.operators import case_rng, random_case
 from eightfold.compiler import Compiled, compile_network
 from eightfold.estimate.estimate import estimate_network
-from eightfold.execute import run_graph, run_operator
-from eightfold.execute.macs import count_macs
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
+from eightfold.operators import count_macs, load_model, run_graph, run_operator
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.models.single import moved, one_operator, transposed
 from tests.support.networks.machine_run import expect_golden, random_values, run_compiled

@@ -6,8 +6,7 @@ import pytest
 from eightfold.cases.operators import accelerator_case, case_rng
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network
-from eightfold.execute import run_graph
-from eightfold.model import load_model
+from eightfold.operators import load_model, run_graph
 from eightfold.target.config import PRESETS
 from tests.support.models.single import one_operator
 from tests.support.models.tflite_micro import variants

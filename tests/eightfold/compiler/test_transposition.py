@@ -12,7 +12,8 @@ from eightfold.compiler.steps.transposition import PartsOfColumns, Swap, Way, Wh
 from eightfold.estimate.estimate import estimate_network
 from eightfold.golden.requantize import requantize
 from eightfold.isa import Opcode
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
+from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.models.single import moved
 from tests.support.networks.covered import expect_covered

@@ -11,7 +11,7 @@ from eightfold.estimate.estimate import estimate
 from eightfold.isa import Engine
 from eightfold.isa.issued import Issued
 from eightfold.isa.shares import Work, vectors, work
-from eightfold.model import load_model
+from eightfold.operators import load_model
 from eightfold.run.operator_reports import hardware_reports
 from eightfold.target.config import PRESETS
 from examples.mobilenet.network import mobilenet_model

@@ -16,7 +16,7 @@ from eightfold.estimate.estimate import estimate_commands, estimate_network, est
 from eightfold.hw.array.mac_array import latency
 from eightfold.isa import Engine, Space
 from eightfold.isa.issued import Interval
-from eightfold.model import load_model
+from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
 

@@ -87,7 +87,7 @@ from eightfold.target.config import PRESETS
 from eightfold.estimate.estimate import estimate_network
 from eightfold.isa.c_header import c_header
 from eightfold.isa.document import isa_document
-from eightfold.model import load_model
+from eightfold.operators import load_model
 graph = load_model(Path(sys.argv[1]))
 network = compile_network(graph, PRESETS["nano"])
 assert write_compiled(graph, {Path(sys.argv[2]): network.segments[0].compiled})

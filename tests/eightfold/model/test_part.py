@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from eightfold.cases.networks import network_rng, random_network
-from eightfold.execute import run_graph
-from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.part import part_of
+from eightfold.operators import load_model, run_graph
 
 
 def diamond() -> bytes:

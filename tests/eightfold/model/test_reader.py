@@ -8,8 +8,9 @@ import pytest
 from ai_edge_litert import schema_py_generated as generated
 
 from eightfold.common.errors import InputError
-from eightfold.model import load_int8, read_model
+from eightfold.model import read_model
 from eightfold.model.schema import TENSOR_TYPES
+from eightfold.operators import load_int8
 from tests.support.models.edited import Edit, convolved, edited
 from tests.support.models.mlperf_tiny import mlperf_tiny
 

@@ -13,10 +13,10 @@ from eightfold import HardwareError, InputError, Session
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import CompiledNetwork
 from eightfold.estimate.estimate import estimate
-from eightfold.execute import run_graph
 from eightfold.isa import COUNTERS
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
+from eightfold.operators import load_model, run_graph
 from eightfold.run.report import verdict
 from eightfold.run.simulate import NetworkRun
 from eightfold.sim.simulator.runner import icarus_available

@@ -7,7 +7,7 @@ from eightfold import Session, isa
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import Compiled, compile_network
 from eightfold.isa import COUNTERS, WORK, Engine
-from eightfold.model import load_model
+from eightfold.operators import load_model
 from eightfold.run.simulate import command_spans
 from eightfold.sim.simulator import memory_image
 from eightfold.sim.simulator.toolchain import Simulator

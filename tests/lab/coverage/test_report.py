@@ -5,8 +5,7 @@ import pytest
 from eightfold.campaign.coverage import AT_LEAST, Bin, Report
 from eightfold.cases.operators import case_rng, random_case
 from eightfold.compiler import compile_network
-from eightfold.execute import run_graph
-from eightfold.model import load_model
+from eightfold.operators import load_model, run_graph
 from eightfold.target.config import PRESETS
 from lab.coverage.bins import EXCLUDED, covered, every_bin
 

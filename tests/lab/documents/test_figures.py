@@ -11,7 +11,8 @@ from eightfold.common.files import IMPORT_ROOT
 from eightfold.common.markers import begin, end
 from eightfold.estimate.estimate import Estimate
 from eightfold.isa import COUNTERS
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
+from eightfold.operators import load_model
 from eightfold.run.report import OperatorReport, RunResult
 from eightfold.target.memory import PROFILES
 from lab.documents.cycle_chart import chart

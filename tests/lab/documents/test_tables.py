@@ -6,7 +6,7 @@ import pytest
 
 from eightfold.cases.operators import OPERATORS
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.spec import ROWS
+from eightfold.operators import SPEC_ROWS
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from lab.documents import tables
 
@@ -31,7 +31,7 @@ def test_cells_follow_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_every_row_of_the_spec_is_there_with_a_link_to_golden_and_a_test_against_litert() -> None:
     lines = tables.operator_table().splitlines()[2:]
-    for number, (row, line) in enumerate(zip(ROWS, lines, strict=True), start=1):
+    for number, (row, line) in enumerate(zip(SPEC_ROWS, lines, strict=True), start=1):
         place, name, *others = (cell.strip() for cell in line.strip("|").split(" | "))
         assert place == str(number) and name.startswith(tables.golden_link(row.name))
         assert len(others) == 3

@@ -9,8 +9,9 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.compiler import compile_network
 from eightfold.isa import ErrorCode
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
+from eightfold.operators import load_model
 from eightfold.sim.machine.machine import MachineError
 from eightfold.target.config import PRESETS
 from lab.measure.catalogue import CATALOGUE

@@ -21,7 +21,7 @@ from eightfold.cli.operator_list import (
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import HARDWARE
 from eightfold.isa import COUNTERS, Engine, Space
-from eightfold.spec import ROWS
+from eightfold.operators import SPEC_ROWS
 from lab.documents import throughput as tables
 from lab.measure.catalogue import SERIES, growths, reached
 from lab.measure.facts import facts, file_text
@@ -44,9 +44,11 @@ def test_every_operator_of_the_accelerator_is_there(descriptions: list[Descripti
 
 
 def test_rows_of_the_spec_come_first_and_in_its_order(descriptions: list[Description]) -> None:
-    assert [each.name for each in descriptions[: len(ROWS)]] == [row.name for row in ROWS]
-    assert [each.row for each in descriptions[: len(ROWS)]] == list(range(1, len(ROWS) + 1))
-    beyond = [each.name for each in descriptions[len(ROWS) :]]
+    assert [each.name for each in descriptions[: len(SPEC_ROWS)]] == [row.name for row in SPEC_ROWS]
+    assert [each.row for each in descriptions[: len(SPEC_ROWS)]] == list(
+        range(1, len(SPEC_ROWS) + 1)
+    )
+    beyond = [each.name for each in descriptions[len(SPEC_ROWS) :]]
     assert beyond == sorted(beyond)
     assert summary(descriptions) == "38 of 38 operators of the spec on hardware, and 18 more"
     assert summary(descriptions[1:]).startswith("37 of 38")

@@ -9,8 +9,7 @@ from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.suite import suites
 from eightfold.cases.networks import network_rng, random_network
 from eightfold.compiler import HARDWARE
-from eightfold.execute import run_graph
-from eightfold.model import load_model
+from eightfold.operators import load_model, run_graph
 from lab.suites import networks
 from lab.suites.networks import smaller_network
 from lab.suites.odd import ODD_CONFIGS, random_config

@@ -11,8 +11,8 @@ from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.suite import suites
 from eightfold.cases.operators import case_rng, random_case
 from eightfold.common.errors import HardwareError
-from eightfold.execute import run_graph
 from eightfold.isa import ErrorCode
+from eightfold.operators import run_graph
 from eightfold.run.simulate import NetworkRun
 from eightfold.sim.simulator.system import Run, RunResult
 from lab.suites import faults, networks, operators

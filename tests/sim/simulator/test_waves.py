@@ -10,7 +10,7 @@ from eightfold.common.errors import InputError
 from eightfold.common.files import NETWORKS
 from eightfold.compiler.passes import prepare
 from eightfold.estimate.estimate import estimate
-from eightfold.model import load_model
+from eightfold.operators import load_model
 from eightfold.run import simulate
 from eightfold.run.session import Session
 from eightfold.sim.simulator import build, waves

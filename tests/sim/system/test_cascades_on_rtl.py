@@ -9,8 +9,8 @@ from eightfold.cases.networks import network_rng, random_network
 from eightfold.compiler import HARDWARE, CompiledNetwork, best_cascades, compile_network
 from eightfold.compiler.network import Strategy
 from eightfold.estimate import estimate_network
-from eightfold.execute import run_graph
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
+from eightfold.operators import load_model, run_graph
 from eightfold.run.simulate import NetworkRun, simulate_network
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import PRESETS, AcceleratorConfig

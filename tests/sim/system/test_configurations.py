@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from eightfold.compiler import compile_network
-from eightfold.execute import run_graph
-from eightfold.model import load_model
+from eightfold.operators import load_model, run_graph
 from eightfold.run.inputs import random_inputs
 from eightfold.run.simulate import simulate_network
 from eightfold.target.config import PRESETS, AcceleratorConfig

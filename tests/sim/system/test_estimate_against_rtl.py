@@ -9,7 +9,8 @@ from eightfold.cases.networks import network_rng, random_network
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.estimate.estimate import estimate
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
+from eightfold.operators import load_model
 from eightfold.run.inputs import random_inputs
 from eightfold.run.simulate import simulate_network
 from eightfold.target.config import PRESETS

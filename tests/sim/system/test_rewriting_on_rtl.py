@@ -7,8 +7,8 @@ import pytest
 
 from eightfold import Session
 from eightfold.compiler.rewrite import rewrite
-from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
+from eightfold.operators import load_model
 from eightfold.run.report import REWRITTEN
 from tests.support.networks.redundant import redundant_model
 from tests.support.networks.sparse import sparse_model

@@ -5,8 +5,7 @@ import pytest
 
 from eightfold.cases.networks import combined
 from eightfold.compiler import compile_network
-from eightfold.execute import run_graph
-from eightfold.model import load_model
+from eightfold.operators import load_model, run_graph
 from eightfold.run.simulate import simulate_network
 from tests.support.hardware.twins import TWINS
 from tests.support.models.tflite_micro import variants

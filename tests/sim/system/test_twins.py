@@ -5,7 +5,7 @@ import pytest
 
 from eightfold.cases.networks import network_rng, random_network
 from eightfold.compiler import HARDWARE, compile_network
-from eightfold.model import load_model
+from eightfold.operators import load_model
 from eightfold.run.simulate import simulate_network
 from eightfold.target.config import PRESETS
 from tests.support.hardware.twins import TWINS

@@ -17,8 +17,7 @@ from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Case, Outcome, Unit
 from eightfold.campaign.store import Store
 from eightfold.cases.operators import case_rng, random_case
-from eightfold.execute import run_operator
-from eightfold.model import load_model
+from eightfold.operators import load_model, run_operator
 from lab.coverage.bins import EXCLUDED, every_bin
 from lab.suites.common import compare, compared_case
 

@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from eightfold.conformance.adapters.model import ModelAdapter, Refused
-from eightfold.execute import run_graph
-from eightfold.model import load_model
+from eightfold.operators import load_model, run_graph
 
 HERE = Path(__file__).resolve()
 

@@ -12,8 +12,7 @@ from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.model import ModelAdapter, Refused
 from eightfold.conformance.judge.models.mistakes import operator_mistakes
 from eightfold.conformance.judge.models.subject import OperatorMistake, OperatorRun
-from eightfold.execute import run_operator
-from eightfold.model import load_model
+from eightfold.operators import load_model, run_operator
 
 
 class BrokenRuntime(ModelAdapter):

@@ -15,7 +15,6 @@ import numpy as np
 
 from eightfold.cases.operators import case_rng, random_case
 from eightfold.common.errors import InputError
-from eightfold.execute import run_operator
 from eightfold.golden import fixed_point_math, unary
 from eightfold.golden.errors import UndefinedError
 from eightfold.golden.fixed_point import (
@@ -29,8 +28,8 @@ from eightfold.golden.fixed_point import (
 )
 from eightfold.golden.quantization import Quantization, Reference
 from eightfold.golden.rounding import ROUNDINGS, rounding_shift
-from eightfold.model import load_model
 from eightfold.model.graph import Graph, Operator
+from eightfold.operators import load_model, run_operator
 from eightfold.sim.stimuli import requantize
 from tests.support.golden_c import library as library_types
 from tests.support.golden_c.library import REFUSED, STATUSES, Library, pointer

@@ -1,15 +1,15 @@
-"""Operators of a graph on the C library: what `eightfold.execute.run_operator` is to golden."""
+"""Operators of a graph on the C library: what `eightfold.operators.run_operator` is to golden."""
 
 import ctypes
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from eightfold.execute.call import OperatorCall
 from eightfold.golden.quantization import Reference
 from eightfold.golden.reduction import reduced_axes
 from eightfold.golden.windows import Window
 from eightfold.model.graph import Graph, Operator
+from eightfold.operators import OperatorCall
 from tests.support.golden_c import library as c
 from tests.support.golden_c.library import Library, pointer
 

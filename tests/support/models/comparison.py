@@ -3,8 +3,7 @@
 import numpy as np
 
 from eightfold.cases.operators import case_rng, random_case
-from eightfold.execute import run_operator
-from eightfold.model import load_model
+from eightfold.operators import load_model, run_operator
 from eightfold.run.reference.oracle import Oracle, deviates, litert_outputs
 
 Outputs = list[np.ndarray]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from eightfold.common.errors import InputError
 from eightfold.model import Graph, read_model
-from eightfold.model.prepare import prepare
+from eightfold.operators import prepare
 
 
 def load_any_shape(model: bytes) -> Graph:

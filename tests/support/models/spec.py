@@ -7,7 +7,7 @@ import numpy as np
 
 from eightfold.model import Graph, read_model
 from eightfold.model.builder import ModelBuilder
-from eightfold.spec import check_model
+from eightfold.operators import check_model
 
 _WINDOW = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
 _POOL = {**_WINDOW, "filter_height": 2, "filter_width": 2}

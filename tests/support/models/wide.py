@@ -3,8 +3,8 @@
 import numpy as np
 
 from eightfold.cases.draws import Case
-from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
+from eightfold.operators import load_model
 
 
 def widened(case: Case, dtype: type[np.signedinteger], rng: np.random.Generator) -> Case:

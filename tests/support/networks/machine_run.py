@@ -8,9 +8,9 @@ from eightfold.compiler import CompiledNetwork, best_cascades, compile_network
 from eightfold.compiler.network import Strategy
 from eightfold.compiler.passes import prepare
 from eightfold.compiler.rewrite import NAMES, Rewritten, rebuild
-from eightfold.execute import run_graph
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph
+from eightfold.operators import run_graph
 from eightfold.target.config import AcceleratorConfig
 from lab.hostile.stream import run_compiled, run_prepared
 

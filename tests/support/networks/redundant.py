@@ -3,7 +3,8 @@
 import numpy as np
 
 from eightfold.cases.builder import Value
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
+from eightfold.operators import load_model
 from tests.support.networks.sparse import SparseNetwork
 
 NONE = {"fused_activation_function": "NONE"}

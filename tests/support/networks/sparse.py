@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from eightfold.cases.builder import NetworkBuilder, Value
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
+from eightfold.operators import load_model
 
 LOUD = 1 << 20
 """A bias beside which the products of a small layer do not matter."""

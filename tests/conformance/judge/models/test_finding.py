@@ -15,7 +15,7 @@ from eightfold.conformance.profile import NETWORKS, OPERATORS, PROFILES
 from eightfold.conformance.vectors.networks import network_cases
 from eightfold.conformance.vectors.operators import OperatorCase, operator_cases
 from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
-from eightfold.model import load_model
+from eightfold.operators import load_model
 from tests.support.conformance import broken_runtimes
 from tests.support.conformance.broken_runtimes import broken
 

@@ -13,7 +13,7 @@ from eightfold.compiler.cascade.rows import WindowedRows
 from eightfold.compiler.cascade.schedule import Act, Action, Schedule
 from eightfold.compiler.cascade.search import Search
 from eightfold.estimate import estimate_network
-from eightfold.model import load_model
+from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import IDEAL, PROFILES, MemoryTiming
 from examples.mobilenet.network import mobilenet_model

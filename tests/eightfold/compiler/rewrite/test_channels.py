@@ -9,10 +9,10 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.compiler.rewrite import compact, intervals, needs, rewrite
 from eightfold.compiler.rewrite.intervals import Intervals
-from eightfold.execute import run_graph
 from eightfold.golden.windows import Window
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
+from eightfold.operators import load_model, run_graph
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.networks.machine_run import expect_rewritten, random_values
 from tests.support.networks.sparse import sparse_network

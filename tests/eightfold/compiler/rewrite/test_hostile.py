@@ -8,8 +8,8 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.compiler.rewrite import rewrite
 from eightfold.golden.quantization import Reference
-from eightfold.model import Limits, load_model
 from eightfold.model.mutate import Mutation
+from eightfold.operators import Limits, load_model
 from lab.hostile.mutant import make_mutant, random_mutant
 
 FOUND = (

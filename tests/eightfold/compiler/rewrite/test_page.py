@@ -10,7 +10,7 @@ from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import compile_network
 from eightfold.compiler.rewrite import NAMES, rewrite
 from eightfold.estimate.estimate import estimate_network
-from eightfold.model import load_model
+from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
 
 PAGE = (IMPORT_ROOT / "docs" / "compiler.md").read_text(encoding="utf-8")

@@ -19,8 +19,9 @@ from eightfold.compiler.rewrite import (
     rules,
 )
 from eightfold.compiler.rewrite.draft import Draft
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
+from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.networks.machine_run import expect_rewritten, random_values
 from tests.support.networks.redundant import redundant_network
@@ -384,13 +385,13 @@ def test_a_shape_that_is_an_output_is_a_constant_for_what_reads_it() -> None:
 
 def folded_otherwise(patch: pytest.MonkeyPatch) -> None:
     """A folded constant is not what golden computes."""
-    right = rules.known_results
+    right = rules.constant_results
 
     def results(*args: Any) -> list[np.ndarray] | None:
         found = right(*args)
         return None if found is None else [np.flip(each).copy() for each in found]
 
-    patch.setattr(rules, "known_results", results)
+    patch.setattr(rules, "constant_results", results)
 
 
 def one_output_is_enough(patch: pytest.MonkeyPatch) -> None:

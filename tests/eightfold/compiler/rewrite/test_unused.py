@@ -7,9 +7,9 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.compiler.passes import prepare
-from eightfold.execute import run_graph
-from eightfold.model import Graph, load_model
+from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
+from eightfold.operators import load_model, run_graph
 from eightfold.run.reference.oracle import Oracle, OracleRejected
 from eightfold.target.config import AcceleratorConfig
 from lab.hostile.stream import run_prepared

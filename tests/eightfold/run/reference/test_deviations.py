@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from eightfold import Session
-from eightfold.execute import SUPPORTED, run_operator
-from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
+from eightfold.operators import SUPPORTED, load_model, run_operator
 from eightfold.run.reference.oracle import DEVIATIONS, Oracle, deviates, litert_outputs
 from eightfold.run.report import verdict
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.execute import run_graph
-from eightfold.model import load_model
 from eightfold.model.builder import ModelBuilder
+from eightfold.operators import load_model, run_graph
 from eightfold.run.reference.oracle import Oracle, OracleAborted, OracleRejected
 from tests.support.models.person_detect import INPUT, person_detect
 from tests.support.models.single import moved

@@ -9,7 +9,7 @@ from eightfold.compiler.passes import Prepared
 from eightfold.compiler.rewrite import rewrite
 from eightfold.estimate.estimate import estimate, estimate_commands
 from eightfold.isa.shares import Work
-from eightfold.model import load_model
+from eightfold.operators import load_model
 from eightfold.run.operator_reports import hardware_reports
 from eightfold.run.report import RunResult
 from eightfold.run.report.result import Record, StreamRecord

@@ -1,0 +1,303 @@
+"""Hold a model against the spec's operator table, and against the gate, and say what is found."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from eightfold.common.errors import InputError
+from eightfold.model.graph import Graph, Operator, Tensor
+from eightfold.operators.check_tensor import BoundOperand, channels, check_tensor, in_words
+from eightfold.operators.cost import Limits, check_cost
+from eightfold.operators.findings import Finding, Severity
+from eightfold.operators.folding import fold_operands
+from eightfold.operators.gate import Refusal, prepare
+from eightfold.operators.registry import SPEC_ROWS, spec_row
+from eightfold.operators.rules import (
+    SAME,
+    Authority,
+    Granularity,
+    Restriction,
+    Role,
+    SpecRow,
+    TensorRule,
+)
+
+BIAS_SCALE_TOLERANCE = 2.0**-22
+"""Relative; of the product of the stored scales. A converter that multiplies in float32 is off by
+one rounding, 2^-24; one that multiplies doubles and rounds all three to float32 by up to three."""
+
+_SMALLEST = 2.0**-149  # float32's spacing below 2^-126, where the relative error has no bound
+
+
+_SOURCE = "LiteRT, Prepare"
+
+
+def check_model(graph: Graph) -> list[Finding]:
+    """Return every place where a model is not as the spec's operator table wants it.
+
+    What is wrong with a tensor by itself (its dtype, range, zero point, granularity) is reported
+    once, at the first operator that meets it; what is wrong between tensors at every operator.
+
+    Parameters
+    ----------
+    graph
+        The model, from `eightfold.operators.load_model`. Element types that the hardware does not
+        know are fine here: that they are there is a finding.
+
+    Returns
+    -------
+    list of Finding
+        In the order of the operators; empty if the model conforms.
+    """
+    edges = frozenset((*graph.inputs, *graph.outputs))
+    findings: list[Finding] = []
+    reported: set[tuple[int | None, str, str, str]] = set()
+    for operator in graph.operators:
+        row = spec_row(operator.name)
+        if row is None:
+            findings.append(_without_row(operator))
+            continue
+        operands, unbound = _bind(graph, operator, row)
+        findings.extend(unbound)
+        if _is_integer_arithmetic(operands):
+            findings.append(_integer_finding(operands))
+            continue
+        for operand in operands:
+            findings.extend(_new(check_tensor(operand, edges), reported))
+        findings.extend(_check_bias(operands))
+        findings.extend(_check_same(operands))
+    return findings
+
+
+def _without_row(operator: Operator) -> Finding:
+    return Finding(
+        severity="note",
+        operator=operator.index,
+        operator_name=operator.name,
+        tensor=None,
+        tensor_name=None,
+        rule=f"the operator table has {len(SPEC_ROWS)} rows",
+        source="spec, int8 quantized operator specifications",
+        found=f"no row for {operator.name}",
+    )
+
+
+def _new(
+    findings: Iterable[Finding], reported: set[tuple[int | None, str, str, str]]
+) -> Iterator[Finding]:
+    """Yield findings about tensors that no earlier operator has given, and note them."""
+    for finding in findings:
+        key = (finding.tensor, finding.severity, finding.rule, finding.found)
+        if key not in reported:
+            reported.add(key)
+            yield finding
+
+
+def _bind(
+    graph: Graph, operator: Operator, row: SpecRow
+) -> tuple[list[BoundOperand], list[Finding]]:
+    """Return an operator's operands with their rules, and findings where one lacks the other."""
+    operands: list[BoundOperand] = []
+    findings: list[Finding] = []
+    for side, rules, indices in (
+        ("Input", row.inputs, operator.inputs),
+        ("Output", row.outputs, operator.outputs),
+    ):
+        for position in range(max(len(rules), len(indices))):
+            place = f"{side} {position}"
+            index = indices[position] if position < len(indices) else -1
+            tensor = graph.tensors[index] if index >= 0 else None
+            if side == "Input":
+                rule = row.input_rule(position)
+            else:
+                rule = rules[position] if position < len(rules) else None
+            if rule is not None and tensor is not None:
+                operands.append(
+                    BoundOperand(operator=operator, row=row, place=place, rule=rule, tensor=tensor)
+                )
+            elif rule is not None:
+                findings.extend(_absent(operator, row, place, rule))
+            elif tensor is not None:
+                found = f"{place} is {tensor.dtype.name}"
+                rule_words = f"{row.name} has no {place}"
+                findings.append(_of_operator(operator, row, "note", rule_words, found))
+    return operands, findings
+
+
+def _absent(operator: Operator, row: SpecRow, place: str, rule: TensorRule) -> Iterator[Finding]:
+    name = place + rule.label
+    if rule.role is Role.BIAS:
+        yield _of_operator(operator, row, "note", f"has {name}", f"no {name}")
+    elif not rule.optional:
+        severity: Severity = "violation" if rule.source is Authority.SPEC else "note"
+        yield _of_operator(operator, row, severity, f"has {name}", f"no {name}")
+
+
+def _of_operator(
+    operator: Operator, row: SpecRow, severity: Severity, rule: str, found: str
+) -> Finding:
+    return Finding(
+        severity=severity,
+        operator=operator.index,
+        operator_name=operator.name,
+        tensor=None,
+        tensor_name=None,
+        rule=rule,
+        source=row.source,
+        found=found,
+    )
+
+
+def _is_integer_arithmetic(operands: Sequence[BoundOperand]) -> bool:
+    """Return whether an operator works on shapes or indices: unquantized integers throughout.
+
+    Of such an operator the spec says nothing. One with weights never counts as such.
+    """
+    data = [operand for operand in operands if operand.rule.quantized]
+    return bool(data) and all(
+        operand.tensor.dtype.name in ("int32", "int64", "bool")
+        and operand.tensor.quantization is None
+        and operand.rule.role is Role.DATA
+        for operand in data
+    )
+
+
+def _integer_finding(operands: Sequence[BoundOperand]) -> Finding:
+    """Return the note on an operator for which `_is_integer_arithmetic` holds."""
+    operand = next(operand for operand in operands if operand.rule.quantized)
+    found = f"{operand.tensor.dtype.name} without scale: arithmetic on shapes or indices"
+    wanted = f"data_type {' or '.join(operand.rule.dtypes)}"
+    return _of_operator(operand.operator, operand.row, "note", wanted, found)
+
+
+def _check_same(operands: Sequence[BoundOperand]) -> Iterator[Finding]:
+    """Yield each operand whose scale or zero point is not that of the first input."""
+    if not operands or not operands[0].row.entry.same:
+        return
+    values = [operand for operand in operands if _is_quantized(operand)]
+    for operand in values[1:]:
+        first = values[0].tensor.quantization
+        this = operand.tensor.quantization
+        assert first is not None and this is not None
+        if not (
+            np.array_equal(first.scale, this.scale)
+            and np.array_equal(first.zero_point, this.zero_point)
+        ):
+            found = f"{operand.place} has {in_words(this)}; {values[0].place} has {in_words(first)}"
+            yield operand.finding("violation", SAME, found, operand.row.source)
+
+
+def _check_bias(operands: Sequence[BoundOperand]) -> Iterator[Finding]:
+    """Yield where a bias does not fit input and weight: number of values, of scales, scales."""
+    roles = {operand.rule.role: operand for operand in reversed(operands) if _is_input(operand)}
+    if not {Role.DATA, Role.WEIGHT, Role.BIAS} <= roles.keys():
+        return
+    data, weight, bias = roles[Role.DATA], roles[Role.WEIGHT], roles[Role.BIAS]
+    count = channels(weight)
+    size = int(np.prod(bias.tensor.shape))
+    if count is not None and size != count:
+        found = f"{size} values for {count} channels"
+        yield bias.finding("violation", "one value per output channel", found)
+        return
+    if all(map(_is_quantized, (data, weight, bias))):
+        yield from _bias_scales(bias, data.tensor, weight.tensor)
+
+
+def _bias_scales(bias: BoundOperand, data: Tensor, weight: Tensor) -> Iterator[Finding]:
+    assert data.quantization and weight.quantization and bias.tensor.quantization
+    input_scale = data.quantization.scale.astype(np.float64)
+    weight_scale = weight.quantization.scale.astype(np.float64)
+    scale = bias.tensor.quantization.scale.astype(np.float64)
+    if len(input_scale) != 1:
+        return  # the input itself is wrong
+    if len(scale) != len(weight_scale):
+        wanted = Granularity.PER_AXIS if len(weight_scale) > 1 else Granularity.PER_TENSOR
+        found = f"{len(scale)} scales, the weight has {len(weight_scale)}"
+        yield bias.finding("violation", f"granularity {wanted}", found)
+        return
+    product = input_scale * weight_scale
+    error = np.abs(scale - product)
+    wrong = np.flatnonzero(~(error <= np.maximum(product * BIAS_SCALE_TOLERANCE, _SMALLEST)))
+    if wrong.size:
+        worst = wrong[np.argmax(error[wrong] / product[wrong])]
+        found = (
+            f"bias scale off by {error[worst] / product[worst]:.1g} relative at channel {worst}: "
+            f"{np.float32(scale[worst])!s}, not {np.float32(product[worst])!s}"
+        )
+        if len(scale) > 1:
+            found += f"; {wrong.size} of {len(scale)} channels"
+        yield bias.finding("violation", Restriction.BIAS.value, found)
+
+
+def _is_input(operand: BoundOperand) -> bool:
+    return operand.place.startswith("Input")
+
+
+def _is_quantized(operand: BoundOperand) -> bool:
+    """Return whether scale and zero point are there and can be compared with others."""
+    quantization = operand.tensor.quantization
+    return (
+        operand.rule.quantized
+        and operand.tensor.dtype.name in operand.rule.dtypes
+        and quantization is not None
+        and bool((np.isfinite(quantization.scale) & (quantization.scale > 0)).all())
+    )
+
+
+def check_prepared(graph: Graph, limits: Limits | None = None) -> tuple[Graph, list[Finding]]:
+    """Return a graph behind the gate, and as findings what did not pass or was filled in.
+
+    A violation has the words with which `eightfold.operators.load_model` refuses the model, or
+    `eightfold.operators.folding.with_folded_operands` a computed shape that contradicts it.
+
+    Parameters
+    ----------
+    graph
+        The model, from `eightfold.model.read_model`.
+    limits
+        Beyond which nothing is computed that shapes may depend on, since no such model is run; the
+        defaults of `Limits` if None.
+    """
+    prepared, refusals = prepare(graph)
+    if not refusals and _is_affordable(prepared, limits or Limits()):
+        refusals = fold_operands(prepared)[1]
+    findings = [_refused(refusal) for refusal in refusals]
+    for operator in prepared.operators:
+        filled = (prepared.tensors[index] for index in operator.outputs)
+        findings += [_filled_in(operator, t) for t in filled if not t.stated and t.shape]
+    return prepared, findings
+
+
+def _is_affordable(graph: Graph, limits: Limits) -> bool:
+    try:
+        check_cost(graph, limits)
+    except InputError:
+        return False
+    return True
+
+
+def _filled_in(operator: Operator, tensor: Tensor) -> Finding:
+    return Finding(
+        severity="note",
+        operator=operator.index,
+        operator_name=operator.name,
+        tensor=tensor.index,
+        tensor_name=tensor.name,
+        rule="the file states a tensor's shape",
+        source=_SOURCE,
+        found=f"no shape, computed {list(tensor.shape)}",
+    )
+
+
+def _refused(refusal: Refusal) -> Finding:
+    tensor = refusal.tensor
+    return Finding(
+        severity="violation",
+        operator=refusal.operator.index,
+        operator_name=refusal.operator.name,
+        tensor=None if tensor is None else tensor.index,
+        tensor_name=None if tensor is None else tensor.name,
+        rule="a result is declared as the kernel computes it" if tensor else "the kernel takes it",
+        source=_SOURCE,
+        found=refusal.message,
+    )

@@ -1,0 +1,471 @@
+"""Operators with weights: convolutions and FULLY_CONNECTED.
+
+Each is a sum of products, to which the bias is added, scaled by the multiplier of its channel, with
+a zero point, clamped.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.golden.convolution import (
+    channel_multipliers,
+    check_bias,
+    conv_2d,
+    conv_2d_shape,
+    depthwise_conv_2d,
+    depthwise_conv_2d_shape,
+)
+from eightfold.golden.errors import RejectedError
+from eightfold.golden.fixed_point import wrap32
+from eightfold.golden.fully_connected import (
+    fully_connected,
+    fully_connected_shape,
+    integer_multipliers,
+    scale_in_double,
+)
+from eightfold.golden.prepared.weighted import (
+    prepare_conv_2d,
+    prepare_depthwise_conv_2d,
+    prepare_fully_connected,
+)
+from eightfold.golden.quantization import FUSED_ACTIVATIONS, effective_scales, fused_bounds
+from eightfold.golden.steps import Step, step_lines
+from eightfold.golden.transposed_convolution import check_shapes, transpose_conv
+from eightfold.golden.windows import Window
+from eightfold.operators.call import Node, OperatorCall
+from eightfold.operators.definition import (
+    WORK,
+    Arguments,
+    Definition,
+    Function,
+    Index,
+    Operand,
+    Shape,
+    Shapes,
+    Without,
+)
+from eightfold.operators.lines import SHOWN, end_lines, pair_lines, total, values_text
+from eightfold.operators.rules import (
+    INT32_RANGE,
+    WEIGHT_RANGE,
+    Granularity,
+    Restriction,
+    Role,
+    SpecEntry,
+    TensorRule,
+)
+from eightfold.operators.stacks import IMAGES, WHOLE_ROWS, Stacks
+
+_MOST = 2**15 - 1
+"""Of strides, dilations and paddings, which LiteRT keeps in 16 bits."""
+
+
+def _check_steps(window: Window) -> None:
+    """Refuse strides and dilations that LiteRT does not take for operators with a filter."""
+    for name in ("stride", "dilation"):
+        if max(getattr(window, name)) > _MOST:
+            raise RejectedError(f"{name} {getattr(window, name)} is above {_MOST}")
+
+
+def check_padding(window: Window, shape: tuple[int, ...]) -> None:
+    """Refuse windows that reach too far beyond an image of ``shape``."""
+    for axis, direction in enumerate(("vertical", "horizontal")):
+        if (padding := window.pads(axis, shape[1 + axis])[0]) > _MOST:
+            raise RejectedError(f"the {direction} padding {padding} is above {_MOST}")
+
+
+def _check_bias(node: Node, position: int, outputs: int) -> None:
+    """Refuse a bias that has not one element per output channel, whatever its rank is."""
+    bias = node.tensor(position)
+    if bias is not None:
+        check_bias(np.dtype(np.int32), prod(bias.shape), outputs)
+
+
+def _convolution_shapes(
+    shape_of: Callable[[tuple[int, ...], tuple[int, ...], Window], tuple[int, ...]],
+    *,
+    needs_bias: bool,
+) -> Shapes:
+    def shapes(node: Node) -> Sequence[Shape]:
+        if needs_bias and node.input(0).dtype == np.int8 and node.tensor(2) is None:
+            raise RejectedError(f"{node.operator.name} needs a bias")
+        window = node.filter_window()
+        _check_steps(window)
+        shape = shape_of(node.shape(0), node.shape(1), window)
+        check_padding(window, node.shape(0))
+        _check_bias(node, 2, shape[3])
+        return [shape]
+
+    return shapes
+
+
+def _fully_connected_shapes(node: Node) -> Sequence[Shape]:
+    if node.options["weights_format"] != "DEFAULT":
+        raise RejectedError(f"weights_format must be DEFAULT, not {node.options['weights_format']}")
+    shape = fully_connected_shape(node.shape(0), node.shape(1), node.options["keep_num_dims"])
+    _check_bias(node, 2, shape[-1])
+    return [shape]
+
+
+def _transpose_conv_shapes(node: Node) -> Sequence[Shape]:
+    sizes = node.known_vector(0)
+    window = node.filter_window()
+    _check_steps(window)
+    _check_bias(node, 3, node.shape(1)[0])
+    if sizes is None:
+        return [(None,) * node.shape(0)[0]]
+    check_shapes(node.shape(2), node.shape(1), sizes, window)
+    return [tuple(sizes)]
+
+
+def _window_work(node: Node) -> int:
+    """Count the taps of every window at once, as float64 and in two orders; and what is summed."""
+    taps = prod(node.output.shape[:3]) * prod(node.shape(1)[1:])
+    return 16 * taps + WORK * prod(node.output.shape)
+
+
+def _rows_work(node: Node) -> int:
+    """Count input and filter as float64, and what is summed."""
+    return 16 * (prod(node.shape(0)) + prod(node.shape(1))) + WORK * prod(node.output.shape)
+
+
+def _filter_macs(call: OperatorCall) -> int:
+    """Count output elements times the taps of a filter (output channels, ...)."""
+    return prod(call.output.shape) * prod(call.input(1).shape[1:])
+
+
+def _depthwise_macs(call: OperatorCall) -> int:
+    """Count output elements times height and width of a kernel (1, height, width, channels)."""
+    return prod(call.output.shape) * prod(call.input(1).shape[1:3])
+
+
+def _transposed_macs(call: OperatorCall) -> int:
+    """Count input elements times the taps of a filter per input channel, its last axis."""
+    return prod(call.input(2).shape) * prod(call.input(1).shape[:3])
+
+
+FEW = 8
+"""Products that a line writes out."""
+
+
+@dataclass(frozen=True)
+class _Tap:
+    """Some products of the sum.
+
+    Attributes
+    ----------
+    where
+        Which elements of input and filter they are of.
+    x, w
+        Those elements, int64 vectors.
+    """
+
+    where: str
+    x: NDArray[np.int64]
+    w: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """What is special about one of the operators.
+
+    Attributes
+    ----------
+    x, bias
+        Positions of input and bias; the filter's is 1.
+    taps
+        Returns the products of an element.
+    channel
+        Returns the place of an element's channel in bias and scales.
+    """
+
+    taps: Callable[[OperatorCall, Index], Iterator[_Tap]]
+    x: int = 0
+    bias: int = 2
+    weight_zero_point: bool = False
+
+    def explain(
+        self, definition: Definition, call: OperatorCall, output: int, index: Index
+    ) -> list[str]:
+        """Return the lines of one element."""
+        channel = index[-1]
+        zero_point = call.quantization(self.x).per_tensor()[1]
+        offset = self._weight_offset(call)
+        parts = [_products(tap, zero_point, offset) for tap in self.taps(call, index)]
+        lines = [
+            f"products of (w - {offset}) and (x - zero point {zero_point}), taps inside the input "
+            f"= {len(parts)}",
+            *step_lines(parts[:SHOWN]),
+        ]
+        if len(parts) > SHOWN:
+            rest = total(parts[SHOWN:])
+            lines += step_lines([(f"... {len(parts) - SHOWN} more taps, {rest[0]}", rest[1])])
+        formula, products = total(parts)
+        lines += step_lines([(formula, products)])
+        bias = call.optional(self.bias)
+        added = 0 if bias is None else int(bias[channel])
+        acc = int(wrap32(products + added))
+        lines += step_lines([(f"wrap32({products} + bias {added})", acc)])
+        scaled, z = _scaled(call, acc, channel, self.x)
+        quantization = call.output_quantization()
+        return [
+            *lines,
+            *scaled,
+            *end_lines(z, quantization, fused_bounds(call.activation(), quantization)),
+        ]
+
+    def _weight_offset(self, call: OperatorCall) -> int:
+        weights = call.quantization(1)
+        honoured = self.weight_zero_point and weights.scale.size == 1
+        return int(weights.zero_point[0]) if honoured else 0
+
+
+def _products(tap: _Tap, zero_point: int, offset: int) -> Step:
+    x, w = tap.x - zero_point, tap.w - offset
+    value = int((w * x).sum())
+    if len(x) <= FEW:
+        pairs = zip(w.tolist(), x.tolist(), strict=True)
+        return f"{tap.where}: {' + '.join(f'{a}*{b}' for a, b in pairs)}", value
+    return f"{tap.where}: w {values_text(w)} by x {values_text(x)}", value
+
+
+def _scaled(call: OperatorCall, acc: int, channel: int, x: int) -> tuple[list[str], int]:
+    """Return the lines that scale an accumulator, and the result."""
+    quantizations = (call.quantization(x), call.quantization(1), call.output_quantization())
+    scales = effective_scales(*quantizations)
+    at = channel if scales.size > 1 else 0
+    inputs, weights, output = (q.scale for q in quantizations)
+    source = f"scale {inputs[0]} * {weights[at]} / {output[0]} = {float(scales[at])!r}"
+    if call.operator.name != "FULLY_CONNECTED":
+        multiplier, shift = channel_multipliers(*quantizations)
+    elif call.reference == "tflm":
+        multiplier, shift = integer_multipliers(*quantizations)
+    else:
+        scaled = int(scale_in_double(np.asarray([acc], np.int32), scales[at : at + 1])[0])
+        formula = f"{acc} * {float(scales[at])!r} in float64, rounded, ties away from zero"
+        return [source, *step_lines([(formula, scaled)])], scaled
+    return pair_lines(acc, int(multiplier[at]), int(shift[at]), source)
+
+
+def _inside(start: int, size: int, kernel: int, step: int) -> range:
+    """Return the taps of one axis that lie inside an input of ``size``; the first is at start."""
+    return range(max(0, -(start // step)), min(kernel, -((start - size) // step)))
+
+
+def _positions(call: OperatorCall, index: Index) -> Iterator[tuple[int, int, int, int]]:
+    """Return tap and place in the input, vertical and horizontal, of those inside the input."""
+    window, shape = call.filter_window(), call.codes(0).shape
+    starts = [
+        index[1 + axis] * window.stride[axis] - window.pads(axis, shape[1 + axis])[0]
+        for axis in (0, 1)
+    ]
+    rows, columns = (
+        _inside(starts[axis], shape[1 + axis], window.kernel[axis], window.dilation[axis])
+        for axis in (0, 1)
+    )
+    for ky in rows:
+        for kx in columns:
+            yield ky, starts[0] + ky * window.dilation[0], kx, starts[1] + kx * window.dilation[1]
+
+
+def _conv_2d_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
+    x, weights = call.codes(0).astype(np.int64), call.codes(1).astype(np.int64)
+    batch, channel, depth = index[0], index[3], weights.shape[3]
+    groups = x.shape[3] // depth
+    first = channel // (weights.shape[0] // groups) * depth
+    for ky, y, kx, column in _positions(call, index):
+        where = f"w[{channel}, {ky}, {kx}] by x[{batch}, {y}, {column}, {first}:{first + depth}]"
+        yield _Tap(where, x[batch, y, column, first : first + depth], weights[channel, ky, kx])
+
+
+def _depthwise_conv_2d_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
+    x, weights = call.codes(0).astype(np.int64), call.codes(1).astype(np.int64)
+    batch, channel = index[0], index[3]
+    read = channel // (weights.shape[3] // x.shape[3])
+    for ky, y, kx, column in _positions(call, index):
+        where = f"w[0, {ky}, {kx}, {channel}] by x[{batch}, {y}, {column}, {read}]"
+        one = slice(read, read + 1), slice(channel, channel + 1)
+        yield _Tap(where, x[batch, y, column, one[0]], weights[0, ky, kx, one[1]])
+
+
+def _fully_connected_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
+    weights = call.codes(1).astype(np.int64)
+    outputs, size = weights.shape
+    rows = call.codes(0).reshape(-1, size).astype(np.int64)
+    shape = (*_leading(call, index), outputs)
+    row = int(np.ravel_multi_index(index, shape)) // outputs
+    for first in range(0, size, FEW):
+        part = slice(first, min(first + FEW, size))
+        where = f"w[{index[-1]}, {first}:{part.stop}] by x[{row}, {first}:{part.stop}]"
+        yield _Tap(where, rows[row, part], weights[index[-1], part])
+
+
+def _leading(call: OperatorCall, index: Index) -> Index:
+    """Return the output's sizes without its channels."""
+    x, size = call.codes(0), call.codes(1).shape[1]
+    return x.shape[:-1] if len(index) != 2 else (x.size // size,)
+
+
+def _transpose_conv_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
+    x, weights = call.codes(2).astype(np.int64), call.codes(1).astype(np.int64)
+    window, size = call.filter_window(), call.vector(0)
+    batch, channel = index[0], index[3]
+    # Input y meets output y * stride + tap - pad.
+    reach = [index[1 + axis] + window.pads(axis, size[1 + axis])[0] for axis in (0, 1)]
+    for ky, kx in np.ndindex(*window.kernel):
+        (y, y_rest), (column, x_rest) = (
+            divmod(at - k, window.stride[axis])
+            for axis, (at, k) in enumerate(zip(reach, (ky, kx), strict=True))
+        )
+        if not (y_rest or x_rest) and 0 <= y < x.shape[1] and 0 <= column < x.shape[2]:
+            where = f"w[{channel}, {ky}, {kx}] by x[{batch}, {y}, {column}, :]"
+            yield _Tap(where, x[batch, y, column], weights[channel, ky, kx])
+
+
+def _weighted_operands(granularity: Granularity, axis: int, bias: Operand) -> tuple[Operand, ...]:
+    """Return input, weights whose channels lie along ``axis``, and bias, as the spec has them."""
+    weight_rule = TensorRule(
+        range=WEIGHT_RANGE,
+        granularity=granularity,
+        axis=axis,
+        restriction=Restriction.SYMMETRIC,
+        role=Role.WEIGHT,
+    )
+    bias_rule = TensorRule(
+        dtypes=("int32",),
+        range=INT32_RANGE,
+        granularity=granularity,
+        restriction=Restriction.BIAS,
+        role=Role.BIAS,
+        optional=True,
+    )
+    return (Operand(), Operand(listed=weight_rule), replace(bias, listed=bias_rule))
+
+
+def _weighted(
+    golden: Function,
+    prepare: Callable[..., Function | None],
+    options: Callable[[OperatorCall], dict[str, Any]],
+    taps: "_Sum",
+    *,
+    stacks: Stacks,
+    **fields: Any,
+) -> Definition:
+    """Return the record of input, weights and bias; prepared if the latter two are constants."""
+
+    def named(call: OperatorCall) -> dict[str, Any]:
+        return {
+            "input_quantization": call.quantization(0),
+            "weight_quantization": call.quantization(1),
+            "output_quantization": call.output_quantization(),
+            "activation": call.activation(),
+            **options(call),
+        }
+
+    def arguments(call: OperatorCall) -> Arguments:
+        return Arguments(
+            call.codes(0),
+            call.codes(1),
+            call.optional(2),
+            bias_quantization=call.quantization_if_any(2),
+            **named(call),
+        )
+
+    def prepared(definition: Definition, call: OperatorCall) -> Function | None:
+        if call.is_constant(0) or call.is_computed(1) or call.is_computed(2):
+            return None
+        return prepare(call.codes(0).shape, call.codes(1), call.optional(2), **named(call))
+
+    return Definition(
+        **fields,
+        golden=golden,
+        arguments=arguments,
+        explain=taps.explain,
+        stacks=stacks,
+        prepare=prepared,
+    )
+
+
+def _window_option(call: OperatorCall) -> dict[str, Any]:
+    return {"window": call.filter_window()}
+
+
+def _fully_connected_options(call: OperatorCall) -> dict[str, Any]:
+    return {"keep_num_dims": call.options["keep_num_dims"], "reference": call.reference}
+
+
+def _transpose_conv_arguments(call: OperatorCall) -> Arguments:
+    return Arguments(
+        call.codes(2),
+        call.codes(1),
+        call.optional(3),
+        output_shape=call.vector(0),
+        input_quantization=call.quantization(2),
+        weight_quantization=call.quantization(1),
+        bias_quantization=call.quantization_if_any(3),
+        output_quantization=call.output_quantization(),
+        window=call.filter_window(),
+        activation=call.activation(),
+    )
+
+
+_IMAGE = Operand(ranks=(4, 4))
+_BIAS = Operand(("int32",), optional=True, absent=True)
+
+CONVOLUTION: dict[str, Definition] = {
+    "CONV_2D": _weighted(
+        conv_2d,
+        prepare_conv_2d,
+        _window_option,
+        _Sum(_conv_2d_taps),
+        shapes=_convolution_shapes(conv_2d_shape, needs_bias=True),
+        operands=_weighted_operands(Granularity.PER_AXIS, 0, _BIAS),
+        work=_window_work,
+        stacks=IMAGES,
+        macs=_filter_macs,
+        spec=SpecEntry(4),
+    ),
+    "DEPTHWISE_CONV_2D": _weighted(
+        depthwise_conv_2d,
+        prepare_depthwise_conv_2d,
+        _window_option,
+        _Sum(_depthwise_conv_2d_taps),
+        shapes=_convolution_shapes(depthwise_conv_2d_shape, needs_bias=False),
+        # Prepare asks for a vector here, and of the other operators' biases only the elements.
+        operands=_weighted_operands(
+            Granularity.PER_AXIS, 3, Operand(("int32",), ranks=(1, 1), optional=True)
+        ),
+        stacks=IMAGES,
+        macs=_depthwise_macs,
+        spec=SpecEntry(5),
+    ),
+    "FULLY_CONNECTED": _weighted(
+        fully_connected,
+        prepare_fully_connected,
+        _fully_connected_options,
+        _Sum(_fully_connected_taps, weight_zero_point=True),
+        shapes=_fully_connected_shapes,
+        operands=_weighted_operands(Granularity.PER_TENSOR, 0, _BIAS),
+        activations=FUSED_ACTIVATIONS,
+        work=_rows_work,
+        stacks=WHOLE_ROWS,
+        macs=_filter_macs,
+        spec=SpecEntry(6),
+    ),
+    "TRANSPOSE_CONV": Definition(
+        shapes=_transpose_conv_shapes,
+        operands=(Operand(("int32",), values=False, ranks=(1, 1)), _IMAGE, _IMAGE, _BIAS),
+        golden=transpose_conv,
+        arguments=_transpose_conv_arguments,
+        explain=_Sum(_transpose_conv_taps, x=2, bias=3).explain,
+        stacks=Without("its first input is a shape, which one inference has"),
+        prepare=Without("golden prepares the other convolutions alone, which most networks have"),
+        macs=_transposed_macs,
+    ),
+}
+"""Operators that multiply by weights."""

@@ -1,0 +1,291 @@
+"""The record of one operator: what its tensors must be, and how golden computes it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from eightfold.golden.errors import RejectedError
+from eightfold.model.graph import Tensor
+from eightfold.operators.call import Node, OperatorCall
+from eightfold.operators.rules import SpecEntry, SpecRow, TensorRule, unquantized
+from eightfold.operators.stacks import Stacks
+
+Shape = tuple[int | None, ...] | None
+"""A result's shape as far as it is known before an inference: None is a size, or a whole shape,
+that an operand decides which is computed."""
+
+Shapes = Callable[[Node], Sequence[Shape]]
+Index = tuple[int, ...]
+"""Where an element is in its tensor."""
+
+Function = Callable[..., np.ndarray]
+Results = np.ndarray | list[np.ndarray]
+"""The only output, or the list of all."""
+
+WORK = 48
+"""Bytes per element that most operators need: some int64 at a time."""
+
+
+@dataclass(frozen=True)
+class Without:
+    """Takes the place of a part that an operator does not have."""
+
+    reason: str
+    """Why it has none, after "because"."""
+
+
+class Arguments:
+    """What a golden function is called with."""
+
+    def __init__(self, *positional: Any, **named: Any) -> None:
+        self.positional = positional
+        self.named = named
+
+
+@dataclass(frozen=True)
+class Operand:
+    """What an input of an operator must be."""
+
+    dtypes: tuple[str, ...] = ("int8",)
+    """numpy names, of which one must hold; none: every element type is fine."""
+
+    values: bool = True
+    """Whether the tensor has values to compute with or to copy; else it has axes, sizes or
+    positions."""
+
+    ranks: tuple[int, int] = (0, 32)
+    """Lowest and highest rank."""
+
+    optional: bool = False
+    """Whether it may be left out behind the others."""
+
+    absent: bool = False
+    """Whether -1 may stand for it in the file."""
+
+    listed: TensorRule | None = None
+    """What the spec says of it if it is not what it says of most: that values are int8 with one
+    scale. Axes, sizes and positions only the kernels define."""
+
+    @property
+    def rule(self) -> TensorRule:
+        """What the spec says of it."""
+        if self.listed is not None:
+            return self.listed
+        return TensorRule() if self.values else unquantized(*self.dtypes, optional=self.optional)
+
+
+INT8 = Operand()
+INT32 = Operand(("int32",), values=False)
+INDEX = Operand(("int32", "int64"), values=False)
+
+COPIED = Operand(("int8", "int32", "int64"))
+"""An operand that is copied: codes, or the integers of shapes."""
+
+
+def hollow(shape: tuple[int, ...]) -> np.ndarray:
+    """Return an array of ``shape`` that repeats one byte; functions that copy no element run on it.
+
+    Every stride is 0, so that whatever numpy makes a view of stays one, and has the shape of the
+    result without its memory.
+    """
+    return np.broadcast_to(np.int8(0), shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """One operator: what its tensors must be, what its results are, and how golden has them."""
+
+    shapes: Shapes
+    """Returns the shapes of all results, and raises what golden raises where LiteRT's Prepare
+    refuses shapes, options, or constant operands."""
+
+    operands: tuple[Operand, ...] = (INT8,)
+    variadic: bool = False
+    """Whether the only operand stands for any number of them, from one."""
+
+    alike: bool = False
+    """Whether all operands with values must have the same element type."""
+
+    results: int | str = 1
+    """How many, or the option that says it."""
+
+    activations: frozenset[str] = frozenset()
+    """Fused activations that are not refused; none: all, whether they clamp or not."""
+
+    dtype: str | None = None
+    """numpy name of the results' element type; None: that of the first operand with values, or
+    ``dtype_option``'s."""
+
+    dtype_option: str | None = None
+    """The option that says the results' element type."""
+
+    dtypes: tuple[str, ...] = ()
+    """Where the file alone says the results' element type: those that are run."""
+
+    work: Callable[[Node], int] | None = None
+    """Returns the bytes that golden needs at most besides operands and results; None: `WORK` per
+    element of operands and results."""
+
+    golden: Callable[..., Results]
+    """The function of golden whose results the operator has."""
+
+    arguments: Callable[[OperatorCall], Arguments]
+    """Reads from a call what ``golden`` takes."""
+
+    explain: "Explain"
+    """Returns the lines of the arithmetic that gives one element of an output, each ``formula =
+    value``; the last value is the element. Takes the operator's own record, the call, the position
+    of the output and the element's index."""
+
+    stacks: Stacks | Without
+    """When the operator computes stacked inferences as one."""
+
+    prepare: "Prepare | Without"
+    """Takes the operator's own record and a call that `run` has accepted, and returns a faster
+    function of the inputs that are no constants, in order, for inputs of the same shapes and
+    dtypes. None: there is none for this call."""
+
+    macs: Callable[[OperatorCall], int] | Without = Without("it has no weights")
+    """Counts the operator's multiply-accumulates, padding taps included. It looks at the shapes
+    that the graph states, at no array."""
+
+    spec: SpecEntry | Without = Without("the spec's table does not list it")
+    """The operator's row in the spec's table; the operands say the rest of it."""
+
+    @property
+    def golden_name(self) -> str:
+        """The golden function with its module, such as ``eightfold.golden.binary.add``."""
+        return f"{self.golden.__module__}.{self.golden.__qualname__}"
+
+    def run(self, call: OperatorCall) -> list[np.ndarray]:
+        """Return the outputs.
+
+        Raises
+        ------
+        InputError, eightfold.golden.errors.SpecError
+            If the tensors do not fit, or golden refuses the operator. The message does not name it.
+        """
+        arguments = self.arguments(call)
+        results = self.golden(*arguments.positional, **arguments.named)
+        return results if isinstance(results, list) else [results]
+
+    def spec_row(self, name: str) -> SpecRow | None:
+        """Return the row of the spec's table; None if it has none. ``name`` is the operator's."""
+        if isinstance(self.spec, Without):
+            return None
+        if self.dtype:
+            output = unquantized(self.dtype)
+        elif self.dtype_option:
+            output = unquantized("int32", "int64")
+        else:
+            output = TensorRule(restriction=self.spec.output)
+        return SpecRow(
+            name=name,
+            entry=self.spec,
+            inputs=tuple(operand.rule for operand in self.operands),
+            outputs=(output,),
+            variadic=self.variadic,
+        )
+
+    def check(self, node: Node) -> None:
+        """Check operands and number of results.
+
+        Raises
+        ------
+        eightfold.golden.errors.RejectedError
+            If they are not as the record says.
+        """
+        self._check_counts(node)
+        activation = node.activation()
+        if self.activations and activation not in self.activations:
+            raise RejectedError(f"{node.operator.name} does not fuse {activation}")
+        supported = self.unsupported(node) is None
+        first: Tensor | None = None
+        for position, tensor in enumerate(node.inputs):
+            if tensor is None:
+                continue
+            operand = self.operand(position)
+            low, high = operand.ranks
+            if not low <= len(tensor.shape) <= high:
+                wanted = f"{low}" if low == high else f"{low} to {high}"
+                raise RejectedError(f"{tensor} has rank {len(tensor.shape)}, not {wanted}")
+            # Of element types that are not run, such as float32, the rest need not be as here.
+            if operand.dtypes and (supported or not operand.values):
+                _check_dtype(tensor, operand.dtypes)
+            if operand.values:
+                first = first or tensor
+                if 0 in tensor.shape:
+                    raise RejectedError(f"{tensor} has no elements")
+                if self.alike and tensor.dtype != first.dtype:
+                    raise RejectedError(f"{tensor} is {tensor.dtype}, but {first} {first.dtype}")
+
+    def _check_counts(self, node: Node) -> None:
+        most = len(node.inputs) if self.variadic else len(self.operands)
+        required = [place for place, operand in enumerate(self.operands) if not operand.optional]
+        least = len(required)
+        if not least <= len(node.inputs) <= most:
+            wanted = f"{least}" if least == most else f"{least} to {most}"
+            if self.variadic:
+                wanted = "at least 1"
+            raise RejectedError(f"has {len(node.inputs)} inputs, not {wanted}")
+        for position, tensor in enumerate(node.inputs):
+            if tensor is None and not self.operand(position).absent:
+                raise RejectedError(f"input {position} is absent")
+        outputs = len(node.outputs)
+        if isinstance(self.results, int):
+            if outputs != self.results:
+                raise RejectedError(f"has {outputs} outputs, not {self.results}")
+        elif outputs != node.options[self.results] or not outputs:
+            wanted = node.options[self.results]
+            raise RejectedError(f"has {outputs} outputs, but {self.results} {wanted}")
+
+    def operand(self, position: int) -> Operand:
+        """Return what an input must be."""
+        return self.operands[0 if self.variadic else position]
+
+    def unsupported(self, node: Node) -> str | None:
+        """Return in words which tensor has an element type that is read and not run, or None."""
+        found = self.misfit(node)
+        return None if found is None else _not_one_of(*found)
+
+    def misfit(self, node: Node) -> tuple[Tensor, Sequence[str]] | None:
+        """Return the tensor of an element type that is read and not run, and which would be run."""
+        for position, tensor in enumerate(node.inputs):
+            operand = self.operand(position)
+            if tensor is not None and operand.values:
+                if operand.dtypes and tensor.dtype.name not in operand.dtypes:
+                    return tensor, operand.dtypes
+                break
+        if self.dtypes and node.output.dtype.name not in self.dtypes:
+            return node.output, self.dtypes
+        return None
+
+    def result_dtype(self, node: Node) -> np.dtype | None:
+        """Return the results' element type; None where the file alone says it."""
+        if self.dtype_option:
+            return node.option_dtype(self.dtype_option)
+        if self.dtypes:
+            return None
+        if self.dtype:
+            return np.dtype(self.dtype)
+        values = [
+            tensor
+            for position, tensor in enumerate(node.inputs)
+            if tensor is not None and self.operand(position).values
+        ]
+        return values[0].dtype
+
+
+def _check_dtype(tensor: Tensor, dtypes: Sequence[str]) -> None:
+    if tensor.dtype.name not in dtypes:
+        raise RejectedError(_not_one_of(tensor, dtypes))
+
+
+def _not_one_of(tensor: Tensor, dtypes: Sequence[str]) -> str:
+    return f"{tensor} is {tensor.dtype}, not {' or '.join(dtypes)}"
+
+
+Explain = Callable[[Definition, OperatorCall, int, Index], list[str]]
+Prepare = Callable[[Definition, OperatorCall], Function | None]

@@ -1,0 +1,126 @@
+"""Operators that join tensors or take one apart."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from eightfold.golden import joining
+from eightfold.golden.errors import RejectedError
+from eightfold.golden.joining import concatenated_shape, packed_shape
+from eightfold.operators.call import Node, OperatorCall
+from eightfold.operators.definition import (
+    COPIED,
+    INT32,
+    Arguments,
+    Definition,
+    Shape,
+    Without,
+    hollow,
+)
+from eightfold.operators.movement import UNPREPARED, explain_copy
+from eightfold.operators.rules import SpecEntry
+from eightfold.operators.stacks import JOINED_BEHIND
+
+
+def _input_shapes(node: Node) -> list[tuple[int, ...]]:
+    return [node.shape(position) for position in range(len(node.inputs))]
+
+
+def _concatenation_shapes(node: Node) -> Sequence[Shape]:
+    return [concatenated_shape(_input_shapes(node), node.options["axis"])]
+
+
+def _pack_shapes(node: Node) -> Sequence[Shape]:
+    count = node.options["values_count"]
+    if len(node.inputs) != count:
+        raise RejectedError(f"has {len(node.inputs)} inputs, but values_count {count}")
+    return [packed_shape(_input_shapes(node), node.options["axis"])]
+
+
+def _split_shapes(node: Node) -> Sequence[Shape]:
+    axis = node.known_integer(0)
+    if axis is None:
+        return [(None,) * len(node.shape(1))] * len(node.outputs)
+    return [part.shape for part in joining.split(hollow(node.shape(1)), axis, len(node.outputs))]
+
+
+def _unpack_shapes(node: Node) -> Sequence[Shape]:
+    x = hollow(node.shape(0))
+    return [part.shape for part in joining.unpack(x, node.options["axis"], len(node.outputs))]
+
+
+def _inputs(call: OperatorCall) -> list[np.ndarray]:
+    return [call.codes(position) for position in range(len(call.inputs))]
+
+
+def _concatenation_arguments(call: OperatorCall) -> Arguments:
+    return Arguments(
+        _inputs(call),
+        call.options["axis"],
+        quantizations=call.every_quantization(),
+        activation=call.activation(),
+    )
+
+
+def _pack_arguments(call: OperatorCall) -> Arguments:
+    quantizations = call.every_quantization()
+    return Arguments(_inputs(call), call.options["axis"], quantizations=quantizations)
+
+
+def _split_arguments(call: OperatorCall) -> Arguments:
+    return Arguments(call.codes(1), call.integer(0), len(call.outputs))
+
+
+def _unpack_arguments(call: OperatorCall) -> Arguments:
+    quantizations = call.every_quantization()
+    axis, count = call.options["axis"], len(call.outputs)
+    return Arguments(call.codes(0), axis, count, quantizations=quantizations)
+
+
+JOINING: dict[str, Definition] = {
+    "CONCATENATION": Definition(
+        shapes=_concatenation_shapes,
+        operands=(COPIED,),
+        variadic=True,
+        alike=True,
+        activations=frozenset({"NONE"}),
+        golden=joining.concatenation,
+        arguments=_concatenation_arguments,
+        explain=explain_copy,
+        stacks=JOINED_BEHIND,
+        prepare=UNPREPARED,
+        spec=SpecEntry(3, same=True),
+    ),
+    "PACK": Definition(
+        shapes=_pack_shapes,
+        operands=(COPIED,),
+        variadic=True,
+        alike=True,
+        golden=joining.pack,
+        arguments=_pack_arguments,
+        explain=explain_copy,
+        stacks=Without("its result's axis 0 may be the new one"),
+        prepare=UNPREPARED,
+    ),
+    "SPLIT": Definition(
+        shapes=_split_shapes,
+        operands=(INT32, COPIED),
+        results="num_splits",
+        golden=joining.split,
+        arguments=_split_arguments,
+        explain=explain_copy,
+        stacks=Without("its first input is the axis, which all inferences share"),
+        prepare=UNPREPARED,
+    ),
+    "UNPACK": Definition(
+        shapes=_unpack_shapes,
+        operands=(COPIED,),
+        results="num",
+        golden=joining.unpack,
+        arguments=_unpack_arguments,
+        explain=explain_copy,
+        stacks=Without("it may take axis 0 away"),
+        prepare=UNPREPARED,
+    ),
+}
+"""Operators on several tensors of a kind."""

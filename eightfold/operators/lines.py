@@ -1,0 +1,88 @@
+"""Explanations as lines of text: operands, sums of many, and the end that most operators share."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from eightfold.golden.fixed_point import quantize_multiplier
+from eightfold.golden.quantization import Quantization
+from eightfold.golden.steps import (
+    Step,
+    explain_multiplication,
+    explain_offset_and_clamp,
+    step_lines,
+)
+from eightfold.operators.call import OperatorCall
+from eightfold.operators.definition import Index
+
+SHOWN = 16
+"""Values or lines of one kind that are written out; of more the number is told."""
+
+
+def value_text(value: Any) -> str:
+    """Return a number as Python writes it: an integer, a truth value or a float."""
+    return repr(np.asarray(value).item())
+
+
+def values_text(values: Iterable[Any]) -> str:
+    """Return the first `SHOWN` values in brackets, and how many there are if there are more."""
+    texts = [value_text(value) for value in values]
+    more = f", ... {len(texts)} in all" if len(texts) > SHOWN else ""
+    return f"[{', '.join(texts[:SHOWN])}{more}]"
+
+
+def operand(call: OperatorCall, position: int, index: Index) -> Any:
+    """Return an element of an input, which broadcasts to the output's rank."""
+    array = call.codes(position)
+    return array[own_index(array.shape, index)]
+
+
+def own_index(shape: Sequence[int], index: Index) -> Index:
+    """Return the place in an input of ``shape`` that broadcasts to ``index`` of the output."""
+    last = index[len(index) - len(shape) :]
+    return tuple(min(at, size - 1) for at, size in zip(last, shape, strict=True))
+
+
+def operand_line(call: OperatorCall, position: int, index: Index) -> str:
+    """Return the line of an input's element: where it is, and its value."""
+    place = list(own_index(call.codes(position).shape, index))
+    value = value_text(operand(call, position, index))
+    return f"input {position}, {call.input(position)}, element {place} = {value}"
+
+
+def difference(code: Any, quantization: Quantization) -> tuple[str, int]:
+    """Return the step that subtracts a zero point."""
+    zero_point = quantization.per_tensor()[1]
+    return f"{int(code)} - zero point {zero_point}", int(code) - zero_point
+
+
+def scale_lines(
+    x: int, real: float, formula: str, *, magnitude: bool = False
+) -> tuple[list[str], int]:
+    """Return the lines of a product with a real multiplier, and its value.
+
+    ``formula`` says what the multiplier is made of; ``magnitude`` leaves out its sign.
+    """
+    multiplier, shift = (int(part) for part in quantize_multiplier(real))
+    if magnitude:
+        multiplier = abs(multiplier)
+    return pair_lines(x, multiplier, shift, f"{formula} = {real!r}")
+
+
+def pair_lines(x: int, multiplier: int, shift: int, source: str) -> tuple[list[str], int]:
+    """Return the lines of a product with a multiplier and its shift, and its value."""
+    steps = explain_multiplication(x, multiplier, shift)
+    scale = f"{source} as {multiplier} * 2^({shift} - 31) = {multiplier * 2.0 ** (shift - 31)!r}"
+    return [scale, *step_lines(steps)], steps[-1][1]
+
+
+def end_lines(z: int, output: Quantization, bounds: tuple[int, int] = (-128, 127)) -> list[str]:
+    """Return the last lines: the output's zero point added, and clamped."""
+    return step_lines(explain_offset_and_clamp(z, output.per_tensor()[1], bounds))
+
+
+def total(parts: Sequence[Step]) -> Step:
+    """Return the sum of the parts' values as a step."""
+    values = [value for _, value in parts]
+    return f"sum of {values_text(values)}", sum(values)

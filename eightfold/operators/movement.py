@@ -1,0 +1,433 @@
+"""Operators that copy elements: codes, and most also the integers of shapes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from eightfold.golden import blocks, indexing, movement
+from eightfold.golden.blocks import batch_to_space_shape, space_to_batch_shape
+from eightfold.golden.errors import RejectedError, UndefinedError
+from eightfold.golden.indexing import Masks, gathered_shape, strided_slice
+from eightfold.golden.movement import expand_dims, padded_shape, reshape, squeeze, transpose
+from eightfold.model.graph import Operator, Quantization
+from eightfold.operators.call import Node, OperatorCall
+from eightfold.operators.definition import (
+    COPIED,
+    INDEX,
+    INT8,
+    INT32,
+    Arguments,
+    Definition,
+    Explain,
+    Function,
+    Index,
+    Operand,
+    Prepare,
+    Shape,
+    Shapes,
+    Without,
+    hollow,
+)
+from eightfold.operators.lines import value_text
+from eightfold.operators.rules import OTHER_INT8, SpecEntry, unquantized
+from eightfold.operators.stacks import FIRST_STAYS, IMAGES, PADDED, SHAPES, Stacks
+
+
+def reshape_operand(node: Node) -> bool:
+    """Return whether RESHAPE's second input counts instead of its option: as an int32 vector."""
+    tensor = node.tensor(1)
+    return tensor is not None and len(tensor.shape) == 1 and tensor.dtype == np.int32
+
+
+def reshape_option(operator: Operator) -> list[int]:
+    """Return the shape that RESHAPE's option says."""
+    shape = list(operator.options["new_shape"])
+    # Old converters wrote the shape of a scalar as [0].
+    return [] if shape == [0] else shape
+
+
+def _reshape_shapes(node: Node) -> Sequence[Shape]:
+    if not reshape_operand(node):
+        return [reshape(hollow(node.shape(0)), reshape_option(node.operator)).shape]
+    sizes = node.known_vector(1)
+    if sizes is None:
+        return [(None,) * node.shape(1)[0]]
+    return [reshape(hollow(node.shape(0)), sizes).shape]
+
+
+def _squeeze_shapes(node: Node) -> Sequence[Shape]:
+    return [squeeze(hollow(node.shape(0)), node.options["squeeze_dims"]).shape]
+
+
+def _expand_dims_shapes(node: Node) -> Sequence[Shape]:
+    if not _same_quantization(node.input(0).quantization, node.output.quantization):
+        raise RejectedError("input and output must have the same scale and zero point")
+    axis, shape = node.known_integer(1), node.shape(0)
+    if axis is None:
+        return [(None,) * (len(shape) + 1)]
+    return [expand_dims(hollow(shape), axis).shape]
+
+
+def _same_quantization(first: Quantization | None, second: Quantization | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return np.array_equal(first.scale, second.scale) and np.array_equal(
+        first.zero_point, second.zero_point
+    )
+
+
+def _transpose_shapes(node: Node) -> Sequence[Shape]:
+    order, shape = node.known_vector(1), node.shape(0)
+    if order is None:
+        return [(None,) * len(shape)]
+    return [transpose(hollow(shape), order).shape]
+
+
+def _shape_shapes(node: Node) -> Sequence[Shape]:
+    return [(len(node.shape(0)),)]
+
+
+def _pad_shapes(node: Node) -> Sequence[Shape]:
+    shape, paddings = node.shape(0), node.known(1)
+    if paddings is None:
+        padded_shape(shape, np.zeros(node.shape(1), np.int64))
+        return [(None,) * len(shape)]
+    return [padded_shape(shape, paddings)]
+
+
+def _padv2_shapes(node: Node) -> Sequence[Shape]:
+    if (elements := int(np.prod(node.shape(2)))) != 1:
+        raise RejectedError(f"the value of PADV2 must be one element, not {elements}")
+    return _pad_shapes(node)
+
+
+def _slice_shapes(node: Node) -> Sequence[Shape]:
+    begin, size, shape = node.known_vector(1), node.known_vector(2), node.shape(0)
+    lengths = [node.shape(1)[0], node.shape(2)[0]]
+    if lengths != [len(shape)] * 2:
+        raise RejectedError(f"SLICE needs {len(shape)} numbers for begin and for size")
+    if node.input(1).dtype != node.input(2).dtype:
+        raise RejectedError(f"begin is {node.input(1).dtype}, size {node.input(2).dtype}")
+    if begin is None or size is None:
+        return [(None,) * len(shape)]
+    return [indexing.slice(hollow(shape), begin, size).shape]
+
+
+def masks_of(operator: Operator) -> Masks:
+    """Return the masks that the options of STRIDED_SLICE hold."""
+    names = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
+    masks = {name: operator.options[f"{name}_mask"] for name in names}
+    return Masks(**masks, offset=operator.options["offset"])
+
+
+def _strided_slice_shapes(node: Node) -> Sequence[Shape]:
+    if node.options["offset"] and node.is_constant(3) and not node.is_constant(2):
+        raise UndefinedError(
+            "LiteRT ends if end counts from begin and is computed, strides are not"
+        )
+    begin, end, strides = (node.known_vector(position) for position in (1, 2, 3))
+    if begin is None or end is None or strides is None:
+        if len({node.shape(position) for position in (1, 2, 3)}) > 1:
+            raise RejectedError("begin, end and strides must have as many entries")
+        return [None]
+    x = hollow(node.shape(0))
+    return [strided_slice(x, begin, end, strides, masks_of(node.operator)).shape]
+
+
+def _gather_shapes(node: Node) -> Sequence[Shape]:
+    options = node.options
+    arguments = (node.shape(0), node.shape(1), options["axis"], options["batch_dims"])
+    return [gathered_shape(*arguments, node.known(1))]
+
+
+def _reshape_arguments(call: OperatorCall) -> Arguments:
+    shape = call.vector(1) if reshape_operand(call) else reshape_option(call.operator)
+    return Arguments(call.codes(0), shape)
+
+
+def _squeeze_arguments(call: OperatorCall) -> Arguments:
+    return Arguments(call.codes(0), call.options["squeeze_dims"])
+
+
+def _expand_dims_arguments(call: OperatorCall) -> Arguments:
+    return Arguments(
+        call.codes(0),
+        call.integer(1),
+        input_quantization=call.quantization_if_any(0),
+        output_quantization=call.every_quantization()[-1],
+    )
+
+
+def _pad_arguments(call: OperatorCall) -> Arguments:
+    call.quantization(0)  # where it has none, LiteRT fills with 0 and not with the zero point
+    return Arguments(
+        call.codes(0),
+        call.array(1),
+        output_quantization=call.output_quantization(),
+    )
+
+
+def _padv2_arguments(call: OperatorCall) -> Arguments:
+    return Arguments(
+        call.codes(0),
+        call.array(1),
+        call.codes(2),
+        value_quantization=call.quantization(2),
+        output_quantization=call.output_quantization(),
+    )
+
+
+def _strided_slice_arguments(call: OperatorCall) -> Arguments:
+    entries = [call.vector(position) for position in (1, 2, 3)]
+    return Arguments(call.codes(0), *entries, masks=masks_of(call.operator))
+
+
+def _slice_arguments(call: OperatorCall) -> Arguments:
+    return Arguments(call.codes(0), call.vector(1), call.vector(2))
+
+
+def _gather_arguments(call: OperatorCall) -> Arguments:
+    return Arguments(call.codes(0), call.array(1), call.options["axis"], call.options["batch_dims"])
+
+
+def _transpose_arguments(call: OperatorCall) -> Arguments:
+    return Arguments(call.codes(0), call.vector(1))
+
+
+def _shape_arguments(call: OperatorCall) -> Arguments:
+    return Arguments(call.array(0), dtype=call.output.dtype.type)
+
+
+BASE = 128
+"""Of the digits that number the elements: an int8 holds one."""
+
+
+def explain_copy(
+    definition: Definition, call: OperatorCall, output: int, index: Index
+) -> list[str]:
+    """Return where the element comes from, or that it is a fill.
+
+    The operator itself tells: it copies the numbers of the elements, digit by digit, in place of
+    the codes. A second time all digits are replaced by their complements: what has not changed
+    with them is a fill.
+    """
+    positions = _copied(definition, call)
+    arrays = [call.codes(position) for position in positions]
+    sizes = [array.size for array in arrays]
+    numbers = np.arange(sum(sizes))
+    number, scale, is_copy = 0, 1, True
+    while scale == 1 or scale < sum(sizes):
+        digits = numbers // scale % BASE
+        seen = []
+        for plane in (digits, BASE - 1 - digits):
+            parts = np.split(plane.astype(np.int8), np.cumsum(sizes)[:-1])
+            planes = [part.reshape(a.shape) for part, a in zip(parts, arrays, strict=True)]
+            seen.append(int(definition.run(_replaced(call, positions[0], planes))[output][index]))
+        is_copy = is_copy and sum(seen) == BASE - 1
+        number += scale * seen[0]
+        scale *= BASE
+    value = value_text(definition.run(call)[output][index])
+    if not is_copy:
+        return [f"no element of the input: a fill = {value}"]
+    part = int(np.searchsorted(np.cumsum(sizes), number, side="right"))
+    place = np.unravel_index(number - sum(sizes[:part]), arrays[part].shape)
+    source = call.input(positions[part])
+    where = [int(at) for at in place]
+    return [f"copy of input {positions[part]}, {source}, element {where} = {value}"]
+
+
+def _copied(definition: Definition, call: OperatorCall) -> list[int]:
+    """Return the positions of the inputs that are copied from."""
+    if definition.variadic:
+        return list(range(len(call.inputs)))
+    return [[operand.values for operand in definition.operands].index(True)]
+
+
+def _replaced(call: OperatorCall, first: int, planes: list[np.ndarray]) -> OperatorCall:
+    return call.substituted(*map(call.array, range(first)), *planes)
+
+
+def _prepare_reshape(definition: Definition, call: OperatorCall) -> Function | None:
+    if call.is_constant(0) or call.is_computed(1):
+        return None
+    (result,) = definition.run(call)
+    return lambda x: x.reshape(result.shape)
+
+
+def _explain_shape(
+    definition: Definition, call: OperatorCall, output: int, index: Index
+) -> list[str]:
+    sizes = list(call.array(0).shape)
+    return [f"size {index[0]} of the shape {sizes} of {call.input(0)} = {sizes[index[0]]}"]
+
+
+UNPREPARED = Without("a copy takes as long with its places known")
+
+
+def _copy(
+    golden: Function,
+    arguments: Callable[[OperatorCall], Arguments],
+    shapes: Shapes,
+    operands: tuple[Operand, ...],
+    *,
+    stacks: Stacks | Without,
+    explain: Explain = explain_copy,
+    prepare: Prepare | Without = UNPREPARED,
+    **fields: Any,
+) -> Definition:
+    """Return the record of a copy."""
+    return Definition(
+        shapes=shapes,
+        operands=operands,
+        golden=golden,
+        arguments=arguments,
+        explain=explain,
+        stacks=stacks,
+        prepare=prepare,
+        **fields,
+    )
+
+
+def _block(golden: Callable[[np.ndarray, int], np.ndarray], **spec: Any) -> Definition:
+    def shapes(node: Node) -> Sequence[Shape]:
+        return [golden(hollow(node.shape(0)), node.options["block_size"]).shape]
+
+    def arguments(call: OperatorCall) -> Arguments:
+        return Arguments(call.codes(0), call.options["block_size"])
+
+    return _copy(golden, arguments, shapes, (INT8,), stacks=IMAGES, **spec)
+
+
+def _batches(
+    golden: Function,
+    shape_of: Callable[[tuple[int, ...], Sequence[int], np.ndarray], tuple[int, ...]],
+    number: int,
+    *,
+    variants: bool = False,
+) -> Definition:
+    def shapes(node: Node) -> Sequence[Shape]:
+        block, margins = node.known_vector(1), node.known(2)
+        if block is None or margins is None:
+            return [(None,) * len(node.shape(0))]
+        return [shape_of(node.shape(0), block, margins)]
+
+    def arguments(call: OperatorCall) -> Arguments:
+        return Arguments(
+            call.codes(0),
+            call.vector(1),
+            call.array(2),
+            input_quantization=call.quantization(0),
+            output_quantization=call.output_quantization(),
+            **({"reference": call.reference} if variants else {}),
+        )
+
+    return _copy(
+        golden,
+        arguments,
+        shapes,
+        (INT8, INT32, INT32),
+        stacks=Without("it moves elements between the slices along axis 0"),
+        spec=SpecEntry(number, same=True),
+    )
+
+
+_POSITIONS = Without("its positions count along the axis 0 of one inference")
+
+MOVEMENT: dict[str, Definition] = {
+    "BATCH_TO_SPACE_ND": _batches(blocks.batch_to_space_nd, batch_to_space_shape, 18),
+    "DEPTH_TO_SPACE": _block(blocks.depth_to_space),
+    "EXPAND_DIMS": _copy(
+        expand_dims,
+        _expand_dims_arguments,
+        _expand_dims_shapes,
+        (COPIED, INDEX),
+        stacks=SHAPES,
+    ),
+    "GATHER": _copy(
+        indexing.gather,
+        _gather_arguments,
+        _gather_shapes,
+        (COPIED, Operand(("int16", "int32", "int64"), values=False)),
+        stacks=_POSITIONS,
+        spec=SpecEntry(17, same=True),
+    ),
+    "PAD": _copy(
+        movement.pad,
+        _pad_arguments,
+        _pad_shapes,
+        (INT8, INDEX),
+        stacks=PADDED,
+        spec=SpecEntry(16, same=True),
+    ),
+    "PADV2": _copy(
+        movement.padv2,
+        _padv2_arguments,
+        _padv2_shapes,
+        (INT8, INDEX, Operand(listed=OTHER_INT8)),
+        alike=True,
+        stacks=PADDED,
+        spec=SpecEntry(30, same=True),
+    ),
+    "RESHAPE": _copy(
+        reshape,
+        _reshape_arguments,
+        _reshape_shapes,
+        (
+            COPIED,
+            # What is no int32 vector does not count: see `reshape_operand`.
+            Operand((), values=False, optional=True, listed=unquantized("int32", optional=True)),
+        ),
+        stacks=SHAPES,
+        prepare=_prepare_reshape,
+        spec=SpecEntry(11, same=True),
+    ),
+    "SHAPE": _copy(
+        movement.shape,
+        _shape_arguments,
+        _shape_shapes,
+        (Operand(()),),
+        dtype_option="out_type",
+        explain=_explain_shape,
+        stacks=Without("its result has the size of axis 0"),
+        spec=SpecEntry(37),
+    ),
+    "SLICE": _copy(
+        indexing.slice,
+        _slice_arguments,
+        _slice_shapes,
+        (COPIED, INDEX, INDEX),
+        stacks=_POSITIONS,
+        spec=SpecEntry(34, same=True),
+    ),
+    "SPACE_TO_BATCH_ND": _batches(
+        blocks.space_to_batch_nd, space_to_batch_shape, 19, variants=True
+    ),
+    "SPACE_TO_DEPTH": _block(blocks.space_to_depth, spec=SpecEntry(14, same=True)),
+    "SQUEEZE": _copy(
+        squeeze,
+        _squeeze_arguments,
+        _squeeze_shapes,
+        (COPIED,),
+        stacks=SHAPES,
+        spec=SpecEntry(24, same=True),
+    ),
+    "STRIDED_SLICE": _copy(
+        strided_slice,
+        _strided_slice_arguments,
+        _strided_slice_shapes,
+        (COPIED, INT32, INT32, INT32),
+        stacks=_POSITIONS,
+    ),
+    "TRANSPOSE": _copy(
+        transpose,
+        _transpose_arguments,
+        _transpose_shapes,
+        # Of a scalar the kernel reads beyond the permutation, and ends.
+        (replace(COPIED, ranks=(1, 32)), INT32),
+        stacks=FIRST_STAYS,
+        spec=SpecEntry(20, same=True),
+    ),
+}
+"""Operators that move elements."""

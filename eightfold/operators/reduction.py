@@ -1,0 +1,151 @@
+"""Operators that reduce axes to a sum, a mean, an extreme, or the index of one."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from eightfold.golden import reduction
+from eightfold.golden.fixed_point import wrap32
+from eightfold.golden.reduction import (
+    mean_multiplier,
+    one_axis,
+    reduced_axes,
+    reduced_shape,
+    sum_multiplier,
+)
+from eightfold.golden.steps import step_lines
+from eightfold.operators.call import Node, OperatorCall
+from eightfold.operators.definition import (
+    INDEX,
+    INT8,
+    INT32,
+    Arguments,
+    Definition,
+    Explain,
+    Function,
+    Index,
+    Operand,
+    Shape,
+    Without,
+)
+from eightfold.operators.lines import end_lines, pair_lines, values_text
+from eightfold.operators.rules import SpecEntry
+from eightfold.operators.stacks import AXES_BEHIND
+
+_UNPREPARED = Without("nothing that its axes fix takes long to derive")
+
+
+def _reduced_shapes(node: Node) -> Sequence[Shape]:
+    axes, keep = node.known(1), node.options["keep_dims"]
+    if axes is None:
+        return [(None,) * len(node.shape(0)) if keep else None]
+    return [reduced_shape(node.shape(0), axes, keep)]
+
+
+def _shapes_without_axis(node: Node) -> Sequence[Shape]:
+    axis, shape = node.known_integer(1), node.shape(0)
+    if axis is None:
+        return [(None,) * (len(shape) - 1)]
+    return [reduced_shape(shape, one_axis(axis, len(shape)))]
+
+
+def _reduced_elements(call: OperatorCall, index: Index) -> tuple[np.ndarray, list[str]]:
+    """Return the elements over whose axes one is made, their rank kept, and their line."""
+    x = call.codes(0)
+    axes = reduced_axes(call.array(1), x.ndim)
+    kept = iter(index)
+    if len(index) == x.ndim:
+        places = [slice(None) if a in axes else slice(i, i + 1) for a, i in enumerate(index)]
+    else:
+        # What golden returns without dimensions has one behind them all where none is left.
+        places = [
+            slice(None) if a in axes else slice(at := next(kept), at + 1) for a in range(x.ndim)
+        ]
+    codes = x[tuple(places)]
+    where = ", ".join(":" if p.start is None else str(p.start) for p in places)
+    return codes, [f"elements [{where}] of {call.input(0)} = {values_text(codes.ravel())}"]
+
+
+def _explain_golden(
+    definition: Definition, call: OperatorCall, output: int, index: Index
+) -> list[str]:
+    """Return the elements, and golden's function of these alone."""
+    codes, lines = _reduced_elements(call, index)
+    (result,) = definition.run(call.substituted(codes))[output].ravel().tolist()
+    return [*lines, f"{definition.golden_name} of them = {result}"]
+
+
+def _explain_sum(
+    definition: Definition, call: OperatorCall, output: int, index: Index
+) -> list[str]:
+    """Return the steps of MEAN and SUM."""
+    codes, lines = _reduced_elements(call, index)
+    inputs, result = call.quantization(0), call.output_quantization()
+    zero_point = inputs.per_tensor()[1]
+    sum_of_codes, count = int(codes.sum(dtype=np.int64)), codes.size
+    acc = int(wrap32(wrap32(sum_of_codes) - zero_point * count))
+    lines += step_lines(
+        [
+            (f"sum of {count} codes", sum_of_codes),
+            (f"wrap32({sum_of_codes} - {count} * zero point {zero_point})", acc),
+        ]
+    )
+    source = f"scale {inputs.scale[0]} / {result.scale[0]}"
+    if call.operator.name == "MEAN":
+        multiplier, shift = mean_multiplier(count, inputs, result)
+        source += f" / {count}"
+    else:
+        multiplier, shift = sum_multiplier(inputs, result)
+    more, scaled = pair_lines(acc, multiplier, shift, source)
+    return [*lines, *more, *end_lines(scaled, result)]
+
+
+def _reduction_arguments(call: OperatorCall) -> Arguments:
+    return Arguments(
+        call.codes(0),
+        call.array(1),
+        input_quantization=call.quantization(0),
+        output_quantization=call.output_quantization(),
+        keep_dims=call.options["keep_dims"],
+    )
+
+
+def _reduction(golden: Function, explain: Explain, **spec: Any) -> Definition:
+    return Definition(
+        shapes=_reduced_shapes,
+        operands=(INT8, INT32),  # the kernels count the axes, and never look at their rank
+        golden=golden,
+        arguments=_reduction_arguments,
+        explain=explain,
+        stacks=AXES_BEHIND,
+        prepare=_UNPREPARED,
+        **spec,
+    )
+
+
+def _index_of_extreme(golden: Function, **spec: Any) -> Definition:
+    return Definition(
+        shapes=_shapes_without_axis,
+        operands=(Operand(ranks=(1, 32)), INDEX),
+        dtype_option="output_type",
+        golden=golden,
+        arguments=lambda call: Arguments(
+            call.codes(0), call.array(1), dtype=call.output.dtype.type
+        ),
+        explain=_explain_golden,
+        stacks=AXES_BEHIND,
+        prepare=_UNPREPARED,
+        **spec,
+    )
+
+
+REDUCTION: dict[str, Definition] = {
+    "ARG_MAX": _index_of_extreme(reduction.arg_max, spec=SpecEntry(27)),
+    "ARG_MIN": _index_of_extreme(reduction.arg_min),
+    "MEAN": _reduction(reduction.mean, _explain_sum, spec=SpecEntry(21)),
+    "REDUCE_MAX": _reduction(reduction.reduce_max, _explain_golden),
+    "REDUCE_MIN": _reduction(reduction.reduce_min, _explain_golden),
+    "SUM": _reduction(reduction.sum, _explain_sum, spec=SpecEntry(23)),
+}
+"""Operators over axes."""

@@ -1,0 +1,301 @@
+"""Each rule finds the model that breaks it, and finds nothing else there."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eightfold.operators import SPEC_ROWS, check_model
+from eightfold.operators.rules import SAME
+from tests.support.models.spec import found_in, operator_graph
+
+_INPUT_SCALE = np.float32(0.3)
+_CHANNELS = np.array([0.1, 1 / 3, 1e-6], np.float32)
+_BIAS_RULE = "(scale, zero_point) = (input0_scale * input1_scale[...], 0)"
+_UNQUANTIZED = (
+    "no scale and zero point; "
+    "real_value = (code - zero_point) * scale [spec, specification summary]"
+)
+_KEEPING = [row.name for row in SPEC_ROWS if row.entry.same]
+
+_ALONG_DIMENSION_3 = {"array": np.ones((3, 1, 1, 3), np.int8), "axis": 3}
+_ALONG_INPUTS = {"array": np.ones((3, 3), np.int8), "scale": _CHANNELS, "axis": 1}
+_PRODUCTS = {"scale": _INPUT_SCALE * _CHANNELS}
+
+_Case = tuple[str, dict[str, Any], str]
+_BIAS_CASES: dict[str, _Case] = {
+    "int64": (
+        "CONV_2D",
+        {"input_2": {"array": np.zeros(3, np.int64)}},
+        "violation 2: int64; data_type int32 [spec, row 4 CONV_2D, Input 2 (Bias)]",
+    ),
+    "zero-point": (
+        "CONV_2D",
+        {"input_2": {"zero_point": [0, 0, 7]}},
+        "violation 2: zero point 7 at channel 2; "
+        "zero_point = 0 [spec, row 4 CONV_2D, Input 2 (Bias)]",
+    ),
+    "size": (
+        "FULLY_CONNECTED",
+        {"input_2": {"array": np.zeros(2, np.int32)}},
+        "violation 2: 2 values for 3 channels; "
+        "one value per output channel [spec, row 6 FULLY_CONNECTED, Input 2 (Bias)]",
+    ),
+    "one-scale": (
+        "CONV_2D",
+        {"input_2": {"scale": 0.03}},
+        "violation 2: 1 scales, the weight has 3; "
+        "granularity per-axis [spec, row 4 CONV_2D, Input 2 (Bias)]",
+    ),
+    "per-axis-of-a-per-tensor-weight": (
+        "FULLY_CONNECTED",
+        {"input_2": {"scale": [0.006, 0.006, 0.006]}},
+        "violation 2: 3 scales, the weight has 1; "
+        "granularity per-tensor [spec, row 6 FULLY_CONNECTED, Input 2 (Bias)]",
+    ),
+    "unquantized": (
+        "DEPTHWISE_CONV_2D",
+        {"input_2": {"scale": None}},
+        f"violation 2: {_UNQUANTIZED}",
+    ),
+    "absent": (
+        "DEPTHWISE_CONV_2D",
+        {"input_2": None},
+        "note -: no Input 2 (Bias); has Input 2 (Bias) [spec, row 5 DEPTHWISE_CONV_2D]",
+    ),
+}
+_WEIGHT_CASES: dict[str, _Case] = {
+    "zero-point": (
+        "DEPTHWISE_CONV_2D",
+        {"input_1": {"zero_point": [0, -1, 0]}},
+        "violation 1: zero point -1 at channel 1; "
+        "zero_point = 0 [spec, row 5 DEPTHWISE_CONV_2D, Input 1 (Weight)]",
+    ),
+    "unquantized": ("CONV_2D", {"input_1": {"scale": None}}, f"violation 1: {_UNQUANTIZED}"),
+    "wrong-axis": (
+        "CONV_2D",
+        {"input_1": _ALONG_DIMENSION_3},
+        "violation 1: 3 scales along dimension 3; "
+        "granularity per-axis (dim = 0) [spec, row 4 CONV_2D, Input 1 (Weight)]",
+    ),
+    "convolution-per-tensor": (
+        "CONV_2D",
+        {"input_1": {"scale": 0.1}, "input_2": {"scale": _INPUT_SCALE * np.float32(0.1)}},
+        "note 1: one scale for 3 channels; "
+        "granularity per-axis (dim = 0) [spec, row 4 CONV_2D, Input 1 (Weight)]",
+    ),
+    "fully-connected-per-channel": (
+        "FULLY_CONNECTED",
+        {"input_1": {"scale": _CHANNELS}, "input_2": _PRODUCTS},
+        "note 1: 3 scales along dimension 0; "
+        "granularity per-tensor [spec, row 6 FULLY_CONNECTED, Input 1 (Weight)]",
+    ),
+    "fully-connected-along-inputs": (
+        "FULLY_CONNECTED",
+        {"input_1": _ALONG_INPUTS, "input_2": _PRODUCTS},
+        "violation 1: 3 scales along dimension 1; "
+        "granularity per-tensor [spec, row 6 FULLY_CONNECTED, Input 1 (Weight)]",
+    ),
+}
+_ACTIVATION_CASES: dict[str, _Case] = {
+    "per-axis": (
+        "ADD",
+        {"output_0": {"scale": [0.1, 0.2, 0.3, 0.4], "axis": 1}},
+        "violation 2: 4 scales along dimension 1; "
+        "granularity per-tensor [spec, row 1 ADD, Output 0]",
+    ),
+    "unquantized": ("MUL", {"output_0": {"scale": None}}, f"violation 2: {_UNQUANTIZED}"),
+    "int16": (
+        "MEAN",
+        {"output_0": {"dtype": np.int16}},
+        "violation 2: int16; data_type int8 [spec, row 21 MEAN, Output 0]",
+    ),
+    "uint8": (
+        "SUB",
+        {"input_0": {"dtype": np.uint8}},
+        "violation 0: uint8; data_type int8 [spec, row 22 SUB, Input 0]",
+    ),
+    "second-operand-int16": (
+        "MAXIMUM",
+        {"input_1": {"dtype": np.int16}},
+        "violation 1: int16; data_type int8 [reference kernels, MAXIMUM, Input 1]",
+    ),
+    "quantize-from-float": (
+        "QUANTIZE",
+        {"input_0": {"dtype": np.float32, "scale": None}},
+        "note 0: float32 at the edge of the model; data_type int8 [spec, row 38 QUANTIZE, Input 0]",
+    ),
+    "absent": (
+        "SQUEEZE",
+        {"input_0": None},
+        "violation -: no Input 0; has Input 0 [spec, row 24 SQUEEZE]",
+    ),
+}
+_INTEGER_CASES: dict[str, _Case] = {
+    "index-operand": (
+        "TRANSPOSE",
+        {"input_1": {"array": np.array([1, 0], np.int64)}},
+        "note 1: int64; data_type int32 [reference kernels, TRANSPOSE, Input 1]",
+    ),
+    "index-operand-absent": (
+        "PAD",
+        {"input_1": None},
+        "note -: no Input 1; has Input 1 [spec, row 16 PAD]",
+    ),
+    "comparison-output": (
+        "LESS",
+        {"output_0": {"dtype": np.int8}},
+        "note 2: int8; data_type bool [reference kernels, LESS, Output 0]",
+    ),
+    "arg-max-output": (
+        "ARG_MAX",
+        {"output_0": {"dtype": np.int8}},
+        "note 2: int8; data_type int32 or int64 [reference kernels, ARG_MAX, Output 0]",
+    ),
+    "shape-output": (
+        "SHAPE",
+        {"output_0": {"dtype": np.float32}},
+        "note 1: float32; data_type int32 or int64 [reference kernels, SHAPE, Output 0]",
+    ),
+}
+_CASES = {
+    f"{kind}-{case}": values
+    for kind, cases in {
+        "bias": _BIAS_CASES,
+        "weight": _WEIGHT_CASES,
+        "activation": _ACTIVATION_CASES,
+        "integer": _INTEGER_CASES,
+    }.items()
+    for case, values in cases.items()
+}
+
+
+@pytest.mark.parametrize(("name", "changes", "expected"), _CASES.values(), ids=_CASES)
+def test_a_broken_model_yields_exactly_this_finding(
+    name: str, changes: dict[str, Any], expected: str
+) -> None:
+    assert found_in(operator_graph(name, **changes)) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("name", "place"), [("CONV_2D", 4), ("DEPTHWISE_CONV_2D", 5), ("FULLY_CONNECTED", 6)]
+)
+def test_weights_of_minus_128_are_counted_and_the_first_located(name: str, place: int) -> None:
+    codes = np.array(operator_graph(name).tensors[1].data)
+    source = f"range [-127, 127] [spec, row {place} {name}, Input 1 (Weight)]"
+    last = [size - 1 for size in codes.shape]
+    codes[tuple(last)] = -128
+    assert found_in(operator_graph(name, input_1={"array": codes})) == [
+        f"violation 1: -128 at {last}, 1 of {codes.size} codes; {source}"
+    ]
+    codes[...] = -128
+    assert found_in(operator_graph(name, input_1={"array": codes})) == [
+        f"violation 1: -128 at {[0] * codes.ndim}, {codes.size} of {codes.size} codes; {source}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "words"),
+    [
+        ("L2_NORMALIZATION", 7, "(1.0 / 128.0, 0)"),
+        ("LOGISTIC", 8, "(1.0 / 256.0, -128)"),
+        ("SOFTMAX", 13, "(1.0 / 256.0, -128)"),
+        ("TANH", 15, "(1.0 / 128.0, 0)"),
+        ("LOG_SOFTMAX", 25, "(16.0 / 256.0, 127)"),
+    ],
+)
+def test_fixed_output_scale_and_zero_point_are_exact(name: str, place: int, words: str) -> None:
+    fixed = operator_graph(name).tensors[1].quantization
+    assert fixed is not None
+    scale, point = fixed.scale[0], fixed.zero_point[0]
+    rule = f"(scale, zero_point) = {words} [spec, row {place} {name}, Output 0]"
+    for wrong in (scale * 2, np.nextafter(scale, np.float32(1))):
+        assert found_in(operator_graph(name, output_0={"scale": wrong})) == [
+            f"violation 1: scale {wrong!s}, zero point {point}; {rule}"
+        ]
+    assert found_in(operator_graph(name, output_0={"zero_point": -1})) == [
+        f"violation 1: scale {scale!s}, zero point -1; {rule}"
+    ]
+
+
+@pytest.mark.parametrize("name", _KEEPING)
+@pytest.mark.parametrize(
+    ("change", "scale", "zero_point"),
+    [({"scale": 0.5}, "0.5", 3), ({"zero_point": 4}, "0.3", 4)],
+    ids=["scale", "zero-point"],
+)
+def test_an_operator_that_keeps_scales_must_not_rescale(
+    name: str, change: dict[str, Any], scale: str, zero_point: int
+) -> None:
+    graph = operator_graph(name, output_0=change)
+    place = [row.name for row in SPEC_ROWS].index(name) + 1
+    assert found_in(graph) == [
+        f"violation {graph.outputs[0]}: Output 0 has scale {scale}, zero point {zero_point}; "
+        f"Input 0 has scale 0.3, zero point 3; {SAME} [spec, row {place} {name}]"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "position"),
+    [("PADV2", 2), ("CONCATENATION", 1), ("CONCATENATION", 2), ("MAXIMUM", 1), ("MINIMUM", 1)],
+)
+def test_same_scale_covers_every_input_with_values(name: str, position: int) -> None:
+    graph = operator_graph(name, **{f"input_{position}": {"zero_point": -3}})
+    (finding,) = check_model(graph)
+    assert (finding.severity, finding.tensor, finding.rule) == ("violation", position, SAME)
+    assert finding.found.startswith(f"Input {position} has ")
+
+
+def _bias_scales(change: float) -> dict[str, Any]:
+    scales = (_INPUT_SCALE * _CHANNELS).astype(np.float64)
+    scales[2] *= change
+    return {"scale": scales}
+
+
+def test_bias_scale_off_by_a_little_is_found_at_its_channel() -> None:
+    assert found_in(operator_graph("CONV_2D", input_2=_bias_scales(1 + 3e-4))) == [
+        "violation 2: bias scale off by 0.0003 relative at channel 2: 3.0009002e-07, not 3e-07; "
+        f"1 of 3 channels; {_BIAS_RULE} [spec, row 4 CONV_2D, Input 2 (Bias)]"
+    ]
+
+
+def test_the_worst_of_several_bias_scales_is_named() -> None:
+    scales = _INPUT_SCALE * _CHANNELS * np.array([1 + 1e-5, 1 - 2e-2, 1 + 1e-3], np.float32)
+    (finding,) = check_model(operator_graph("CONV_2D", input_2={"scale": scales}))
+    assert finding.found.startswith("bias scale off by 0.02 relative at channel 1: ")
+    assert finding.found.endswith("; 3 of 3 channels")
+
+
+@pytest.mark.parametrize("change", [1 - 2.0**-21, 1 + 2.0**-21, 1e6, 1e-6])
+def test_bias_scale_off_by_more_than_rounding_is_found(change: float) -> None:
+    (finding,) = check_model(operator_graph("CONV_2D", input_2=_bias_scales(change)))
+    assert (finding.severity, finding.rule) == ("violation", _BIAS_RULE)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bias_scales_of_float32_and_of_double_products_pass(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(50):
+        exact = rng.uniform(1e-6, 2.0, 4)  # the input's and three channels'
+        input_scale = np.float32(exact[0])
+        scales = exact[1:].astype(np.float32)
+        for products in (input_scale * scales, (exact[0] * exact[1:]).astype(np.float32)):
+            graph = operator_graph(
+                "CONV_2D",
+                input_0={"scale": input_scale},
+                input_1={"scale": scales},
+                input_2={"scale": products},
+            )
+            assert found_in(graph) == []
+
+
+def test_bias_scales_below_the_normal_float32_range_pass() -> None:
+    scales = np.array([1e-38, 3e-38, 1e-30], np.float32)
+    input_scale = np.float32(1e-6)
+    graph = operator_graph(
+        "CONV_2D",
+        input_0={"scale": input_scale},
+        input_1={"scale": scales},
+        input_2={"scale": input_scale * scales},
+    )
+    assert found_in(graph) == []

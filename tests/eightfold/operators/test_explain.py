@@ -1,0 +1,109 @@
+"""The steps of an element end in golden's element, for every operator."""
+
+import numpy as np
+import pytest
+
+from eightfold.cases.operators import OPERATORS, case_rng, random_case
+from eightfold.common.errors import InputError
+from eightfold.model.builder import ModelBuilder
+from eightfold.operators import explain_element, load_model, run_operator
+
+MODELS, ELEMENTS = 12, 6
+
+
+def last_value(lines):
+    return lines[-1].rpartition(" = ")[2]
+
+
+@pytest.mark.parametrize("reference", ["litert", "tflm"])
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_last_step_is_goldens_element(operator, reference):
+    compared = 0
+    for seed in range(MODELS):
+        rng = case_rng(operator, seed)
+        model, values = random_case(operator, rng)
+        graph = load_model(model)
+        (op,) = graph.operators
+        try:
+            results = run_operator(graph, op, values, reference)
+        except InputError:
+            assert reference == "tflm", "only there a model of LiteRT's may be undefined"
+            continue
+        for _ in range(ELEMENTS):
+            output = int(rng.integers(len(results)))
+            if not results[output].size:
+                continue
+            index = tuple(int(rng.integers(size)) for size in results[output].shape)
+            known = values | dict(zip(op.outputs, results, strict=True))
+            lines = explain_element(graph, op, known, output, index, reference)
+            expected = repr(results[output][index].item())
+            assert last_value(lines) == expected, (seed, index, lines)
+            assert all(" = " in line for line in lines[1:])
+            compared += 1
+    assert compared >= MODELS or reference == "tflm"
+
+
+def test_an_interpolated_pixel_as_it_reads():
+    builder = ModelBuilder()
+    x = builder.input([1, 2, 2, 1], scale=0.5)
+    size = builder.constant(np.array([4, 4], np.int32))
+    y = builder.tensor([1, 4, 4, 1], scale=0.5)
+    options = {"align_corners": False, "half_pixel_centers": False}
+    builder.operator("RESIZE_BILINEAR", [x, size], [y], options)
+    builder.output(y)
+    graph = load_model(builder.build())
+    values = {x: np.array([10, 20, 30, 45], np.int8).reshape(1, 2, 2, 1)}
+    assert explain_element(graph, graph.operators[0], values, 0, (0, 1, 1, 0)) == [
+        "operator 0 RESIZE_BILINEAR, output 0, element [0, 1, 1, 0]:",
+        "row 1 lies between rows 0 and 1 of tensor 0 'tensor_0', in parts of 1/1024 = 512",
+        "column 1 lies between columns 0 and 1 of tensor 0 'tensor_0', in parts of 1/1024 = 512",
+        "row 0: 10 * (1024 - 512) + 20 * 512 = 15360",
+        "row 1: 30 * (1024 - 512) + 45 * 512 = 38400",
+        "15360 * (1024 - 512) + 38400 * 512 = 27525120",
+        "27525120 / 2^20 rounded, ties away from zero = 26",
+    ]
+
+
+def convolution():
+    """Return a graph and values: 2x2 taps of two channels, the last of them outside the input."""
+    builder = ModelBuilder()
+    x = builder.input([1, 2, 2, 2], scale=0.5, zero_point=-3)
+    w = builder.constant(np.arange(-4, 4, dtype=np.int8).reshape(1, 2, 2, 2), scale=0.25)
+    b = builder.constant(np.array([100], np.int32), scale=0.125)
+    y = builder.tensor([1, 2, 2, 1], scale=1.0, zero_point=7)
+    window = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
+    options = window | {"dilation_h_factor": 1, "dilation_w_factor": 1}
+    builder.operator("CONV_2D", [x, w, b], [y], options)
+    builder.output(y)
+    graph = load_model(builder.build())
+    return graph, {x: np.arange(1, 9, dtype=np.int8).reshape(1, 2, 2, 2)}
+
+
+def test_a_convolution_as_it_reads():
+    graph, values = convolution()
+    assert explain_element(graph, graph.operators[0], values, 0, (0, 0, 1, 0)) == [
+        "operator 0 CONV_2D, output 0, element [0, 0, 1, 0]:",
+        "products of (w - 0) and (x - zero point -3), taps inside the input = 2",
+        "w[0, 0, 0] by x[0, 0, 1, 0:2]: -4*6 + -3*7 = -45",
+        "w[0, 1, 0] by x[0, 1, 1, 0:2]: 0*10 + 1*11 = 11",
+        "sum of [-45, 11] = -34",
+        "wrap32(-34 + bias 100) = 66",
+        "scale 0.5 * 0.25 / 1.0 = 0.125 as 1073741824 * 2^(-2 - 31) = 0.125",
+        "SRDHM(66, multiplier 1073741824) = 33",
+        "rounding_shift(33, right 2, half_away) = 8",
+        "wrap32(8 + zero point 7) = 15",
+        "clamp(15, low -128, high 127) = 15",
+    ]
+
+
+@pytest.mark.parametrize("index", [(0, 0, 2, 0), (0, 0, 0), (0, 0, -1, 0)])
+def test_an_element_that_is_not_there_is_refused(index):
+    graph, values = convolution()
+    with pytest.raises(InputError, match=r"operator 0 CONV_2D: .* has no element"):
+        explain_element(graph, graph.operators[0], values, 0, index)
+
+
+def test_an_output_that_is_not_there_is_refused():
+    graph, values = convolution()
+    with pytest.raises(InputError, match="has 1 outputs, none of number 1"):
+        explain_element(graph, graph.operators[0], values, 1, (0, 0, 0, 0))

@@ -1,0 +1,256 @@
+"""Models that once led to a wrong tensor, a traceback or gigabytes, and what LiteRT says."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pytest
+
+from eightfold.common.errors import InputError
+from eightfold.model import read_model
+from eightfold.model.builder import ModelBuilder
+from eightfold.operators import load_model
+from eightfold.run.reference.oracle import Oracle, OracleAborted, OracleRejected
+from tests.support.models.single import (
+    WINDOW,
+    convolution,
+    dense,
+    depthwise,
+    moved,
+    one_operator,
+    pool,
+    transposed,
+    weights_of,
+)
+
+INT32_MAX = 2**31 - 1
+KEEP = {"keep_dims": False}
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Iterator[Oracle]:
+    with Oracle() as running:
+        yield running
+
+
+def zeros(*shape: int) -> tuple:
+    return (np.zeros(shape, np.int32), 0.25, 0, 0)
+
+
+def two_scales() -> bytes:
+    builder = ModelBuilder()
+    x = builder.input((2, 3), scale=[0.5, 0.25])
+    y = builder.tensor((1, 2, 3), scale=[0.5, 0.25])
+    builder.operator("EXPAND_DIMS", [x, builder.constant(np.int32(0))], [y])
+    builder.output(y)
+    return builder.build()
+
+
+def without_zero_points() -> bytes:
+    builder = ModelBuilder()
+    x = builder.input((2,), scale=0.5, zero_point=[])
+    y = builder.tensor((2,), scale=0.5)
+    builder.operator("RELU", [x], [y])
+    builder.output(y)
+    return builder.build()
+
+
+@dataclass(frozen=True)
+class Known:
+    """A model, what the gate says, and whether LiteRT stops too; if not, ``reason`` says why not
+    to follow it."""
+
+    make: Callable[[], bytes]
+    message: str
+    reason: str | None = None
+
+
+_ONE = (np.zeros(1, np.int8), 0.5, 0, 0)
+_OTHER_TYPE = {"options": {"output_type": "STRING"}, "dtype": np.int32}
+_TAKES_ANY = "LiteRT allocates what it computes and never looks at the declared shape"
+
+KNOWN: dict[str, Known] = {
+    "depthwise bias of rank 2": Known(
+        partial(depthwise, bias=zeros(1, 3)), "tensor 2 'tensor_2' has rank 2, not 1"
+    ),
+    "groups with no output": Known(
+        partial(
+            one_operator,
+            "CONV_2D",
+            [(1, 2, 2, 6)],
+            (1, 2, 2, 1),
+            constants=(weights_of((1, 1, 1, 3), 0.5), zeros(1)),
+            options=WINDOW,
+        ),
+        "groups of 3 channels must divide 6 input channels, and their number 1 output channels",
+    ),
+    "axis of rank 2 with two elements": Known(
+        partial(moved, "EXPAND_DIMS", (2, 3), (1, 2, 3), [[0, 0]]), "must be one integer, not 2"
+    ),
+    "transposition of rank 2": Known(
+        partial(moved, "TRANSPOSE", (2, 3), (3, 2), [[1], [0]]), "must be a vector, not (2, 1)"
+    ),
+    "MAX_POOL_2D of rank 0": Known(
+        partial(
+            one_operator,
+            "MAX_POOL_2D",
+            [()],
+            (),
+            options=WINDOW | {"filter_height": 1, "filter_width": 1},
+        ),
+        "the input must have rank 4, not 0",
+    ),
+    "RESIZE_BILINEAR to 2^24 times 2^24": Known(
+        partial(moved, "RESIZE_BILINEAR", (1, 2, 2, 1), (1, 3, 3, 1), [1 << 24, 1 << 24]),
+        "declared shape [1, 3, 3, 1], computed [1, 16777216, 16777216, 1]",
+    ),
+    "PADV2 by 2^31 - 1": Known(
+        partial(
+            one_operator,
+            "PADV2",
+            [(2, 2)],
+            (2, 2),
+            constants=(np.array([[0, INT32_MAX], [0, 0]], np.int32), _ONE),
+        ),
+        "declared shape [2, 2], computed [2147483649, 2]",
+    ),
+    "PADV2 by 2^31": Known(
+        partial(
+            one_operator,
+            "PADV2",
+            [(2, 2)],
+            (2, 2),
+            constants=(np.array([[0, 1 << 31], [0, 0]]), _ONE),
+        ),
+        "declared shape [2, 2], computed [2147483650, 2]",
+    ),
+    "GATHER beyond the end": Known(
+        partial(moved, "GATHER", (2, 3), (1, 3), [5]), "an index must be in 0..1"
+    ),
+    "ARG_MAX of strings": Known(
+        partial(moved, "ARG_MAX", (2, 3), (3,), 0, **_OTHER_TYPE),
+        "output_type must be INT32 or INT64, not STRING",
+    ),
+    "EXPAND_DIMS to another scale": Known(
+        partial(
+            one_operator,
+            "EXPAND_DIMS",
+            [(2, 3)],
+            (1, 2, 3),
+            constants=(np.array(0, np.int32),),
+            scales=(0.5, 0.25),
+        ),
+        "input and output must have the same scale and zero point",
+    ),
+    "EXPAND_DIMS with two scales": Known(two_scales, "has 2 scales for shape [1, 2, 3]"),
+    "SLICE beyond the end": Known(
+        partial(moved, "SLICE", (2, 3), (2, 2), [0, 2], [2, 2]),
+        "begin 2 and size 2 do not fit into 3",
+    ),
+    "SLICE before the begin": Known(
+        partial(moved, "SLICE", (2, 3), (2, 2), [-1, 0], [2, 2]), "begin -1 and size 2 do not fit"
+    ),
+    "scales without zero points": Known(without_zero_points, "1 scales and 0 zero points"),
+    "CONV_2D without bias": Known(partial(convolution, bias=None), "CONV_2D needs a bias"),
+    "MEAN over an int64 axis": Known(
+        partial(moved, "MEAN", (2, 3), (3,), np.array([0]), options=KEEP), "is int64, not int32"
+    ),
+    "ADD declared as int32": Known(
+        partial(one_operator, "ADD", [(2, 2)] * 2, (2, 2), dtype=np.int32),
+        "tensor 2 'tensor_2': declared int32, computed int8",
+    ),
+    "SOFTMAX of rank 0": Known(
+        partial(one_operator, "SOFTMAX", [()], (), scales=(0.1, 1 / 256), zero_points=(0, -128)),
+        "has rank 0, not 1 to 32",
+    ),
+    "FULLY_CONNECTED of shuffled weights": Known(
+        partial(dense, weights_format="SHUFFLED4x16INT8"), "weights_format must be DEFAULT"
+    ),
+    "pool with a padding beyond 16 bits": Known(
+        partial(
+            one_operator,
+            "MAX_POOL_2D",
+            [(1, 4, 4, 1)],
+            (1, 4, 4, 1),
+            options=WINDOW | {"padding": "SAME", "filter_height": 65537, "filter_width": 2},
+        ),
+        "the vertical padding 32768 is above 32767",
+    ),
+    "CONV_2D with a padding beyond 16 bits": Known(
+        partial(
+            one_operator,
+            "CONV_2D",
+            [(1, 4, 4, 1)],
+            (1, 4, 4, 1),
+            constants=(weights_of((1, 1, 5, 1), 0.5), zeros(1)),
+            options=WINDOW | {"padding": "SAME", "dilation_w_factor": 32767},
+        ),
+        "the horizontal padding 65534 is above 32767",
+    ),
+    "CONV_2D with a stride beyond 16 bits": Known(
+        partial(convolution, stride_h=32768), "stride (32768, 1) is above 32767"
+    ),
+    "depthwise dilation beyond 16 bits": Known(
+        partial(depthwise, dilation_w_factor=32768), "dilation (1, 32768) is above 32767"
+    ),
+    "TRANSPOSE_CONV with a stride beyond 16 bits": Known(
+        partial(transposed, (1, 3, 3, 1), stride_w=32768), "stride (1, 32768) is above 32767"
+    ),
+    "pool of another shape": Known(
+        lambda: pool("MAX_POOL_2D", filter_height=1),
+        "declared shape [1, 2, 2, 1], computed [1, 3, 2, 1]",
+        _TAKES_ANY,
+    ),
+    "RESIZE_BILINEAR to 2^31 - 1": Known(
+        partial(moved, "RESIZE_BILINEAR", (1, 2, 2, 1), (1, INT32_MAX, 1, 1), [INT32_MAX, 1]),
+        "tensor 2 'tensor_2' has 2147483647 elements; the limit is",
+        "LiteRT has no limit but the machine's memory",
+    ),
+    "RESIZE_BILINEAR to 2^24": Known(
+        partial(moved, "RESIZE_BILINEAR", (1, 2, 2, 1), (1, 1 << 24, 1, 1), [1 << 24, 1]),
+        "tensor 2 'tensor_2' has 16777216 elements; the limit is",
+        "LiteRT has no limit but the machine's memory",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_models_are_refused_in_one_line(name: str) -> None:
+    with pytest.raises(InputError) as raised:
+        load_model(KNOWN[name].make())
+    words = str(raised.value)
+    assert KNOWN[name].message in words
+    assert "\n" not in words
+    assert len(words) < 400
+
+
+@pytest.mark.parametrize("name", [name for name, known in KNOWN.items() if not known.reason])
+def test_litert_stops_at_them_too(oracle: Oracle, name: str) -> None:
+    model = KNOWN[name].make()
+    with pytest.raises((OracleRejected, OracleAborted)):
+        oracle.run(model, {})
+
+
+RIGHT = {
+    "CONV_2D bias of rank 2": partial(convolution, bias=zeros(1, 2)),
+    "FULLY_CONNECTED bias of rank 2": partial(dense, bias=zeros(1, 2)),
+    "TRANSPOSE_CONV bias of rank 2": partial(transposed, bias=zeros(1, 1)),
+    "MEAN axes of rank 2": partial(moved, "MEAN", (2, 3), (3,), [[0]], options=KEEP),
+    "SUM axis of rank 0": partial(moved, "REDUCE_MAX", (2, 3), (3,), 0, options=KEEP),
+    "EXPAND_DIMS axis of rank 2": partial(moved, "EXPAND_DIMS", (2, 3), (1, 2, 3), [[0]]),
+}
+"""What the kernels take, of whatever rank: they count elements."""
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_ranks_at_which_no_kernel_looks_pass(oracle: Oracle, name: str) -> None:
+    model = RIGHT[name]()
+    graph = load_model(model)
+    (output,) = graph.outputs
+    inputs = {i: np.zeros(graph.tensors[i].shape, np.int8) for i in graph.inputs}
+    assert oracle.run(model, inputs)[output].shape == graph.tensors[output].shape
+
+
+def test_what_does_not_pass_can_still_be_read() -> None:
+    assert read_model(KNOWN["pool of another shape"].make()).operators[0].name == "MAX_POOL_2D"

@@ -1,0 +1,219 @@
+"""Operators of a graph reach golden with their tensors and options, or a message that says why."""
+
+import numpy as np
+import pytest
+
+from eightfold.common.errors import InputError
+from eightfold.model import Graph
+from eightfold.model.builder import ModelBuilder
+from eightfold.operators import (
+    SUPPORTED,
+    load_model,
+    quantization_of,
+    run_graph,
+    run_operator,
+    window_of,
+)
+from eightfold.operators.run import named_errors
+
+
+def graph_of(
+    operator: str, *, dtype: type = np.int8, scale: float | None = 0.5, inputs: int = 1
+) -> Graph:
+    builder = ModelBuilder()
+    sources = [builder.input((1, 4), scale=scale, dtype=dtype) for _ in range(inputs)]
+    result = builder.tensor((1, 4), scale=0.5)
+    builder.operator(operator, sources, [result])
+    builder.output(result)
+    return load_model(builder.build())
+
+
+def run(graph: Graph, reference: str = "litert") -> list[np.ndarray]:
+    values = {i: np.zeros(graph.tensors[i].shape, graph.tensors[i].dtype) for i in graph.inputs}
+    return run_operator(graph, graph.operators[0], values, reference)
+
+
+def test_returns_one_int8_array_per_output() -> None:
+    (result,) = run(graph_of("RELU"))
+    assert result.shape == (1, 4)
+    assert result.dtype == np.int8
+
+
+def test_shapes_come_from_the_arrays() -> None:
+    graph = graph_of("RELU")
+    every = np.arange(-128, 128).astype(np.int8)
+    (result,) = run_operator(graph, graph.operators[0], {0: every})
+    np.testing.assert_array_equal(result, np.maximum(every, 0))
+
+
+def test_tells_the_references_apart() -> None:
+    builder = ModelBuilder()
+    source = builder.input((256,), scale=0.5)
+    result = builder.tensor((256,), scale=1 / 256, zero_point=0)
+    builder.operator("LOGISTIC", [source], [result])
+    builder.output(result)
+    graph = load_model(builder.build())
+    values = {0: np.arange(-128, 128).astype(np.int8)}
+    (table,) = run_operator(graph, graph.operators[0], values, "litert")
+    (fixed,) = run_operator(graph, graph.operators[0], values, "tflm")
+    assert table[0] == 0
+    assert fixed[0] == -128
+
+
+def test_quantization_has_an_axis_only_if_there_are_several_scales() -> None:
+    builder = ModelBuilder()
+    one = builder.input((2, 3), scale=0.5, zero_point=-3)
+    several = builder.constant(np.zeros((2, 3), np.int8), scale=[1, 2, 3], axis=1)
+    result = builder.tensor((2, 3), scale=0.5)
+    builder.operator("ADD", [one, several], [result])
+    builder.output(result)
+    tensors = load_model(builder.build()).tensors
+    assert quantization_of(tensors[one]).axis is None
+    assert quantization_of(tensors[one]).per_tensor() == (0.5, -3)
+    assert quantization_of(tensors[several]).axis == 1
+
+
+def test_window_takes_strides_dilations_and_padding() -> None:
+    builder = ModelBuilder()
+    source = builder.input((1, 9, 9, 1), scale=0.5)
+    weights = builder.constant(np.ones((1, 2, 3, 1), np.int8), scale=0.5)
+    result = builder.tensor((1, 5, 3, 1), scale=0.5)
+    options = {"padding": "SAME", "stride_h": 2, "stride_w": 3}
+    dilation = {"dilation_h_factor": 4, "dilation_w_factor": 5}
+    builder.operator("DEPTHWISE_CONV_2D", [source, weights], [result], options | dilation)
+    builder.output(result)
+    window = window_of(load_model(builder.build()).operators[0], (2, 3))
+    assert (window.kernel, window.stride, window.dilation) == ((2, 3), (2, 3), (4, 5))
+    assert window.padding == "SAME"
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (graph_of("CEIL"), "operator 0 CEIL: not supported"),
+        (graph_of("RELU", dtype=np.float32), "operator 0 RELU: tensor 0 'tensor_0' is float32"),
+        (graph_of("RELU", scale=None), "operator 0 RELU: tensor 0 'tensor_0' has no scale"),
+        (graph_of("LOGISTIC"), "operator 0 LOGISTIC: the output scale"),
+    ],
+    ids=["operator", "dtype", "quantization", "rule"],
+)
+def test_says_what_is_wrong_where(graph: Graph, message: str) -> None:
+    with pytest.raises(InputError) as raised:
+        run(graph)
+    assert str(raised.value).startswith(message)
+    assert "\n" not in str(raised.value)
+
+
+def test_refuses_a_missing_value_and_an_unknown_reference() -> None:
+    graph = graph_of("RELU")
+    with pytest.raises(InputError, match="tensor 0 'tensor_0' has no value"):
+        run_operator(graph, graph.operators[0], {})
+    with pytest.raises(InputError, match="reference must be litert or tflm"):
+        run(graph, "tensorflow")
+
+
+def test_every_supported_name_is_a_builtin_operator() -> None:
+    from eightfold.model.schema import OPERATOR_CODES
+
+    assert set(OPERATOR_CODES) >= SUPPORTED
+
+
+def test_returns_every_output() -> None:
+    builder = ModelBuilder()
+    source = builder.input((2, 3), scale=0.5)
+    parts = [builder.tensor((2, 1), scale=0.5) for _ in range(3)]
+    builder.operator("SPLIT", [builder.constant(np.int32(-1)), source], parts, {"num_splits": 3})
+    builder.output(parts[0])
+    graph = load_model(builder.build())
+    values = {source: np.arange(6, dtype=np.int8).reshape(2, 3)}
+    results = run_operator(graph, graph.operators[0], values)
+    assert [part.tolist() for part in results] == [[[0], [3]], [[1], [4]], [[2], [5]]]
+
+
+def test_the_arithmetic_of_shapes_runs_on_integers() -> None:
+    """SHAPE, STRIDED_SLICE, PACK, RESHAPE: how converters write a reshape that keeps the batch."""
+    builder = ModelBuilder()
+    source = builder.input((2, 2, 3), scale=0.5)
+    sizes = builder.tensor((3,), dtype=np.int32)
+    batch = builder.tensor((), dtype=np.int32)
+    target = builder.tensor((2,), dtype=np.int32)
+    result = builder.tensor((2, 6), scale=0.5)
+    ends = [builder.constant(np.array([v], np.int32)) for v in (0, 1, 1)]
+    builder.operator("SHAPE", [source], [sizes], {"out_type": "INT32"})
+    builder.operator("STRIDED_SLICE", [sizes, *ends], [batch], {"shrink_axis_mask": 1})
+    six = builder.constant(np.int32(6))
+    builder.operator("PACK", [batch, six], [target], {"values_count": 2, "axis": 0})
+    builder.operator("RESHAPE", [source, target], [result])
+    builder.output(result)
+    graph = load_model(builder.build())
+    values = {source: np.arange(12, dtype=np.int8).reshape(2, 2, 3)}
+    for operator in graph.operators:
+        (values[operator.outputs[0]],) = run_operator(graph, operator, values)
+    np.testing.assert_array_equal(values[result], np.arange(12).reshape(2, 6))
+
+
+def test_refuses_all_operators_that_do_not_run_before_any_runs() -> None:
+    builder = ModelBuilder()
+    tensors = [builder.input((2,), scale=0.5), *(builder.tensor((2,), scale=0.5) for _ in range(3))]
+    for place, name in enumerate(("CEIL", "RELU", "FLOOR")):
+        builder.operator(name, [tensors[place]], [tensors[place + 1]])
+    builder.output(tensors[-1])
+    graph = load_model(builder.build())
+    with pytest.raises(InputError, match=r"^operator 0 CEIL: not .*; operator 2 FLOOR: not [^;]*"):
+        run_graph(graph, {0: np.zeros(2, np.int8)})
+
+
+def test_refuses_a_computed_shape_that_is_not_the_declared_one() -> None:
+    builder = ModelBuilder()
+    source, size = builder.input((4,), scale=0.5), builder.input((2,), dtype=np.int32)
+    result = builder.tensor((2, 2), scale=0.5)
+    builder.operator("RESHAPE", [source, size], [result])
+    builder.output(result)
+    graph = load_model(builder.build())
+    inputs = {source: np.zeros(4, np.int8), size: np.array([2, 2], np.int32)}
+    assert run_graph(graph, inputs)[result].shape == (2, 2)
+    message = (
+        "operator 0 RESHAPE: tensor 2 'tensor_2': "
+        "declared shape [2, 2], computed [4, 1]; give inputs that lead to the declared shape, or a "
+        "model that declares the computed one"
+    )
+    with pytest.raises(InputError) as raised:
+        run_graph(graph, inputs | {size: np.array([4, 1], np.int32)})
+    assert str(raised.value) == message
+
+
+def test_names_the_operator_where_numbers_leave_their_type() -> None:
+    operator = graph_of("RELU").operators[0]
+    with pytest.raises(InputError, match="^operator 0 RELU: overflow"), named_errors(operator):
+        _ = np.float32(3e38) * np.float32(10)
+    with pytest.raises(InputError, match="^operator 0 RELU: .*memory"), named_errors(operator):
+        np.empty((1 << 31, 1 << 31), np.int8)
+
+
+def test_pad_needs_quantization_on_both_sides() -> None:
+    # LiteRT fills with 0 where the input has none, whatever the output's zero point.
+    builder = ModelBuilder()
+    x = builder.input((1, 2), dtype=np.int8)
+    y = builder.tensor((1, 4), scale=0.25, zero_point=27)
+    paddings = builder.constant(np.array([[0, 0], [1, 1]], np.int32))
+    builder.operator("PAD", [x, paddings], [y])
+    builder.output(y)
+    graph = load_model(builder.build())
+    with pytest.raises(InputError, match="PAD: tensor 0 'tensor_0' has no scale and zero point"):
+        run_graph(graph, {x: np.zeros((1, 2), np.int8)})
+
+
+@pytest.mark.parametrize("name", ["ADD", "EQUAL", "LOGISTIC"])
+def test_an_unused_operator_of_several_scales_is_refused(name: str) -> None:
+    """LiteRT prepares it all the same, and the scale that it reads there is 0."""
+    b = ModelBuilder()
+    several = b.input((3, 2), scale=[0.5, 0.5, 0.5])
+    inputs = [several] if name == "LOGISTIC" else [b.input((3, 2), scale=0.25), several]
+    dtype = np.bool_ if name == "EQUAL" else np.int8
+    scale = {} if name == "EQUAL" else {"scale": 1 / 256, "zero_point": -128}
+    b.operator(name, inputs, [b.tensor((3, 2), dtype=dtype, **scale)])
+    b.output(inputs[0])
+    graph = load_model(b.build())
+    values = {index: np.zeros((3, 2), np.int8) for index in graph.inputs}
+    with pytest.raises(InputError, match="an activation has one scale, not 3"):
+        run_graph(graph, values)
