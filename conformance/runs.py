@@ -9,7 +9,7 @@ import numpy as np
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.identity import check_unchanged, short
 from eightfold.campaign.records import Unit
-from eightfold.campaign.results import Planned
+from eightfold.campaign.store import Planned
 from eightfold.common.errors import InputError
 from eightfold.common.progress import OnProgress, tell
 from eightfold.conformance.adapters.adapter import Adapter, ModelRunner, UnitAdapter

@@ -10,7 +10,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from eightfold.campaign.builds import Builds, build
 from eightfold.campaign.engine import UNIT_SECONDS, CampaignProgress, Engine
 from eightfold.campaign.farm import Farm, connect
 from eightfold.campaign.folder import Folder
@@ -18,6 +17,7 @@ from eightfold.campaign.identity import check_identity, facts_of, joined_facts, 
 from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.store import Store
 from eightfold.campaign.suite import adapter_of, suite_of, suites
+from eightfold.campaign.worker import Builds, build
 from eightfold.common.errors import InputError
 from eightfold.common.progress import OnProgress
 

@@ -1,20 +1,26 @@
-"""Units to workers, outcomes to the folder, until all have ended or somebody stops it."""
+"""Units to workers, outcomes to the folder, until all have ended or somebody stops it.
+
+How far it is, is told by a bar on a terminal, and in a pipe by a line a minute.
+"""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import cast
 
 from distributed import Client, Future, KilledWorker
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
 
-from eightfold.campaign.builds import Builds
 from eightfold.campaign.farm import ANSWER_SECONDS, TRIES
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import GOOD, Case, Evidence, Outcome, Unit, Verdict
 from eightfold.campaign.store import Store
-from eightfold.campaign.work import run_unit, where_it_hung
+from eightfold.campaign.worker import Builds, run_unit, where_it_hung
 from eightfold.common.errors import InputError
 
 UNIT_SECONDS = 600.0
@@ -229,3 +235,63 @@ def _of_all(unit: Unit, verdict: Verdict, text: str, log: str = "") -> Outcome:
         for seed in unit.seeds
     )
     return Outcome(cases=tuple(cases))
+
+
+LINE_SECONDS = 60.0
+
+
+@contextmanager
+def shown_progress(console: Console | None = None) -> Iterator[Callable[[CampaignProgress], None]]:
+    """Yield what shows a `CampaignProgress` on standard error."""
+    console = console or Console(stderr=True)
+    if not console.is_terminal:
+        yield _Lines(console)
+        return
+    bar = Progress(
+        BarColumn(bar_width=None),
+        TextColumn("{task.description}", markup=False),
+        console=console,
+        transient=True,
+        expand=True,
+        redirect_stdout=False,
+    )
+    with bar:
+        task = bar.add_task("starting workers", total=None)
+
+        def show(progress: CampaignProgress) -> None:
+            bar.update(
+                task,
+                total=progress.total,
+                completed=progress.done,
+                description=text_of(progress, bar.console.width < 80),
+            )
+
+        yield show
+
+
+class _Lines:
+    """Prints a line a minute."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._next = time.monotonic() + LINE_SECONDS
+
+    def __call__(self, progress: CampaignProgress) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + LINE_SECONDS
+            self._console.print(text_of(progress), markup=False, highlight=False, soft_wrap=True)
+
+
+def text_of(progress: CampaignProgress, short: bool = False) -> str:
+    """Return how far a campaign is, in words."""
+    words = [f"{progress.done:,} of {progress.total:,}"]
+    words += [f"{progress.failed:,} failed"] if progress.failed else []
+    words += [f"{progress.lost:,} lost"] if progress.lost else []
+    if not short:
+        words += [f"{progress.rate:.1f} a second"]
+    if progress.left is not None:
+        words += [f"{timedelta(seconds=round(progress.left))} left"]
+    if not short:
+        workers = f"{progress.workers} worker" + "s" * (progress.workers != 1)
+        words += [workers]
+    return ", ".join(words)

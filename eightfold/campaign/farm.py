@@ -13,14 +13,34 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import distributed
 from dask import config as dask_config
 from dask.utils import parse_timedelta
 from distributed import Client, Nanny, SpecCluster
 from distributed.security import Security
 
 from eightfold.campaign.keys import security_of
-from eightfold.campaign.servers import Scheduler, Worker
 from eightfold.common.errors import InputError
+
+
+class Scheduler(distributed.Scheduler):
+    """A scheduler that no browser reaches."""
+
+    def start_http_server(self, *args: object, **options: object) -> None:
+        """Start nothing: dask has no option that leaves the server away, only its pages."""
+
+
+class Worker(distributed.Worker):
+    """A worker that no browser reaches."""
+
+    def start_http_server(self, *args: object, **options: object) -> None:
+        """Start nothing."""
+
+
+def dask_setup(worker: object) -> None:
+    """Leave Ctrl-C to the process that the person looks at: a terminal sends it to all."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
 
 TRIES = 3
 """Workers that may die of a unit before it is lost."""
@@ -134,7 +154,7 @@ _SETTINGS = {
     "distributed.worker.memory.pause": False,
     "distributed.worker.daemon": False,  # a worker has children: runtimes, simulators
     "distributed.admin.log-length": 100,
-    "distributed.worker.preload": ["eightfold.campaign.preload"],
+    "distributed.worker.preload": ["eightfold.campaign.farm"],
 }
 
 

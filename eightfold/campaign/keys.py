@@ -84,7 +84,7 @@ def farm_commands(folder: Path) -> str:
             "DASK_DISTRIBUTED__SCHEDULER__HTTP__ROUTES=[] dask scheduler --protocol tls "
             f"--host HOST --no-dashboard --dashboard-address 127.0.0.1:0 {tls}",
             f"dask worker tls://HOST:8786 --nthreads 1 --local-directory $(mktemp -d) "
-            f"--worker-class eightfold.campaign.servers.Worker {tls}",
+            f"--worker-class eightfold.campaign.farm.Worker {tls}",
             "eightfold campaign run SUITE --scheduler tls://HOST:8786 "
             f"--keys {shlex.quote(str(folder))}",
         ]

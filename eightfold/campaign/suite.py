@@ -16,7 +16,7 @@ import click
 
 from eightfold.campaign.coverage import Bin
 from eightfold.campaign.records import Case, Unit
-from eightfold.campaign.results import Results, Row
+from eightfold.campaign.store import Results, Row
 from eightfold.common.errors import InputError
 from eightfold.common.files import hash_of_files, source_key
 from eightfold.common.plugins import plugins

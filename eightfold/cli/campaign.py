@@ -392,7 +392,7 @@ def farm_of(
 def run_units(folder: Any, kept: bool = True, **options: Any) -> str:
     """Run what waits in a campaign, and return why it ended; ``kept``: it can be resumed."""
     from eightfold.campaign.campaign import builds_of, go_on
-    from eightfold.campaign.progress import shown_progress
+    from eightfold.campaign.engine import shown_progress
 
     resume = f"{folder.resume_command()} goes on"
     advice = resume if kept else "nothing is kept; --out DIR keeps what was answered"

@@ -11,7 +11,7 @@ from typing import Any
 from eightfold.campaign.folder import Folder, commits
 from eightfold.campaign.report.asked import asked_commands
 from eightfold.campaign.report.verdict import coverage
-from eightfold.campaign.results import Results
+from eightfold.campaign.store import Results
 from eightfold.campaign.suite import suites
 from eightfold.common.errors import InputError
 

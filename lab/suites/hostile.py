@@ -9,7 +9,7 @@ from pathlib import Path
 
 from eightfold.campaign import records
 from eightfold.campaign.records import Case, Evidence, Unit
-from eightfold.campaign.results import Results
+from eightfold.campaign.store import Results
 from eightfold.campaign.suite import FiguresTable, Result, Section, Suite, Wrong
 from eightfold.model.mutate import Mutation
 from eightfold.run.reference.oracle import Oracle

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from eightfold.campaign.records import Case, Evidence, Unit, Verdict
-from eightfold.campaign.results import Results, Row
+from eightfold.campaign.store import Results, Row
 from eightfold.campaign.suite import MAKE_HARDWARE, FiguresTable, Result, Section, Suite, Wrong
 from eightfold.common.errors import InputError
 from eightfold.common.extras import installed_versions

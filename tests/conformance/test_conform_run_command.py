@@ -10,7 +10,7 @@ import pytest
 
 from eightfold.campaign import campaign
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.work import run_unit
+from eightfold.campaign.worker import run_unit
 from eightfold.conformance import suite as conformance
 from tests.eightfold.cli.test_cli import call
 

@@ -12,7 +12,7 @@ from eightfold.campaign.campaign import begin, repeat
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Case, Outcome, Unit
 from eightfold.campaign.suite import suites
-from eightfold.campaign.work import run_unit
+from eightfold.campaign.worker import run_unit
 from eightfold.common.errors import InputError
 from eightfold.conformance import suite as conformance
 from eightfold.conformance.profile import Profile

@@ -1,10 +1,10 @@
 """The report of a campaign: a page, JUnit XML and JSON, of a campaign that ended, stopped or runs.
 
-`verdict` says in a sentence what has been shown; `facts`, `failures` and `timing` gather what the
-`page` shows, which stays small however many cases there are; `junit` and `as_json` write every
-case, unit by unit. `asked` turns what a campaign was asked back into its command.
+`verdict` says in a sentence what has been shown; `facts` and `failures` gather what the `page` shows,
+which stays small however many cases there are; `junit` and `as_json` write every case, unit by unit,
+whose fields `schema` declares. `asked` turns what a campaign was asked back into its command.
 
-Imports coverage, model, report, and the folder and database of `eightfold.campaign`.
+Imports model, run.report, and the folder and database of `eightfold.campaign`.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from eightfold.campaign.report.as_json import write_json
 from eightfold.campaign.report.junit import write_junit
 from eightfold.campaign.report.page import campaign_page
 from eightfold.campaign.report.verdict import Standing, standing
-from eightfold.campaign.results import Results
+from eightfold.campaign.store import Results
 from eightfold.common.files import Content, write_files
 
 

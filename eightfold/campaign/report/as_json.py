@@ -12,7 +12,7 @@ from eightfold.campaign.report.asked import asked_commands
 from eightfold.campaign.report.facts import WORST_FIRST
 from eightfold.campaign.report.schema import CaseJson, CoverageJson, UnitJson
 from eightfold.campaign.report.verdict import Standing
-from eightfold.campaign.results import Planned, Results
+from eightfold.campaign.store import Planned, Results
 from eightfold.campaign.suite import suites
 
 SCHEMA_VERSION = 1

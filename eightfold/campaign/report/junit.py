@@ -14,7 +14,7 @@ from eightfold.campaign.folder import Folder, commits, repeat_command
 from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.report.asked import asked_commands
 from eightfold.campaign.report.verdict import Standing
-from eightfold.campaign.results import Results
+from eightfold.campaign.store import Results
 from eightfold.run.report.junit import JUnitXml
 
 ELEMENTS = {

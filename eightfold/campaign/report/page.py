@@ -7,7 +7,6 @@ from typing import Any
 
 from eightfold.campaign.coverage import AT_LEAST, Report
 from eightfold.campaign.folder import Folder, commits, repeat_command
-from eightfold.campaign.report import timing
 from eightfold.campaign.report.asked import asked_commands, seeds
 from eightfold.campaign.report.facts import (
     KINDS_LISTED,
@@ -16,15 +15,20 @@ from eightfold.campaign.report.facts import (
     Kind,
     Place,
     add_bad,
+    by_column,
     case_id,
     cells,
+    intervals,
     kinds,
     listed,
+    rate_chart,
+    seconds_chart,
     shown_in_full,
+    worked,
 )
 from eightfold.campaign.report.failures import Failure, read_failure
 from eightfold.campaign.report.verdict import Standing
-from eightfold.campaign.results import Results, Row
+from eightfold.campaign.store import Results, Row
 from eightfold.run.report.charts import SERIES
 from eightfold.run.report.page import render
 
@@ -233,14 +237,14 @@ def _covered(report: Report) -> dict[str, Covered]:
 
 
 def _timing(results: Results) -> dict[str, Any]:
-    spent, ran = results.spent(), timing.intervals(results)
-    columns = timing.by_column(spent)
-    worked = timing.worked(ran)
+    spent, ran = results.spent(), intervals(results)
+    columns = by_column(spent)
+    seconds = worked(ran)
     return {
-        "worked": worked,
-        "rate": sum(each.unit.count for each in spent) / worked if worked else None,
-        "rate_chart": timing.rate_chart(columns, ran) if worked else "",
-        "seconds_chart": timing.seconds_chart(columns) if spent else "",
+        "worked": seconds,
+        "rate": sum(each.unit.count for each in spent) / seconds if seconds else None,
+        "rate_chart": rate_chart(columns, ran) if seconds else "",
+        "seconds_chart": seconds_chart(columns) if spent else "",
         "colours": [
             (f"var(--series-{number % len(SERIES) + 1})", column)
             for number, column in enumerate(columns)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eightfold.campaign.coverage import Report
-from eightfold.campaign.results import Results
+from eightfold.campaign.store import Results
 from eightfold.campaign.suite import Section, suites
 from eightfold.run.report.page import Verdict
 

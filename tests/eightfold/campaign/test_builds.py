@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from eightfold.campaign import campaign
-from eightfold.campaign.builds import Builds, _pack, build
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suite import campaign_sources
+from eightfold.campaign.worker import Builds, _pack, build
 from eightfold.common.files import source_key
 from eightfold.sim.simulator.build import Model, build_model, design_key, give_model
 from eightfold.sim.simulator.cache import cached

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 from eightfold.campaign import campaign
-from eightfold.campaign.builds import Builds
 from eightfold.campaign.engine import CampaignProgress, Engine
 from eightfold.campaign.farm import Farm, connect
 from eightfold.campaign.folder import Folder, commits
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suite import campaign_sources, suites
-from eightfold.campaign.work import run_unit
+from eightfold.campaign.worker import Builds, run_unit
 from eightfold.common.errors import InputError
 from tests.support.campaign.behaviour import SUITE, Teach, unit
 from tests.support.campaign.schedulers import scheduler

@@ -14,7 +14,6 @@ from distributed import Client
 from distributed.security import Security
 
 from eightfold.campaign import campaign
-from eightfold.campaign.builds import Builds
 from eightfold.campaign.farm import (
     CLUSTERS,
     Farm,
@@ -27,6 +26,7 @@ from eightfold.campaign.folder import Folder
 from eightfold.campaign.keys import make_keys, security_of
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suite import campaign_sources
+from eightfold.campaign.worker import Builds
 from eightfold.cli import campaign as commands
 from eightfold.common.errors import InputError
 
@@ -51,7 +51,7 @@ def test_the_job_script_is_what_the_batch_system_reads(name: str, tmp_path: Path
     assert lines[-1].startswith(f"{sys.executable} -m distributed.cli.dask_worker tls://")
     for words in (
         "--nthreads 1",
-        "--worker-class eightfold.campaign.servers.Worker",
+        "--worker-class eightfold.campaign.farm.Worker",
         f"--tls-key {tmp_path}/keys/key.pem",
     ):
         assert words in lines[-1]

@@ -12,14 +12,13 @@ from typing import Any, cast
 import pytest
 from distributed import Worker
 
-from eightfold.campaign import builds, identity
-from eightfold.campaign.builds import Builds
+from eightfold.campaign import identity, worker
 from eightfold.campaign.campaign import begin, builds_of, failed_again, merge
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.identity import check_identity, renewed_facts
 from eightfold.campaign.records import Case, Outcome, Unit
 from eightfold.campaign.suite import adapter_of, campaign_sources
-from eightfold.campaign.work import run_unit
+from eightfold.campaign.worker import Builds, run_unit
 from eightfold.common import extras
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.load import digest_of, files_of, load_adapter
@@ -355,7 +354,7 @@ def test_what_says_not_where_it_comes_from_does_not_go_on(tmp_path: Path) -> Non
 
 
 def test_a_worker_with_another_runtime_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builds, "loaded_runtime", lambda name: "ai-edge-litert 9.9")
+    monkeypatch.setattr(worker, "loaded_runtime", lambda name: "ai-edge-litert 9.9")
     sent = Builds(campaign_sources(), runtimes={"litert": "ai-edge-litert 2.3.0"})
     worker = cast(Worker, SimpleNamespace(address="tcp://there:1"))
     with pytest.raises(InputError, match=r"there:1: has ai-edge-litert 9.9, and .* 2.3.0"):

@@ -5,9 +5,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from eightfold.campaign import progress
-from eightfold.campaign.engine import CampaignProgress
-from eightfold.campaign.progress import shown_progress, text_of
+from eightfold.campaign import engine as progress
+from eightfold.campaign.engine import CampaignProgress, shown_progress, text_of
 
 HALF = CampaignProgress(done=1500, failed=2, lost=0, total=3000, rate=12.5, seconds=120, workers=2)
 BEGUN = CampaignProgress(done=0, failed=0, lost=0, total=3000, rate=0.0, seconds=0, workers=1)

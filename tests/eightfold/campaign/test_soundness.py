@@ -15,7 +15,7 @@ from eightfold.campaign.campaign import begin
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Unit
 from eightfold.campaign.store import Store
-from eightfold.campaign.work import run_unit
+from eightfold.campaign.worker import run_unit
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.suite import Task

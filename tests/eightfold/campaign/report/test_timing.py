@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from eightfold.campaign.records import Unit
-from eightfold.campaign.report.timing import (
+from eightfold.campaign.report.facts import (
     _rates,
     by_column,
     intervals,
@@ -16,7 +16,7 @@ from eightfold.campaign.report.timing import (
     worked,
     working_time,
 )
-from eightfold.campaign.results import Results, Spent
+from eightfold.campaign.store import Results, Spent
 
 
 def spent(ended: float, backend: str = "golden") -> Spent:

@@ -1,21 +1,30 @@
-"""Simulators for workers: built once here, sent along, found there without a compiler."""
+"""What a worker has, simulators that were built once elsewhere, and does: one unit at a time.
 
+Its simulators need no compiler there. A unit goes from its record to its outcome.
+"""
+
+import faulthandler
 import io
+import os
+import socket
 import tarfile
-from collections.abc import Iterable
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
 from distributed import Worker, WorkerPlugin
 
-from eightfold.campaign.records import Unit
+from eightfold.campaign.records import Outcome, Unit
 from eightfold.campaign.suite import campaign_sources, loaded_runtime, suite_of
-from eightfold.campaign.work import PREPARED
 from eightfold.common.errors import InputError
 from eightfold.common.progress import OnProgress
 from eightfold.sim.simulator.build import Model, build_model, design_key, give_model
-from eightfold.sim.simulator.cache import cached, is_sound
+from eightfold.sim.simulator.cache import cached, is_private, is_sound, private_folder
 from eightfold.sim.simulator.toolchain import Simulator
 
 
@@ -99,3 +108,60 @@ def _pack(folder: Path) -> bytes:
 def _unpack(archive: bytes, folder: Path) -> None:
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
         files.extractall(folder, filter="data")
+
+
+PREPARED = threading.Event()
+"""Set when a worker has its simulators: a new one may be given a unit before."""
+
+_PREPARING_SECONDS = 60.0
+
+
+def run_unit(record: str, limit: float | None = None, private: str = "") -> tuple[str, Outcome]:
+    """Run a unit; return where, and its outcome.
+
+    Parameters
+    ----------
+    record
+        The unit, as `eightfold.campaign.records.Unit.as_record` wrote it.
+    limit
+        Seconds after which this process ends itself, times the suite's `patience`: only so a kernel
+        or a simulator that hangs is got rid of.
+    private
+        Folder of the run, where `where_it_hung` finds where that was. A worker on another machine
+        has one of its own.
+    """
+    if limit is not None:
+        PREPARED.wait(_PREPARING_SECONDS)
+    unit = Unit.from_record(record)
+    started = time.monotonic()
+    suite = suite_of(unit)
+    with _limited(unit, None if limit is None else limit * suite.patience, private):
+        result = suite.run(unit, None)
+    seconds = time.monotonic() - started
+    outcome = Outcome(
+        cases=tuple(result.cases), hits=result.hits, answers=result.answers, seconds=seconds
+    )
+    return f"{socket.gethostname()} {os.getpid()}", outcome
+
+
+@contextmanager
+def _limited(unit: Unit, limit: float | None, private: str) -> Iterator[None]:
+    if limit is None:
+        yield
+        return
+    folder = private if private and is_private(Path(private)) else private_folder()
+    number, name = tempfile.mkstemp(".hung", f"{unit.name}-", folder)
+    # A thread of the interpreter's own, which needs no lock: it works in a loop in C as well.
+    with open(number, "w") as file:
+        faulthandler.dump_traceback_later(limit, exit=True, file=file)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+            Path(name).unlink(missing_ok=True)
+
+
+def where_it_hung(unit: Unit, private: Path) -> str:
+    """Return the stacks of the workers that ended themselves because of a unit; empty of others."""
+    files = sorted(private.glob(f"{unit.name}-*.hung"))
+    return "\n".join(path.read_text("utf-8", "replace") for path in files).strip()
