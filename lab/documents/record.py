@@ -40,7 +40,7 @@ class Entry:
     cases
         How many ended how, by what they are about (an operator, a file of the hardware, a proof;
         empty where a suite has none of these). How: a verdict, or ``waiting``; of a mutant what
-        `lab.mutants.judgement.How` says.
+        `lab.mutants.judge.How` says.
     kinds
         Of cases that have passed or were refused, what their messages begin with, up to a colon.
     bins

@@ -11,7 +11,7 @@ from lab.documents.list_of_tests import first_paragraph
 from lab.documents.part import markdown, number, table_part
 from lab.formal.proof import Proof
 from lab.formal.proofs import BY_NAME
-from lab.hostile.reasons import REASONS
+from lab.hostile.trial import REASONS
 
 SIZES: tuple[tuple[str, Callable[[AcceleratorConfig], str]], ...] = (
     ("lanes (`lanes`)", lambda config: number(config.lanes)),

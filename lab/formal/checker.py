@@ -3,21 +3,81 @@
 import re
 import shutil
 import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue] - not in the stubs
+from amaranth.hdl import Assert, Assume, Cover, Module, ShapeLike, Signal, Value
 
 from eightfold.common.child import ending
 from eightfold.common.extras import how_to_install
 from eightfold.rtl.verilog import run_yosys
 from eightfold.sim.simulator.limits import limited, ran_out
 from lab.formal.proof import Finding, Proof
-from lab.formal.property import Property
 
-ABC = "berkeley-abc"
+
+class Property(ABC):
+    """A unit, what drives it, and what must hold in each cycle.
+
+    What drives it is free: `free` returns inputs that have any value in any cycle, and the reset is
+    such an input, of the unit and of the property. Memories and registers begin with their initial
+    values. A subclass has `build`, which is called once.
+    """
+
+    def __init__(self) -> None:
+        self.module = Module()
+        """What `build` has made."""
+        self.ports: list[Signal] = []
+        """The inputs, but for clock and reset."""
+        self.goals: list[str] = []
+        """What is met in some cycle of some run, in words."""
+        self._registers = 0
+        self.build(self.module)
+
+    @abstractmethod
+    def build(self, m: Module) -> None:
+        """Add the unit, and say what must hold."""
+
+    def free(self, name: str, shape: ShapeLike = 1) -> Signal:
+        """Return an input that may have any value in any cycle."""
+        self.ports.append(Signal(shape, name=name))
+        return self.ports[-1]
+
+    def always(self, condition: Value) -> None:
+        """Claim that a condition holds in every cycle, or in those that a ``with`` around says."""
+        self.module.d.comb += Assert(condition.any(), None)
+
+    def assume(self, condition: Value) -> None:
+        """Look only at runs in which a condition holds in every cycle."""
+        self.module.d.comb += Assume(condition.any(), None)
+
+    def reaches(self, words: str, condition: Value) -> None:
+        """Claim that a condition is met in some run: that not everything is ruled out."""
+        self.module.d.comb += Cover(condition.any(), None)
+        self.goals.append(words)
+
+    def before(self, value: Value, init: int = 0) -> Signal:
+        """Return a value of the cycle before, and ``init`` after a reset."""
+        self._registers += 1
+        past = Signal(value.shape(), name=f"before{self._registers}", init=init)
+        self.module.d.sync += past.eq(value)
+        return past
+
+    def stable(self, valid: Value, ready: Value, payload: Value) -> Value:
+        """Return whether a word that is offered stays, and stays the same, until it is taken."""
+        waited = self.before(valid & ~ready)
+        return implies(waited, valid & (self.before(payload) == payload))
+
+
+def implies(condition: Value, then: Value) -> Value:
+    """Return whether ``then`` holds if ``condition`` does."""
+    return ~condition.any() | then.any()
+
+
+COMMAND = "berkeley-abc"
 """The command of ABC, as Debian's package of the same name installs it."""
 
 SCRIPT = r"""
@@ -75,8 +135,8 @@ class Checked(Proof):
         return "unbounded, by pdr" if self.depth is None else f"to depth {self.depth}, by bmc3"
 
     def prove(self) -> Finding:
-        if shutil.which(ABC) is None:
-            return Finding("skipped", f"{ABC} is not installed: {how_to_install(ABC)}")
+        if shutil.which(COMMAND) is None:
+            return Finding("skipped", f"{COMMAND} is not installed: {how_to_install(COMMAND)}")
         with TemporaryDirectory(prefix="eightfold-") as scratch:
             folder = Path(scratch)
             checked = self.make()
@@ -111,9 +171,11 @@ class Checked(Proof):
 
 def abc_version() -> str:
     """Return what ABC calls itself, such as ``ABC 1.01 (compiled ...)``; ``none`` without it."""
-    if shutil.which(ABC) is None:
+    if shutil.which(COMMAND) is None:
         return "none"
-    done = subprocess.run([ABC, "-c", "version"], capture_output=True, text=True, errors="replace")
+    done = subprocess.run(
+        [COMMAND, "-c", "version"], capture_output=True, text=True, errors="replace"
+    )
     found = re.search(r"\bABC \d.*", done.stdout)
     return " ".join((found[0] if found else done.stdout).split())
 
@@ -141,7 +203,7 @@ def _ask(name: str, engine: str, seconds: int, folder: Path) -> str | None:
     """
     commands = f"read_aiger {name}.aig; fold; strash; {engine}"
     ended = subprocess.run(
-        limited([ABC, "-c", commands], seconds),
+        limited([COMMAND, "-c", commands], seconds),
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -151,7 +213,7 @@ def _ask(name: str, engine: str, seconds: int, folder: Path) -> str | None:
     if ran_out(ended.returncode):
         return None
     if ended.returncode:
-        raise ChildProcessError(f"{ABC} ended with {ending(ended.returncode)} in: {commands}")
+        raise ChildProcessError(f"{COMMAND} ended with {ending(ended.returncode)} in: {commands}")
     return ended.stdout
 
 

@@ -8,9 +8,8 @@ from eightfold.hw.control.command_decoder import CommandDecoder
 from eightfold.hw.control.command_rules import QUEUES
 from eightfold.isa import COMMANDS, ENGINES, VERSION, Engine, Opcode, configuration_words
 from eightfold.target.config import PRESETS
-from lab.formal.checker import Checked
+from lab.formal.checker import Checked, Property, implies
 from lab.formal.proof import Break, Proof
-from lab.formal.property import Property, implies
 
 LONGEST = max(command.words for command in COMMANDS.values())
 

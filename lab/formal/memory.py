@@ -10,9 +10,8 @@ from eightfold.hw.memory.writer import MemoryWriter
 from eightfold.hw.ports import BURST
 from eightfold.isa import ADDRESS_BITS
 from eightfold.target.config import PRESETS
-from lab.formal.checker import Checked
+from lab.formal.checker import Checked, Property, implies
 from lab.formal.proof import Break, Proof
-from lab.formal.property import Property, implies
 
 CONFIG = PRESETS["nano"]
 PAGE = 4096

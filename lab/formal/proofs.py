@@ -1,6 +1,9 @@
 """Every proof, by the file of the hardware that it is about."""
 
+import json
+import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from lab.formal import commands, memory, products, regions, requantizer, streams, tokens
 from lab.formal.proof import Proof
@@ -24,3 +27,12 @@ PROOFS: Mapping[str, tuple[Proof, ...]] = _by_file(
 
 BY_NAME: Mapping[str, Proof] = {proof.name: proof for proofs in PROOFS.values() for proof in proofs}
 """The same by their names."""
+
+
+def main(name: str) -> None:
+    """Prove what has a name, and print how it ends."""
+    print(json.dumps(asdict(BY_NAME[name].prove())))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -12,9 +12,8 @@ from eightfold.hw.ports import BURST
 from eightfold.isa import ADDRESS_BITS
 from eightfold.target.config import PRESETS
 from lab.formal.proof import Break, Proof
-from lab.formal.solver import Claim, Solved
+from lab.formal.solver import Claim, Solved, z3
 from lab.formal.symbolic import Symbolic
-from lab.formal.terms import z3
 
 CONFIG = PRESETS["nano"]
 WIDE = ADDRESS_BITS + 4

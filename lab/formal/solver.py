@@ -2,10 +2,16 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import z3 as _z3
 
 from lab.formal.proof import Finding, Proof
-from lab.formal.terms import Term, z3
+
+z3: Any = _z3
+
+Term = Any
+"""A word or a condition of z3."""
 
 
 class Claim(NamedTuple):

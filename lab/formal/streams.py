@@ -9,9 +9,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.gearbox import Gearbox
 from eightfold.hw.blocks.skid import Bypass, Skid, Stage
-from lab.formal.checker import Checked
+from lab.formal.checker import Checked, Property, implies
 from lab.formal.proof import Break, Proof
-from lab.formal.property import Property, implies
 
 WORD = 8
 """Bits of a word in a register."""

@@ -10,7 +10,7 @@ from typing import Any
 from eightfold.hw.blocks.component import Component
 from eightfold.rtl.verilog import run_yosys, to_rtlil
 from eightfold.synth.netlist import Cell, Wire, top_module
-from lab.formal.terms import Term, z3
+from lab.formal.solver import Term, z3
 
 SCRIPT = (
     "read_rtlil top.il; proc; flatten; pmuxtree; memory_map; opt_expr; opt_clean; "

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 
 from eightfold.hw.control.tokens import ENGINES, TokenCounter, Tokens
 from lab.formal.proof import Break, Proof
-from lab.formal.solver import Claim, Solved
+from lab.formal.solver import Claim, Solved, Term, z3
 from lab.formal.symbolic import Symbolic
-from lab.formal.terms import Term, z3
 
 
 def counter() -> Iterator[Claim]:

@@ -4,7 +4,6 @@
 and the builds of `sim`; `Session`, `eightfold.run.simulate` and campaigns import it.
 """
 
-from lab.gates.design import Gates, gates
-from lab.gates.netlists import NETLISTS, Netlist, levels_of
+from lab.gates.netlists import NETLISTS, Gates, Netlist, gates, levels_of
 
 __all__ = ["NETLISTS", "Gates", "Netlist", "gates", "levels_of"]

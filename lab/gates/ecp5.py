@@ -6,13 +6,140 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from eightfold.common.errors import InputError
 from eightfold.rtl.verilog import run_yosys
 from eightfold.sim.simulator.cache import cached, content_key
 from eightfold.synth.device import Device
+from eightfold.synth.netlist import Cell, Wire, top_module
 from eightfold.synth.rewrite import rewrite
 from eightfold.synth.tools import run_tool, tool_version
-from lab.gates.routed import unpack
 from lab.gates.verilog import to_verilog
+
+_WRITE_PINS = {
+    **{"WDO0": "C1", "WDO1": "A1", "WDO2": "D1", "WDO3": "B1"},
+    **{"WADO0": "D0", "WADO1": "B0", "WADO2": "C0", "WADO3": "A0"},
+}
+"""What each output of a TRELLIS_RAMW passes on."""
+
+
+def unpack(netlist: dict[str, Any]) -> None:
+    """Replace nextpnr's cells by those of the netlist before it, in place.
+
+    Raises
+    ------
+    InputError
+        If a cell has a mode that is not known.
+    """
+    top = top_module(netlist)
+    same: dict[Wire, Wire] = {}
+    for cell in top["cells"].values():
+        if cell["type"] == "TRELLIS_RAMW":
+            same |= {_pin(cell, out): _pin(cell, of) for out, of in _WRITE_PINS.items()}
+        elif _is_constant(cell):
+            same[_pin(cell, "F", "x")] = cell["parameters"]["INITVAL"][0]
+    found: dict[str, Cell] = {}
+    for name, cell in top["cells"].items():
+        if cell["type"] == "TRELLIS_COMB":
+            found |= {f"{name}${kind}": each for kind, each in _unpacked(cell).items()}
+        elif cell["type"] == "TRELLIS_FF":
+            found[name] = _flip_flop(cell)
+        elif cell["type"] != "TRELLIS_RAMW":
+            found[name] = _tied(cell)
+    for cell in found.values():
+        for port, bits in cell["connections"].items():
+            if cell["port_directions"][port] == "input":
+                cell["connections"][port] = [same.get(bit, bit) for bit in bits]
+    top["cells"] = found
+
+
+def _is_constant(cell: Cell) -> bool:
+    """Return whether a cell is a LUT that reads nothing: blocks take constants from such."""
+    logic = cell["type"] == "TRELLIS_COMB" and cell["parameters"].get("MODE", "LOGIC") == "LOGIC"
+    return logic and not any(cell["connections"].get(port) for port in "ABCD")
+
+
+def _pin(cell: Cell, port: str, open_: str = "1") -> Wire:
+    bits = cell["connections"].get(port)
+    return bits[0] if bits else open_
+
+
+def _cell(kind: str, parameters: dict[str, str], outputs: str, **pins: list[Wire]) -> Cell:
+    directions = {port: "output" if port in outputs.split() else "input" for port in pins}
+    return {
+        "type": kind,
+        "parameters": parameters,
+        "port_directions": directions,
+        "connections": pins,
+    }
+
+
+def _unpacked(cell: Cell) -> dict[str, Cell]:
+    """Return the cells of a TRELLIS_COMB by what they are."""
+    mode = cell["parameters"].get("MODE", "LOGIC")
+    pins = [[_pin(cell, port)] for port in "ABCD"]
+    table, output = cell["parameters"]["INITVAL"], [_pin(cell, "F", "x")]
+    if mode == "LOGIC":
+        lut = _cell("LUT4", {"INIT": table}, "Z", **dict(zip("ABCD", pins, strict=True)), Z=output)
+        return {"lut": lut, **_multiplexer(cell)}
+    if mode == "CCU2":
+        halves = {f"{port}0": pin for port, pin in zip("ABCD", pins, strict=True)}
+        halves |= {f"{port}1": ["1"] for port in "ABCD"}  # the other half passes the carry on
+        carry: dict[str, list[Wire]] = {
+            "CIN": [_pin(cell, "FCI", "x")],
+            "COUT": [_pin(cell, "FCO", "x")],
+        }
+        parameters = {"INIT0": table, "INIT1": "1" * 16}
+        parameters["INJECT1_0"] = cell["parameters"].get("CCU2_INJECT1", "NO")
+        return {"carry": _cell("CCU2C", parameters, "S0 COUT", **halves, **carry, S0=output)}
+    if mode == "DPRAM":
+        memory = _cell(
+            "TRELLIS_DPR16X4",
+            {"INITVAL": "x", "WREMUX": cell["parameters"].get("WREMUX", "WRE")},
+            "DO",
+            DI=[_pin(cell, "WD")],
+            DO=output,
+            WAD=[_pin(cell, f"WAD{index}") for index in range(4)],
+            RAD=[_pin(cell, port) for port in "DBCA"],
+            WRE=[_pin(cell, "WRE")],
+            WCK=[_pin(cell, "WCK")],
+        )
+        return {"memory": memory}
+    if mode == "RAMW_BLOCK":  # its place is taken by what writes a memory
+        return {}
+    raise InputError(f"TRELLIS_COMB: MODE = {mode!r} has no model")
+
+
+def _multiplexer(cell: Cell) -> dict[str, Cell]:
+    """Return what chooses between a LUT and another, or between two such choices."""
+    output, choice = [_pin(cell, "OFX", "x")], [_pin(cell, "M")]
+    if output == ["x"]:
+        return {}
+    if cell["connections"].get("F1"):
+        high, low = [_pin(cell, "F1")], [_pin(cell, "F")]
+        return {"mux": _cell("PFUMX", {}, "Z", ALUT=high, BLUT=low, C0=choice, Z=output)}
+    low, high = [_pin(cell, "FXA")], [_pin(cell, "FXB")]
+    return {"mux": _cell("L6MUX21", {}, "Z", D0=low, D1=high, SD=choice, Z=output)}
+
+
+def _flip_flop(cell: Cell) -> Cell:
+    """Return a TRELLIS_FF whose data is at DI, whichever pin has it here."""
+    beside = cell["parameters"].get("SD", "1").strip() == "0"
+    ports = {"Q": "output", "DI": "input", "CLK": "input", "CE": "input", "LSR": "input"}
+    pins: dict[str, list[Wire]] = {
+        port: [_pin(cell, "M" if port == "DI" and beside else port, "0" if port == "LSR" else "1")]
+        for port in ports
+    }
+    return {**cell, "port_directions": ports, "connections": pins}
+
+
+def _tied(cell: Cell) -> Cell:
+    """Return a block whose pins have the constants that its parameters say."""
+    tied: dict[str, list[Wire]] = {
+        port: [level.strip()]
+        for name, level in cell["parameters"].items()
+        if level.strip() in ("0", "1") and (port := name.removesuffix("MUX")) != name
+    }
+    return {**cell, "connections": cell["connections"] | tied}
 
 
 def mapped(text: str, top: str) -> str:

@@ -1,18 +1,58 @@
 """The netlists that can be simulated, by name."""
 
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Self
 
+from amaranth.lib import wiring
+
 from eightfold.common.errors import InputError
-from lab.gates import ecp5, families
+from eightfold.common.progress import OnProgress, tell
+from eightfold.rtl import verilog
+from eightfold.rtl.verilog import run_yosys
+from eightfold.sim.simulator.cache import cached, content_key
+from eightfold.sim.simulator.sources import Source, source_of
+from eightfold.synth.device import Device
+from lab.gates import ecp5
+
+FAMILIES: Mapping[str, str] = {
+    "xilinx": Device.load("xilinx").yosys,
+    "ice40": "synth_ice40",  # with -dsp, Yosys 0.70 turns some products into constants
+}
+"""Yosys' command of each, which is also the name of the folder of its models."""
+
+
+def flattened(name: str, text: str, top: str) -> str:
+    """Return the Verilog of a module's netlist of a family, its cells replaced by their models."""
+    steps = [
+        "read_verilog unit.v",
+        f"hierarchy -check -top {top}",
+        FAMILIES[name],
+        "write_verilog -noattr mapped.v",
+        "design -reset",  # synthesis keeps its cells as black boxes, also those with parameters
+        "read_verilog mapped.v",
+        f"read_verilog +/{name}/cells_sim.v",
+        f"hierarchy -check -top {top}",
+        "proc",
+        "flatten",
+        "setundef -zero",
+        "opt_clean -purge",
+        "write_verilog -noattr netlist.v",
+    ]
+    with tempfile.TemporaryDirectory(prefix="eightfold-") as scratch:
+        Path(scratch, "unit.v").write_text(text, encoding="utf-8")
+        run_yosys("; ".join(steps), Path(scratch))
+        return Path(scratch, "netlist.v").read_text(encoding="utf-8")
+
 
 NETLISTS: Mapping[str, Callable[[str, str], str]] = {
     "ecp5": ecp5.rewritten,
     "ecp5-mapped": ecp5.mapped,
     "ecp5-routed": ecp5.routed,
-    **{name: partial(families.flattened, name) for name in families.FAMILIES},
+    **{name: partial(flattened, name) for name in FAMILIES},
 }
 """Functions of a module's Verilog, and its name, to the Verilog of the netlist made of it."""
 
@@ -77,4 +117,74 @@ def levels_of(text: str) -> list[str]:
 
 def _levels(name: str) -> tuple[int, ...]:
     """Return what ``x`` may be; the models of other families say it themselves."""
-    return (0,) if name in families.FAMILIES else UNKNOWN_LEVELS
+    return (0,) if name in FAMILIES else UNKNOWN_LEVELS
+
+
+@dataclass(frozen=True)
+class Gates(Source):
+    """The Verilog of a netlist, under the name of the module that it was made of.
+
+    Noise in it is drawn with the seed of each simulation.
+    """
+
+    of: Source
+    netlist: Netlist
+
+    @property
+    def top(self) -> str:
+        """The module's name."""
+        return self.of.top
+
+    @property
+    def plusargs(self) -> tuple[str, ...]:
+        """What a constant ``x`` is, for each simulation: it is not part of what is built."""
+        return (f"+unknown={self.netlist.unknown}",)
+
+    def recipe(self) -> str:
+        """Return a hash of the module's Verilog, and of what makes the netlist."""
+        return content_key(self.of.recipe(), self.netlist.name, _steps())
+
+    def file(self, *, on_progress: OnProgress | None = None) -> Path:
+        """Return the file; Yosys runs only if the module's Verilog is new."""
+        text = self.of.file(on_progress=on_progress).read_text("utf-8")
+        key = content_key(text, self.netlist.name, _steps())
+
+        def make(folder: Path) -> None:
+            tell(on_progress, f"synthesizing {self.top} for {self.netlist.name}")
+            made = NETLISTS[self.netlist.name](text, self.top)
+            (folder / f"{self.top}.v").write_text(made, encoding="utf-8")
+
+        return cached("gates", f"{self.top}-{key}", make) / f"{self.top}.v"
+
+
+def gates(
+    design: wiring.Component | Callable[[], wiring.Component] | Source,
+    netlist: str | Netlist,
+    name: str | None = None,
+) -> Gates:
+    """Return the design that has the netlist of another in its place.
+
+    Parameters
+    ----------
+    design
+        A component, a function that makes one, or a `eightfold.sim.simulator.sources.Unit`.
+    netlist
+        Such as ``ecp5``, see `Netlist.of`.
+    name
+        Of its module, as `eightfold.sim.simulator.build.build_model` takes it.
+
+    Raises
+    ------
+    InputError
+        If there is no such netlist.
+    """
+    chosen = netlist if isinstance(netlist, Netlist) else Netlist.of(netlist)
+    return Gates(source_of(design, name), chosen)
+
+
+@cache
+def _steps() -> str:
+    """Return a hash of all that happens to a module's Verilog, tools included."""
+    rooms = [Path(__file__).parent, verilog.PACKAGE / "synth"]
+    texts = [path.read_text("utf-8") for room in rooms for path in sorted(room.rglob("*.py"))]
+    return content_key(texts, verilog.recipe())

@@ -6,11 +6,16 @@ from typing import Any
 
 from eightfold.common.errors import InputError
 from eightfold.synth.netlist import Cell, top_module
-from lab.gates.cells.logic import write_carries, write_l6muxs, write_luts, write_pfumxs
-from lab.gates.cells.memories import write_block_rams, write_small_memories
-from lab.gates.cells.multiplier import write_multipliers
-from lab.gates.cells.registers import write_registers
-from lab.gates.cells.writer import Writer
+from lab.gates.cells import (
+    write_carries,
+    write_l6muxs,
+    write_luts,
+    write_multipliers,
+    write_pfumxs,
+    write_registers,
+)
+from lab.gates.memories import write_block_rams, write_small_memories
+from lab.gates.writer import Writer
 
 MODELS: Mapping[str, Callable[[Iterable[Cell], Writer], None]] = {
     "LUT4": write_luts,

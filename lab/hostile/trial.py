@@ -8,10 +8,116 @@ from dataclasses import dataclass
 import numpy as np
 
 from eightfold.common.child import Closing
-from lab.hostile.litert import Opinion, ask_litert, difference
-from lab.hostile.reasons import reason_for
-from lab.hostile.subject import STEPS, Step, examine
+from eightfold.model import normalize_dimensions
+from eightfold.operators import load_model
+from eightfold.run.reference.oracle import Oracle, OracleAborted, OracleRejected, litert_tensors
+from lab.hostile.subject import STEPS, Step, examine, fitting_inputs
 from lab.hostile.worker import Worker
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A rule of LiteRT's that is not followed."""
+
+    says: str
+    """What LiteRT's message has in it, a regular expression."""
+
+    rule: str
+    """What LiteRT refuses."""
+
+    why: str
+    """Why the file is accepted here."""
+
+
+REASONS = (
+    Reason(
+        "not a valid Flatbuffer buffer",
+        "a file that the flatbuffer verifier refuses: a misaligned offset, text without its end",
+        "nothing outside of the file is read, and what it says has one meaning",
+    ),
+    Reason(
+        "Didn't find op for builtin opcode '.*' version",
+        "a version of an operator that this LiteRT does not register",
+        "versions say which runtimes know a model's types and options; what those are is checked "
+        "itself; in other subgraphs nothing is run",
+    ),
+    Reason(
+        "Did not get tensors in subgraph 0",
+        "a graph without any tensor",
+        "it computes nothing, and says so: no inputs, operators or outputs",
+    ),
+)
+"""All of them; docs/testplan.md lists them."""
+
+
+def reason_for(message: str) -> Reason | None:
+    """Return why a file is accepted that LiteRT refuses with ``message``; None: it should not."""
+    return next((reason for reason in REASONS if re.search(reason.says, message)), None)
+
+
+_ORACLES: list[Oracle] = []  # one for each process, kept between files
+_SECONDS = 600.0  # of wall-clock time: what limits it is the processor time of the process
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """LiteRT's answer."""
+
+    outcome: str
+    """``equal``, ``different``, ``rejected`` (an error of its preparation), ``failed`` (one of its
+    kernels, which may be about values) or ``aborted`` (its process ended)."""
+
+    message: str = ""
+
+
+def ask_litert(
+    content: bytes, given: Mapping[int, np.ndarray], computed: Mapping[int, np.ndarray]
+) -> Iterator[Opinion]:
+    """Yield whether LiteRT runs a file and computes the same tensors.
+
+    Parameters
+    ----------
+    content
+        A file that loads.
+    given
+        As for `lab.hostile.subject.examine`.
+    computed
+        Golden's tensors by index; empty: only whether LiteRT runs it.
+    """
+    if not _ORACLES:
+        _ORACLES.append(Oracle(timeout=_SECONDS))
+    (oracle,) = _ORACLES
+    graph = load_model(content)
+    inputs = fitting_inputs(graph, given)
+    model = normalize_dimensions(content) if graph.notes() else content
+    try:
+        oracle.run(model, inputs)
+        expected = litert_tensors(oracle, model, graph, inputs, computed) if computed else {}
+    except OracleRejected as error:
+        at_run = "failed to invoke" in str(error)
+        yield Opinion("failed" if at_run else "rejected", str(error))
+        return
+    except OracleAborted as error:
+        yield Opinion("aborted", str(error))
+        return
+    for operator in graph.operators:
+        for index in operator.outputs:
+            if index in expected and (said := difference(computed[index], expected[index])):
+                yield Opinion("different", f"{operator}, tensor {index}: {said}")
+                return
+    yield Opinion("equal")
+
+
+def difference(got: np.ndarray, expected: np.ndarray) -> str:
+    """Return how two tensors differ, empty if not; NaN equals NaN."""
+    if got.shape != expected.shape or got.dtype != expected.dtype:
+        return f"{got.dtype}{list(got.shape)}, not {expected.dtype}{list(expected.shape)}"
+    different = np.argwhere((got != expected) & ~((got != got) & (expected != expected)))
+    if not different.size:
+        return ""
+    place = tuple(different[0].tolist())
+    return f"{len(different)} of {got.size} differ, {got[place]}, not {expected[place]}"
+
 
 GOOD = ("refused", "equal", "tolerated")
 """Kinds of verdicts that are as they should be."""
@@ -29,7 +135,7 @@ class Verdict:
     """``refused``: with one line. ``equal``: it ran, as in LiteRT. ``traceback``, ``time``,
     ``memory``, ``died``: a step raised what is not ours, took too long, too much, or ended the
     process. ``accepted``: LiteRT refuses it; ``tolerated``: for one of
-    `lab.hostile.reasons`. ``different``: LiteRT, or golden, computes something else.
+    `lab.hostile.trial`. ``different``: LiteRT, or golden, computes something else.
     ``unsaid``: it is refused for what ``check`` does not report. ``disagreement``: the
     accelerator, golden, or golden's second inference refuses what another one runs."""
 

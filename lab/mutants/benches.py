@@ -1,12 +1,138 @@
 """Which tests may notice a mutant of a file: the smallest first, wider ones after."""
 
+import ast
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from lab.mutants.imports import Imports, module_of
+UNITS = "eightfold.hw.units"
+"""Imports a unit when it is built: what it names counts where a unit is asked for by its name."""
+
+
+class Imports:
+    """The imports among the modules of a checkout, read from their text.
+
+    Parameters
+    ----------
+    root
+        The checkout's folder, with ``eightfold``, ``hw``, ``sim``, ``golden`` and ``tests``.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._imported = cache(self._read)
+        self.units = dict(_units(self._tree(UNITS)))
+        """The module of each unit by the unit's name, smallest unit first."""
+
+    def distances(self, module: str, without: Collection[str] = ()) -> dict[str, int]:
+        """Return every module that one imports, and over how many imports; itself at 0.
+
+        A bench that is named in a text, as the simulations take it, counts as imported, and so does
+        the unit that ``Unit("mover", ...)`` names. What is imported through those that it is
+        to do ``without`` does not count.
+        """
+        found = {module: 0}
+        row = [module]
+        while row:
+            following = []
+            for each in row:
+                for other in self._imported(each) - {*found, *without}:
+                    found[other] = found[each] + 1
+                    following.append(other)
+            row = following
+        return found
+
+    def units_with(self, path: str) -> list[str]:
+        """Return the names of the units that contain a file, such as ``hw/blocks/skid.py``."""
+        module = module_of(path)
+        return [unit for unit, of in self.units.items() if module in self.distances(of)]
+
+    def units_enough(self, path: str) -> list[str]:
+        """Return those of `units_with` in which every other one has all that it has of a file.
+
+        Units are made of a configuration alone. So one that has the file only in a smaller unit has
+        nothing more of it; nor has one that is part of a larger unit with more of it.
+        """
+        module, chosen = module_of(path), self.units_with(path)
+
+        def more(unit: str, smaller: list[str]) -> bool:
+            inside = {self.units[each] for each in smaller}
+            return module in self.distances(self.units[unit], inside)
+
+        having = [unit for place, unit in enumerate(chosen) if more(unit, chosen[:place])]
+        return [
+            unit
+            for place, unit in enumerate(having)
+            if not any(
+                self.units[unit] in self.distances(self.units[each]) for each in having[place + 1 :]
+            )
+        ]
+
+    def _read(self, module: str) -> frozenset[str]:
+        if module == UNITS:
+            return frozenset()
+        names: set[str] = set()
+        for node in ast.walk(_for_running(self._tree(module))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                members = {f"{node.module}.{alias.name}" for alias in node.names}
+                found = {member for member in members if self._path(member)}
+                names |= found if found == members else {node.module, *found}
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                names |= {node.value} if node.value.startswith("eightfold.") else set()
+            elif _is_unit(node):
+                names |= {self.units[unit] for unit in _texts(node) if unit in self.units}
+        return frozenset(name for name in names if self._path(name))
+
+    def _tree(self, module: str) -> ast.Module:
+        path = self._path(module)
+        return ast.parse(path.read_text("utf-8") if path else "")
+
+    def _path(self, module: str) -> Path | None:
+        """Return a module's file, or None if it is not of the checkout."""
+        if not module.startswith(("eightfold.", "tests.")):
+            return None
+        place = self._root.joinpath(*module.split("."))
+        choices = (place.with_suffix(".py"), place / "__init__.py")
+        return next((path for path in choices if path.is_file()), None)
+
+
+def module_of(path: str) -> str:
+    """Return what a file of the checkout is imported as."""
+    module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return module if module.startswith(("eightfold.", "tests.")) else f"eightfold.{module}"
+
+
+def _for_running(tree: ast.Module) -> ast.Module:
+    """Leave out what is imported for types alone."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            node.body = []
+    return tree
+
+
+def _is_unit(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Unit"
+
+
+def _texts(node: ast.AST) -> Iterator[str]:
+    for each in ast.walk(node):
+        if isinstance(each, ast.Constant) and isinstance(each.value, str):
+            yield each.value
+
+
+def _units(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield names and modules of ``UNITS = {"lane": _unit("array.lane", "Lane"), ...}``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if key is not None and isinstance(value, ast.Call):
+                    yield next(_texts(key)), f"eightfold.hw.{next(_texts(value))}"
+
 
 Share = Literal["quick", "slow"]
 
@@ -35,7 +161,7 @@ AT_MOST = 200.0
 """Measured seconds of all that runs for one mutant; the first bench runs whatever it takes."""
 
 SECONDS_FILE = Path(__file__).with_name("seconds.json")
-"""Seconds of CPU by file and share, with models at -O0; `lab.mutants.measure` writes it."""
+"""Seconds of CPU by file and share, with models at -O0; `lab.mutants.judge` writes it."""
 
 
 @dataclass(frozen=True)

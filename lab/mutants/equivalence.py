@@ -6,8 +6,14 @@ one (temporal induction). No proof says nothing; a large memory or a long counte
 """
 
 import re
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
+
+from eightfold.hw.units import UNITS
+from eightfold.rtl.verilog import to_rtlil
+from eightfold.target.config import AcceleratorConfig
 
 SECONDS = 60
 """CPU time of a proof; those that succeed take a few seconds."""
@@ -68,3 +74,12 @@ def different(gold: str, gate: str) -> list[Pair] | None:
 def _modules(text: str) -> Iterator[tuple[str, str]]:
     for found in re.finditer(r"^module (\S+)\n.*?^end\n", text, re.MULTILINE | re.DOTALL):
         yield found[1], found[0]
+
+
+def main(unit: str, config: str, file: str) -> None:
+    """Elaborate a unit at a preset, and write what it is."""
+    Path(file).write_text(to_rtlil(UNITS[unit](AcceleratorConfig.load(config)), "top"), "utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,21 +1,69 @@
 """One mutant from its text to its judgement: is it hardware, is it other hardware, is it caught."""
 
+import json
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, product
 from pathlib import Path
+from typing import Literal, cast, get_args
 
 from eightfold.common.child import Closing
 from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.sim.simulator.cache import cached, content_key
 from lab.mutants import equivalence
 from lab.mutants.accepted import Accepted, acceptance
-from lab.mutants.benches import SHARES, TESTING, Bench, benches_for, every_bench
-from lab.mutants.imports import Imports
-from lab.mutants.judgement import How, Judgement
+from lab.mutants.benches import SHARES, TESTING, Bench, Imports, benches_for, every_bench
 from lab.mutants.mutator import Mutant
 from lab.mutants.scratch import Ended, Scratch
+
+How = Literal["caught", "survived", "accepted", "equivalent", "invalid"]
+"""A test fails; none does; none does, which is accepted for a reason; it is the same hardware; it
+is no hardware."""
+
+HOW: tuple[How, ...] = get_args(How)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How a mutant ended.
+
+    Attributes
+    ----------
+    kind, line
+        Of the mutant.
+    how
+        What was found.
+    text
+        More of it: by which test, or why.
+    log
+        What was run, for who wants to know what a survivor has survived.
+    """
+
+    kind: str
+    line: int
+    how: How
+    text: str
+    log: str = ""
+
+    @property
+    def message(self) -> str:
+        """The judgement in one line, which `from_message` reads."""
+        return f"{self.kind} in line {self.line}: {self.how}: {self.text}"
+
+    @classmethod
+    def from_message(cls, message: str) -> "Judgement | None":
+        """Return the judgement of a line; None if it is another line."""
+        found = re.fullmatch(r"(\w+) in line (\d+): (\w+): (.*)", message, re.DOTALL)
+        if found is None:
+            return None
+        if found[3] not in HOW:
+            return None
+        return cls(found[1], int(found[2]), cast(How, found[3]), found[4])
+
 
 CONFIGS = ("nano", "small", "base")
 """Presets at which a mutant has to be the same hardware to be equivalent."""
@@ -165,7 +213,7 @@ class Judge(Closing):
     def _elaborate(self, unit: str, config: str) -> tuple[Ended, str]:
         file = self._scratch.tree / "netlist.il"
         file.unlink(missing_ok=True)
-        arguments = ["-m", "lab.mutants.netlist", unit, config, str(file)]
+        arguments = ["-m", "lab.mutants.equivalence", unit, config, str(file)]
         ended = self._scratch.python(arguments, ELABORATING)
         return ended, "" if ended.status else file.read_text("utf-8")
 
@@ -234,3 +282,18 @@ def _first_failed(ended: Ended) -> str:
 def _last(ended: Ended) -> str:
     lines: Iterable[str] = filter(None, map(str.strip, ended.output.splitlines()))
     return ([f"exit status {ended.status}", *lines][-1])[:300]
+
+
+def main() -> None:
+    """Run the tests of the hardware one after the other; print CPU seconds by file and share."""
+    found: dict[str, dict[str, float]] = {}
+    with Judge(IMPORT_ROOT, (), {}) as judge:
+        for bench, seconds in judge.measure():
+            found.setdefault(bench.path, {})[bench.share] = round(seconds, 1)
+            print(f"{seconds:6.1f} s {bench}", file=sys.stderr)
+    json.dump(found, sys.stdout, indent=1)
+    print()
+
+
+if __name__ == "__main__":
+    main()

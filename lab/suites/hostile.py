@@ -14,8 +14,7 @@ from eightfold.campaign.suite import FiguresTable, Result, Section, Suite, Wrong
 from eightfold.model.mutate import Mutation
 from eightfold.run.reference.oracle import Oracle
 from lab.hostile.mutant import Mutant, make_mutant, random_mutant
-from lab.hostile.reasons import reason_for
-from lab.hostile.trial import GOOD, Trial, Verdict
+from lab.hostile.trial import GOOD, Trial, Verdict, reason_for
 from lab.suites.common import SEED, Request, error_case, golden_reference, planned
 from lab.suites.shrink import Budget, shrink
 

@@ -26,8 +26,7 @@ from lab.mutants import draw, mutants
 from lab.mutants.accepted import FILE as ACCEPTED
 from lab.mutants.accepted import every_accepted
 from lab.mutants.benches import measured_seconds
-from lab.mutants.judge import Judge
-from lab.mutants.judgement import HOW, How, Judgement
+from lab.mutants.judge import HOW, How, Judge, Judgement
 from lab.mutants.scratch import checked_checkout
 from lab.suites.common import FILES, SEED, Request, error_case, planned
 
@@ -145,7 +144,7 @@ VALID = ("caught", "survived", "accepted")
 
 @dataclass
 class Tally:
-    """How many mutants ended how; ``counts`` is by `lab.mutants.judgement.How`."""
+    """How many mutants ended how; ``counts`` is by `lab.mutants.judge.How`."""
 
     counts: Counter[str] = field(default_factory=Counter)
 

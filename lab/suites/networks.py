@@ -29,8 +29,7 @@ from eightfold.run.simulate import accelerator_source
 from eightfold.sim.simulator.system import Run, run_system
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import AcceleratorConfig
-from lab.hostile.stream import run_compiled, run_prepared
-from lab.hostile.subject import fitting_inputs
+from lab.hostile.subject import fitting_inputs, run_compiled, run_prepared
 from lab.suites.common import (
     BACKEND,
     CONFIG,

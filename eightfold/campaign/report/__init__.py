@@ -1,8 +1,8 @@
 """The report of a campaign: a page, JUnit XML and JSON, of a campaign that ended, stopped or runs.
 
-`verdict` says in a sentence what has been shown; `facts` and `failures` gather what the `page` shows,
-which stays small however many cases there are; `junit` and `as_json` write every case, unit by unit,
-whose fields `schema` declares. `asked` turns what a campaign was asked back into its command.
+`verdict` says in a sentence what has been shown; `facts` and `failures` gather what the `page`
+shows, which stays small however many cases there are; `junit` and `as_json` write every case, unit
+by unit, by the fields of `schema`. `asked` turns what a campaign was asked back into its command.
 
 Imports model, run.report, and the folder and database of `eightfold.campaign`.
 """

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 from distributed import Worker
 
-from eightfold.campaign import identity, worker
+from eightfold.campaign import identity
 from eightfold.campaign.campaign import begin, builds_of, failed_again, merge
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.identity import check_identity, renewed_facts
@@ -354,7 +354,7 @@ def test_what_says_not_where_it_comes_from_does_not_go_on(tmp_path: Path) -> Non
 
 
 def test_a_worker_with_another_runtime_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "loaded_runtime", lambda name: "ai-edge-litert 9.9")
+    monkeypatch.setattr("eightfold.campaign.worker.loaded_runtime", lambda _: "ai-edge-litert 9.9")
     sent = Builds(campaign_sources(), runtimes={"litert": "ai-edge-litert 2.3.0"})
     worker = cast(Worker, SimpleNamespace(address="tcp://there:1"))
     with pytest.raises(InputError, match=r"there:1: has ai-edge-litert 9.9, and .* 2.3.0"):

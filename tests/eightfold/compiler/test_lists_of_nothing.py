@@ -12,7 +12,7 @@ from eightfold.operators import check_model, check_prepared, has_violation, load
 from eightfold.run.reference.oracle import Oracle
 from eightfold.run.session import Session
 from eightfold.target.config import AcceleratorConfig
-from lab.hostile.stream import run_prepared
+from lab.hostile.subject import run_prepared
 
 Case = tuple[str, tuple[int, ...], tuple[tuple[int, ...], ...], tuple[int, ...], float]
 

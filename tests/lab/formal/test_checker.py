@@ -7,11 +7,10 @@ import pytest
 from amaranth.hdl import Module, Signal
 
 from eightfold.common.errors import InputError
-from lab.formal.checker import ABC, Checked, abc_version
+from lab.formal.checker import COMMAND, Checked, Property, abc_version
 from lab.formal.proof import Break
-from lab.formal.property import Property
 
-needs_abc = pytest.mark.skipif(shutil.which(ABC) is None, reason=f"{ABC} is not installed")
+needs_abc = pytest.mark.skipif(shutil.which(COMMAND) is None, reason=f"{ABC} is not installed")
 
 
 class Count(Property):

@@ -45,7 +45,7 @@ def test_it_refutes(proof: Proof, fault: Break, scratch: Scratch) -> None:
     text = (IMPORT_ROOT / path).read_text("utf-8")
     mutant = Mutant(path, 0, "break", 1, text, fault.applied(text))
     with scratch.mutated(mutant):
-        ended = scratch.python(["-m", "lab.formal.child", proof.name], 4 * proof.limit)
+        ended = scratch.python(["-m", "lab.formal.proofs", proof.name], 4 * proof.limit)
     assert ended.status == 0, ended.output
     found = Finding(**json.loads(ended.output))
     if found.how == "skipped":

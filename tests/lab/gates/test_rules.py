@@ -14,7 +14,8 @@ from eightfold.synth import absorb, carry
 from eightfold.synth.carry import Lut
 from eightfold.synth.netlist import Cell, top_module
 from eightfold.synth.rewrite import RULES
-from lab.gates import ecp5, families
+from lab.gates import ecp5
+from lab.gates.netlists import FAMILIES, flattened
 from lab.gates.verilog import to_verilog
 from tests.support.hardware.every_rule import EveryRule
 
@@ -54,7 +55,7 @@ def test_the_routed_unit_equals_its_rtl(tmp_path: Path) -> None:
 @pytest.mark.long  # Yosys takes a minute
 def test_the_unit_mapped_for_another_family_equals_its_rtl(tmp_path: Path) -> None:
     text = source_of(EveryRule(), "every_rule").file().read_text()
-    run_verilog(families.flattened("ice40", text, "every_rule"), tmp_path)
+    run_verilog(flattened("ice40", text, "every_rule"), tmp_path)
 
 
 @pytest.mark.long
@@ -63,9 +64,9 @@ def test_the_unit_mapped_for_another_family_equals_its_rtl(tmp_path: Path) -> No
 )
 def test_a_fault_of_a_tool_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Yosys turns products into constants that it maps to iCE40's multiplier blocks."""
-    monkeypatch.setitem(cast(dict[str, str], families.FAMILIES), "ice40", "synth_ice40 -dsp")
+    monkeypatch.setitem(cast(dict[str, str], FAMILIES), "ice40", "synth_ice40 -dsp")
     text = source_of(EveryRule(), "every_rule").file().read_text()
-    mapped = families.flattened("ice40", text, "every_rule")
+    mapped = flattened("ice40", text, "every_rule")
     with pytest.raises(BenchFailed, match="the netlist differs from its RTL"):
         run_verilog(mapped, tmp_path)
 

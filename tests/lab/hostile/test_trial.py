@@ -10,9 +10,8 @@ import pytest
 from eightfold.cases.operators import case_rng, random_case
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.unpack import unpack
-from lab.hostile.reasons import REASONS, reason_for
 from lab.hostile.subject import Step, _is_said, examine
-from lab.hostile.trial import GOOD, Trial
+from lab.hostile.trial import GOOD, REASONS, Trial, reason_for
 
 pytestmark = pytest.mark.slow  # processes with all of the tool and of LiteRT
 

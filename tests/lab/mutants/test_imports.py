@@ -3,7 +3,7 @@
 import pytest
 
 from eightfold.common.files import IMPORT_ROOT
-from lab.mutants.imports import Imports
+from lab.mutants.benches import Imports
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from eightfold.golden.quantization import Reference
 from eightfold.model import Graph
 from eightfold.operators import run_graph
 from eightfold.target.config import AcceleratorConfig
-from lab.hostile.stream import run_compiled, run_prepared
+from lab.hostile.subject import run_compiled, run_prepared
 
 __all__ = ["expect_golden", "expect_rewritten", "random_values", "run_compiled"]
 

@@ -12,7 +12,7 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model, run_graph
 from eightfold.run.reference.oracle import Oracle, OracleRejected
 from eightfold.target.config import AcceleratorConfig
-from lab.hostile.stream import run_prepared
+from lab.hostile.subject import run_prepared
 
 _CODES = np.array([[-7, 3, 65, 115]], np.int8)
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from eightfold.common.errors import InputError
 from eightfold.synth.netlist import Cell, Wire
-from lab.gates.cells.registers import edge_of
-from lab.gates.cells.writer import Writer, number, parameter, pin, pins
+from lab.gates.cells import edge_of
+from lab.gates.writer import Writer, number, parameter, pin, pins
 
 _LOW_BITS = {36: 5, 18: 4, 9: 3, 4: 2, 2: 1, 1: 0}
 """Bits of a block RAM's address below that of a word, by the word's width."""
