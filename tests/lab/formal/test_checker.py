@@ -10,7 +10,7 @@ from eightfold.common.errors import InputError
 from lab.formal.checker import COMMAND, Checked, Property, abc_version
 from lab.formal.proof import Break
 
-needs_abc = pytest.mark.skipif(shutil.which(COMMAND) is None, reason=f"{ABC} is not installed")
+needs_abc = pytest.mark.skipif(shutil.which(COMMAND) is None, reason=f"{COMMAND} is not installed")
 
 
 class Count(Property):
