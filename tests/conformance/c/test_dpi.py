@@ -16,8 +16,8 @@ from eightfold.golden.fixed_point import (
     srdhm,
 )
 from eightfold.golden.rounding import rounding_shift
+from eightfold.sim.benches import requantizer as requantize
 from eightfold.sim.simulator.toolchain import check_simulator, tool_environment
-from eightfold.sim.stimuli import requantize
 from tests.support.golden_c.library import FIELDS
 
 BENCH = Path(__file__).parent / "dpi_bench.sv"

@@ -13,7 +13,7 @@ import pytest
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.conformance.c import HEADER, SOURCES, c_files
 from eightfold.golden.quantization import Reference
-from eightfold.sim.stimuli import requantize
+from eightfold.sim.benches import requantizer as requantize
 from tests.support.golden_c import checks
 from tests.support.golden_c.library import REFUSED, STRICT, Library, build, compiler
 

@@ -5,7 +5,7 @@ import numpy as np
 from eightfold.conformance.judge.forms import FORMS, Cases
 from eightfold.conformance.judge.variants import mistakes_of, results_with
 from eightfold.golden.fixed_point import wrap32
-from eightfold.sim.stimuli import requantize as stimuli
+from eightfold.sim.benches import requantizer as stimuli
 
 
 def directed_cases(form: str, seed: int, count: int = 20, biased: bool = False) -> Cases:

@@ -30,7 +30,7 @@ from eightfold.golden.quantization import Quantization, Reference
 from eightfold.golden.rounding import ROUNDINGS, rounding_shift
 from eightfold.model.graph import Graph, Operator
 from eightfold.operators import load_model, run_operator
-from eightfold.sim.stimuli import requantize
+from eightfold.sim.benches import requantizer as requantize
 from tests.support.golden_c import library as library_types
 from tests.support.golden_c.library import REFUSED, STATUSES, Library, pointer
 from tests.support.golden_c.operators import ACTIVATIONS, RUNNERS, run_in_c
