@@ -5,9 +5,9 @@ which are choices made otherwise in it. `explain` looks for mistakes that give t
 for what cases have in common, and `power` says what the cases could not have told apart.
 
 Subjects are the `requantizer`, with `forms` that can be claimed, its `arithmetic`, and its mistakes
-in `variants`; `dot`; byte `tables` of LOGISTIC and TANH, and `quantize_table`; and `ranges` of
-FakeQuantize. `units` makes the finding of a unit's answers; `models` does the same of whole
-operators and networks. Arrays in, sentences out: no files, no adapters.
+in `variants`; `dot`; byte `tables` of LOGISTIC, TANH and QUANTIZE; and `ranges` of FakeQuantize.
+`units` makes the finding of a unit's answers; `models` does the same of whole operators and
+networks. Arrays in, sentences out: no files, no adapters.
 
 Imports golden; `units` the units and the profile too, `models` execute, model and the vectors.
 """

@@ -82,34 +82,35 @@ def finished(arithmetic: Arithmetic, z: Integers, cases: Cases) -> Integers:
     z = WIDTHS[arithmetic.scaled](z)
     offset, low, high = cases["zero_point"], cases["low"], cases["high"]
     # Eight bits leave the unit, whatever is inside.
-    return _wrap(
+    return wrap(
         CLAMPS[arithmetic.clamp](z, ZERO_POINTS[arithmetic.zero_point], offset, low, high), 8
     )
 
 
-def _wrap(x: Integers, bits: int) -> Integers:
+def wrap(x: Integers, bits: int) -> Integers:
     """Return ``x`` modulo ``2^bits``, signed."""
     unused = 64 - bits
     return x << unused >> unused
 
 
-def _saturate(x: Integers, bits: int) -> Integers:
+def saturate(x: Integers, bits: int) -> Integers:
+    """Return what is nearest to ``x`` in ``bits`` bits, signed."""
     return np.clip(x, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
 WIDTHS: dict[str, Callable[[Integers], Integers]] = {
     "whole": lambda x: x,
-    "wraps_48": lambda x: _wrap(x, 48),
+    "wraps_48": lambda x: wrap(x, 48),
     "wraps_32": wrap32,
-    "wraps_16": lambda x: _wrap(x, 16),
-    "saturates_16": lambda x: _saturate(x, 16),
-    "saturates_8": lambda x: _saturate(x, 8),
+    "wraps_16": lambda x: wrap(x, 16),
+    "saturates_16": lambda x: saturate(x, 16),
+    "saturates_8": lambda x: saturate(x, 8),
 }
 """Registers between the steps (``product``, ``high``, ``scaled``)."""
 
 BIASES: dict[str, Callable[[Integers, Integers], Integers]] = {
     "before": lambda acc, bias: wrap32(acc + bias),
-    "saturates": lambda acc, bias: _saturate(acc + bias, 32),
+    "saturates": lambda acc, bias: saturate(acc + bias, 32),
     "after": lambda acc, bias: acc,
     "missing": lambda acc, bias: acc,
 }
@@ -136,7 +137,7 @@ SHIFTS: dict[str, Callable[[Integers], Integers]] = {
 
 LEFTS: dict[str, Callable[[Integers, Integers], Integers]] = {
     "wraps": lambda x, left: wrap32(x << left),
-    "saturates": lambda x, left: _saturate(x << left, 32),
+    "saturates": lambda x, left: saturate(x << left, 32),
     "missing": lambda x, left: x,
     "after": lambda x, left: x,
     "wide": lambda x, left: x,
@@ -247,10 +248,10 @@ Offset = Callable[[Integers, Integers], Integers]
 
 CLAMPS: dict[str, Callable[[Integers, Offset, Integers, Integers, Integers], Integers]] = {
     "bounds": lambda z, add, offset, low, high: np.clip(add(z, offset), low, high),
-    "int8": lambda z, add, offset, low, high: _saturate(add(z, offset), 8),
+    "int8": lambda z, add, offset, low, high: saturate(add(z, offset), 8),
     "wraps": lambda z, add, offset, low, high: add(z, offset),
     "wraps_then_bounds": lambda z, add, offset, low, high: np.clip(
-        _wrap(add(z, offset), 8), low, high
+        wrap(add(z, offset), 8), low, high
     ),
     "relu_at_0": lambda z, add, offset, low, high: np.minimum(
         np.maximum(add(z, offset), np.where(low > -128, 0, low)), high
@@ -262,7 +263,7 @@ CLAMPS: dict[str, Callable[[Integers, Offset, Integers, Integers, Integers], Int
         np.maximum(add(z, offset), np.maximum(low, -127)), high
     ),
     "first": lambda z, add, offset, low, high: add(np.clip(z, low, high), offset),
-    "first_saturates": lambda z, add, offset, low, high: _saturate(
+    "first_saturates": lambda z, add, offset, low, high: saturate(
         add(np.clip(z, low, high), offset), 8
     ),
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from eightfold.conformance.judge.arithmetic import saturate, wrap
 from eightfold.conformance.judge.requantizer import bits
 from eightfold.conformance.judge.rules import Features, Mask, bounds, wide
 from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, made
@@ -41,15 +42,6 @@ class DotArithmetic:
     bias: str = "first"
 
 
-def _wrap(x: Integers, width: int) -> Integers:
-    unused = 64 - width
-    return x << unused >> unused
-
-
-def _saturate(x: Integers, width: int) -> Integers:
-    return np.clip(x, -(1 << (width - 1)), (1 << (width - 1)) - 1)
-
-
 OPERANDS: dict[str, Callable[[Integers], Integers]] = {
     "signed": lambda x: x,
     "unsigned": lambda x: x & 0xFF,
@@ -69,16 +61,16 @@ ZERO_POINTS: dict[str, Callable[[Integers, Integers], Integers]] = {
 
 DIFFERENCES: dict[str, Callable[[Integers], Integers]] = {
     "whole": lambda d: d,
-    "wraps_8": lambda d: _wrap(d, 8),
-    "saturates_8": lambda d: _saturate(d, 8),
+    "wraps_8": lambda d: wrap(d, 8),
+    "saturates_8": lambda d: saturate(d, 8),
     "unsigned_9": lambda d: d & 0x1FF,
 }
 """The register of an operand less its zero point (``input_difference``, ``weight_difference``)."""
 
 PRODUCTS: dict[str, Callable[[Integers], Integers]] = {
     "whole": lambda p: p,
-    "wraps_16": lambda p: _wrap(p, 16),
-    "saturates_16": lambda p: _saturate(p, 16),
+    "wraps_16": lambda p: wrap(p, 16),
+    "saturates_16": lambda p: saturate(p, 16),
     "unsigned_16": lambda p: p & 0xFFFF,
 }
 """The register of a product (``product``)."""
@@ -108,7 +100,7 @@ BIASES: dict[str, Callable[[Integers], tuple[Any, Any]]] = {
     "missing": lambda bias: (0, 0),
     "subtracted": lambda bias: (-bias, 0),
     "twice": lambda bias: (2 * bias, 0),
-    "wraps_16": lambda bias: (_wrap(bias, 16), 0),
+    "wraps_16": lambda bias: (wrap(bias, 16), 0),
 }
 """What is added before the products, and after them (``bias``)."""
 
@@ -136,13 +128,13 @@ def _accumulate(way: str, before: Any, products: Integers, after: Integers) -> I
     """Return the sum in a register of the name's bits."""
     kind, width = way.rpartition("_")[0], int(way.rpartition("_")[2])
     if kind == "wraps":  # wherever it does, the result is the same
-        return _wrap(before + products.sum(axis=1) + after, width)
+        return wrap(before + products.sum(axis=1) + after, width)
     if kind == "ends_saturated":
-        return _saturate(before + products.sum(axis=1) + after, width)
-    sum_ = _saturate(np.broadcast_to(np.asarray(before, np.int64), after.shape), width)
+        return saturate(before + products.sum(axis=1) + after, width)
+    sum_ = saturate(np.broadcast_to(np.asarray(before, np.int64), after.shape), width)
     for element in products.T:
-        sum_ = _saturate(sum_ + element, width)
-    return _saturate(sum_ + after, width)
+        sum_ = saturate(sum_ + element, width)
+    return saturate(sum_ + after, width)
 
 
 def _of_operands() -> list[Mistake]:

@@ -11,11 +11,10 @@ from eightfold.conformance.answers import UnitAnswers
 from eightfold.conformance.judge.diagnosis import UnitVerdict, examine
 from eightfold.conformance.judge.dot import DOT
 from eightfold.conformance.judge.forms import cases_of
-from eightfold.conformance.judge.quantize_table import quantize_table
 from eightfold.conformance.judge.ranges import RANGES
 from eightfold.conformance.judge.requantizer import requantizer
 from eightfold.conformance.judge.subject import Cases, Subject, agree
-from eightfold.conformance.judge.tables import float_table
+from eightfold.conformance.judge.tables import float_table, quantize_table
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.tables import OPERATORS

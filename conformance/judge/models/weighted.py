@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from eightfold.conformance.judge.arithmetic import saturate, wrap
 from eightfold.conformance.judge.models.scaling import accumulators, weighted
 from eightfold.conformance.judge.models.subject import (
     OUTPUT,
@@ -209,14 +210,6 @@ def _accumulator(limit: Callable[[Integers], Integers]):
     return compute
 
 
-def _wraps(bits: int) -> Callable[[Integers], Integers]:
-    return lambda acc: acc << (64 - bits) >> (64 - bits)
-
-
-def _saturates(bits: int) -> Callable[[Integers], Integers]:
-    return lambda acc: np.clip(acc, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-
-
 def _no_filter_zero_point(subject: OperatorRun) -> Results:
     return _codes(subject.changed({1: with_zero_point(subject.quantization(1), 0)}))
 
@@ -266,12 +259,12 @@ _ALL = _table(
         (
             "accumulator_16",
             "The accumulator has 16 bits, and wraps.",
-            _accumulator(_wraps(16)),
+            _accumulator(lambda acc: wrap(acc, 16)),
         ),
         (
             "accumulator_16_saturates",
             "The accumulator saturates to 16 bits.",
-            _accumulator(_saturates(16)),
+            _accumulator(lambda acc: saturate(acc, 16)),
         ),
     )
 )

@@ -10,10 +10,9 @@ import pytest
 from eightfold.conformance.judge.diagnosis import examine
 from eightfold.conformance.judge.dot import DOT
 from eightfold.conformance.judge.power import power
-from eightfold.conformance.judge.quantize_table import quantize_table
 from eightfold.conformance.judge.ranges import RANGES
 from eightfold.conformance.judge.subject import Cases, Subject, pairs
-from eightfold.conformance.judge.tables import float_table
+from eightfold.conformance.judge.tables import float_table, quantize_table
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.units.tables import OPERATORS
