@@ -7,13 +7,13 @@ import numpy as np
 
 from eightfold.cases.draws import Case, Random, choose, random_shape
 from eightfold.cases.growing import GrowingNetwork, Maker, is_image
-from eightfold.cases.movement import Copy
+from eightfold.cases.movement import CopyModel
 
 MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
 
 def _slice(rng: Random) -> Case:
-    model = Copy(rng)
+    model = CopyModel(rng)
     codes, source = model.source(random_shape(rng, range(1, 8), 4))
     dtype = np.int32 if rng.integers(2) else np.int64
     begin = rng.integers(0, codes.shape)
@@ -53,7 +53,7 @@ def _entry(rng: Random, size: int, shrink: bool, exact: bool) -> tuple[int, int,
 
 
 def _strided_slice(rng: Random) -> Case:
-    model = Copy(rng)
+    model = CopyModel(rng)
     codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 6))
     entries: list[tuple[int, int, int]] = []
     masks = dict.fromkeys(MASKS, 0)
@@ -104,7 +104,7 @@ def _strided_slice(rng: Random) -> Case:
 
 
 def _gather(rng: Random) -> Case:
-    model = Copy(rng)
+    model = CopyModel(rng)
     codes, source = model.source(random_shape(rng, (1, 2, 3, 4), 5))
     axis = int(rng.integers(codes.ndim))
     batch = int(rng.integers(axis, endpoint=True)) if rng.integers(2) else 0
@@ -121,7 +121,7 @@ def _gather(rng: Random) -> Case:
 
 def _resize(operator: str) -> Callable[[Random], Case]:
     def make(rng: Random) -> Case:
-        model = Copy(rng)
+        model = CopyModel(rng)
         codes, source = model.source([choose(rng, 1, 2), *random_shape(rng, (2,), 9), 3])
         # From 55 on a ratio can be one that reads beyond the end.
         size = rng.integers(1, 50, 2, endpoint=True)

@@ -19,7 +19,7 @@ from eightfold.cases.draws import (
 from eightfold.cases.growing import GrowingNetwork, Maker, any_rank, is_image
 
 
-class Copy(SingleOperator):
+class CopyModel(SingleOperator):
     """An operator whose output has the input's scale and zero point, mostly."""
 
     def __init__(self, rng: Random) -> None:
@@ -48,7 +48,7 @@ def _index_dtype(rng: Random) -> type[np.signedinteger]:
 
 
 def _pad(rng: Random) -> Case:
-    model = Copy(rng)
+    model = CopyModel(rng)
     codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 4))
     paddings = rng.integers(0, 3, (codes.ndim, 2), endpoint=True).astype(_index_dtype(rng))
     model.other_pair()
@@ -56,7 +56,7 @@ def _pad(rng: Random) -> Case:
 
 
 def _padv2(rng: Random) -> Case:
-    model = Copy(rng)
+    model = CopyModel(rng)
     codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 4))
     paddings = rng.integers(0, 3, (codes.ndim, 2), endpoint=True).astype(_index_dtype(rng))
     model.other_pair()
@@ -71,7 +71,7 @@ def _padv2(rng: Random) -> Case:
 
 
 def _reshape(rng: Random) -> Case:
-    model = Copy(rng)
+    model = CopyModel(rng)
     codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5)))
     first = choose(rng, *(n for n in range(1, codes.size + 1) if codes.size % n == 0))
     shape = [first, codes.size // first, *([1] if rng.integers(2) else [])]
@@ -84,7 +84,7 @@ def _reshape(rng: Random) -> Case:
 
 
 def _squeeze(rng: Random) -> Case:
-    model = Copy(rng)
+    model = CopyModel(rng)
     shape = [1 if rng.integers(2) else size for size in random_shape(rng, range(1, 9), 3)]
     _, source = model.source(shape)
     chosen = [d for d, size in enumerate(shape) if size == 1 and rng.integers(2)]
@@ -94,7 +94,7 @@ def _squeeze(rng: Random) -> Case:
 
 
 def _expand_dims(rng: Random) -> Case:
-    model = Copy(rng)
+    model = CopyModel(rng)
     codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5)))
     axis = int(rng.integers(-codes.ndim - 1, codes.ndim, endpoint=True))
     given = np.array(axis, _index_dtype(rng)).reshape([(), (1,)][rng.integers(2)])
@@ -102,7 +102,7 @@ def _expand_dims(rng: Random) -> Case:
 
 
 def _transpose(rng: Random) -> Case:
-    model = Copy(rng)
+    model = CopyModel(rng)
     codes, source = model.source(random_shape(rng, range(1, 9), 3))
     order = rng.permutation(codes.ndim)
     given = (order - codes.ndim * rng.integers(0, 2, codes.ndim)).astype(np.int32)
@@ -111,14 +111,14 @@ def _transpose(rng: Random) -> Case:
 
 
 def _shape(rng: Random) -> Case:
-    model = Copy(rng)
+    model = CopyModel(rng)
     _, source = model.source(random_shape(rng, range(1, 9), 3))
     options = {"out_type": np.dtype(_index_dtype(rng)).name.upper()}
     return model.finish("SHAPE", [source], options=options)
 
 
 def _concatenation(rng: Random) -> Case:
-    model = Copy(rng)
+    model = CopyModel(rng)
     shape = random_shape(rng, (1, 2, 3, 4, 5, 6), 4)
     axis = int(rng.integers(len(shape)))
     scale, zero_point = model.pair
@@ -135,7 +135,7 @@ def _concatenation(rng: Random) -> Case:
 
 
 def _pack(rng: Random) -> Case:
-    model = Copy(rng)
+    model = CopyModel(rng)
     shape = random_shape(rng, (0, 1, 2, 3, 4), 5)
     count = int(rng.integers(1, 5))
     inputs = [model.source(shape)[1] for _ in range(count)]
@@ -145,7 +145,7 @@ def _pack(rng: Random) -> Case:
 
 
 def _unpack(rng: Random) -> Case:
-    model = Copy(rng)
+    model = CopyModel(rng)
     codes, source = model.source(random_shape(rng, (1, 2, 3, 4), 5))
     axis = int(rng.integers(codes.ndim))
     options = {"num": codes.shape[axis], "axis": axis - codes.ndim * int(rng.integers(2))}
@@ -153,7 +153,7 @@ def _unpack(rng: Random) -> Case:
 
 
 def _split(rng: Random) -> Case:
-    model = Copy(rng)
+    model = CopyModel(rng)
     shape = random_shape(rng, (1, 2, 3, 4, 5), 4)
     axis = int(rng.integers(len(shape)))
     count = int(rng.integers(1, 5))
@@ -167,7 +167,7 @@ def _split(rng: Random) -> Case:
 
 def _blocks(operator: str) -> Callable[[Random], Case]:
     def make(rng: Random) -> Case:
-        model = Copy(rng)
+        model = CopyModel(rng)
         n, h, w, c = random_shape(rng, (4,), 4)
         block = choose(rng, 1, 2, 2, 3)
         pixels = operator == "SPACE_TO_DEPTH"
@@ -180,7 +180,7 @@ def _blocks(operator: str) -> Callable[[Random], Case]:
 
 
 def _space_to_batch_nd(rng: Random) -> Case:
-    model = Copy(rng)
+    model = CopyModel(rng)
     n = choose(rng, 1, 2, 3)
     c = choose(rng, 1, 2, 3)
     spatial = int(rng.integers(1, 3))
@@ -195,7 +195,7 @@ def _space_to_batch_nd(rng: Random) -> Case:
 
 
 def _batch_to_space_nd(rng: Random) -> Case:
-    model = Copy(rng)
+    model = CopyModel(rng)
     n = choose(rng, 1, 2, 3)
     c = choose(rng, 1, 2, 3)
     spatial = int(rng.integers(1, 3))

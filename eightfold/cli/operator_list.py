@@ -43,7 +43,7 @@ Figures = Mapping[str, Mapping[str, Sequence[Figure]]]
 
 
 @dataclass(frozen=True)
-class Record:
+class OperatorRecord:
     """What `FILE` says of an operator.
 
     Attributes
@@ -66,14 +66,14 @@ class Record:
 
 
 @cache
-def records() -> dict[str, Record]:
+def records() -> dict[str, OperatorRecord]:
     """Return what `FILE` says, by the operator's name."""
     content = json.loads(FILE.read_text(encoding="utf-8"))
-    found = {}
+    every = {}
     for name, fields in content.items():
         series = fields.pop("series")
         limit = fields.pop("limit")
-        found[name] = Record(
+        every[name] = OperatorRecord(
             **{field: tuple(values) for field, values in fields.items()},
             limit=limit,
             counted={label: one["counted"] for label, one in series.items()},
@@ -81,7 +81,7 @@ def records() -> dict[str, Record]:
                 label: [Figure(*row) for row in one["figures"]] for label, one in series.items()
             },
         )
-    return found
+    return every
 
 
 def measured() -> dict[str, dict[str, list[Figure]]]:
@@ -183,7 +183,7 @@ def describe(name: str, figures: Figures | None = None) -> Description:
     """Return the description of an operator; ``figures`` take the place of those of `FILE`."""
     row = spec_row(name)
     record = records()[name]
-    found = record.figures if figures is None else figures[name]
+    series = record.figures if figures is None else figures[name]
     return Description(
         name=name,
         row=row.entry.number if row else None,
@@ -192,7 +192,7 @@ def describe(name: str, figures: Figures | None = None) -> Description:
         types=record.types,
         refused=record.refused,
         limit=record.limit,
-        rates=tuple(_rate(label, record.counted[label], found[label]) for label in found),
+        rates=tuple(_rate(label, record.counted[label], series[label]) for label in series),
         reference=OPERATORS[name].golden_name,
     )
 

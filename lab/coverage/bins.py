@@ -38,14 +38,14 @@ def crossed(operator: str) -> bool:
 
 def every_bin() -> list[Bin]:
     """Return all bins, in the order of operators and points."""
-    found = []
+    bins = []
     for operator in sorted(POINTS):
         points = {point.name: point.bins for point in POINTS[operator]}
         if crossed(operator):
             pairs = itertools.product(*(points[name] for name in CROSSED))
             points[" and ".join(CROSSED)] = tuple(str(pair) for pair in pairs)
-        found += [Bin(operator, point, name) for point, bins in points.items() for name in bins]
-    return found
+        bins += [Bin(operator, point, name) for point, names in points.items() for name in names]
+    return bins
 
 
 def covered(

@@ -157,8 +157,8 @@ def accelerator_labels(compiled: Compiled, inputs: Tensors, results: Tensors) ->
     machine.run(compiled.words)
     for tensor, offset in compiled.outputs.items():
         content = np.asarray(results[tensor], order="C").reshape(-1).view(np.uint8)
-        found = memory[base + offset : base + offset + content.size]
-        np.testing.assert_array_equal(found, content, err_msg=f"tensor {tensor}")
+        computed = memory[base + offset : base + offset + content.size]
+        np.testing.assert_array_equal(computed, content, err_msg=f"tensor {tensor}")
     return machine.labels
 
 

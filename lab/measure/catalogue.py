@@ -8,9 +8,9 @@ import numpy as np
 from eightfold.cli.operator_list import Figure, Figures, throughput
 from lab.measure.computing import COMPUTING
 from lab.measure.copying import COPYING
-from lab.measure.models import Entry, Requirement, Series
+from lab.measure.models import CatalogueEntry, Requirement, Series
 
-CATALOGUE: dict[str, Entry] = dict(sorted((COMPUTING | COPYING).items()))
+CATALOGUE: dict[str, CatalogueEntry] = dict(sorted((COMPUTING | COPYING).items()))
 """By the operator's name."""
 
 SERIES: dict[str, tuple[Series, ...]] = {name: entry.series for name, entry in CATALOGUE.items()}
@@ -32,15 +32,15 @@ class Reached:
 
 def reached(requirement: Requirement, figures: Figures) -> list[Reached]:
     """Return what each series reaches that the requirement is about."""
-    found = []
+    series_reached = []
     for name, entry in CATALOGUE.items():
         if entry.requirement is not requirement:
             continue
         for series in entry.series[: 1 if requirement.first_only else None]:
             value = throughput(figures[name][series.label])
             assert value is not None, "an operator without cycles has no requirement"
-            found.append(Reached(name, series.label, value))
-    return found
+            series_reached.append(Reached(name, series.label, value))
+    return series_reached
 
 
 @dataclass(frozen=True)
@@ -79,14 +79,14 @@ def growths(name: str, figures: Figures) -> dict[str, Growth]:
 def _fitted(
     groups: Sequence[tuple[Series, ...]], figures: Mapping[str, Sequence[Figure]]
 ) -> dict[str, Growth]:
-    found = {}
+    fits = {}
     for group in groups:
         points = [figure for series in group for figure in figures[series.label]]
         if len({point.elements for point in points}) == 1 or not any(p.cycles for p in points):
             continue
         label = "; ".join(series.label for series in group)
-        found[label] = _fit(points, group[0].unit if len(group) > 1 else "")
-    return found
+        fits[label] = _fit(points, group[0].unit if len(group) > 1 else "")
+    return fits
 
 
 def _fit(points: Sequence[Figure], unit: str) -> Growth:

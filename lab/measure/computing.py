@@ -15,11 +15,11 @@ from lab.measure.models import (
     TWO_OPERANDS,
     WEIGHTS,
     ZERO_POINT,
-    Entry,
+    CatalogueEntry,
+    MeasuredModel,
     Series,
     Size,
-    Subject,
-    Work,
+    Workload,
 )
 
 ROW = 256
@@ -36,9 +36,9 @@ def unary(
 ) -> tuple[Series, ...]:
     """Return the series of a function of one element."""
 
-    def build(model: Subject, size: Size) -> Work:
+    def build(model: MeasuredModel, size: Size) -> Workload:
         model.subject(name, [model.operand(size.image)], quantization, options)
-        return Work(size.elements)
+        return Workload(size.elements)
 
     return (Series("any shape", build),)
 
@@ -47,10 +47,12 @@ def binary(name: str) -> tuple[Series, ...]:
     """Return the series of a function of two elements, the second also broadcast."""
     zero_point = ZERO_POINT if name in ("MAXIMUM", "MINIMUM") else -7  # equal by the spec
 
-    def build(model: Subject, size: Size, shape: tuple[int, ...], units: int | None) -> Work:
+    def build(
+        model: MeasuredModel, size: Size, shape: tuple[int, ...], units: int | None
+    ) -> Workload:
         other = model.operand(shape, name="second input", zero_point=zero_point)
         model.subject(name, [model.operand(size.image), other])
-        return Work(size.elements, units)
+        return Workload(size.elements, units)
 
     unit = "pixel with a broadcast operand"
     return (
@@ -63,10 +65,10 @@ def binary(name: str) -> tuple[Series, ...]:
 def pool(name: str) -> tuple[Series, ...]:
     """Return the series of a pool: disjoint windows, and overlapping ones."""
 
-    def build(model: Subject, size: Size, kernel: int, stride: int) -> Work:
+    def build(model: MeasuredModel, size: Size, kernel: int, stride: int) -> Workload:
         options = _window(stride) | {"filter_height": kernel, "filter_width": kernel}
         model.subject(name, [model.operand(size.image)], options=options)
-        return Work(size.elements, size.elements // stride**2 * kernel**2)
+        return Workload(size.elements, size.elements // stride**2 * kernel**2)
 
     unit = "element of a window"
     return (
@@ -82,10 +84,10 @@ def _window(stride: int) -> dict[str, Any]:
 def rows(name: str, **options: Any) -> tuple[Series, ...]:
     """Return the series of an operator on rows: long ones and short ones."""
 
-    def build(model: Subject, size: Size, length: int) -> Work:
+    def build(model: MeasuredModel, size: Size, length: int) -> Workload:
         shape = (size.elements // length, length)
         model.subject(name, [model.operand(shape)], options=options)
-        return Work(size.elements, shape[0])
+        return Workload(size.elements, shape[0])
 
     return tuple(
         Series(f"rows of {length}", lambda m, s, length=length: build(m, s, length), unit="row")
@@ -101,18 +103,18 @@ def reduction(name: str) -> tuple[Series, ...]:
     one = name in ("ARG_MAX", "ARG_MIN")
     options: dict[str, Any] = {"output_type": "INT32"} if one else {"keep_dims": False}
 
-    def along_rows(model: Subject, size: Size, length: int) -> Work:
+    def along_rows(model: MeasuredModel, size: Size, length: int) -> Workload:
         count = size.elements // length
         inputs = [model.operand((count, length)), model.integers([1], "axes")]
         model.subject(name, inputs, options=options)
-        return Work(size.elements, count)
+        return Workload(size.elements, count)
 
-    def of_pixels(model: Subject, size: Size) -> Work:
+    def of_pixels(model: MeasuredModel, size: Size) -> Workload:
         axes = [1] if one else [1, 2]
         model.subject(
             name, [model.operand(size.image), model.integers(axes, "axes")], options=options
         )
-        return Work(size.elements)
+        return Workload(size.elements)
 
     label = "height" if one else "height and width"
     return (
@@ -129,7 +131,7 @@ def reduction(name: str) -> tuple[Series, ...]:
     )
 
 
-def _weights(model: Subject, shape: tuple[int, ...], axis: int = 0) -> list[int]:
+def _weights(model: MeasuredModel, shape: tuple[int, ...], axis: int = 0) -> list[int]:
     """Add weights and their bias; scales that spread the results over int8.
 
     One scale in a matrix, else one per channel along the axis.
@@ -150,10 +152,10 @@ def _weights(model: Subject, shape: tuple[int, ...], axis: int = 0) -> list[int]
 def convolution(kernel: int) -> Series:
     """Return the series of CONV_2D with as many output channels as inputs."""
 
-    def build(model: Subject, size: Size) -> Work:
+    def build(model: MeasuredModel, size: Size) -> Workload:
         weights = _weights(model, (size.depth, kernel, kernel, size.depth))
         model.subject("CONV_2D", [model.operand(size.image), *weights], options=_window(1))
-        return Work(size.elements)
+        return Workload(size.elements)
 
     return Series(f"{kernel}x{kernel}, stride 1", build)
 
@@ -161,11 +163,11 @@ def convolution(kernel: int) -> Series:
 def depthwise(kernel: int, stride: int) -> Series:
     """Return the series of DEPTHWISE_CONV_2D with multiplier 1."""
 
-    def build(model: Subject, size: Size) -> Work:
+    def build(model: MeasuredModel, size: Size) -> Workload:
         weights = _weights(model, (1, kernel, kernel, size.depth), 3)
         options = _window(stride) | {"depth_multiplier": 1}
         model.subject("DEPTHWISE_CONV_2D", [model.operand(size.image), *weights], options=options)
-        return Work(size.elements // stride**2)
+        return Workload(size.elements // stride**2)
 
     return Series(f"{kernel}x{kernel}, stride {stride}", build)
 
@@ -173,12 +175,12 @@ def depthwise(kernel: int, stride: int) -> Series:
 def transposed(kernel: int) -> Series:
     """Return the series of TRANSPOSE_CONV that doubles height and width."""
 
-    def build(model: Subject, size: Size) -> Work:
+    def build(model: MeasuredModel, size: Size) -> Workload:
         weights, bias = _weights(model, (size.depth, kernel, kernel, size.depth))
         x = model.operand((1, size.height // 2, size.width // 2, size.depth))
         inputs = [model.integers(size.image, "output shape"), weights, x, bias]
         model.subject("TRANSPOSE_CONV", inputs, options=_window(2))
-        return Work(size.elements)
+        return Workload(size.elements)
 
     return Series(f"{kernel}x{kernel}, stride 2", build)
 
@@ -186,18 +188,18 @@ def transposed(kernel: int) -> Series:
 def dense() -> tuple[Series, ...]:
     """Return the series of FULLY_CONNECTED: of one input row, and of many."""
 
-    def build(model: Subject, batch: int, width: int, outputs: int) -> None:
+    def build(model: MeasuredModel, batch: int, width: int, outputs: int) -> None:
         weights = _weights(model, (outputs, width))
         model.subject("FULLY_CONNECTED", [model.operand((batch, width)), *weights])
 
-    def single(model: Subject, size: Size) -> Work:
+    def single(model: MeasuredModel, size: Size) -> Workload:
         outputs = 1 << (size.elements.bit_length() // 2)
         build(model, 1, size.elements // outputs, outputs)
-        return Work(size.elements)
+        return Workload(size.elements)
 
-    def batched(model: Subject, size: Size) -> Work:
+    def batched(model: MeasuredModel, size: Size) -> Workload:
         build(model, size.elements // WIDTH, WIDTH, WIDTH)
-        return Work(size.elements)
+        return Workload(size.elements)
 
     return (
         Series("batch 1", single, WEIGHTS),
@@ -205,39 +207,46 @@ def dense() -> tuple[Series, ...]:
     )
 
 
-COMPUTING: dict[str, Entry] = {
+COMPUTING: dict[str, CatalogueEntry] = {
     **{
-        name: Entry(binary(name), TWO_OPERANDS)
+        name: CatalogueEntry(binary(name), TWO_OPERANDS)
         for name in (
             *("ADD", "MAXIMUM", "MINIMUM", "MUL", "SUB"),
             *("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"),
         )
     },
-    "PRELU": Entry(binary("PRELU"), TWO_OPERANDS, "slopes are broadcast, the input is not"),
+    "PRELU": CatalogueEntry(
+        binary("PRELU"), TWO_OPERANDS, "slopes are broadcast, the input is not"
+    ),
     **{
-        name: Entry(unary(name), TABLES)
+        name: CatalogueEntry(unary(name), TABLES)
         for name in (
             *("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1"),
             *("HARD_SWISH", "LOGISTIC", "TANH"),
         )
     },
-    "LEAKY_RELU": Entry(unary("LEAKY_RELU", alpha=0.1), TABLES),
-    "QUANTIZE": Entry(unary("QUANTIZE", (0.07, -9)), TABLES),
-    **{name: Entry(pool(name), POOLS, "rank 4") for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D")},
-    **{name: Entry(reduction(name), REDUCTIONS) for name in ("MEAN", "SUM")},
+    "LEAKY_RELU": CatalogueEntry(unary("LEAKY_RELU", alpha=0.1), TABLES),
+    "QUANTIZE": CatalogueEntry(unary("QUANTIZE", (0.07, -9)), TABLES),
     **{
-        name: Entry(reduction(name), REDUCTIONS, "one scale and zero point for input and output")
+        name: CatalogueEntry(pool(name), POOLS, "rank 4")
+        for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D")
+    },
+    **{name: CatalogueEntry(reduction(name), REDUCTIONS) for name in ("MEAN", "SUM")},
+    **{
+        name: CatalogueEntry(
+            reduction(name), REDUCTIONS, "one scale and zero point for input and output"
+        )
         for name in ("REDUCE_MAX", "REDUCE_MIN")
     },
     **{
-        name: Entry(reduction(name), REDUCTIONS, "one axis, of at most 65,535 elements")
+        name: CatalogueEntry(reduction(name), REDUCTIONS, "one axis, of at most 65,535 elements")
         for name in ("ARG_MAX", "ARG_MIN")
     },
-    "SOFTMAX": Entry(rows("SOFTMAX", beta=1.0), SOFTMAX),
-    **{name: Entry(rows(name), None) for name in ("LOG_SOFTMAX", "L2_NORMALIZATION")},
-    "CONV_2D": Entry((convolution(3), convolution(1)), None, "rank 4, with a bias"),
-    "DEPTHWISE_CONV_2D": Entry((depthwise(3, 1), depthwise(3, 2)), None, "rank 4"),
-    "TRANSPOSE_CONV": Entry((transposed(2), transposed(3)), None),
-    "FULLY_CONNECTED": Entry(dense(), None),
+    "SOFTMAX": CatalogueEntry(rows("SOFTMAX", beta=1.0), SOFTMAX),
+    **{name: CatalogueEntry(rows(name), None) for name in ("LOG_SOFTMAX", "L2_NORMALIZATION")},
+    "CONV_2D": CatalogueEntry((convolution(3), convolution(1)), None, "rank 4, with a bias"),
+    "DEPTHWISE_CONV_2D": CatalogueEntry((depthwise(3, 1), depthwise(3, 2)), None, "rank 4"),
+    "TRANSPOSE_CONV": CatalogueEntry((transposed(2), transposed(3)), None),
+    "FULLY_CONNECTED": CatalogueEntry(dense(), None),
 }
 """By the operator's name."""

@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from lab.measure.models import CONTIGUOUS, Entry, Series, Size, Subject, Work
+from lab.measure.models import CONTIGUOUS, CatalogueEntry, MeasuredModel, Series, Size, Workload
 
 THIN = 4
 """Channels, where runs of a pixel are short."""
@@ -22,13 +22,13 @@ def _thin(size: Size) -> tuple[int, int, int]:
 def _joined(name: str, axes: tuple[int, int]) -> tuple[Series, ...]:
     """Return CONCATENATION of two halves, or PACK of two tensors, along the first or last axis."""
 
-    def build(model: Subject, size: Size, axis: int) -> Work:
+    def build(model: MeasuredModel, size: Size, axis: int) -> Workload:
         shape = list(size.image)
         shape[min(axis, 3)] //= 2
         inputs = [model.operand(shape), model.operand(shape, name="second input")]
         options = {"axis": axis} | ({"values_count": 2} if name == "PACK" else {})
         model.subject(name, inputs, options=options)
-        return Work(size.elements, 2 * prod(shape[:axis]))
+        return Workload(size.elements, 2 * prod(shape[:axis]))
 
     return _two(build, axes)
 
@@ -36,21 +36,23 @@ def _joined(name: str, axes: tuple[int, int]) -> tuple[Series, ...]:
 def _apart(name: str, axes: tuple[int, int]) -> tuple[Series, ...]:
     """Return SPLIT or UNPACK into two tensors along the first or last axis."""
 
-    def build(model: Subject, size: Size, axis: int) -> Work:
+    def build(model: MeasuredModel, size: Size, axis: int) -> Workload:
         if name == "UNPACK":
             half = list(size.image)
             half[min(axis, 3)] //= 2
             x = model.operand([*half[:axis], 2, *half[axis:]])
             model.subject(name, [x], options={"axis": axis, "num": 2})
-            return Work(size.elements, 2 * prod(half[:axis]))
+            return Workload(size.elements, 2 * prod(half[:axis]))
         inputs = [model.integers([axis], "axis"), model.operand(size.image)]
         model.subject(name, inputs, options={"num_splits": 2})
-        return Work(size.elements, 2 * prod(size.image[:axis]))
+        return Workload(size.elements, 2 * prod(size.image[:axis]))
 
     return _two(build, axes)
 
 
-def _two(build: Callable[[Subject, Size, int], Work], axes: tuple[int, int]) -> tuple[Series, ...]:
+def _two(
+    build: Callable[[MeasuredModel, Size, int], Workload], axes: tuple[int, int]
+) -> tuple[Series, ...]:
     return tuple(
         Series(f"axis {axis}", lambda m, s, axis=axis: build(m, s, axis), unit="run")
         for axis in axes
@@ -60,14 +62,14 @@ def _two(build: Callable[[Subject, Size, int], Work], axes: tuple[int, int]) -> 
 def _padded(name: str) -> tuple[Series, ...]:
     """Return PAD or PADV2: rows and columns around an image, or channels behind each pixel."""
 
-    def build(model: Subject, size: Size, paddings: list[list[int]]) -> Work:
+    def build(model: MeasuredModel, size: Size, paddings: list[list[int]]) -> Workload:
         _, height, width, depth = size.image
         shape = [1, height - sum(paddings[1]), width - sum(paddings[2]), depth - sum(paddings[3])]
         inputs = [model.operand(shape), model.integers(paddings, "paddings")]
         if name == "PADV2":
             inputs.append(model.codes((1,), "value", zero_point=3))
         model.subject(name, inputs)
-        return Work(size.elements, shape[1] * (shape[2] if sum(paddings[3]) else 1))
+        return Workload(size.elements, shape[1] * (shape[2] if sum(paddings[3]) else 1))
 
     around = [[0, 0], [1, 1], [1, 1], [0, 0]]
     behind = [[0, 0], [0, 0], [0, 0], [0, 4]]
@@ -80,7 +82,7 @@ def _padded(name: str) -> tuple[Series, ...]:
 def _sliced(name: str) -> tuple[Series, ...]:
     """Return SLICE of adjacent rows or channels, STRIDED_SLICE of every other row or channel."""
 
-    def build(model: Subject, size: Size, axis: int) -> Work:
+    def build(model: MeasuredModel, size: Size, axis: int) -> Workload:
         shape = list(size.image)
         start = [0] * 4
         shape[axis] //= 2
@@ -94,7 +96,7 @@ def _sliced(name: str) -> tuple[Series, ...]:
             inputs += [model.integers(size.image, "end"), model.integers(steps, "strides")]
             runs *= shape[axis]
         model.subject(name, inputs)
-        return Work(size.elements // 2, runs)
+        return Workload(size.elements // 2, runs)
 
     return _two(build, (1, 3))
 
@@ -102,11 +104,11 @@ def _sliced(name: str) -> tuple[Series, ...]:
 def _transposed() -> tuple[Series, ...]:
     """Return TRANSPOSE that keeps pixels together, and one that moves each byte."""
 
-    def build(model: Subject, size: Size, order: list[int]) -> Work:
+    def build(model: MeasuredModel, size: Size, order: list[int]) -> Workload:
         inputs = [model.operand(size.image), model.integers(order, "order")]
         model.subject("TRANSPOSE", inputs)
         run = size.depth if order[3] == 3 else 1
-        return Work(size.elements, size.elements // run)
+        return Workload(size.elements, size.elements // run)
 
     orders = ([0, 2, 1, 3], [0, 1, 3, 2])
     return tuple(
@@ -125,7 +127,7 @@ def _blocks(name: str, run: int) -> tuple[Series, ...]:
     ``run``: pixels that lie side by side on both sides.
     """
 
-    def build(model: Subject, size: Size, thin: bool) -> Work:
+    def build(model: MeasuredModel, size: Size, thin: bool) -> Workload:
         height, width, depth = _thin(size) if thin else size.image[1:]
         shape = [1, height, width, depth]
         if not name.startswith("SPACE"):
@@ -141,12 +143,12 @@ def _blocks(name: str, run: int) -> tuple[Series, ...]:
                 model.integers([[0, 0], [0, 0]], "crops" if "TO_SPACE" in name else "paddings"),
             ]
         model.subject(name, inputs, options=options)
-        return Work(size.elements, size.elements // (run * depth))
+        return Workload(size.elements, size.elements // (run * depth))
 
     return _thick_and_thin(build)
 
 
-def _thick_and_thin(build: Callable[[Subject, Size, bool], Work], unit: str = "run"):
+def _thick_and_thin(build: Callable[[MeasuredModel, Size, bool], Workload], unit: str = "run"):
     return (
         Series(f"{Size.depth} channels", lambda m, s: build(m, s, False), unit=unit),
         Series(f"{THIN} channels", lambda m, s: build(m, s, True), unit=unit),
@@ -157,12 +159,12 @@ def _resized(name: str) -> tuple[Series, ...]:
     """Return an operator that doubles height and width."""
     options = {"half_pixel_centers": True}
 
-    def build(model: Subject, size: Size, thin: bool) -> Work:
+    def build(model: MeasuredModel, size: Size, thin: bool) -> Workload:
         height, width, depth = _thin(size) if thin else size.image[1:]
         x = model.operand([1, height // 2, width // 2, depth])
         inputs = [x, model.integers([height, width], "size")]
         model.subject(name, inputs, options=options)
-        return Work(size.elements, height * width)
+        return Workload(size.elements, height * width)
 
     return _thick_and_thin(build, "pixel")
 
@@ -170,14 +172,14 @@ def _resized(name: str) -> tuple[Series, ...]:
 def _gathered() -> tuple[Series, ...]:
     """Return GATHER of slices along the first axis, from 8 of them."""
 
-    def build(model: Subject, size: Size, length: int) -> Work:
+    def build(model: MeasuredModel, size: Size, length: int) -> Workload:
         count = size.elements // length
         inputs = [
             model.operand((8, length)),
             model.operand((count,), np.int32, name="indices"),
         ]
         model.subject("GATHER", inputs, options={"axis": 0})
-        return Work(size.elements, count)
+        return Workload(size.elements, count)
 
     return tuple(
         Series(f"slices of {length}", lambda m, s, length=length: build(m, s, length), unit="index")
@@ -188,7 +190,7 @@ def _gathered() -> tuple[Series, ...]:
 def _renamed(name: str) -> tuple[Series, ...]:
     """Return an operator whose result is its operand under another shape."""
 
-    def build(model: Subject, size: Size) -> Work:
+    def build(model: MeasuredModel, size: Size) -> Workload:
         inputs = [model.operand(size.image)]
         options = {}
         if name == "RESHAPE":
@@ -198,15 +200,15 @@ def _renamed(name: str) -> tuple[Series, ...]:
         else:
             inputs.append(model.integers([0], "axis"))
         model.subject(name, inputs, options=options)
-        return Work(size.elements)
+        return Workload(size.elements)
 
     return (Series("any shape", build),)
 
 
 def _shape() -> tuple[Series, ...]:
-    def build(model: Subject, size: Size) -> Work:
+    def build(model: MeasuredModel, size: Size) -> Workload:
         model.subject("SHAPE", [model.operand(size.image)], options={"out_type": "INT32"})
-        return Work(4)
+        return Workload(4)
 
     return (Series("rank 4", build),)
 
@@ -216,26 +218,26 @@ _OUTSIDE = (
 )
 _CENTERS = "not align_corners with half_pixel_centers"
 
-COPYING: dict[str, Entry] = {
-    "BATCH_TO_SPACE_ND": Entry(_blocks("BATCH_TO_SPACE_ND", 1), CONTIGUOUS),
-    "CONCATENATION": Entry(_joined("CONCATENATION", (1, 3)), CONTIGUOUS),
-    "DEPTH_TO_SPACE": Entry(_blocks("DEPTH_TO_SPACE", 2), CONTIGUOUS),
-    "EXPAND_DIMS": Entry(_renamed("EXPAND_DIMS"), None),
-    "GATHER": Entry(_gathered(), CONTIGUOUS, _OUTSIDE),
-    "PACK": Entry(_joined("PACK", (1, 4)), CONTIGUOUS),
-    "PAD": Entry(_padded("PAD"), CONTIGUOUS),
-    "PADV2": Entry(_padded("PADV2"), CONTIGUOUS),
-    "RESHAPE": Entry(_renamed("RESHAPE"), None),
-    "RESIZE_BILINEAR": Entry(_resized("RESIZE_BILINEAR"), None, _CENTERS),
-    "RESIZE_NEAREST_NEIGHBOR": Entry(_resized("RESIZE_NEAREST_NEIGHBOR"), CONTIGUOUS),
-    "SHAPE": Entry(_shape(), None),
-    "SLICE": Entry(_sliced("SLICE"), CONTIGUOUS),
-    "SPACE_TO_BATCH_ND": Entry(_blocks("SPACE_TO_BATCH_ND", 1), CONTIGUOUS),
-    "SPACE_TO_DEPTH": Entry(_blocks("SPACE_TO_DEPTH", 2), CONTIGUOUS),
-    "SPLIT": Entry(_apart("SPLIT", (1, 3)), CONTIGUOUS),
-    "SQUEEZE": Entry(_renamed("SQUEEZE"), None),
-    "STRIDED_SLICE": Entry(_sliced("STRIDED_SLICE"), CONTIGUOUS),
-    "TRANSPOSE": Entry(_transposed(), CONTIGUOUS),
-    "UNPACK": Entry(_apart("UNPACK", (1, 4)), CONTIGUOUS),
+COPYING: dict[str, CatalogueEntry] = {
+    "BATCH_TO_SPACE_ND": CatalogueEntry(_blocks("BATCH_TO_SPACE_ND", 1), CONTIGUOUS),
+    "CONCATENATION": CatalogueEntry(_joined("CONCATENATION", (1, 3)), CONTIGUOUS),
+    "DEPTH_TO_SPACE": CatalogueEntry(_blocks("DEPTH_TO_SPACE", 2), CONTIGUOUS),
+    "EXPAND_DIMS": CatalogueEntry(_renamed("EXPAND_DIMS"), None),
+    "GATHER": CatalogueEntry(_gathered(), CONTIGUOUS, _OUTSIDE),
+    "PACK": CatalogueEntry(_joined("PACK", (1, 4)), CONTIGUOUS),
+    "PAD": CatalogueEntry(_padded("PAD"), CONTIGUOUS),
+    "PADV2": CatalogueEntry(_padded("PADV2"), CONTIGUOUS),
+    "RESHAPE": CatalogueEntry(_renamed("RESHAPE"), None),
+    "RESIZE_BILINEAR": CatalogueEntry(_resized("RESIZE_BILINEAR"), None, _CENTERS),
+    "RESIZE_NEAREST_NEIGHBOR": CatalogueEntry(_resized("RESIZE_NEAREST_NEIGHBOR"), CONTIGUOUS),
+    "SHAPE": CatalogueEntry(_shape(), None),
+    "SLICE": CatalogueEntry(_sliced("SLICE"), CONTIGUOUS),
+    "SPACE_TO_BATCH_ND": CatalogueEntry(_blocks("SPACE_TO_BATCH_ND", 1), CONTIGUOUS),
+    "SPACE_TO_DEPTH": CatalogueEntry(_blocks("SPACE_TO_DEPTH", 2), CONTIGUOUS),
+    "SPLIT": CatalogueEntry(_apart("SPLIT", (1, 3)), CONTIGUOUS),
+    "SQUEEZE": CatalogueEntry(_renamed("SQUEEZE"), None),
+    "STRIDED_SLICE": CatalogueEntry(_sliced("STRIDED_SLICE"), CONTIGUOUS),
+    "TRANSPOSE": CatalogueEntry(_transposed(), CONTIGUOUS),
+    "UNPACK": CatalogueEntry(_apart("UNPACK", (1, 4)), CONTIGUOUS),
 }
 """By the operator's name."""

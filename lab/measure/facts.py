@@ -18,7 +18,7 @@ from eightfold.isa import Engine
 from eightfold.model import Graph, Operator, Tensor
 from eightfold.target.config import PRESETS
 from lab.measure.catalogue import CATALOGUE, SERIES
-from lab.measure.models import SIZES, Case
+from lab.measure.models import SIZES, MeasuredCase
 from lab.measure.rtl import PRESET, compiled, engines
 
 TYPES = (np.int8, np.uint8, np.int16, np.int32, np.int64, np.float32, np.bool_)
@@ -29,7 +29,7 @@ ACTIVATIONS = ("RELU", "RELU_N1_TO_1", "RELU6")
 
 
 @cache
-def smallest(name: str) -> Case:
+def smallest(name: str) -> MeasuredCase:
     """Return the smallest model of an operator's first series."""
     return SERIES[name][0].case(SIZES[0], inside=False)
 
@@ -46,14 +46,14 @@ def used_engines(name: str) -> tuple[str, ...]:
 def constant_operands(name: str) -> tuple[str, ...]:
     """Return the names of the operands that the compiler refuses if they are not constant."""
     case = smallest(name)
-    found = []
+    names = []
     for index in case.operator.inputs:
         tensor = case.graph.tensors[index]
         if tensor.data is not None and not _compiles(
             _changed(case.graph, replace(tensor, data=None)), case.operator
         ):
-            found.append(tensor.name)
-    return tuple(found)
+            names.append(tensor.name)
+    return tuple(names)
 
 
 @cache
@@ -62,12 +62,12 @@ def element_types(name: str) -> tuple[str, ...]:
     case = smallest(name)
     places = (*case.operator.inputs, *case.operator.outputs)
     tensors = [case.graph.tensors[index] for index in dict.fromkeys(places)]
-    found = []
+    taken = []
     for dtype in TYPES:
         changed = [_typed(t, np.dtype(dtype)) for t in tensors if t.dtype == np.int8]
         if _compiles(_changed(case.graph, *changed), case.operator):
-            found.append(np.dtype(dtype).name)
-    return tuple(found)
+            taken.append(np.dtype(dtype).name)
+    return tuple(taken)
 
 
 @cache
@@ -102,11 +102,11 @@ def file_text(figures: Figures) -> str:
     for name, entry in CATALOGUE.items():
         lines = {field: json.dumps(value) for field, value in facts(name).items()}
         series = {one.label: (one.counted, figures[name][one.label]) for one in entry.series}
-        rows = (
-            f"   {json.dumps(label)}: {_row(counted, found)}"
-            for label, (counted, found) in series.items()
+        lists = (
+            f"   {json.dumps(label)}: {_row(counted, rows)}"
+            for label, (counted, rows) in series.items()
         )
-        lines["series"] = "{\n" + ",\n".join(rows) + "\n  }"
+        lines["series"] = "{\n" + ",\n".join(lists) + "\n  }"
         operators[name] = ",\n".join(f'  "{field}": {text}' for field, text in lines.items())
     bodies = (f" {json.dumps(name)}: {{\n{body}\n }}" for name, body in operators.items())
     return "{\n" + ",\n".join(bodies) + "\n}\n"

@@ -53,7 +53,7 @@ SIZES = (Size("small", 4, 4), Size("medium", 16, 16), Size("large", 32, 64))
 
 
 @dataclass(frozen=True)
-class Work:
+class Workload:
     """What a model asks of its operator, in figures.
 
     Attributes
@@ -68,7 +68,7 @@ class Work:
     units: int | None = None
 
 
-class Subject(NetworkBuilder):
+class MeasuredModel(NetworkBuilder):
     """Collects the model of one operator, the subject.
 
     Parameters
@@ -129,20 +129,20 @@ class Subject(NetworkBuilder):
             results = [self.add("PACK", results, results[0], packing)]
         self.output(results[0].index)
 
-    def finish(self, work: Work) -> "Case":
+    def finish(self, work: Workload) -> "MeasuredCase":
         """Return the model with its figures."""
         graph = load_model(self.build())
         named = [op for op in graph.operators if op.name == self._subject]
-        return Case(graph, named[-1], work)
+        return MeasuredCase(graph, named[-1], work)
 
 
 @dataclass(frozen=True)
-class Case:
+class MeasuredCase:
     """A model, which of its operators is the subject, and what that has to do."""
 
     graph: Graph
     operator: Operator
-    work: Work
+    work: Workload
 
     @property
     def macs(self) -> int:
@@ -160,7 +160,7 @@ class Case:
         }
 
 
-Build = Callable[[Subject, Size], Work]
+Build = Callable[[MeasuredModel, Size], Workload]
 """Adds the operator to a model, and says what it has to do."""
 
 INPUTS, OUTPUTS, WEIGHTS = "input", "output", "weight"
@@ -178,9 +178,9 @@ class Series:
     build
         Makes one.
     counted
-        What `Work.elements` counts.
+        What `Workload.elements` counts.
     unit
-        What `Work.units` counts, in the singular; empty if it is None.
+        What `Workload.units` counts, in the singular; empty if it is None.
     """
 
     label: str
@@ -188,9 +188,9 @@ class Series:
     counted: str = OUTPUTS
     unit: str = ""
 
-    def case(self, size: Size, *, inside: bool = True) -> Case:
-        """Return the model of a size; ``inside`` as `Subject` takes it."""
-        subject = Subject(inside)
+    def case(self, size: Size, *, inside: bool = True) -> MeasuredCase:
+        """Return the model of a size; ``inside`` as `MeasuredModel` takes it."""
+        subject = MeasuredModel(inside)
         return subject.finish(self.build(subject, size))
 
 
@@ -221,7 +221,7 @@ REQUIREMENTS = (TWO_OPERANDS, TABLES, POOLS, REDUCTIONS, CONTIGUOUS, SOFTMAX)
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogueEntry:
     """What the code does not say of an operator, and `eightfold ops` shows.
 
     Attributes

@@ -29,7 +29,7 @@ from eightfold.sim.simulator.system import Run, RunResult, run_system
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
 from lab.measure.catalogue import SERIES
-from lab.measure.models import SIZES, Case, Size
+from lab.measure.models import SIZES, MeasuredCase, Size
 
 PRESET = "base"
 """The configuration that the figures are of."""
@@ -41,14 +41,14 @@ _CYCLES = 2 + [name for name, _ in COUNTERS].index("CYCLES")
 """Column of an event."""
 
 
-def compiled(case: Case, config: AcceleratorConfig = PRESETS[PRESET]) -> Compiled:
+def compiled(case: MeasuredCase, config: AcceleratorConfig = PRESETS[PRESET]) -> Compiled:
     """Return a model's command stream."""
     (segment,) = compile_network(case.graph, config).segments
     assert segment.compiled is not None
     return segment.compiled
 
 
-def work(case: Case, stream: Compiled) -> dict[int, Issued]:
+def work(case: MeasuredCase, stream: Compiled) -> dict[int, Issued]:
     """Return the engines' commands of the subject by their index in the stream.
 
     Without loads of tables, and without copies of the model's outputs to the arena.
@@ -72,7 +72,7 @@ def loads_table(issued: Issued) -> bool:
     return any(write.space == Space.TABLES for write in issued.writes)
 
 
-def engines(case: Case, stream: Compiled) -> tuple[Engine, ...]:
+def engines(case: MeasuredCase, stream: Compiled) -> tuple[Engine, ...]:
     """Return the engines that work on the subject, in the order of `Engine`."""
     used = {issued.engine for issued in work(case, stream).values()}
     return tuple(engine for engine in Engine if engine in used)
@@ -80,7 +80,7 @@ def engines(case: Case, stream: Compiled) -> tuple[Engine, ...]:
 
 @dataclass(frozen=True)
 class _Job:
-    case: Case
+    case: MeasuredCase
     stream: Compiled
 
 
@@ -116,7 +116,7 @@ def measure(
 
 
 def _simulate(
-    cases: Sequence[Case], on_progress: OnProgress | None
+    cases: Sequence[MeasuredCase], on_progress: OnProgress | None
 ) -> Iterator[tuple[_Job, RunResult]]:
     """Run the models one after the other; yield each with its result, which is golden's."""
     jobs = [_Job(case, compiled(case)) for case in cases]
@@ -155,15 +155,15 @@ def _check(job: _Job, result: RunResult) -> None:
     expected = run_graph(graph, job.case.inputs())
     for tensor, offset in job.stream.outputs.items():
         kind = graph.tensors[tensor]
-        found = result.tensor(offset, kind.shape, kind.dtype)
-        if not np.array_equal(found, expected[tensor]):
-            count = np.count_nonzero(found != expected[tensor])
+        computed = result.tensor(offset, kind.shape, kind.dtype)
+        if not np.array_equal(computed, expected[tensor]):
+            count = np.count_nonzero(computed != expected[tensor])
             raise HardwareError(
                 f"{job.case.operator.name}: {count} elements of {kind} are not golden's"
             )
 
 
-def operator_cycles(case: Case, stream: Compiled, events: NDArray[np.int64]) -> int:
+def operator_cycles(case: MeasuredCase, stream: Compiled, events: NDArray[np.int64]) -> int:
     """Return the cycles until the operator's last command, from when operands and tables are there.
 
     Parameters

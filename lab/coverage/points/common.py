@@ -78,10 +78,10 @@ class Point:
         ValueError
             If one of them is not in the point's list: the list is wrong.
         """
-        found = frozenset(self.observe(sample))
-        if unknown := found - set(self.bins):
+        seen = frozenset(self.observe(sample))
+        if unknown := seen - set(self.bins):
             raise ValueError(f"{sample.operator}: point {self.name} has no bin {sorted(unknown)}")
-        return found
+        return seen
 
 
 def flags(name: str, **bins: Callable[[Sample], object]) -> Point:
@@ -249,9 +249,9 @@ def axis_place(value: Callable[[Sample], int], more: int = 0, position: int = 0)
         axis = value(s)
         last = len(s.input(position).shape) + more - 1
         place = axis % (last + 1)
-        found = {"counted from the end"} if axis < 0 else set()
-        found |= {"first"} if place == 0 else {"between"} if place < last else set()
-        return found | ({"last"} if place == last else set())
+        names = {"counted from the end"} if axis < 0 else set()
+        names |= {"first"} if place == 0 else {"between"} if place < last else set()
+        return names | ({"last"} if place == last else set())
 
     return Point("axis", PLACES, places)
 

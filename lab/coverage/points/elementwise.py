@@ -30,23 +30,23 @@ def _stretch(s: Sample) -> set[str]:
     """Return how the operands are broadcast."""
     a, b = s.input(0).shape, s.input(1).shape
     first, second = _ones(a, b), _ones(b, a)
-    found = set()
+    kinds = set()
     if a == b:
-        found.add("none")
+        kinds.add("none")
     if first and second:
-        found.add("both operands")
+        kinds.add("both operands")
     elif first or second:
-        found.add("first operand" if first else "second operand")
+        kinds.add("first operand" if first else "second operand")
     if len(a) != len(b):
-        found.add("ranks differ")
+        kinds.add("ranks differ")
     for small, large in ((a, b), (b, a)):
         if int(np.prod(small)) == 1 < int(np.prod(large)):
-            found.add("one element")
+            kinds.add("one element")
         elif _ones(small, large) and small[-1] > 1 and int(np.prod(small)) == small[-1]:
-            found.add("a row")
+            kinds.add("a row")
         elif small and len(small) >= 2 and small[-1] == 1 < large[-1] and max(small) > 1:
-            found.add("a column")
-    return found
+            kinds.add("a column")
+    return kinds
 
 
 STRETCHES = (

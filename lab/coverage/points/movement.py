@@ -20,14 +20,14 @@ from lab.coverage.points.common import (
 def _amounts(position: int, names: tuple[str, str]) -> Point:
     """Return before and behind which axes something is added or cut."""
 
-    def found(s: Sample) -> set[str]:
+    def observe(s: Sample) -> set[str]:
         amounts = s.array(position)
         seen = {name for side, name in enumerate(names) if (amounts[:, side] > 0).any()}
         seen |= {"both sides"} if (amounts > 0).all(axis=1).any() else set()
         seen |= {"none"} if not amounts.any() else set()
         return seen | ({"last axis"} if amounts[-1].any() else set())
 
-    return Point("amounts", (*names, "both sides", "none", "last axis"), found)
+    return Point("amounts", (*names, "both sides", "none", "last axis"), observe)
 
 
 def _padding() -> list[Point]:
@@ -46,13 +46,13 @@ def _blocks() -> list[Point]:
 def _batches(names: tuple[str, str], *more: Point) -> list[Point]:
     def sides(s: Sample) -> set[str]:
         amounts = s.array(2)
-        found = {
+        seen = {
             f"{names[side]} {axis}"
             for index, axis in enumerate(("rows", "columns")[: len(amounts)])
             for side in (0, 1)
             if amounts[index, side] > 0
         }
-        return found if amounts.any() else {"none"}
+        return seen if amounts.any() else {"none"}
 
     bins = (*(f"{name} {axis}" for name in names for axis in ("rows", "columns")), "none")
     return [
