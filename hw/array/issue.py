@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from eightfold.hw.array.issue_words import (
     REASON_LAYOUT,
     SUPPLY_LAYOUT,
-    left,
+    available_next,
     line_layout,
     step_layout,
     sum_layout,
@@ -30,9 +30,9 @@ class Register(NamedTuple):
 class Issue(Component):
     """Hold a vector until its weights, parameters, partial sum and result's place are there.
 
-    Whether a vector may go is decided a cycle before, from registers: one vector waits for that,
-    the next one behind it. What a vector in front uses up in that cycle counts as gone, what comes
-    back in it does not count yet, except weights: those may change every few cycles.
+    A vector passes two registers, stage 0 and stage 1. Whether it may go is decided a cycle before,
+    from registers. What a vector in front uses up in that cycle counts as gone, what comes back in
+    it does not count yet, except weights: those may change every few cycles.
 
     Timing
     ------
@@ -81,53 +81,54 @@ class Issue(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         layout = activation_layout(self.config)
-        behind = Register(Signal(name="waiting"), Signal(layout, name="behind", reset_less=True))
-        held = Register(Signal(name="valid"), Signal(layout, name="held", reset_less=True))
+        # In the Verilog they keep their old names: those of cells decide what placing makes of it.
+        stage0 = Register(Signal(name="waiting"), Signal(layout, name="behind", reset_less=True))
+        stage1 = Register(Signal(name="valid"), Signal(layout, name="held", reset_less=True))
         go = Signal()
         moves, load = Signal(), Signal()
         m.d.comb += [
-            moves.eq(go | ~held.valid),
-            self.activations.ready.eq(moves | ~behind.valid),
+            moves.eq(go | ~stage1.valid),
+            self.activations.ready.eq(moves | ~stage0.valid),
             load.eq(self.activations.valid & self.activations.ready),
-            self.swap.eq(go & held.vector.next_weights),
-            self.take.eq(go & held.vector.next_parameters),
-            self.spend.eq(go & held.vector.fire & held.vector.last),
+            self.swap.eq(go & stage1.vector.next_weights),
+            self.take.eq(go & stage1.vector.next_parameters),
+            self.spend.eq(go & stage1.vector.fire & stage1.vector.last),
         ]
         with m.If(self.activations.ready):
-            m.d.sync += behind.valid.eq(self.activations.valid)
+            m.d.sync += stage0.valid.eq(self.activations.valid)
         with m.If(load):
-            m.d.sync += behind.vector.eq(self.activations.payload)
+            m.d.sync += stage0.vector.eq(self.activations.payload)
         with m.If(moves):
-            m.d.sync += [held.valid.eq(behind.valid), held.vector.eq(behind.vector)]
-        too_young = self._too_young(m, behind, held, load, go, moves)
-        self._decide(m, behind, held, go, moves, too_young)
-        self._issue(m, held.vector, go)
+            m.d.sync += [stage1.valid.eq(stage0.valid), stage1.vector.eq(stage0.vector)]
+        hazard = self._hazard(m, stage0, stage1, load, go, moves)
+        self._decide(m, stage0, stage1, go, moves, hazard)
+        self._issue(m, stage1.vector, go)
         return m
 
     def _decide(
         self,
         m: Module,
-        behind: Register,
-        held: Register,
+        stage0: Register,
+        stage1: Register,
         go: Signal,
         moves: Signal,
-        too_young: Value,
+        hazard: Value,
     ) -> None:
-        """Decide if the vector that is held in the next cycle goes in it, or what it waits for."""
-        there = Mux(moves, behind.valid, held.valid)
+        """Decide if the vector in stage 1 goes in the next cycle, or what it waits for."""
+        valid = Mux(moves, stage0.valid, stage1.valid)
         needs_weights, needs_parameters, fires, is_last = (
-            Mux(moves, behind.vector[flag], held.vector[flag])
+            Mux(moves, stage0.vector[flag], stage1.vector[flag])
             for flag in ("next_weights", "next_parameters", "fire", "last")
         )
-        has_weights = ~needs_weights | left(self.weights, self.swap)
-        has_parameters = ~needs_parameters | left(self.parameters, self.take)
-        has_place = ~(fires & is_last) | left(self.credit, self.spend)
-        free = has_place & ~too_young
+        has_weights = ~needs_weights | available_next(self.weights, self.swap)
+        has_parameters = ~needs_parameters | available_next(self.parameters, self.take)
+        has_credit = ~(fires & is_last) | available_next(self.credit, self.spend)
+        free = has_credit & ~hazard
         m.d.sync += [
-            go.eq(there & has_weights & has_parameters & free),
-            self.reason.weights.eq(there & ~has_weights),
-            self.reason.parameters.eq(there & has_weights & ~has_parameters),
-            self.reason.held.eq(there & has_weights & has_parameters & ~free),
+            go.eq(valid & has_weights & has_parameters & free),
+            self.reason.weights.eq(valid & ~has_weights),
+            self.reason.parameters.eq(valid & has_weights & ~has_parameters),
+            self.reason.held.eq(valid & has_weights & has_parameters & ~free),
         ]
         m.d.comb += self.reason.issue.eq(go)
 
@@ -160,41 +161,41 @@ class Issue(Component):
             self.line.read.eq(place - vector.line),
         ]
 
-    def _too_young(
+    def _hazard(
         self,
         m: Module,
-        behind: Register,
-        held: Register,
+        stage0: Register,
+        stage1: Register,
         load: Signal,
         go: Signal,
         moves: Signal,
     ) -> Value:
-        """Return whether the vector held in the next cycle reads a sum that is too young then.
+        """Return whether the vector in stage 1 in the next cycle reads a sum too young for it.
 
         The comparisons are made while a vector is taken: with those that were issued in that cycle
         and before, after which the cycles are counted, and with the one in front of it.
         """
         cycles = PartialSums.REVISIT - 2
         new = self.activations.payload
-        reads_held = self._reads(new, self._stores(held.vector), held.vector.slot)
-        reads_behind = self._reads(new, self._stores(behind.vector), behind.vector.slot)
+        reads_stage1 = self._reads(new, self._stores(stage1.vector), stage1.vector.slot)
+        reads_stage0 = self._reads(new, self._stores(stage0.vector), stage0.vector.slot)
         # What the vectors issued in this cycle and before, latest first, keep the new one from.
-        recent = [go & reads_held, *self._reads_issued(m, new, cycles - 1)]
-        in_front = Signal()
-        behind_wait = Signal(cycles)
-        held_wait = Signal(cycles)
-        m.d.sync += behind_wait.eq(behind_wait >> 1)
+        recent = [go & reads_stage1, *self._reads_issued(m, new, cycles - 1)]
+        hazard_ahead = Signal(name="in_front")
+        stage0_wait = Signal(cycles, name="behind_wait")
+        stage1_wait = Signal(cycles, name="held_wait")
+        m.d.sync += stage0_wait.eq(stage0_wait >> 1)
         with m.If(load):
             waits = [Cat(*recent[: cycles - age]).any() for age in range(cycles)]
             m.d.sync += [
-                behind_wait.eq(Cat(waits)),
-                in_front.eq(Mux(behind.valid, reads_behind, held.valid & ~go & reads_held)),
+                stage0_wait.eq(Cat(waits)),
+                hazard_ahead.eq(Mux(stage0.valid, reads_stage0, stage1.valid & ~go & reads_stage1)),
             ]
-        blocked = go & in_front
-        m.d.sync += held_wait.eq(held_wait >> 1)
+        blocked = go & hazard_ahead
+        m.d.sync += stage1_wait.eq(stage1_wait >> 1)
         with m.If(moves):
-            m.d.sync += held_wait.eq(Mux(blocked, (1 << cycles) - 1, behind_wait >> 1))
-        return Mux(moves, blocked | behind_wait[0], held_wait[0])
+            m.d.sync += stage1_wait.eq(Mux(blocked, (1 << cycles) - 1, stage0_wait >> 1))
+        return Mux(moves, blocked | stage0_wait[0], stage1_wait[0])
 
     def _reads_issued(self, m: Module, new: data.View, count: int) -> list[Value]:
         """Return whether a vector reads what those before the one that is issued now store."""

@@ -9,7 +9,7 @@ SUPPLY_LAYOUT = data.StructLayout({"one": 1, "two": 1})
 """Of things that are used up: is there one in the next cycle, if none, or one, is used in this."""
 
 
-def left(supply: data.View, used: Value) -> Value:
+def available_next(supply: data.View, used: Value) -> Value:
     """Return whether there is one in the next cycle."""
     return Mux(used, supply.two, supply.one)
 
