@@ -44,7 +44,7 @@ def run(config, simulator, seed, rounds, engine=MatrixEngine, testcase=None):
     ("lanes", "width", "seed"),
     [
         (4, 4, 0),
-        pytest.param(6, 5, 1, marks=pytest.mark.slow),
+        pytest.param(6, 5, 1, marks=pytest.mark.long),
         pytest.param(8, 8, 2, marks=pytest.mark.long),
     ],
 )

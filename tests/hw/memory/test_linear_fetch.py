@@ -26,7 +26,7 @@ def test_matches_memory_under_stalls(port, depth, seed, simulator):
     run(port, depth, simulator, seed)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.icarus
 @pytest.mark.parametrize(("port", "depth", "seed"), [(4, 32, 1), (32, 128, 2), (64, 64, 3)])
 def test_matches_memory_at_other_sizes(port, depth, seed):

@@ -26,7 +26,7 @@ def test_serves_four_clients(port, seed, simulator):
     assert run(port, 4, 32, simulator, seed).report["most"] > 16
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.icarus
 @pytest.mark.parametrize(
     ("port", "clients", "outstanding", "seed"), [(4, 5, 16, 1), (32, 1, 16, 2), (64, 2, 32, 3)]

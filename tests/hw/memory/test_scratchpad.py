@@ -31,14 +31,18 @@ def run_scratchpad(config, simulator, seed, ports=3, make=Scratchpad, cycles=400
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("config", "ports", "seed"), [(NARROW, 1, 0), (WIDE, 3, 1)])
+@pytest.mark.parametrize(
+    ("config", "ports", "seed"), [(WIDE, 3, 1), pytest.param(NARROW, 1, 0, marks=pytest.mark.long)]
+)
 def test_matches_a_byte_array_on_verilator(config, ports, seed):
     run_scratchpad(config, "verilator", seed, ports)
 
 
 @pytest.mark.slow
 @needs_icarus
-@pytest.mark.parametrize(("config", "ports", "seed"), [(NARROW, 3, 2), (WIDE, 2, 3)])
+@pytest.mark.parametrize(
+    ("config", "ports", "seed"), [(NARROW, 3, 2), pytest.param(WIDE, 2, 3, marks=pytest.mark.long)]
+)
 def test_matches_a_byte_array_on_icarus(config, ports, seed):
     run_scratchpad(config, "icarus", seed, ports)
 

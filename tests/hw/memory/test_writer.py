@@ -26,7 +26,7 @@ def test_writes_what_its_client_says(port, seed, simulator):
     run(port, simulator, seed)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.icarus
 @pytest.mark.parametrize(("port", "seed"), [(4, 1), (32, 2), (64, 3)])
 def test_writes_with_other_ports(port, seed):

@@ -42,14 +42,14 @@ def run_engine(
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0])
 def test_matches_the_model_under_stalls_on_verilator(seed):
-    run_engine("verilator", NARROW | {"vector_lanes": 2}, seed, 16)
+    run_engine("verilator", NARROW | {"vector_lanes": 2}, seed, 40)
 
 
 # The digits run on configurations with all of these sizes in `tests/sim/system`.
 @pytest.mark.parametrize(
     ("config", "latency", "seed", "commands"),
     [
-        pytest.param({"vector_lanes": 1}, 2, 2, 12, marks=pytest.mark.slow),
+        pytest.param({"vector_lanes": 1}, 2, 2, 12, marks=pytest.mark.long),
         pytest.param(
             {"vector_lanes": 4, "tables": 4},
             Scratchpad.READ_LATENCY,
