@@ -42,13 +42,6 @@ reference_option = click.option(
     help="Whose kernels to equal, and to compare with, where LiteRT and TFLite Micro differ.",
 )
 
-netlist_option = click.option(
-    "--netlist",
-    default="",
-    metavar="NAME",
-    help="Simulate a netlist in place of the RTL, such as ecp5; docs/gates.md has their names.",
-)
-
 
 def no_rewrite_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the option ``no_rewrite``: names of rules, a tuple."""

@@ -4,7 +4,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 import numpy as np
@@ -20,7 +20,6 @@ from eightfold.cli.compiler import (
     fallback_option,
     header,
     limit_options,
-    netlist_option,
     no_rewrite_option,
     reference_option,
 )
@@ -42,6 +41,9 @@ from eightfold.common.program import (
 from eightfold.common.terminal import terminal_progress
 from eightfold.run.report import print_table, verdict
 from eightfold.run.report.page import require_page
+
+if TYPE_CHECKING:
+    from eightfold.sim.simulator.sources import AcceleratorSource
 
 
 @click.group(
@@ -89,7 +91,6 @@ def commands(context: click.Context) -> None:
     default=0.0,
     help="Probability that a channel of the simulated memory pauses in a cycle.",
 )
-@netlist_option
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="OUT.npz", help="Write the output tensors."
 )
@@ -139,7 +140,6 @@ def run(
     max_elements: int | None,
     memory: str,
     stall: float,
-    netlist: str,
     output: Path | None,
     all_tensors: bool,
     json_file: Path | None,
@@ -147,6 +147,7 @@ def run(
     trace: Path | None,
     fast: bool,
     clock: float | None,
+    source: "AcceleratorSource | None" = None,
 ) -> None:
     """Run MODEL once and report every operator."""
     from eightfold.run.session import Session  # the model reader and golden load only when needed
@@ -165,7 +166,7 @@ def run(
             no_rewrite=no_rewrite,
             cascade=not no_cascade,
             stall=stall,
-            netlist=netlist,
+            source=source,
             trace=trace,
             progress=progress,
             max_memory=max_memory,
@@ -268,6 +269,9 @@ for _command in (
     verilog,
 ):
     commands.add_command(_command)
+
+for _entry in plugins("eightfold.run_options").values():
+    run.params.append(_entry.load())
 
 for _entry in plugins("eightfold.commands").values():
     commands.add_command(_entry.load())

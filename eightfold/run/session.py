@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from eightfold.common.progress import OnProgress
     from eightfold.compiler.passes import CompiledNetwork, Prepared
     from eightfold.run.simulate import NetworkRun
+    from eightfold.sim.simulator.sources import AcceleratorSource
 
 Backend = Literal["golden", "verilator", "icarus"]
 
@@ -55,9 +56,9 @@ class Session(Closing):
         How long the simulated memory takes: what `eightfold.target.memory.MemoryTiming.load` reads.
     stall
         Probability, 0 to below 1, that a channel of the simulated memory pauses in a cycle.
-    netlist
-        The netlist of the accelerator that is simulated in place of its RTL, such as ``ecp5``:
-        docs/gates.md has all. Empty: the RTL.
+    source
+        What is simulated in place of the accelerator's RTL, such as a netlist of it: docs/gates.md
+        has those of a checkout. None: the RTL.
     trace
         File for the simulation's waves, ``.vcd`` or ``.fst``; how large it will be is said by
         `logging` before.
@@ -99,7 +100,7 @@ class Session(Closing):
         fallback: str | None = None,
         memory: str | MemoryTiming = "ideal",
         stall: float = 0.0,
-        netlist: str = "",
+        source: "AcceleratorSource | None" = None,
         trace: Path | None = None,
         progress: "OnProgress | None" = None,
         max_memory: int | None = None,
@@ -124,7 +125,7 @@ class Session(Closing):
             simulated = {
                 "memory": timing != IDEAL,
                 "stall": stall > 0,
-                "netlist": netlist,
+                source.name if source else "source": source is not None,
                 "trace": trace is not None,
                 "fast": fast,
                 "clock": clock is not None,
@@ -142,7 +143,7 @@ class Session(Closing):
         self.backend = cast(Backend, backend)
         self.fallback = fallback
         self.stall = stall
-        self.netlist = netlist
+        self.source = source
         self.memory = timing
         self.config_name = str(config) if not isinstance(config, AcceleratorConfig) else "custom"
         self.reference = reference
@@ -287,7 +288,7 @@ class Session(Closing):
             no_rewrite=list(self.no_rewrite),
             cascade=self.cascade,
             stall=self.stall,
-            netlist=self.netlist,
+            netlist=self.source.name if self.source else "",
             memory=str(self.memory),
             seed=seed,
             compare=compare,
@@ -400,7 +401,7 @@ class Session(Closing):
                 simulator=cast(Literal["verilator", "icarus"], self.backend),
                 reference=self.reference,
                 stall=stall,
-                netlist=self.netlist,
+                source=self.source,
                 memory=self.memory,
                 trace=self.trace,
                 on_progress=self.progress,

@@ -20,12 +20,10 @@ from eightfold.model import Graph, Operator
 from eightfold.operators import run_graph
 from eightfold.run.report.result import StreamRecord
 from eightfold.sim.simulator.memory_image import WORK
-from eightfold.sim.simulator.sources import Source, Unit
+from eightfold.sim.simulator.sources import AcceleratorSource
 from eightfold.sim.simulator.system import Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
-from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
-from lab.gates import gates
 
 Tensors = dict[int, np.ndarray]
 
@@ -63,7 +61,7 @@ def simulate_network(
     stall: float = 0.0,
     memory: MemoryTiming = IDEAL,
     seed: int = 0,
-    netlist: str = "",
+    source: AcceleratorSource | None = None,
     trace: Path | None = None,
     on_progress: OnProgress | None = None,
     record: bool = False,
@@ -79,8 +77,8 @@ def simulate_network(
         Input tensors by index, for each inference.
     reference
         ``litert`` or ``tflm``: whose kernels operators in golden equal; as the network's.
-    netlist
-        The netlist that is simulated in place of the RTL, see `accelerator_source`.
+    source
+        What is simulated in place of the accelerator's RTL.
     trace
         File for the simulation's waves.
     on_progress
@@ -126,7 +124,7 @@ def simulate_network(
             stall=stall,
             timing=memory,
             seed=seed,
-            accelerator=accelerator_source(compiled.config, netlist),
+            accelerator=source.of(compiled.config) if source else None,
             trace=trace,
             on_progress=on_progress,
         ).runs
@@ -138,20 +136,6 @@ def simulate_network(
                 counts = result.events[:, 2:]
                 run.streams.append(StreamRecord(compiled=compiled, spans=spans, counts=counts))
     return runs
-
-
-def accelerator_source(config: AcceleratorConfig, netlist: str = "") -> Source:
-    """Return the accelerator's RTL, or a netlist of it such as ``ecp5``.
-
-    `lab.gates.netlists.Netlist.of` has the names.
-
-    Raises
-    ------
-    InputError
-        If there is no such netlist.
-    """
-    unit = Unit("accelerator", config)
-    return gates(unit, netlist) if netlist else unit
 
 
 def _take(graph: Graph, compiled: Compiled, run: NetworkRun, result: RunResult) -> None:

@@ -14,8 +14,9 @@ from eightfold.common.progress import OnProgress, tell
 from eightfold.rtl import verilog
 from eightfold.rtl.verilog import run_yosys
 from eightfold.sim.simulator.cache import cached, content_key
-from eightfold.sim.simulator.sources import Source, source_of
+from eightfold.sim.simulator.sources import AcceleratorSource, Source, Unit, source_of
 from eightfold.synth.device import Device
+from eightfold.target.config import AcceleratorConfig
 from lab.gates import ecp5
 
 FAMILIES: Mapping[str, str] = {
@@ -180,6 +181,34 @@ def gates(
     """
     chosen = netlist if isinstance(netlist, Netlist) else Netlist.of(netlist)
     return Gates(source_of(design, name), chosen)
+
+
+def accelerator_source(config: AcceleratorConfig, netlist: str = "") -> Source:
+    """Return the accelerator's RTL, or a netlist of it such as ``ecp5``.
+
+    `Netlist.of` has the names.
+
+    Raises
+    ------
+    InputError
+        If there is no such netlist.
+    """
+    unit = Unit("accelerator", config)
+    return gates(unit, netlist) if netlist else unit
+
+
+def netlist_source(netlist: str) -> AcceleratorSource | None:
+    """Return what has `eightfold.Session` simulate a netlist such as ``ecp5``; None of no name.
+
+    Raises
+    ------
+    InputError
+        If there is no such netlist.
+    """
+    if not netlist:
+        return None
+    Netlist.of(netlist)
+    return AcceleratorSource(netlist, lambda config: accelerator_source(config, netlist))
 
 
 @cache

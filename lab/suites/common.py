@@ -16,11 +16,11 @@ from eightfold.common.program import CONFIG_HELP
 from eightfold.model import Graph
 from eightfold.model.graph import Operator
 from eightfold.operators import explain_element
-from eightfold.run.simulate import accelerator_source
 from eightfold.sim.simulator.build import Design
 from eightfold.sim.simulator.system import system_design
 from eightfold.target.config import AcceleratorConfig
-from lab.gates import levels_of
+from lab.gates import accelerator_source, levels_of
+from lab.netlist_option import HELP
 from lab.suites.odd import ODD, ODD_CONFIGS
 
 Tensors = Mapping[int, np.ndarray]
@@ -49,7 +49,7 @@ NETLIST = click.Option(
     ["--netlist"],
     default="",
     metavar="NAME",
-    help="Simulate a netlist in place of the RTL, such as ecp5; docs/gates.md has their names.",
+    help=HELP,
 )
 REFERENCE = click.Option(
     ["--reference"],

@@ -18,9 +18,9 @@ from eightfold.compiler import Compiled
 from eightfold.golden.quantization import Reference
 from eightfold.isa import ErrorCode
 from eightfold.operators import run_graph
-from eightfold.run.simulate import accelerator_source
 from eightfold.sim.simulator.system import Place, Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
+from lab.gates import accelerator_source
 from lab.suites.common import (
     BACKEND,
     CONFIG,

@@ -25,10 +25,10 @@ from eightfold.model.part import part_of
 from eightfold.operators import load_model, run_graph
 from eightfold.run.reference.oracle import OracleRejected, litert_tensors
 from eightfold.run.reference.runtimes import RUNTIMES
-from eightfold.run.simulate import accelerator_source
 from eightfold.sim.simulator.system import Run, run_system
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import AcceleratorConfig
+from lab.gates import accelerator_source
 from lab.hostile.subject import fitting_inputs, run_compiled, run_prepared
 from lab.suites.common import (
     BACKEND,

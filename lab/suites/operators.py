@@ -28,6 +28,7 @@ from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.run.simulate import simulate_network
 from eightfold.sim.simulator.toolchain import Simulator
 from lab.coverage.bins import EXCLUDED, covered, every_bin
+from lab.gates import netlist_source
 from lab.suites.common import (
     BACKEND,
     CONFIG,
@@ -212,7 +213,7 @@ def simulate_parts(
         reference=unit.reference,
         stall=unit.stalls(turn),
         seed=turn,
-        netlist=unit.netlist,
+        source=netlist_source(unit.netlist),
         trace=trace,
     )
     golden = run_graph(graph, inputs, reference)

@@ -77,6 +77,22 @@ class Unit(Source):
 
 
 @dataclass(frozen=True)
+class AcceleratorSource:
+    """What is simulated in place of the accelerator's RTL.
+
+    Attributes
+    ----------
+    name
+        What reports call it, such as ``ecp5`` of a netlist.
+    of
+        Returns the module for a configuration.
+    """
+
+    name: str
+    of: Callable[[AcceleratorConfig], Source]
+
+
+@dataclass(frozen=True)
 class _Elaborated(Source):
     """A component, whose key is that of its netlist."""
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from eightfold.operators import load_model, run_graph
 from eightfold.run.report import verdict
 from eightfold.run.simulate import NetworkRun
 from eightfold.sim.simulator.runner import icarus_available
+from eightfold.sim.simulator.sources import AcceleratorSource, Unit
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import AcceleratorConfig
 from examples.digits.images import load
@@ -348,8 +350,8 @@ def test_the_hardware_equals_tflite_micro(simulator: Simulator) -> None:
         ({"stall": 1.0}, "stall must be at least 0 and below 1, not 1.0"),
         ({"stall": 0.1}, "stall needs a simulation, not golden; use backend verilator or icarus"),
         (
-            {"netlist": "ecp5"},
-            "netlist needs a simulation, not golden; use backend verilator or icarus",
+            {"source": AcceleratorSource("ecp5", partial(Unit, "accelerator"))},
+            "ecp5 needs a simulation, not golden; use backend verilator or icarus",
         ),
         ({"trace": Path("waves.vcd")}, "trace needs a simulation, not golden"),
         (

@@ -9,6 +9,7 @@ import examples.digits
 from eightfold import Session
 from eightfold.run.report import RunResult
 from examples.operators.network import operators_model
+from lab.gates import netlist_source
 
 pytestmark = pytest.mark.long
 
@@ -16,7 +17,7 @@ DIGITS = Path(examples.digits.__file__).with_name("digits.tflite")
 
 
 def run(model: bytes, netlist: str, stall: float) -> RunResult:
-    with Session("verilator", "nano", netlist=netlist, stall=stall) as session:
+    with Session("verilator", "nano", source=netlist_source(netlist), stall=stall) as session:
         return session.run(model, seed=3, compare=True, all_tensors=True)
 
 
