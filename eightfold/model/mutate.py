@@ -15,8 +15,7 @@ import numpy as np
 from flatbuffers import number_types
 
 from eightfold.model.schema import DTYPES, OPERATOR_CODES, TENSOR_TYPES, UNIONS
-from eightfold.model.unpack import field_types, unpack
-from eightfold.model.writer import Table, pack
+from eightfold.model.writer import Table, field_types, pack, unpack
 
 INTEGERS = (
     *(0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 100, 127, 128, 255, 256, 4095),

@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 
-from eightfold.model.unpack import unpack
-from eightfold.model.writer import Table, pack
+from eightfold.model.writer import Table, pack, unpack
 
 
 def part_of(model: bytes, operators: Collection[int]) -> bytes:

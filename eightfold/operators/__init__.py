@@ -10,7 +10,7 @@ modules of their kinds: `convolution`, `pooling`, `elementwise`, `normalization`
   operator works on, `stacks` has the rules of computing many inferences as one.
 - `folding`: what a graph computes whatever its inputs are.
 - `explain`: the arithmetic of one element, as text.
-- `check` and `check_tensor`: a model beside the spec's operator table, whose words are in `rules`;
+- `check`: a model beside the spec's operator table, whose words are in `rules`;
   ``docs/operators.md`` is generated from the same rows.
 
 docs/add-an-operator.md adds one. Imports golden and `eightfold.model`; compiler, run, conformance

@@ -67,7 +67,8 @@ class Session(Closing):
         during simulation.
     max_memory, max_elements
         Limits of a model, in bytes of a run and in elements of a tensor; None: as
-        `eightfold.model.Limits` says. A model beyond them is refused before it allocates anything.
+        `eightfold.operators.Limits` says. A model beyond them is refused before it allocates
+        anything.
     no_rewrite
         Names of `eightfold.compiler.rewrite.RULES` that are not applied to the graph before it is
         compiled, or ``all``.

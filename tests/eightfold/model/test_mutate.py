@@ -7,7 +7,7 @@ from eightfold.common.errors import InputError
 from eightfold.model import read_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.mutate import KINDS, Mutation, mutate, random_mutations
-from eightfold.model.unpack import unpack
+from eightfold.model.writer import unpack
 from eightfold.operators import load_model
 from lab.hostile.mutant import BASES, base_case, random_mutant
 

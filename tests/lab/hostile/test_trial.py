@@ -9,7 +9,7 @@ import pytest
 
 from eightfold.cases.operators import case_rng, random_case
 from eightfold.model.builder import ModelBuilder
-from eightfold.model.unpack import unpack
+from eightfold.model.writer import unpack
 from lab.hostile.subject import Step, _is_said, examine
 from lab.hostile.trial import GOOD, REASONS, Trial, reason_for
 

@@ -6,8 +6,7 @@ from flatbuffers import number_types
 
 from eightfold.cases.operators import OPERATORS, case_rng, random_case
 from eightfold.model.builder import ModelBuilder
-from eightfold.model.unpack import field_types, unpack
-from eightfold.model.writer import pack
+from eightfold.model.writer import field_types, pack, unpack
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
