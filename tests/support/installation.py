@@ -12,6 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from eightfold.common.files import IMPORT_ROOT
+from eightfold.sim.simulator.cache import cache_directory
 
 
 def build(target: str, folder: Path, source: Path = IMPORT_ROOT) -> Path:
@@ -40,6 +41,8 @@ class Installation:
     def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a program of the environment's ``bin``."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+        # A simulator is kept by the content of what it is made of, wherever that is installed.
+        environment["EIGHTFOLD_CACHE"] = str(cache_directory())
         if self.first is not None:
             environment["PYTHONPATH"] = str(self.first)
         return subprocess.run(

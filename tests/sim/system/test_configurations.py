@@ -64,14 +64,10 @@ def test_every_field_is_swept() -> None:
         assert len(values) >= (2 if field.name == "multiplier" else 3), field.name
 
 
-# The larger ones take as long to compile as all other accelerators.
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow if name == "one-lane" else pytest.mark.long)
-        for name in SWEPT
-    ],
-)
+# Each compiles an accelerator of its own. Shorter tests run other small ones, and every unit alone
+# at its smallest sizes.
+@pytest.mark.long
+@pytest.mark.parametrize("name", SWEPT)
 def test_the_digits_equal_golden_in_every_configuration(name: str) -> None:
     graph = load_model(DIGITS)
     inputs = random_inputs(graph, seed=len(name))
