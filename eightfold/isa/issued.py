@@ -89,24 +89,65 @@ def assign_tokens(issued: Sequence[Issued]) -> tuple[list[int], list[int]]:
     engine to another is the one that the n-th wait takes. Dependences point backwards only: tokens
     cannot deadlock.
     """
-    waits, signals = [0] * len(issued), [0] * len(issued)
-    before: dict[Engine, list[int]] = {engine: [] for engine in Engine}
+    waits = [0] * len(issued)
+    signals = [0] * len(issued)
+    before = {engine: _History(issued) for engine in Engine}
     waited: dict[tuple[Engine, Engine], int] = {}
     for index, command in enumerate(issued):
         if command.engine is None:
             continue
         for engine, earlier in before.items():
             known = waited.get((engine, command.engine), -1)
-            for other in reversed(earlier):
-                if other <= known:
-                    break
-                if conflict(issued[other], command):
-                    waited[engine, command.engine] = other
-                    signals[other] |= 1 << command.engine.value
-                    waits[index] |= 1 << engine.value
-                    break
+            other = earlier.last_conflict(command, known)
+            if other > known:
+                waited[engine, command.engine] = other
+                signals[other] |= 1 << command.engine.value
+                waits[index] |= 1 << engine.value
         before[command.engine].append(index)
     return waits, signals
+
+
+class _History:
+    """An engine's commands so far, in blocks with hulls: most blocks have nothing of a command."""
+
+    BLOCK = 32
+
+    def __init__(self, issued: Sequence[Issued]) -> None:
+        self._issued = issued
+        self._blocks: list[list[int]] = []
+        self._hulls: list[tuple[dict[Space, Interval], dict[Space, Interval]]] = []
+
+    def append(self, index: int) -> None:
+        """Note a command, behind all others."""
+        if not self._blocks or len(self._blocks[-1]) == self.BLOCK:
+            self._blocks.append([])
+            self._hulls.append(({}, {}))
+        self._blocks[-1].append(index)
+        command = self._issued[index]
+        for hull, intervals in zip(self._hulls[-1], (command.reads, command.writes), strict=True):
+            for each in intervals:
+                known = hull.get(each.space, each)
+                low, high = min(known.start, each.start), max(known.stop, each.stop)
+                hull[each.space] = Interval(each.space, low, high)
+
+    def last_conflict(self, command: Issued, known: int) -> int:
+        """Return the last command that conflicts with one; ``known`` if there is none behind it."""
+        for block, (reads, writes) in zip(
+            reversed(self._blocks), reversed(self._hulls), strict=True
+        ):
+            if block[-1] <= known:
+                break
+            if not (
+                _any_overlap(tuple(writes.values()), command.reads + command.writes)
+                or _any_overlap(tuple(reads.values()), command.writes)
+            ):
+                continue
+            for other in reversed(block):
+                if other <= known:
+                    return known
+                if conflict(self._issued[other], command):
+                    return other
+        return known
 
 
 def hoist_tables(issued: Sequence[Issued]) -> list[Issued]:
@@ -139,7 +180,11 @@ def conflict(first: Issued, second: Issued) -> bool:
 
 
 def _any_overlap(some: tuple[Interval, ...], others: tuple[Interval, ...]) -> bool:
-    return any(a.overlaps(b) for a in some for b in others)
+    for a in some:
+        for b in others:
+            if a.overlaps(b):
+                return True
+    return False
 
 
 def encode(issued: Sequence[Issued]) -> np.ndarray:
