@@ -17,7 +17,7 @@ from eightfold.compiler.exact import CompileError
 from eightfold.compiler.lower.lowering import Lowered
 from eightfold.compiler.overlap import overlapped
 from eightfold.compiler.planes import with_planes
-from eightfold.compiler.program import Program
+from eightfold.compiler.step_program import StepProgram
 from eightfold.compiler.steps.step import Step
 from eightfold.estimate.estimate import estimate_stream
 from eightfold.isa import Space
@@ -111,7 +111,7 @@ def compile_operators(
         If an operator's smallest part does not fit the scratchpad, or if a command that it takes
         has a field without room for its number.
     """
-    program = Program(graph, operators, lowered)
+    program = StepProgram(graph, operators, lowered)
     kept = {program.storage(tensor) for tensor in wanted if program.computed(tensor)}
     searched = {operator.index: lowered[operator.index].searched for operator in operators}
 
@@ -211,7 +211,7 @@ def _loads_table(command: Issued) -> bool:
 
 
 def _placements(
-    program: Program, memory: _Memory, issued: Sequence[Issued], tensors: int
+    program: StepProgram, memory: _Memory, issued: Sequence[Issued], tensors: int
 ) -> Iterator[Placement]:
     """Yield the memory in use by commands; of storages, those below ``tensors`` are the graph's."""
     # Loads of tables move to other steps' commands.
@@ -267,7 +267,7 @@ class _NetworkCompiler:
 
     def __init__(
         self,
-        program: Program,
+        program: StepProgram,
         config: AcceleratorConfig,
         memory: MemoryTiming,
         kept: Collection[int],

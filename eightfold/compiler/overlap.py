@@ -17,25 +17,27 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
+from eightfold.estimate.cost import LATENCY, matrix_cycles
 from eightfold.estimate.estimate import estimate_stream
-from eightfold.isa import Engine, Matrix, Opcode, Space
+from eightfold.estimate.timing import MATRIX_WALK
+from eightfold.isa import Engine, Matrix, Opcode, Parameters, Space, Weights
 from eightfold.isa.issued import Interval, Issued, conflict
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
 
 
 @dataclass(frozen=True)
-class Piece:
+class MatrixPiece:
     """A MATRIX command, or a piece of one.
 
     ``constants`` are the WEIGHTS and PARAMETERS before it, if it takes all of them and no others;
-    else none. ``again`` are those that must come once more in front of it.
+    else none. ``refetched`` are those that must come once more in front of it.
     """
 
     config: AcceleratorConfig
     issued: Issued
     constants: tuple[Issued, ...] = ()
-    again: tuple[Issued, ...] = ()
+    refetched: tuple[Issued, ...] = ()
 
     @cached_property
     def command(self) -> Matrix:
@@ -47,13 +49,12 @@ class Piece:
     @cached_property
     def cycles(self) -> int:
         """Cycles of all passes: of their vectors, or of loading a word into each lane."""
-        c = self.command
-        return c.groups * c.ky * c.kx * c.kc * max(c.y * c.x + c.lead, self.config.lanes)
+        return matrix_cycles(self.command, self.config)
 
     @property
     def rows(self) -> int:
         """Rows of results."""
-        return _fired(self.command)[0]
+        return len(self.command.firing_rows)
 
     @property
     def group(self) -> int:
@@ -61,24 +62,24 @@ class Piece:
         lanes, width = self.config.lanes, self.config.width
         return min(lanes, width) if self.command.depthwise else lanes
 
-    def parts(self, *commands: tuple[Matrix, Interval]) -> "list[Piece]":
+    def parts(self, *commands: tuple[Matrix, Interval]) -> "list[MatrixPiece]":
         """Return parts of the command, which share its constants, with what they read."""
         pieces = []
         for command, reads in commands:
             results = _results(command, self.config)
             writes = (results,) if results else ()
             issued = replace(self.issued, instruction=command, reads=(reads,), writes=writes)
-            pieces.append(Piece(self.config, issued))
-        return [replace(pieces[0], again=self.again), *pieces[1:]]
+            pieces.append(MatrixPiece(self.config, issued))
+        return [replace(pieces[0], refetched=self.refetched), *pieces[1:]]
 
 
-def by_rows(whole: Piece, row: int) -> list[Piece]:
+def by_rows(whole: MatrixPiece, row: int) -> list[MatrixPiece]:
     """Return the first ``row`` rows of results and the others, nothing if that cannot be.
 
     Each piece takes all constants: they are fetched twice.
     """
     c = whole.command
-    if not (whole.constants and c.first and 0 < row < whole.rows and _known(whole)):
+    if not (whole.constants and c.first and 0 < row < whole.rows and _covers_own_bytes(whole)):
         return []
     vectors = row * c.fire_y_step
     first = replace(c, y=vectors - c.fire_y_step + c.fire_y0 + 1)
@@ -89,18 +90,21 @@ def by_rows(whole: Piece, row: int) -> list[Piece]:
         row0=c.row0 + vectors * c.y_rows,
         target=c.target + row * c.target_y,
     )
-    reads = [_seen(command, whole.config) for command in (first, second)]
+    reads = [_read_rows(command, whole.config) for command in (first, second)]
     if reads[0] is None or reads[1] is None:
         return []
     one, other = whole.parts((first, reads[0]), (second, reads[1]))
     constants = whole.constants
-    return [replace(one, constants=constants), replace(other, constants=constants, again=constants)]
+    return [
+        replace(one, constants=constants),
+        replace(other, constants=constants, refetched=constants),
+    ]
 
 
-def by_groups(whole: Piece, groups: int) -> list[Piece]:
+def by_groups(whole: MatrixPiece, groups: int) -> list[MatrixPiece]:
     """Return the first ``groups`` groups and the others, nothing if that cannot be."""
     c, (reads,) = whole.command, whole.issued.reads
-    if not (0 < groups < c.groups and c.target_group == whole.group and _known(whole)):
+    if not (0 < groups < c.groups and c.target_group == whole.group and _covers_own_bytes(whole)):
         return []
     first = replace(c, groups=groups, last_lanes=whole.group)
     second = replace(
@@ -119,7 +123,7 @@ def by_groups(whole: Piece, groups: int) -> list[Piece]:
     return whole.parts((first, spans[0]), (second, spans[1]))
 
 
-def by_depth(whole: Piece, vectors: int) -> list[Piece]:
+def by_depth(whole: MatrixPiece, vectors: int) -> list[MatrixPiece]:
     """Return the sums over the first ``vectors`` vectors of the depth, and over the others.
 
     Of the first group only, for the partial sums hold one; the other groups come third. Nothing if
@@ -127,7 +131,9 @@ def by_depth(whole: Piece, vectors: int) -> list[Piece]:
     """
     c, (reads,) = whole.command, whole.issued.reads
     one_tap = c.ky == c.kx == 1 and not c.depthwise and not c.column0
-    if not (0 < vectors < c.kc and c.first and one_tap and _regular(c) and _known(whole)):
+    if not (
+        0 < vectors < c.kc and c.first and one_tap and _regular(c) and _covers_own_bytes(whole)
+    ):
         return []
     size = vectors * whole.config.width
     group = replace(c, groups=1, last_lanes=whole.group if c.groups > 1 else c.last_lanes)
@@ -143,15 +149,9 @@ def by_depth(whole: Piece, vectors: int) -> list[Piece]:
     return whole.parts(*pieces)
 
 
-def _fired(c: Matrix) -> tuple[int, int]:
-    """Return rows and columns of results."""
-    rows = range(c.fire_y0, c.y, c.fire_y_step)
-    return len(rows), len(range(c.fire_x0, c.x, c.fire_x_step))
-
-
-def _known(piece: Piece) -> bool:
+def _covers_own_bytes(piece: MatrixPiece) -> bool:
     """Return whether the command's bytes are those that follow from its fields."""
-    spans = _seen(piece.command, piece.config), _results(piece.command, piece.config)
+    spans = _read_rows(piece.command, piece.config), _results(piece.command, piece.config)
     return (piece.issued.reads, piece.issued.writes) == ((spans[0],), (spans[1],))
 
 
@@ -166,7 +166,7 @@ def _columns(span: Interval, start: int, size: int, pitch: int) -> Interval:
     return Interval.repeated(span.start + start, span.stop, pitch, size)
 
 
-def _seen(c: Matrix, config: AcceleratorConfig) -> Interval | None:
+def _read_rows(c: Matrix, config: AcceleratorConfig) -> Interval | None:
     """Return the bytes of the rows that are seen; None if rows do not follow each other."""
     loops = ((c.y, c.y_step, c.y_rows), (c.ky, c.ky_step, c.ky_rows))
     moving = [(step, rows) for count, step, rows in loops if count > 1]
@@ -187,7 +187,7 @@ def _results(c: Matrix, config: AcceleratorConfig) -> Interval | None:
     """Return the bytes of all results; None if there are none, or if their places do not rise."""
     if not c.last or min(c.target_y, c.target_x, c.target_group) < 0:
         return None
-    rows, columns = _fired(c)
+    rows, columns = len(c.firing_rows), len(c.firing_columns)
     channels = (c.groups - 1) * c.target_group + c.last_lanes
     stop = c.target + (rows - 1) * c.target_y + (columns - 1) * c.target_x + channels
     if rows > 1 and c.target_y != columns * c.target_x:
@@ -195,17 +195,13 @@ def _results(c: Matrix, config: AcceleratorConfig) -> Interval | None:
     return Interval.repeated(c.target, stop, c.target_x, channels)
 
 
-Way = Callable[[Piece, int], list[Piece]]
+Cutter = Callable[[MatrixPiece, int], list[MatrixPiece]]
 """Cuts a piece behind so many of its rows, groups or vectors; nothing if it cannot."""
 
-WAIT = 50
-"""Cycles from a command's last vector to the first one of a command that waits for it, about."""
+WAIT = LATENCY[Engine.MATRIX]
 
 ASKED = 2000
 """Commands of a stream that is estimated: it takes time, and of many pieces few do not pay."""
-
-NEXT = 4
-"""Cycles that a piece takes beyond its own, about."""
 
 
 def overlapped(
@@ -225,27 +221,31 @@ def overlapped(
     return cut if after < before else whole
 
 
-def pieces_of(config: AcceleratorConfig, issued: Sequence[Issued]) -> Iterator[tuple[int, Piece]]:
+def pieces_of(
+    config: AcceleratorConfig, issued: Sequence[Issued]
+) -> Iterator[tuple[int, MatrixPiece]]:
     """Yield index and MATRIX commands of a stream, each with the constants that it takes alone."""
     constants: list[Issued] = []
     for index, command in enumerate(issued):
         if command.instruction.opcode in (Opcode.WEIGHTS, Opcode.PARAMETERS):
             constants.append(command)
-        elif command.engine == Engine.MATRIX:
-            yield index, Piece(config, command, _alone(config, command, constants))
+        elif isinstance(matrix := command.instruction, Matrix):
+            yield index, MatrixPiece(config, command, _alone(config, matrix, constants))
             constants = []
 
 
-def replaced(issued: Sequence[Issued], pieces: Mapping[int, Sequence[Piece]]) -> list[list[Issued]]:
+def replaced(
+    issued: Sequence[Issued], pieces: Mapping[int, Sequence[MatrixPiece]]
+) -> list[list[Issued]]:
     """Return what replaces each command: pieces, by index, with the constants they take again."""
     result = [[command] for command in issued]
     for index, each in pieces.items():
-        result[index] = [command for piece in each for command in (*piece.again, piece.issued)]
+        result[index] = [command for piece in each for command in (*piece.refetched, piece.issued)]
     return result
 
 
 def _cut(config: AcceleratorConfig, issued: Sequence[Issued]) -> list[list[Issued]]:
-    pieces: dict[int, list[Piece]] = {}
+    pieces: dict[int, list[MatrixPiece]] = {}
     last = len(issued)
     for index, piece in pieces_of(config, issued):
         pieces[index] = [piece]
@@ -257,23 +257,22 @@ def _cut(config: AcceleratorConfig, issued: Sequence[Issued]) -> list[list[Issue
 
 
 def _alone(
-    config: AcceleratorConfig, command: Issued, constants: Sequence[Issued]
+    config: AcceleratorConfig, command: Matrix, constants: Sequence[Issued]
 ) -> tuple[Issued, ...]:
     """Return the constants if a command takes them all; those of others come before or behind."""
-    f = command.fields
-    buffers = sum(each.fields.get("full", 0) + each.fields.get("partial", 0) for each in constants)
-    channels = sum(each.fields.get("channels", 0) for each in constants)
-    taken = f["groups"] * f["ky"] * f["kx"] * f["kc"]
-    own = (f["groups"] - 1) * config.lanes + f["last_lanes"]
-    return tuple(constants) if (buffers, channels) == (taken, own) else ()
+    taken = [each.instruction for each in constants]
+    buffers = sum(each.buffers for each in taken if isinstance(each, Weights))
+    channels = sum(each.channels for each in taken if isinstance(each, Parameters))
+    own = (command.passes, command.channels(config.lanes))
+    return tuple(constants) if (buffers, channels) == own else ()
 
 
-def _overlap(before: list[Piece], after: list[Piece]) -> None:
+def _overlap(before: list[MatrixPiece], after: list[MatrixPiece]) -> None:
     """Cut the last piece of a command and the next command, if that takes fewer cycles."""
     end, (whole,) = before[-1], after
     if not conflict(end.issued, whole.issued):
         return
-    best, chosen = WAIT - NEXT, ([end], [whole])
+    best, chosen = WAIT - MATRIX_WALK, ([end], [whole])
     for ends in ([end], *_endings(end)):
         for pieces in _beginnings(ends[-1], whole):
             cycles = (
@@ -287,23 +286,23 @@ def _overlap(before: list[Piece], after: list[Piece]) -> None:
     before[-1:], after[:] = chosen
 
 
-def _beyond(pieces: Sequence[Piece], whole: Piece) -> int:
+def _beyond(pieces: Sequence[MatrixPiece], whole: MatrixPiece) -> int:
     """Return the cycles that pieces take beyond those of the whole."""
-    return sum(piece.cycles + NEXT for piece in pieces) - whole.cycles - NEXT
+    return sum(piece.cycles + MATRIX_WALK for piece in pieces) - whole.cycles - MATRIX_WALK
 
 
-def _endings(whole: Piece) -> Iterator[list[Piece]]:
+def _endings(whole: MatrixPiece) -> Iterator[list[MatrixPiece]]:
     """Yield ways to cut a command such that the last piece takes as long as one has to wait."""
-    for way, count in ((by_groups, whole.command.groups), (by_rows, whole.rows)):
+    for cutter, count in ((by_groups, whole.command.groups), (by_rows, whole.rows)):
         for first in range(count - 1, 0, -1):
-            if not (pieces := way(whole, first)):
+            if not (pieces := cutter(whole, first)):
                 break
             if pieces[-1].cycles >= WAIT or first == 1:
                 yield pieces
                 break
 
 
-def _beginnings(end: Piece, whole: Piece) -> Iterator[list[Piece]]:
+def _beginnings(end: MatrixPiece, whole: MatrixPiece) -> Iterator[list[MatrixPiece]]:
     """Yield ways to cut a command such that its first piece needs nothing of ``end``.
 
     That piece is as large as can be, or no larger than the other needs to wait for it.
@@ -313,20 +312,20 @@ def _beginnings(end: Piece, whole: Piece) -> Iterator[list[Piece]]:
         (by_depth, whole.command.kc),
         (by_rows, whole.rows),
     )
-    for way, count in ways:
+    for cutter, count in ways:
 
-        def waits(size: int, way: Way = way) -> bool:
-            pieces = way(whole, size)
+        def waits(size: int, cutter: Cutter = cutter) -> bool:
+            pieces = cutter(whole, size)
             return bool(pieces) and conflict(end.issued, pieces[0].issued)
 
-        def lasts(size: int, way: Way = way) -> bool:
-            pieces = way(whole, size)
+        def lasts(size: int, cutter: Cutter = cutter) -> bool:
+            pieces = cutter(whole, size)
             return bool(pieces) and pieces[0].cycles >= WAIT
 
         # What a piece needs grows with it; of padding alone there is none, at both ends.
         most = bisect_left(range(1, count), True, key=waits)
-        while most and not way(whole, most):
+        while most and not cutter(whole, most):
             most -= 1
         if most:
-            yield way(whole, most)
-            yield way(whole, 1 + bisect_left(range(1, most), True, key=lasts))
+            yield cutter(whole, most)
+            yield cutter(whole, 1 + bisect_left(range(1, most), True, key=lasts))

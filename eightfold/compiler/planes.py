@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.staging import Staging
 from eightfold.compiler.emit.tile import Tile
-from eightfold.compiler.program import Program
+from eightfold.compiler.step_program import StepProgram
 from eightfold.compiler.steps.channelwise import DepthwiseConvolution
 from eightfold.compiler.steps.convolution import Convolution, vectors, widened
-from eightfold.compiler.steps.depthwise import COMMAND
 from eightfold.compiler.steps.side_by_side import best_side_by_side, planes
 from eightfold.compiler.steps.step import Step
 from eightfold.compiler.steps.windowed import LONGEST
+from eightfold.estimate.cost import MATRIX_APART
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
 
@@ -102,11 +102,11 @@ def _cycles(convolution: Convolution, config: AcceleratorConfig, memory: MemoryT
     words = count // positions * config.lanes
     commands = 1 if words == config.lanes else -(-positions // config.psum_depth)
     fetch = memory.cycles(words * config.weight_word // config.port, config.port)
-    return count + commands * (fetch + COMMAND)
+    return count + commands * (fetch + MATRIX_APART)
 
 
 def with_planes(
-    program: Program,
+    program: StepProgram,
     config: AcceleratorConfig,
     memory: MemoryTiming,
     resident: Collection[int],

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from eightfold import isa
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
 from eightfold.estimate.memory import MODEL, Fetch, ReadPort, Traffic
@@ -40,19 +41,20 @@ class Job:
 
 def matrix_job(index: int, command: Issued, taken: int) -> Job:
     """Return a MATRIX command that was taken in a cycle."""
-    f = command.fields
-    y, x = (range(f.get(f"fire_{axis}0", 0), f[axis], f[f"fire_{axis}_step"]) for axis in "yx")
-    last = f.get("last", 0)
-    rows = [(f["x"], len(x) if last and row in y else 0) for row in range(f["y"])]
-    rows[0] = (f["x"] + f.get("lead", 0), rows[0][1])
+    c = command.instruction
+    assert isinstance(c, isa.Matrix)
+    y = c.firing_rows
+    x = c.firing_columns
+    rows = [(c.x, len(x) if c.last and row in y else 0) for row in range(c.y)]
+    rows[0] = (c.x + c.lead, rows[0][1])
     return Job(
         index=index,
         taken=taken,
-        groups=f["groups"],
-        passes=f["ky"] * f["kx"] * f["kc"],
+        groups=c.groups,
+        passes=c.passes // c.groups,
         rows=tuple(rows),
-        behind=f["y"] * f["x"] - 1 - (y[-1] * f["x"] + x[-1]) if y and x else 0,
-        last=bool(last),
+        behind=c.y * c.x - 1 - (y[-1] * c.x + x[-1]) if y and x else 0,
+        last=bool(c.last),
     )
 
 
@@ -85,13 +87,11 @@ class WeightBuffers:
         begun = max(taken + timing.WEIGHT_PARSE, self.clock.now)
         yield begun
         self._free = begun + timing.WEIGHT_COMMAND
-        fields = command.fields
-        runs = [
-            [fields["full"], self.config.lanes],
-            [fields["partial"], fields["partial_lanes"]],
-        ]
+        weights = command.instruction
+        assert isinstance(weights, isa.Weights)
+        runs = [[weights.full, self.config.lanes], [weights.partial, weights.partial_lanes]]
         words = sum(buffers * lanes for buffers, lanes in runs)
-        self.fetch.begin(begun, fields["address"] // self.config.port, words * self._parts)
+        self.fetch.begin(begun, weights.address // self.config.port, words * self._parts)
         self._runs.extend(run for run in runs if run[0])
         self._more.tell()
         return taken
@@ -122,7 +122,7 @@ class ParameterBanks:
         self._fetch = Fetch(
             clock, port, MODEL, timing.PARAMETER_BEATS, units, config.port, yields=True
         )
-        self._commands: deque[Issued] = deque()
+        self._commands: deque[isa.Parameters] = deque()
         self._ready: deque[int] = deque()
         self._retired: deque[int] = deque([0] * (config.parameter_banks - 1))
         self._more, self._loaded, self._freed = Change(clock), Change(clock), Change(clock)
@@ -137,13 +137,14 @@ class ParameterBanks:
         begun = max(taken + timing.PARAMETER_PARSE, self.clock.now)
         yield begun
         self._free = begun + timing.PARAMETER_COMMAND
-        fields = command.fields
-        size = timing.RECORD * fields["channels"]
-        if fields["shared"]:
-            size = timing.RECORD + timing.BIAS * fields["channels"]
-        beat = fields["address"] // self.config.port
+        banks = command.instruction
+        assert isinstance(banks, isa.Parameters)
+        size = timing.RECORD * banks.channels
+        if banks.shared:
+            size = timing.RECORD + timing.BIAS * banks.channels
+        beat = banks.address // self.config.port
         self._fetch.begin(begun, beat, -(-size // self._unit))
-        self._commands.append(command)
+        self._commands.append(banks)
         self._more.tell()
         return taken
 
@@ -164,10 +165,10 @@ class ParameterBanks:
         while True:
             while not self._commands:
                 yield self._more
-            fields = self._commands.popleft().fields
-            left = fields["channels"]
+            banks = self._commands.popleft()
+            left = banks.channels
             taken = 0
-            if fields["shared"]:
+            if banks.shared:
                 cycle = yield from self._fetch.take(timing.RECORD // self._unit, cycle)
             while left:
                 channels = min(left, self.config.lanes)
@@ -176,8 +177,8 @@ class ParameterBanks:
                 cycle = max(cycle, self._retired.popleft() - timing.PARAMETER_LOAD)
                 left = left - channels
                 taken = taken + channels
-                if fields["shared"]:
-                    cycle = yield from self._biases(taken, channels, fields["channels"], cycle)
+                if banks.shared:
+                    cycle = yield from self._biases(taken, channels, banks.channels, cycle)
                 else:
                     units = channels * timing.RECORD // self._unit
                     cycle = yield from self._fetch.take(units, cycle, timing.PARAMETER_STAY)

@@ -16,8 +16,6 @@ from eightfold.isa.issued import Issued
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import Transfer
 
-MEMORY = (Space.MODEL.value, Space.ARENA.value)
-
 # So many runs of a program are looked at one by one, which takes some seconds of processor time.
 # Then only so many of each command are: there can be millions. Those left out take as long as the
 # second half of these on average.
@@ -26,7 +24,7 @@ ALL, SAMPLE = 1 << 17, 1 << 8
 REGIONS = {Space.MODEL: MODEL, Space.ARENA: ARENA}
 
 
-class Piece(NamedTuple):
+class Burst(NamedTuple):
     """Units that are handled together: of a run of a command, at most a burst.
 
     ``arrives``: cycle in which the first unit's bytes are there, for memory only if that is known;
@@ -64,28 +62,34 @@ class Move:
     def __init__(
         self, index: int, command: Issued, config: AcceleratorConfig, taken: int, most: int
     ) -> None:
-        f = command.fields
+        c = command.instruction
+        assert isinstance(c, (isa.Move, isa.Gather))
         self.index, self.taken = index, taken
-        self.source, self.target = Space(f["source_space"]), Space(f["target_space"])
-        self.from_memory, self.to_memory = f["source_space"] in MEMORY, f["target_space"] in MEMORY
+        self.source, self.target = c.source_space, c.target_space
+        self.from_memory, self.to_memory = c.source_space in REGIONS, c.target_space in REGIONS
         self.from_scratchpad = self.source == Space.SCRATCHPAD
         memory = self.from_memory or self.to_memory
         self.unit = config.port if memory else config.vector
         side = "target" if self.to_memory else "source"
-        self._start = f.get(side, 0) if memory else 0
+        self._start = getattr(c, side) if memory else 0
         self._region = REGIONS.get(self.target if self.to_memory else self.source, 0)
-        self._run = f["run"]
-        self._counts = [f.get(f"count{i}", 1) for i in reversed(range(4))]
+        self._run = c.run
+        self._counts = c.of_loops("count")
         self._most = most
-        self.left_out = max(0, prod(self._counts) - most - 1)
-        self._strides = [f.get(f"{side}_stride{i}", 0) if memory else 0 for i in reversed(range(4))]
-        self.gathers = command.command is isa.GATHER
+        self.left_out = max(0, c.runs - most - 1)
+        strides = c.of_loops(f"{side}_stride")
+        self._strides = strides if memory else (0,) * len(strides)
+        self._gather = c if isinstance(c, isa.Gather) else None
         self._limit, self._step = 1, 0
-        if self.gathers and self.from_memory:
-            self._limit = max(1, f["limit"])
-            self._step = f["step"]
-        self._fields = f
+        if self._gather and self.from_memory:
+            self._limit = max(1, self._gather.limit)
+            self._step = self._gather.step
         self._vector = config.vector
+
+    @property
+    def gathers(self) -> bool:
+        """Whether the places of its runs are looked up."""
+        return self._gather is not None
 
     def runs(self) -> Iterator[list[Cut]]:
         """Yield the pieces of each run that is not left out."""
@@ -100,15 +104,15 @@ class Move:
             yield list(self._pieces(start, start + self._run))
 
     def index_reads(self) -> Iterator[int]:
-        """Yield the scratchpad's reads for each run's index, if it has one: of a window, or none.
+        """Yield the scratchpad's reads for the index of each of a GATHER's runs: a window, or none.
 
         See `eightfold.hw.mover.indices.Indices`.
         """
-        f = self._fields
+        assert self._gather
         before = None
-        size = 1 << f.get("index_size", 0)
+        size = 1 << self._gather.index_size
         window = max(timing.GATHER_WINDOW, self._vector)
-        strides = [f.get(f"index_stride{i}", 0) for i in reversed(range(4))]
+        strides = self._gather.of_loops("index_stride")
         for place in islice(product(*map(range, self._counts)), self._most + 1):
             distance = sum(i * stride for i, stride in zip(place, strides, strict=True))
             start = distance if distance % size else distance // window * window
@@ -138,7 +142,7 @@ class Mover:
         self.clock, self.config, self.memory, self.finish = clock, config, memory, finish
         self._move: Move | None = None
         self._free = 0  # a command may be taken
-        self._pieces: deque[Piece] = deque()
+        self._pieces: deque[Burst] = deque()
         self._changed, self._written = Change(clock), Change(clock)
         self._cut, self._granted, self._cleared = Change(clock), Change(clock), Change(clock)
         self._beats = self._units = self._vectors = 0  # on their way
@@ -269,7 +273,7 @@ class Mover:
         self._units += units
         entries = size // timing.TABLE_ENTRY if move.target == Space.TABLES else units
         self._pieces.append(
-            Piece(
+            Burst(
                 move.index,
                 move.target,
                 address,
@@ -342,7 +346,7 @@ class Mover:
         self._begun.tell()
         yield from ()
 
-    def _leave(self, piece: Piece, transfer: Transfer, cycle: int) -> None:
+    def _leave(self, piece: Burst, transfer: Transfer, cycle: int) -> None:
         """Note when the places of a burst's beats are free: as they come and are written."""
         pace = piece.writes // piece.units
         cycles = [cycle]

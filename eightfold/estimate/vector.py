@@ -1,14 +1,14 @@
 """Cycles of the vector engine: chunks of runs, `vector_lanes` elements per cycle."""
 
 from collections.abc import Callable
-from math import prod
 
+from eightfold import isa
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
 from eightfold.estimate.memory import Traffic
-from eightfold.isa import Row
+from eightfold.isa import ROW_RESULTS, Row
 from eightfold.isa.issued import Issued
-from eightfold.isa.vector_fields import has_one_result, is_on_rows, reads_b
+from eightfold.isa.vector_fields import has_one_result, reads_b
 from eightfold.target.config import AcceleratorConfig
 
 SLICE = 16
@@ -49,12 +49,14 @@ class Vector:
             while not self._job:
                 yield self._changed
             index, command, taken = self._job
-            rows = prod(command.fields[f"count{i}"] for i in range(3))
-            beats, reads, writes = self._row(command)
+            instruction = command.instruction
+            assert isinstance(instruction, isa.Vector)
+            rows = instruction.runs
+            beats, reads, writes = self._row(instruction)
             yield taken + timing.VECTOR_WALK
             self._others = self.traffic.mover_reads.until(self.clock.now)
             cycle = taken + timing.VECTOR_WALK + timing.VECTOR_READ - 1  # of the last beat
-            if pauses := self._between(command):
+            if pauses := self._between(instruction):
                 for _ in range(rows):
                     for pause in pauses:
                         cycle = yield from self._beats(cycle, beats, reads, 0)
@@ -68,24 +70,24 @@ class Vector:
             self._free = self.clock.now + 1
             self._changed.tell()
 
-    def _row(self, command: Issued) -> tuple[int, int, int]:
+    def _row(self, command: isa.Vector) -> tuple[int, int, int]:
         """Return the cycles, reads and writes of a run's elements at all window positions."""
-        f, config = command.fields, self.config
+        f = command.values()
+        config = self.config
         operands = 1 + reads_b(f)
-        whole, rest = divmod(f["run"], config.vector)
+        whole, rest = divmod(command.run, config.vector)
         sizes = [(whole, config.vector), (int(rest > 0), rest)]
         beats = sum(count * max(operands, -(-size // config.vector_lanes)) for count, size in sizes)
         chunks = whole + (rest > 0)
-        positions = f["window0"] * f["window1"]
         writes = 1 if has_one_result(f) else chunks
-        return positions * beats, positions * chunks * operands, writes
+        return command.positions * beats, command.positions * chunks * operands, writes
 
-    def _between(self, command: Issued) -> tuple[int, ...]:
+    def _between(self, command: isa.Vector) -> tuple[int, ...]:
         """Return the pauses behind all passes over a row but the last."""
-        if not is_on_rows(command.fields) or has_one_result(command.fields):
+        if command.row is Row.NONE or command.row in ROW_RESULTS:
             return ()
-        function = self._function + timing.ROW_FUNCTIONS[Row(command.fields["row"])]
-        return (self._extreme, function) if command.fields.get("relative", 0) else (function,)
+        function = self._function + timing.ROW_FUNCTIONS[command.row]
+        return (self._extreme, function) if command.relative else (function,)
 
     def _beats(self, cycle: int, beats: int, reads: int, writes: int) -> Process[int]:
         """Send beats into the lanes behind ``cycle``; return the last one's cycle.

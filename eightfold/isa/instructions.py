@@ -8,6 +8,7 @@ fields lie follows from here.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
+from math import prod
 from typing import Annotated, Any, ClassVar, get_type_hints
 
 from eightfold.isa.enumerations import Combine, Opcode, Operand, Reduce, Rounding, Row, Space
@@ -35,6 +36,13 @@ class Fields:
     def structure(cls) -> Layout:
         """Return the fields without gaps."""
         return struct({entry.name: entry.shape for entry in cls.entries()})
+
+    def of_loops(self, name: str) -> tuple[int, ...]:
+        """Return the fields ``name0``, ``name1`` and so on, that of the outermost loop first."""
+        found: list[int] = []
+        while (number := getattr(self, f"{name}{len(found)}", None)) is not None:
+            found.append(number)
+        return tuple(reversed(found))
 
     def values(self) -> dict[str, int]:
         """Return the fields by name, as numbers; those of a structure as ``structure.part``."""
@@ -130,6 +138,11 @@ class Weights(Instruction):
     partial: Annotated[int, unsigned(24), "buffers with `partial_lanes` words"] = 0
     partial_lanes: Annotated[int, unsigned(8), "words of a partial buffer, 1 to lanes"] = 1
 
+    @property
+    def buffers(self) -> int:
+        """Weight buffers, a pass of a MATRIX each."""
+        return self.full + self.partial
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters(Instruction):
@@ -170,6 +183,11 @@ class Move(Instruction):
     target_stride1: Annotated[int, signed(32), "bytes"] = 0
     target_stride2: Annotated[int, signed(32), "bytes"] = 0
     target_stride3: Annotated[int, signed(32), "bytes"] = 0
+
+    @property
+    def runs(self) -> int:
+        """How many runs are copied."""
+        return prod(self.of_loops("count"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,6 +240,30 @@ class Matrix(Instruction):
     target_y: Annotated[int, LOCAL, "bytes"] = 0
     target_x: Annotated[int, LOCAL, "bytes"] = 0
 
+    @property
+    def passes(self) -> int:
+        """Passes over all groups, each of which takes a weight buffer."""
+        return self.groups * self.ky * self.kx * self.kc
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of a pass, those that lead in included; one is issued per cycle."""
+        return self.y * self.x + self.lead
+
+    @property
+    def firing_rows(self) -> range:
+        """The rows of vectors that fire: one for each row of results."""
+        return range(self.fire_y0, self.y, self.fire_y_step)
+
+    @property
+    def firing_columns(self) -> range:
+        """The vectors of a row that fire: one for each column of results."""
+        return range(self.fire_x0, self.x, self.fire_x_step)
+
+    def channels(self, lanes: int) -> int:
+        """Return the output channels if a full group has ``lanes`` of them."""
+        return (self.groups - 1) * lanes + self.last_lanes
+
 
 @dataclass(frozen=True, kw_only=True)
 class Vector(Instruction):
@@ -273,6 +315,16 @@ class Vector(Instruction):
     column_window: Annotated[int, signed(16), "columns per w0"] = 0
     requantize: Annotated[Requantize, "of the reduced value"] = Requantize()
 
+    @property
+    def runs(self) -> int:
+        """How many runs of results are computed."""
+        return prod(self.of_loops("count"))
+
+    @property
+    def positions(self) -> int:
+        """Positions of the window."""
+        return self.window0 * self.window1
+
 
 @dataclass(frozen=True, kw_only=True)
 class Gather(Instruction):
@@ -301,3 +353,8 @@ class Gather(Instruction):
     index_stride0: Annotated[int, LOCAL, "bytes"] = 0
     index_stride1: Annotated[int, LOCAL, "bytes"] = 0
     index_stride2: Annotated[int, LOCAL, "bytes"] = 0
+
+    @property
+    def runs(self) -> int:
+        """How many runs are copied."""
+        return prod(self.of_loops("count"))

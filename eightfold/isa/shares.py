@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.isa import Engine, Opcode
+from eightfold.isa import Engine, Matrix
 from eightfold.isa.issued import Issued
 
 Counts = NDArray[np.int64]
@@ -117,11 +117,8 @@ def work(issued: Sequence[Issued], spans: Iterable[tuple[int, int, int]]) -> dic
 
 def vectors(command: Issued) -> int:
     """Return how many vectors a MATRIX command issues, one in a cycle; 0 for other commands."""
-    if command.command.opcode is not Opcode.MATRIX:
-        return 0
-    fields = command.fields
-    passes = fields["groups"] * fields["ky"] * fields["kx"] * fields["kc"]
-    return passes * (fields["y"] * fields["x"] + fields.get("lead", 0))
+    matrix = command.instruction
+    return matrix.passes * matrix.vectors if isinstance(matrix, Matrix) else 0
 
 
 def _covered(times: Iterable[tuple[int, int]]) -> int:

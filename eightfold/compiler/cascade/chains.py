@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from eightfold.compiler.cascade.rows import RowWise, row_wise
+from eightfold.compiler.cascade.row_wise import RowWise, row_wise
 from eightfold.compiler.cascade.schedule import Chain, Choice
 from eightfold.compiler.cascade.step import Cascade
-from eightfold.compiler.program import Program
+from eightfold.compiler.step_program import StepProgram
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Chains:
         Of each step, how it works by rows; None if it does not.
     """
 
-    def __init__(self, program: Program, kept: Collection[int]) -> None:
+    def __init__(self, program: StepProgram, kept: Collection[int]) -> None:
         self.program, self.kept = program, kept
         self.parts = [row_wise(step, program.storage, program.image) for step in program.steps]
         self._last: dict[int, int] = {}
@@ -45,15 +45,15 @@ class Chains:
         """Yield the longest runs of steps that can be one cascade, two steps at least."""
         first = 0
         for behind in range(1, len(self.parts) + 1):
-            if behind == len(self.parts) or not self.sound(range(first, behind + 1)):
-                if behind - first > 1 and self.sound(range(first, behind)):
+            if behind == len(self.parts) or not self.is_feasible(range(first, behind + 1)):
+                if behind - first > 1 and self.is_feasible(range(first, behind)):
                     yield range(first, behind)
                 first = behind
 
-    def sound(self, steps: range) -> bool:
+    def is_feasible(self, steps: range) -> bool:
         """Return whether consecutive steps can be one cascade."""
         parts = self._parts(steps)
-        return parts is not None and Chain(parts, frozenset(), frozenset(), {}).sound
+        return parts is not None and Chain(parts, frozenset(), frozenset(), {}).is_feasible
 
     def _parts(self, steps: range) -> tuple[RowWise, ...] | None:
         parts = [part for part in self.parts[steps.start : steps.stop] if part is not None]
@@ -61,11 +61,11 @@ class Chains:
 
     def results(self, steps: range) -> frozenset[int]:
         """Return what steps compute that is needed later."""
-        made = [part.target for part in self._parts(steps) or ()]
-        later = {p for p in made if self._last.get(p, -1) >= steps.stop or p in self.kept}
-        return frozenset(later | {made[-1]})
+        produced = [part.target for part in self._parts(steps) or ()]
+        later = {p for p in produced if self._last.get(p, -1) >= steps.stop or p in self.kept}
+        return frozenset(later | {produced[-1]})
 
-    def made(self, steps: range) -> frozenset[int]:
+    def produced(self, steps: range) -> frozenset[int]:
         """Return what steps compute."""
         return frozenset(part.target for part in self._parts(steps) or ())
 
@@ -74,7 +74,7 @@ class Chains:
         parts = self._parts(steps)
         assert parts is not None
         chain = Chain(parts, self.results(steps), frozenset(), self.sizes(parts))
-        read = {place for part in parts for place in part.whole}
+        read = {tensor for part in parts for tensor in part.whole}
         return replace(chain, outside=outside & (set(chain.images) | read))
 
     def cascade(self, steps: range, choice: Choice) -> Cascade:
@@ -92,4 +92,4 @@ class Chains:
 
     def sizes(self, parts: Sequence[RowWise]) -> dict[int, int]:
         """Return the bytes of operands that every row needs whole."""
-        return {place: self.program.size(place) for part in parts for place in part.whole}
+        return {tensor: self.program.size(tensor) for part in parts for tensor in part.whole}

@@ -13,9 +13,9 @@ class Chosen:
     """A cascade: its operators, its strips, what becomes of its tensors.
 
     Tensors: ``loaded`` and ``stored`` strip by strip, ``resident`` ones whole in the scratchpad,
-    ``kept`` ones whose halo stays, ``again`` those whose halo is computed or loaded again. ``room``
-    is what its buffers take, in bytes; ``cycles`` by the estimate, ``alone`` those of its operators
-    layer by layer.
+    ``kept`` ones whose halo stays, ``recomputed`` those whose halo is computed or loaded again.
+    ``room`` is what its buffers take, in bytes; ``cycles`` by the estimate, ``alone`` those of its
+    operators layer by layer.
     """
 
     operators: tuple[int, ...]
@@ -25,7 +25,7 @@ class Chosen:
     stored: tuple[int, ...]
     resident: tuple[int, ...]
     kept: tuple[int, ...]
-    again: tuple[int, ...]
+    recomputed: tuple[int, ...]
     room: int
     cycles: int
     alone: int
@@ -58,17 +58,17 @@ def chosen(
     """
     schedule = cascade.schedule(outside)
     chain = schedule.chain
-    computed = [place for place in chain.buffered if schedule.overlaps(place)]
+    computed = [tensor for tensor in chain.buffered if schedule.overlaps(tensor)]
     operators = tuple(dict.fromkeys(cascade.owners))
     return Chosen(
         operators=operators,
         strips=schedule.strips,
         height=cascade.choice.height,
         loaded=tuple(chain.loaded),
-        stored=tuple(place for place in cascade.targets if place in outside),
-        resident=tuple(place for place in cascade.external if place not in outside),
-        kept=tuple(place for place in computed if place not in cascade.choice.again),
-        again=tuple(place for place in computed if place in cascade.choice.again),
+        stored=tuple(tensor for tensor in cascade.targets if tensor in outside),
+        resident=tuple(tensor for tensor in cascade.external if tensor not in outside),
+        kept=tuple(tensor for tensor in computed if tensor not in cascade.choice.recomputed),
+        recomputed=tuple(tensor for tensor in computed if tensor in cascade.choice.recomputed),
         room=schedule.buffers[1],
         cycles=sum(cycles[operator] for operator in operators),
         alone=sum(alone[operator] for operator in operators),
@@ -85,7 +85,7 @@ def explain(graph: Graph, decision: Decision | None) -> Iterator[str]:
         f"{decision.alone:,} layer by layer, with the memory {decision.memory}"
     )
     for each in decision.cascades:
-        first, last = (graph.operator(each.operators[place]) for place in (0, -1))
+        first, last = (graph.operator(each.operators[end]) for end in (0, -1))
         yield (
             f"operators {first.index} {first.name} to {last.index} {last.name}: {each.strips} "
             f"strips of {each.height} rows, {each.room:,} bytes of buffers; {each.cycles:,} "
@@ -96,7 +96,7 @@ def explain(graph: Graph, decision: Decision | None) -> Iterator[str]:
             ("stored strip by strip", each.stored),
             ("whole in the scratchpad", each.resident),
             ("halo kept", each.kept),
-            ("halo again", each.again),
+            ("halo again", each.recomputed),
         ):
             if tensors:
                 yield f"  {what}: tensors {', '.join(map(str, tensors))}"

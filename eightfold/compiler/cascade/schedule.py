@@ -14,7 +14,7 @@ from enum import Enum
 from functools import cached_property, reduce
 from itertools import pairwise
 
-from eightfold.compiler.cascade.rows import Image, RowWise
+from eightfold.compiler.cascade.row_wise import Image, RowWise
 from eightfold.compiler.emit.memory import Block, aligned, allocate
 from eightfold.compiler.emit.staging import parts
 from eightfold.isa import Engine
@@ -39,7 +39,7 @@ class Chain:
     @cached_property
     def images(self) -> dict[int, Image]:
         """The tensors by rows."""
-        return {place: image for step in self.steps for place, image in step.images.items()}
+        return {tensor: image for step in self.steps for tensor, image in step.images.items()}
 
     @cached_property
     def producers(self) -> dict[int, int]:
@@ -49,7 +49,7 @@ class Chain:
     @cached_property
     def consumers(self) -> dict[int, list[int]]:
         """The numbers of the steps that read each tensor by rows."""
-        found: dict[int, list[int]] = {place: [] for place in self.images}
+        found: dict[int, list[int]] = {tensor: [] for tensor in self.images}
         for number, step in enumerate(self.steps):
             for source in step.sources:
                 found[source].append(number)
@@ -59,9 +59,9 @@ class Chain:
     def loaded(self) -> list[int]:
         """Operands by rows that must be loaded; what copies alone read is read where it is."""
         return [
-            place
-            for place in self.images
-            if place in self.outside and place not in self.producers and not self.direct(place)
+            tensor
+            for tensor in self.images
+            if tensor in self.outside and tensor not in self.producers and not self.direct(tensor)
         ]
 
     @cached_property
@@ -73,17 +73,17 @@ class Chain:
     @cached_property
     def constants(self) -> list[int]:
         """Operands that every row needs whole and that must be loaded."""
-        needed = {place for step in self.steps for place in step.whole}
+        needed = {tensor for step in self.steps for tensor in step.whole}
         return sorted(needed & self.outside)
 
-    def direct(self, place: int) -> bool:
+    def direct(self, tensor: int) -> bool:
         """Return whether only the mover reads a tensor that is outside."""
-        return all(self.steps[k].engine is Engine.MOVER for k in self.consumers[place])
+        return all(self.steps[k].engine is Engine.MOVER for k in self.consumers[tensor])
 
     @property
-    def sound(self) -> bool:
+    def is_feasible(self) -> bool:
         """Whether steps see the same rows of as many images; whole operands come from before."""
-        whole = {place for step in self.steps for place in step.whole}
+        whole = {tensor for step in self.steps for tensor in step.whole}
         alike = all(self.images[p] == image for s in self.steps for p, image in s.images.items())
         counts = {image.count for image in self.images.values()}
         return alike and len(counts) == 1 and not whole & set(self.images)
@@ -97,19 +97,19 @@ class Choice:
     ----------
     height
         Rows of the last result in a strip.
-    again
+    recomputed
         Tensors whose halo is computed, or loaded, again instead of kept.
-    ahead
+    prefetch
         Whether rows are loaded a strip ahead of their use, and what another engine computes, too.
-    spare
+    spare_strips
         Strips that the buffer of a kept halo has room for beyond what it needs: it moves as much
         less often.
     """
 
     height: int
-    again: frozenset[int] = frozenset()
-    ahead: bool = False
-    spare: int = 0
+    recomputed: frozenset[int] = frozenset()
+    prefetch: bool = False
+    spare_strips: int = 0
 
 
 class Act(Enum):
@@ -130,7 +130,7 @@ class Action:
     """
 
     act: Act
-    place: int
+    tensor: int
     strip: int
     rows: range
     start: int = 0
@@ -192,37 +192,37 @@ class Schedule:
         self._ends = [p.stop for p in parts(range(chain.images[last].rows), choice.height)]
         self.strips = len(self._ends)
         self._stages = self._stage()
-        self._lags = {place: self._behind(place) for place in chain.images}
+        self._lags = {tensor: self._find_lag(tensor) for tensor in chain.images}
         if like is None:
-            self.tracks = {place: Track.empty(self.strips) for place in chain.images}
+            self.tracks = {tensor: Track.empty(self.strips) for tensor in chain.images}
             self._propagate()
-            for place in chain.buffered:
-                self._hold(place)
+            for tensor in chain.buffered:
+                self._hold(tensor)
         else:
-            self.tracks = {place: copy(track) for place, track in like.tracks.items()}
-        for place in chain.buffered:
-            self._place(place)
+            self.tracks = {tensor: copy(track) for tensor, track in like.tracks.items()}
+        for tensor in chain.buffered:
+            self._allocate(tensor)
 
     def _stage(self) -> dict[int, int]:
         """Return by how many strips the work on each tensor is behind the first loads."""
-        chain, ahead = self.chain, self.choice.ahead
+        chain, prefetch = self.chain, self.choice.prefetch
         stages = dict.fromkeys(chain.images, 0)
         for step in chain.steps:
             for source in step.sources:
                 producer = chain.producers.get(source)
                 loaded = source in chain.loaded
                 other = producer is not None and chain.steps[producer].engine is not step.engine
-                behind = stages[source] + int(ahead and (loaded or other))
+                behind = stages[source] + int(prefetch and (loaded or other))
                 stages[step.target] = max(stages[step.target], behind)
         return stages
 
-    def lag(self, place: int) -> int:
+    def lag(self, tensor: int) -> int:
         """Return how many strips a tensor's consumers are behind it."""
-        return self._lags[place]
+        return self._lags[tensor]
 
-    def _behind(self, place: int) -> int:
-        stages = [self._stages[self.chain.steps[k].target] for k in self.chain.consumers[place]]
-        return max(stages, default=self._stages[place]) - self._stages[place]
+    def _find_lag(self, tensor: int) -> int:
+        stages = [self._stages[self.chain.steps[k].target] for k in self.chain.consumers[tensor]]
+        return max(stages, default=self._stages[tensor]) - self._stages[tensor]
 
     def _propagate(self) -> None:
         """Find the rows that are needed and the new ones, strip by strip from the last step."""
@@ -235,52 +235,52 @@ class Schedule:
                 if new:
                     for source in step.sources:
                         hull[source] = _union(hull.get(source, NONE), step.needed(source, new))
-            for place in chain.loaded:
-                self._grow(place, strip, hull, done)
+            for tensor in chain.loaded:
+                self._grow(tensor, strip, hull, done)
 
     def _wanted(self, strip: int, done: Mapping[int, int]) -> dict[int, range]:
         """Return the rows of results that are due with a strip."""
         chain = self.chain
         wanted = {}
-        for place in chain.results:
-            rows = chain.images[place].rows
+        for tensor in chain.results:
+            rows = chain.images[tensor].rows
             stop = 0
             if strip == self.strips - 1:
                 stop = rows
-            elif place == chain.steps[-1].target:
+            elif tensor == chain.steps[-1].target:
                 stop = self._ends[strip]
-            elif not chain.consumers[place]:
+            elif not chain.consumers[tensor]:
                 stop = rows * (strip + 1) // self.strips
-            if stop > done[place]:
-                wanted[place] = range(done[place], stop)
+            if stop > done[tensor]:
+                wanted[tensor] = range(done[tensor], stop)
         return wanted
 
     def _grow(
-        self, place: int, strip: int, hull: Mapping[int, range], done: dict[int, int]
+        self, tensor: int, strip: int, hull: Mapping[int, range], done: dict[int, int]
     ) -> range:
         """Note which rows of a tensor a strip needs; return those that it makes."""
-        chain, track = self.chain, self.tracks[place]
-        needed = hull.get(place, NONE)
+        chain, track = self.chain, self.tracks[tensor]
+        needed = hull.get(tensor, NONE)
         if not needed:
             return NONE
-        result = place in chain.results
+        result = tensor in chain.results
         if result:
-            needed = _union(needed, range(done[place], max(needed.stop, done[place])))
-        gapless = result or len(chain.consumers[place]) > 1
-        start = done[place] if gapless else max(done[place], needed.start)
-        new = range(start, max(needed.stop, done[place]))
-        if place in self.choice.again:
+            needed = _union(needed, range(done[tensor], max(needed.stop, done[tensor])))
+        gapless = result or len(chain.consumers[tensor]) > 1
+        start = done[tensor] if gapless else max(done[tensor], needed.start)
+        new = range(start, max(needed.stop, done[tensor]))
+        if tensor in self.choice.recomputed:
             new = needed
         track.needed[strip], track.new[strip] = needed, new if len(new) else NONE
-        done[place] = max(done[place], needed.stop)
+        done[tensor] = max(done[tensor], needed.stop)
         return track.new[strip]
 
-    def _hold(self, place: int) -> None:
+    def _hold(self, tensor: int) -> None:
         """Find the rows that a buffer must have in each strip."""
-        track = self.tracks[place]
+        track = self.tracks[tensor]
         firsts = [rows.start if rows else None for rows in track.needed]
         later: int | None = None
-        for strip in reversed(range(self.strips) if place not in self.choice.again else NONE):
+        for strip in reversed(range(self.strips) if tensor not in self.choice.recomputed else NONE):
             first = firsts[strip]
             if first is not None:
                 later = first if later is None else min(first, later)
@@ -289,7 +289,7 @@ class Schedule:
         for strip, (first, new) in enumerate(zip(firsts, track.new, strict=True)):
             before = done
             done = max(done, new.stop)
-            if place in self.choice.again:
+            if tensor in self.choice.recomputed:
                 track.held[strip] = _union(track.needed[strip], new)
                 continue
             starts = [row for row in (first, new.start if new else None) if row is not None]
@@ -297,44 +297,44 @@ class Schedule:
             track.held[strip] = range(start, done) if start < done else NONE
             track.halo |= start < min(before, done)
 
-    def _place(self, place: int) -> None:
+    def _allocate(self, tensor: int) -> None:
         """Find the smallest buffer, and the places of rows in it."""
-        track, rows = self.tracks[place], self.chain.images[place].rows
-        least = self._least(place)
-        most = max(2 * rows, (self.lag(place) + 2) * least)
+        track, rows = self.tracks[tensor], self.chain.images[tensor].rows
+        least = self._least(tensor)
+        most = max(2 * rows, (self.lag(tensor) + 2) * least)
         for capacity in range(least, most + 1):
-            if self._fill(track, capacity, place):
+            if self._fill(track, capacity, tensor):
                 break
         else:
             raise Impossible
-        if track.halo and self.choice.spare:
+        if track.halo and self.choice.spare_strips:
             longest = max(map(len, track.new))
-            self._fill(track, track.capacity + self.choice.spare * longest, place)
+            self._fill(track, track.capacity + self.choice.spare_strips * longest, tensor)
 
-    def _least(self, place: int) -> int:
+    def _least(self, tensor: int) -> int:
         """Return the rows that are there at once: of a strip, and of those before in use."""
-        held, lag = self.tracks[place].held, self.lag(place)
+        held, lag = self.tracks[tensor].held, self.lag(tensor)
         if not lag:
             return max(map(len, held))
-        if place in self.choice.again:
+        if tensor in self.choice.recomputed:
             return max(sum(map(len, held[max(0, t - lag) : t + 1])) for t in range(len(held)))
         together = (held[max(0, t - lag) : t + 1] for t in range(len(held)))
         return max(len(reduce(_union, rows)) for rows in together)
 
-    def _fill(self, track: Track, capacity: int, place: int) -> bool:
+    def _fill(self, track: Track, capacity: int, tensor: int) -> bool:
         """Place a tensor's rows in a buffer of so many rows, if that is possible."""
-        lag = self.lag(place)
-        again = place in self.choice.again
+        lag = self.lag(tensor)
+        recomputed = tensor in self.choice.recomputed
         start = end = 0
         done = 0
         starts, moved = [0] * self.strips, [NONE] * self.strips
         for strip, held in enumerate(track.held):
             if held:
-                kept = NONE if again else range(held.start, min(done, held.stop))
-                shift = again or held.start < start or held.stop - start > capacity
+                kept = NONE if recomputed else range(held.start, min(done, held.stop))
+                shift = recomputed or held.start < start or held.stop - start > capacity
                 if shift:
                     origin = held.start
-                    if again and end + len(held) <= capacity:
+                    if recomputed and end + len(held) <= capacity:
                         origin -= end
                     if len(kept) > 0 and origin - start < len(kept):
                         return False
@@ -349,17 +349,17 @@ class Schedule:
         track.starts, track.moved, track.capacity = starts, moved, capacity
         return True
 
-    def overlaps(self, place: int) -> bool:
+    def overlaps(self, tensor: int) -> bool:
         """Return whether neighbouring strips need the same rows of a buffered tensor."""
-        held = [rows for rows in self.tracks[place].held if rows]
+        held = [rows for rows in self.tracks[tensor].held if rows]
         return any(a.stop > b.start for a, b in pairwise(held))
 
-    def rows(self, place: int, strip: int) -> tuple[range, int]:
+    def rows(self, tensor: int, strip: int) -> tuple[range, int]:
         """Return the rows of a buffered tensor that are there in a strip, and what it starts with.
 
         The second is the row that the buffer's first byte stands for.
         """
-        track = self.tracks[place]
+        track = self.tracks[tensor]
         return track.held[strip], track.starts[strip]
 
     def actions(self) -> Iterator[Action]:
@@ -367,68 +367,70 @@ class Schedule:
         chain = self.chain
         depth = max(self._stages.values())
         for turn in range(self.strips + depth):
-            for place in chain.loaded:
-                strip = turn - self._stages[place]
-                yield from self._made(Act.LOAD, place, strip)
+            for tensor in chain.loaded:
+                strip = turn - self._stages[tensor]
+                yield from self._produce(Act.LOAD, tensor, strip)
             for number, step in enumerate(chain.steps):
                 strip = turn - self._stages[step.target]
-                yield from self._made(Act.COMPUTE, step.target, strip)
+                yield from self._produce(Act.COMPUTE, step.target, strip)
                 if 0 <= strip < self.strips:
                     yield from self._moves(number, strip + 1)
 
-    def _made(self, act: Act, place: int, strip: int) -> Iterator[Action]:
+    def _produce(self, act: Act, tensor: int, strip: int) -> Iterator[Action]:
         """Yield what brings the new rows of a tensor, and stores them."""
         if not 0 <= strip < self.strips:
             return
-        track = self.tracks[place]
-        if self.lag(place) and (moved := track.moved[strip]):
-            yield self._move(place, strip, moved)
+        track = self.tracks[tensor]
+        if self.lag(tensor) and (moved := track.moved[strip]):
+            yield self._move(tensor, strip, moved)
         if not (new := track.new[strip]):
             return
         start = track.starts[strip]
-        yield Action(act, place, strip, new, start)
-        if act is Act.COMPUTE and place in self.chain.results & self.chain.outside:
+        yield Action(act, tensor, strip, new, start)
+        if act is Act.COMPUTE and tensor in self.chain.results & self.chain.outside:
             stored = max((rows.stop for rows in track.new[:strip]), default=0)
             fresh = range(max(stored, new.start), new.stop)
             if fresh:
-                yield Action(Act.STORE, place, strip, fresh, start)
+                yield Action(Act.STORE, tensor, strip, fresh, start)
 
     def _moves(self, number: int, strip: int) -> Iterator[Action]:
         """Yield the moves of halos that the step of this number was the last to read."""
         if strip >= self.strips:
             return
-        for place in self.chain.buffered:
-            consumers = self.chain.consumers[place]
-            moved = self.tracks[place].moved[strip]
-            if moved and consumers and consumers[-1] == number and not self.lag(place):
-                yield self._move(place, strip, moved)
+        for tensor in self.chain.buffered:
+            consumers = self.chain.consumers[tensor]
+            moved = self.tracks[tensor].moved[strip]
+            if moved and consumers and consumers[-1] == number and not self.lag(tensor):
+                yield self._move(tensor, strip, moved)
 
-    def _move(self, place: int, strip: int, rows: range) -> Action:
-        starts = self.tracks[place].starts
-        return Action(Act.MOVE, place, strip, rows, starts[strip], starts[strip - 1])
+    def _move(self, tensor: int, strip: int, rows: range) -> Action:
+        starts = self.tracks[tensor].starts
+        return Action(Act.MOVE, tensor, strip, rows, starts[strip], starts[strip - 1])
 
     @cached_property
     def buffers(self) -> tuple[dict[int, int], int]:
         """Offsets of the buffers in the room, by tensor, and the bytes of the room."""
         chain = self.chain
         end = len(chain.steps) + 1
-        places, blocks = [], []
-        for place in chain.constants:
-            places.append(place)
-            blocks.append(Block(chain.sizes[place], 0, end))
-        for place in chain.buffered:
-            track, size = self.tracks[place], chain.images[place].size
-            first = chain.producers.get(place, -1) + 1
-            last = max((k + 1 for k in chain.consumers[place]), default=first)
-            if place in chain.outside:
+        tensors, blocks = [], []
+        for tensor in chain.constants:
+            tensors.append(tensor)
+            blocks.append(Block(chain.sizes[tensor], 0, end))
+        for tensor in chain.buffered:
+            track, size = self.tracks[tensor], chain.images[tensor].size
+            first = chain.producers.get(tensor, -1) + 1
+            last = max((k + 1 for k in chain.consumers[tensor]), default=first)
+            if tensor in chain.outside:
                 last = end
-            if track.halo or self.lag(place):
+            if track.halo or self.lag(tensor):
                 first, last = 0, end
-            places.append(place)
+            tensors.append(tensor)
             blocks.append(Block(track.capacity * size, first, last))
         offsets = allocate(blocks, None)
-        found = {p: offset for p, offset in zip(places, offsets, strict=True) if offset is not None}
-        stops = (found[p] + aligned(b.size) for p, b in zip(places, blocks, strict=True))
+        found = {
+            p: offset for p, offset in zip(tensors, offsets, strict=True) if offset is not None
+        }
+        stops = (found[p] + aligned(b.size) for p, b in zip(tensors, blocks, strict=True))
         return found, max(stops, default=0)
 
 

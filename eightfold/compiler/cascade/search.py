@@ -1,9 +1,9 @@
 """Which steps become cascades, how high their strips are, and which tensors stay in the scratchpad.
 
-The shortest way through the program, in steps and chains of steps. A place on the way is what lies
-between two steps: the tensors that are needed on both sides, each in the scratchpad or outside. A
-piece of the way costs the cycles of a step, or those of a chain in the best strips that fit beside
-the tensors in the scratchpad (`eightfold.compiler.cascade.cost`).
+The shortest path through the program, in steps and chains of steps. A node of the path is a state
+between two steps: which of the tensors that are needed on both sides are outside of the scratchpad.
+A segment of the path costs the cycles of a step, or of a chain in the best strips that fit beside
+the tensors in the scratchpad (`eightfold.compiler.cascade.trials`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,13 +12,14 @@ from functools import cached_property
 from itertools import combinations
 
 from eightfold.compiler.cascade.chains import Chains, Proposal
-from eightfold.compiler.cascade.cost import Costs, Trials
 from eightfold.compiler.cascade.decision import Decision, chosen
 from eightfold.compiler.cascade.schedule import Chain, Choice, Impossible, Schedule
 from eightfold.compiler.cascade.step import Cascade
+from eightfold.compiler.cascade.trials import Costs, Trials
 from eightfold.compiler.emit.memory import Block, Overfull, aligned
 from eightfold.compiler.exact import CompileError
 from eightfold.compiler.network import Compiled
+from eightfold.estimate.cost import STEP_START
 from eightfold.estimate.estimate import estimate_operators
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
@@ -33,7 +34,7 @@ FITTING = 1
 """Numbers of strips that are compared, from the least that fits on."""
 
 REFINED = 6
-"""The same for the chains of the cheapest way."""
+"""The same for the chains of the cheapest plan."""
 
 FINAL = 9
 """Ways to cut a chain that the estimate compares, if there is time."""
@@ -42,10 +43,7 @@ TRIED = 1500
 """Commands that are estimated for that: the estimate takes as long as there are many."""
 
 SPARE = (0, 1, 2)
-"""Strips that a buffer has room for beyond what it needs; the way is found without the last."""
-
-START = 100
-"""Cycles until a step's first result, about."""
+"""Strips that a buffer has room for beyond what it needs; the plan is found without the last."""
 
 
 def best_cascades(
@@ -54,7 +52,7 @@ def best_cascades(
     attempt: Callable[[Proposal], Compiled],
     memory: MemoryTiming = IDEAL,
 ) -> Compiled:
-    """Return a program compiled with the cascades of the cheapest way, or with none.
+    """Return a program compiled with the cascades of the cheapest plan, or with none.
 
     Both, and other strips for single cascades, are compared by `eightfold.estimate`, with a memory.
     Where all tensors fit the scratchpad, none is tried.
@@ -63,13 +61,13 @@ def best_cascades(
     if not alone.outside:
         return alone
     search = Search(chains, config, alone.outside, memory)
-    ranked = search.best()
-    if not ranked:
+    candidates = search.best()
+    if not candidates:
         return alone
     before = estimate_operators(alone, memory)
     best, cycles, used = alone, before, dict[int, Cascade]()
     left = TRIED
-    for proposal in _proposals(ranked, used):
+    for proposal in _proposals(candidates, used):
         if left < (len(best.issued) if used else 1):
             break
         try:
@@ -94,22 +92,24 @@ def best_cascades(
     return replace(best, decision=decision)
 
 
-def _proposals(ranked: Sequence["Ranked"], used: Mapping[int, Cascade]) -> Iterator[Proposal]:
-    """Yield the cheapest way's cascades, then each of the dearest with other strips.
+def _proposals(
+    candidates: Sequence["Candidate"], used: Mapping[int, Cascade]
+) -> Iterator[Proposal]:
+    """Yield the cheapest plan's cascades, then each of the dearest with other strips.
 
     ``used`` are those of the best proposal so far.
     """
-    outside = ranked[0].outside
-    yield Proposal({each.start: each.cascades[0] for each in ranked}, outside)
-    for each in sorted(ranked, key=lambda each: -each.cycles):
+    outside = candidates[0].outside
+    yield Proposal({each.start: each.cascades[0] for each in candidates}, outside)
+    for each in sorted(candidates, key=lambda each: -each.cycles):
         for other in each.cascades[1:]:
             if each.start in used:
                 yield Proposal({**used, each.start: other}, outside)
 
 
 @dataclass(frozen=True)
-class Ranked:
-    """A chain of the cheapest way from its first step on, as cascades in several strips.
+class Candidate:
+    """A chain of the cheapest plan from its first step on, as cascades in several strips.
 
     The ones that cost least come first; ``cycles`` are those of the first. ``outside`` are the
     tensors that are not in the scratchpad at any time.
@@ -122,8 +122,8 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class Piece:
-    """Steps of the way: a chain with its choice, or one step without.
+class Segment:
+    """Steps of a plan: a chain with its choice, or one step without.
 
     ``outside`` are tensors that are not in the scratchpad, ``room`` the bytes beside the others.
     """
@@ -136,11 +136,11 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Way:
-    """The cheapest way to a place: its cycles, its pieces, the tensors outside at any time."""
+class Plan:
+    """The cheapest way to a state: its cycles, its segments, the tensors outside at any time."""
 
     cycles: int = 0
-    pieces: tuple[Piece, ...] = ()
+    segments: tuple[Segment, ...] = ()
     outside: frozenset[int] = frozenset()
 
 
@@ -216,53 +216,55 @@ class Search:
         """Return what is needed before and behind the begin of a step."""
         return [s for s, block in self.blocks.items() if block.first < at <= block.last]
 
-    def best(self) -> list[Ranked]:
-        """Return the cheapest way's cascades."""
+    def best(self) -> list[Candidate]:
+        """Return the cheapest plan's cascades."""
         region = self.region
-        ways: dict[int, dict[frozenset[int], Way]] = {at: {} for at in (*region, region.stop)}
+        plans: dict[int, dict[frozenset[int], Plan]] = {at: {} for at in (*region, region.stop)}
         before = frozenset(self._live(region.start)) & self.outside
-        ways[region.start][before] = Way(outside=before)
+        plans[region.start][before] = Plan(outside=before)
         for at in range(region.start + 1, region.stop + 1):
-            for steps in self._pieces(at):
-                if not self._go(ways, steps) and len(steps) > 1:
+            for steps in self._segments_to(at):
+                if not self._extend(plans, steps) and len(steps) > 1:
                     break  # longer ones have smaller strips still
-        if not (found := ways[self.region.stop]):
+        if not (found := plans[self.region.stop]):
             return []
-        way = min(found.values(), key=lambda way: way.cycles)
-        ranked = []
-        for piece in way.pieces:
-            if piece.choice is not None:
-                choices = self.refined(piece)
-                cascades = tuple(self.chains.cascade(piece.steps, each) for each in choices)
-                ranked.append(Ranked(piece.steps.start, piece.cycles, cascades, way.outside))
-        return ranked
+        plan = min(found.values(), key=lambda plan: plan.cycles)
+        candidates = []
+        for segment in plan.segments:
+            if segment.choice is not None:
+                choices = self.refine(segment)
+                cascades = tuple(self.chains.cascade(segment.steps, each) for each in choices)
+                candidates.append(
+                    Candidate(segment.steps.start, segment.cycles, cascades, plan.outside)
+                )
+        return candidates
 
-    def _go(self, ways: Mapping[int, dict[frozenset[int], Way]], steps: range) -> bool:
-        """Go on by some steps from all places in front of them; return whether that pays."""
+    def _extend(self, plans: Mapping[int, dict[frozenset[int], Plan]], steps: range) -> bool:
+        """Extend all plans that end in front of some steps by these; return whether that pays."""
         better = False
-        for state, way in ways[steps.start].items():
-            for end, piece, outside in self._ends(steps, state):
-                cycles = way.cycles + piece.cycles
-                known = ways[steps.stop].get(end)
+        for state, plan in plans[steps.start].items():
+            for end, segment, outside in self._outcomes(steps, state):
+                cycles = plan.cycles + segment.cycles
+                known = plans[steps.stop].get(end)
                 if known is None or cycles < known.cycles:
-                    pieces = (*way.pieces, piece)
-                    ways[steps.stop][end] = Way(cycles, pieces, way.outside | outside)
+                    segments = (*plan.segments, segment)
+                    plans[steps.stop][end] = Plan(cycles, segments, plan.outside | outside)
                     better = True
         return better
 
-    def _pieces(self, stop: int) -> Iterator[range]:
+    def _segments_to(self, stop: int) -> Iterator[range]:
         """Yield the step in front of a place, and chains that end with it, short ones first."""
         yield range(stop - 1, stop)
         if stop in self.cuts:
             for cut in reversed(self.cuts):
                 steps = range(cut, stop)
-                if 1 < len(steps) <= LONGEST and self.chains.sound(steps):
+                if 1 < len(steps) <= LONGEST and self.chains.is_feasible(steps):
                     yield steps
 
-    def _ends(
+    def _outcomes(
         self, steps: range, state: frozenset[int]
-    ) -> Iterator[tuple[frozenset[int], Piece, frozenset[int]]]:
-        """Yield what is outside behind some steps, their piece, and what is outside of theirs.
+    ) -> Iterator[tuple[frozenset[int], Segment, frozenset[int]]]:
+        """Yield what is outside behind some steps, their segment, and what is outside of theirs.
 
         For each choice of what they bring, or touch first.
         """
@@ -274,7 +276,7 @@ class Search:
             block = self.blocks[storage]
             if not steps.start <= block.first < steps.stop:
                 continue
-            if chain and storage in self.chains.made(steps):
+            if chain and storage in self.chains.produced(steps):
                 if storage not in results:
                     continue
                 if block.last < steps.stop:  # only kept
@@ -287,16 +289,16 @@ class Search:
         for count in range(len(free) + 1):
             for some in combinations(free, count):
                 outside = frozenset(fixed | set(some))
-                piece = self._piece(steps, outside)
-                if piece is not None:
+                segment = self._segment(steps, outside)
+                if segment is not None:
                     live = {s for s in outside if self.blocks[s].last >= steps.stop}
-                    yield frozenset(live), piece, outside
+                    yield frozenset(live), segment, outside
 
-    def _piece(self, steps: range, outside: frozenset[int]) -> Piece | None:
-        """Return the steps as a piece if what is not outside fits; None if not."""
+    def _segment(self, steps: range, outside: frozenset[int]) -> Segment | None:
+        """Return the steps as a segment if what is not outside fits; None if not."""
         room = self.config.scratchpad
         chain = len(steps) > 1
-        inner = self.chains.made(steps) - self.chains.results(steps) if chain else frozenset()
+        inner = self.chains.produced(steps) - self.chains.results(steps) if chain else frozenset()
         loaded = 0
         for storage in self._needed(steps):
             if storage in inner or storage in outside:
@@ -305,18 +307,18 @@ class Search:
             room -= self._size(storage)
             if not self.chains.program.computed(storage) and block.first >= steps.start:
                 loaded += block.size // self.config.port
-        room -= self._replaced(steps, outside)
+        room -= self._in_place(steps, outside)
         if room < 0:
             return None
         if not chain:
-            cycles = self._single(steps.start, outside, room)
-            return None if cycles is None else Piece(steps, None, cycles + loaded)
+            cycles = self._step_cycles(steps.start, outside, room)
+            return None if cycles is None else Segment(steps, None, cycles + loaded)
         found = self.choice(steps, outside, room)
         if found is None:
             return None
-        return Piece(steps, found[1], found[0] + loaded, outside, room)
+        return Segment(steps, found[1], found[0] + loaded, outside, room)
 
-    def _replaced(self, steps: range, outside: frozenset[int]) -> int:
+    def _in_place(self, steps: range, outside: frozenset[int]) -> int:
         """Return the bytes, negative, that a result saves in the place of its operand."""
         step = self.chains.program.steps[steps.start]
         if len(steps) > 1 or step.replaceable is None:
@@ -328,7 +330,7 @@ class Search:
         block = self.blocks.get(source, Block(0, 0, -1))
         return -self._size(source) if block.last == steps.start else 0
 
-    def _single(self, number: int, outside: frozenset[int], room: int) -> int | None:
+    def _step_cycles(self, number: int, outside: frozenset[int], room: int) -> int | None:
         """Return the cycles of a step for itself; None if it lacks room."""
         program = self.chains.program
         step, part = program.steps[number], self.chains.parts[number]
@@ -340,13 +342,13 @@ class Search:
         if part is None:
             return moved
         if step.cycles is not None:
-            return step.cycles + moved + START
+            return step.cycles + moved + STEP_START
         image = part.images[part.target]
         try:
             work = image.count * self.costs.work(part, range(image.rows)).cycles
         except Impossible:  # in one piece; the step itself goes by parts
             work = 0
-        return work + moved + START
+        return work + moved + STEP_START
 
     def choice(self, steps: range, outside: frozenset[int], room: int) -> tuple[int, Choice] | None:
         """Return the cycles of a chain in the best strips that fit, and these; None without any.
@@ -356,17 +358,17 @@ class Search:
         chain = self.chains.chain(steps, outside)
         key = (steps, chain.outside, room)
         if key not in self._choices:
-            again = frozenset(chain.loaded)
+            recomputed = frozenset(chain.loaded)
             found = [
                 each
-                for ahead in (False, True)
-                for each in self._fitting(chain, again, ahead, room, FITTING)
+                for prefetch in (False, True)
+                for each in self._feasible(chain, recomputed, prefetch, room, FITTING)
             ]
             self._choices[key] = min(found, key=_order, default=None)
         return self._choices[key]
 
-    def _fitting(
-        self, chain: Chain, again: frozenset[int], ahead: bool, room: int, count: int
+    def _feasible(
+        self, chain: Chain, recomputed: frozenset[int], prefetch: bool, room: int, count: int
     ) -> Iterator[tuple[int, Choice]]:
         """Yield cycles and strips of the largest heights that fit, ``count`` of them."""
         rows = chain.images[chain.steps[-1].target].rows
@@ -376,8 +378,8 @@ class Search:
         while heights and count:
             height = heights.pop(0)
             needed = 0
-            for spare in spares:
-                choice = Choice(height, again, ahead, spare)
+            for spare_strips in spares:
+                choice = Choice(height, recomputed, prefetch, spare_strips)
                 try:
                     tried = trial(choice)
                     needed = needed or tried.size
@@ -393,27 +395,27 @@ class Search:
                 most = max(height * room // needed + 1, heights[-1])
                 heights = [height for height in heights if height <= most]
 
-    def refined(self, piece: Piece) -> list[Choice]:
-        """Return strips for a chain of the way, the best first: halos made again, one by one."""
-        assert piece.choice is not None
-        chain = self.chains.chain(piece.steps, piece.outside)
+    def refine(self, segment: Segment) -> list[Choice]:
+        """Return strips for a chain of the plan, the best first: halos recomputed, one by one."""
+        assert segment.choice is not None
+        chain = self.chains.chain(segment.steps, segment.outside)
         loaded = frozenset(chain.loaded)
-        found = [(piece.cycles, piece.choice)]
-        for ahead in (False, True):
-            for again in (loaded, frozenset(chain.buffered), frozenset[int]()):
-                found += self._fitting(chain, again, ahead, piece.room, REFINED)
-        tracks = Schedule(chain, replace(piece.choice, again=loaded)).tracks
-        for place in [place for place, track in tracks.items() if track.halo]:
+        found = [(segment.cycles, segment.choice)]
+        for prefetch in (False, True):
+            for recomputed in (loaded, frozenset(chain.buffered), frozenset[int]()):
+                found += self._feasible(chain, recomputed, prefetch, segment.room, REFINED)
+        tracks = Schedule(chain, replace(segment.choice, recomputed=loaded)).tracks
+        for tensor in [tensor for tensor, track in tracks.items() if track.halo]:
             best = min(found, key=_order)[1]
-            again = best.again ^ {place}
-            found += self._fitting(chain, again, best.ahead, piece.room, FITTING)
+            recomputed = best.recomputed ^ {tensor}
+            found += self._feasible(chain, recomputed, best.prefetch, segment.room, FITTING)
         choices: dict[tuple[int, bool, int], Choice] = {}
         for _, choice in sorted(found, key=_order):
-            choices.setdefault((choice.height, choice.ahead, choice.spare), choice)
+            choices.setdefault((choice.height, choice.prefetch, choice.spare_strips), choice)
         return list(choices.values())[:FINAL]
 
 
 def _order(found: tuple[int, Choice]) -> tuple[int, int, bool, int, int]:
     """Return what makes the choice the same each time."""
     cycles, choice = found
-    return cycles, -choice.height, choice.ahead, choice.spare, len(choice.again)
+    return cycles, -choice.height, choice.prefetch, choice.spare_strips, len(choice.recomputed)

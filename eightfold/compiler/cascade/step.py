@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from eightfold.compiler.cascade.rows import Held, RowWise
+from eightfold.compiler.cascade.row_wise import Held, RowWise
 from eightfold.compiler.cascade.schedule import Act, Action, Chain, Choice, Schedule
 from eightfold.compiler.emit.emitter import Buffered, Emitter
 from eightfold.compiler.emit.staging import Staging
@@ -41,8 +41,8 @@ class Cascade(Step):
     def external(self) -> tuple[int, ...]:
         """Operands from before, then results, by storage."""
         made = {part.target for part in self.parts}
-        read = [place for part in self.parts for place in (*part.sources, *part.whole)]
-        given = dict.fromkeys(place for place in read if place not in made)
+        read = [tensor for part in self.parts for tensor in (*part.sources, *part.whole)]
+        given = dict.fromkeys(tensor for tensor in read if tensor not in made)
         last = self.parts[-1].target
         return (*given, *sorted(self.results - {last}), last)
 
@@ -59,7 +59,7 @@ class Cascade(Step):
     @property
     def targets(self) -> tuple[int, ...]:
         """The results."""
-        return tuple(place for place in self.external if place in self.results)
+        return tuple(tensor for tensor in self.external if tensor in self.results)
 
     def schedule(self, outside: frozenset[int]) -> Schedule:
         """Return the strips if these tensors are not in the scratchpad."""
@@ -93,9 +93,9 @@ class Strips:
         chain, (offsets, _) = self.schedule.chain, self.schedule.buffers
         self._base = {p: self.staging.room[0] + offset for p, offset in offsets.items()}
         self.emitter.operator = self.cascade.owners[0]
-        for place in chain.constants:
-            target = (Space.SCRATCHPAD, self._base[place])
-            self.emitter.move(self.staging.places[place], target, chain.sizes[place])
+        for tensor in chain.constants:
+            target = (Space.SCRATCHPAD, self._base[tensor])
+            self.emitter.move(self.staging.places[tensor], target, chain.sizes[tensor])
         self._used: dict[tuple[int, int, int], tuple[Held, int, int]] = {}
         actions = list(self.schedule.actions())
         begin = len(self.emitter.issued)
@@ -109,12 +109,12 @@ class Strips:
 
     def _act(self, action: Action, image: int) -> None:
         chain, emitter = self.schedule.chain, self.emitter
-        place, size = action.place, chain.images[action.place].size
-        producer = chain.producers.get(place)
+        tensor, size = action.tensor, chain.images[action.tensor].size
+        producer = chain.producers.get(tensor)
         if producer is not None:
             emitter.operator = self.cascade.owners[producer]
         else:
-            emitter.operator = self.cascade.owners[chain.consumers[place][0]]
+            emitter.operator = self.cascade.owners[chain.consumers[tensor][0]]
         if action.act is Act.COMPUTE:
             assert producer is not None
             step = chain.steps[producer]
@@ -127,56 +127,56 @@ class Strips:
                 before = replace(action, start=action.before)
                 here = (Space.SCRATCHPAD, self._at(action.rows.start, before))
             else:
-                space, start = self.staging.places[place]
-                row = image * chain.images[place].rows + action.rows.start
+                space, start = self.staging.places[tensor]
+                row = image * chain.images[tensor].rows + action.rows.start
                 outside = (space, start + row * size)
                 here, there = (outside, here) if action.act is Act.LOAD else (here, outside)
             emitter.move(here, there, len(action.rows) * size)
 
     def _note(self, action: Action, image: int, commands: range) -> None:
         """Note which buffers the commands of an action have used."""
-        chain, places = self.schedule.chain, {(action.place, action.strip)}
+        chain, tensors = self.schedule.chain, {(action.tensor, action.strip)}
         if action.act is Act.COMPUTE:
-            step = chain.steps[chain.producers[action.place]]
-            places |= {(source, action.strip) for source in step.sources}
+            step = chain.steps[chain.producers[action.tensor]]
+            tensors |= {(source, action.strip) for source in step.sources}
         if action.act is Act.MOVE:
-            places.add((action.place, action.strip - 1))
-        for place, strip in places:
-            if place in self._base and commands:
-                held = self._rows(place, strip, image)
-                _, first, _ = self._used.get((image, place, strip), (held, commands[0], 0))
-                self._used[image, place, strip] = held, first, commands[-1]
+            tensors.add((action.tensor, action.strip - 1))
+        for tensor, strip in tensors:
+            if tensor in self._base and commands:
+                held = self._rows(tensor, strip, image)
+                _, first, _ = self._used.get((image, tensor, strip), (held, commands[0], 0))
+                self._used[image, tensor, strip] = held, first, commands[-1]
 
     def _report(self, begin: int) -> None:
         """Tell the emitter what the buffers have held; constants from before ``begin`` on."""
         issued, chain = self.emitter.issued, self.schedule.chain
         found = [
             Buffered(
-                place,
+                tensor,
                 held.address,
-                len(held.rows) * chain.images[place].size,
+                len(held.rows) * chain.images[tensor].size,
                 held.rows,
                 issued[first],
                 issued[last],
             )
-            for (_, place, _), (held, first, last) in self._used.items()
+            for (_, tensor, _), (held, first, last) in self._used.items()
             if held.rows
         ]
-        for number, place in enumerate(chain.constants):
+        for number, tensor in enumerate(chain.constants):
             load = issued[begin - len(chain.constants) + number]
-            size = chain.sizes[place]
-            found.append(Buffered(place, self._base[place], size, None, load, issued[-1]))
+            size = chain.sizes[tensor]
+            found.append(Buffered(tensor, self._base[tensor], size, None, load, issued[-1]))
         self.emitter.buffered[self.emitter.step] = found
 
     def _at(self, row: int, action: Action) -> int:
         """Return the address of a row in the buffer of an action's tensor."""
-        size = self.schedule.chain.images[action.place].size
-        return self._base[action.place] + (row - action.start) * size
+        size = self.schedule.chain.images[action.tensor].size
+        return self._base[action.tensor] + (row - action.start) * size
 
     def _held(self, step: RowWise, action: Action, image: int) -> dict[int, Held]:
         """Return where the rows of a step's tensors are."""
-        held = {place: self._rows(place, action.strip, image) for place in step.sources}
-        held |= {place: self._whole(place) for place in step.whole}
+        held = {tensor: self._rows(tensor, action.strip, image) for tensor in step.sources}
+        held |= {tensor: self._whole(tensor) for tensor in step.whole}
         target = step.target
         if target in self._base:
             address = self._at(action.rows.start, action)
@@ -185,18 +185,18 @@ class Strips:
             held[target] = self._rows(target, action.strip, image)
         return held
 
-    def _rows(self, place: int, strip: int, image: int) -> Held:
+    def _rows(self, tensor: int, strip: int, image: int) -> Held:
         """Return the rows of a tensor that are there in a strip."""
-        kind = self.schedule.chain.images[place]
-        if place not in self._base:
-            space, start = self.staging.places[place]
+        kind = self.schedule.chain.images[tensor]
+        if tensor not in self._base:
+            space, start = self.staging.places[tensor]
             return Held(space, start + image * kind.rows * kind.size, range(kind.rows))
-        held, start = self.schedule.rows(place, strip)
-        address = self._base[place] + (held.start - start) * kind.size
+        held, start = self.schedule.rows(tensor, strip)
+        address = self._base[tensor] + (held.start - start) * kind.size
         return Held(Space.SCRATCHPAD, address, held)
 
-    def _whole(self, place: int) -> Held:
+    def _whole(self, tensor: int) -> Held:
         """Return where a tensor is that every row needs whole."""
-        if place in self._base:
-            return Held(Space.SCRATCHPAD, self._base[place], range(1))
-        return Held(*self.staging.places[place], range(1))
+        if tensor in self._base:
+            return Held(Space.SCRATCHPAD, self._base[tensor], range(1))
+        return Held(*self.staging.places[tensor], range(1))

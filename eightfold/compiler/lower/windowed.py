@@ -30,15 +30,14 @@ from eightfold.compiler.steps.convolution import Convolution, widened
 from eightfold.compiler.steps.elementwise import RUN
 from eightfold.compiler.steps.movement import Copy, Movement, strided
 from eightfold.compiler.steps.windowed import Axis, Windowed
+from eightfold.estimate.cost import LATENCY
 from eightfold.golden.convolution import check_axis, check_bias_zero_point, checked_bias
 from eightfold.golden.fully_connected import integer_multipliers
 from eightfold.golden.quantization import effective_scales
 from eightfold.golden.resize import bilinear_taps
 from eightfold.golden.rounding import ROUNDINGS
 from eightfold.golden.windows import Window
-
-COMMAND = 46
-"""Cycles of a VECTOR beside those of its beats, about."""
+from eightfold.isa import Engine
 
 
 def conv_2d(call: Call) -> Convolution:
@@ -150,7 +149,7 @@ def max_pool_2d(call: Call) -> tuple[MaximumPool, ...]:
         pools = way(whole.target)  # until there is something between
         size = prod(pools[0].target_shape)
         longest = max(pool.target_shape[-1] for pool in pools)
-        beats = sum(pool.beats(call.config) for pool in pools) + COMMAND
+        beats = sum(pool.beats(call.config) for pool in pools) + LATENCY[Engine.VECTOR]
         if size <= room and longest <= RUN and beats < cost:
             best, between, cost = way, size, beats
     return best(call.temporary(between)) if best else (whole,)

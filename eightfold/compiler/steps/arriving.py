@@ -15,7 +15,7 @@ from eightfold.isa.issued import Issued, hoist_tables
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
 
-Piece = tuple[Callable[[], None], Callable[[], None]]
+PipelinePart = tuple[Callable[[], None], Callable[[], None]]
 """Emits what brings the operands of a part, and what computes it."""
 
 FOLLOWING = 16
@@ -57,11 +57,11 @@ def growing(whole: range, first: int, most: int) -> Iterator[range]:
         size = min(2 * size, most)
 
 
-def emit_pieces(pieces: Sequence[Piece], ahead: int) -> None:
-    """Emit all pieces; what they need comes ``ahead`` pieces before."""
+def emit_pipelined(parts: Sequence[PipelinePart], ahead: int) -> None:
+    """Emit all parts; what they need comes ``ahead`` parts before."""
     brought = 0
-    for number, (_, compute) in enumerate(pieces):
-        for bring, _ in pieces[brought : number + ahead + 1]:
+    for number, (_, compute) in enumerate(parts):
+        for bring, _ in parts[brought : number + ahead + 1]:
             bring()
         brought = max(brought, number + ahead + 1)
         compute()

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from eightfold.compiler.emit.emitter import Emitter, loop_fields
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
 from eightfold.compiler.emit.tile import Tile
+from eightfold.compiler.steps.affine import AffinePiece, affine_pieces
 from eightfold.compiler.steps.elementwise import RUN
-from eightfold.compiler.steps.pieces import Piece, affine_pieces
 from eightfold.compiler.steps.step import Step
 from eightfold.golden.resize import COORDINATE_BITS
 from eightfold.isa import Combine, Operand, Reduce, Requantize, Space, Vector
@@ -48,7 +48,7 @@ class Taps:
         last = self.first[part] + (self.fraction[part] > 0)
         return range(int(self.first[part].min()), int(last.max()) + 1)
 
-    def pieces(self, outputs: range) -> Iterator[tuple[Piece, int]]:
+    def pieces(self, outputs: range) -> Iterator[tuple[AffinePiece, int]]:
         """Yield pieces of (output, first tap), and the number of taps, 1 or 2."""
         every = np.array(outputs)
         for count in (1, 2):
@@ -57,7 +57,7 @@ class Taps:
                 for piece in affine_pieces(np.stack([some, self.first[some]], axis=1)):
                     yield piece, count
 
-    def weights(self, piece: Piece, count: int) -> NDArray[np.int64]:
+    def weights(self, piece: AffinePiece, count: int) -> NDArray[np.int64]:
         """Return the taps' weights, of shape (iterations of each loop, .., taps)."""
         fraction = self.fraction[piece.rows[:, 0]]
         weights = np.stack([_ONE - fraction, fraction][:count], axis=-1)
@@ -68,8 +68,8 @@ class Taps:
 class Patch:
     """Outputs that one pair of pieces makes, and where their weights are."""
 
-    rows: Piece
-    columns: Piece
+    rows: AffinePiece
+    columns: AffinePiece
     taps: tuple[int, int]
     words: NDArray[np.int32]
     steps: tuple[int, ...]

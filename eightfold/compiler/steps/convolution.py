@@ -9,7 +9,14 @@ import numpy as np
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
 from eightfold.compiler.emit.tile import Tile
-from eightfold.compiler.steps.arriving import Options, Piece, Plan, Search, emit_pieces, growing
+from eightfold.compiler.steps.arriving import (
+    Options,
+    PipelinePart,
+    Plan,
+    Search,
+    emit_pipelined,
+    growing,
+)
 from eightfold.compiler.steps.dense import Channels, Dense, emit_dense
 from eightfold.compiler.steps.im2col import Im2col
 from eightfold.compiler.steps.windowed import Part, Windowed, seen
@@ -172,9 +179,9 @@ class Convolution(Windowed):
                 *self._direct_pieces(staging, image, plan),
                 *self._strip_pieces(staging, image, plan),
             ]
-            emit_pieces(pieces, plan.ahead)
+            emit_pipelined(pieces, plan.ahead)
 
-    def _direct_pieces(self, staging: Staging, image: int, plan: Plan) -> Iterator[Piece]:
+    def _direct_pieces(self, staging: Staging, image: int, plan: Plan) -> Iterator[PipelinePart]:
         """Yield the parts that are computed on the input itself."""
         _, height, width, depth = self.source_shape
         _, _, columns, channels = self.target_shape
@@ -188,7 +195,7 @@ class Convolution(Windowed):
                 partial(self.emit_tiles, staging.emitter, source, target, part),
             )
 
-    def _strip_pieces(self, staging: Staging, image: int, plan: Plan) -> Iterator[Piece]:
+    def _strip_pieces(self, staging: Staging, image: int, plan: Plan) -> Iterator[PipelinePart]:
         """Yield the parts that are computed on strips, those that lack no columns first."""
         rows = range(plan.direct, self.rows.outputs)
         if not rows:

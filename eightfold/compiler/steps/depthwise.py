@@ -15,15 +15,13 @@ from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.steps.dense import Channels, positions, to_target
 from eightfold.compiler.steps.windowed import Axis
+from eightfold.estimate.cost import MATRIX_APART
 from eightfold.isa import MIN_LINE, Matrix
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
 
 LONGEST_SCAN, LONGEST_STEP = (1 << 16) - 1, (1 << 8) - 1
 """Vectors of a row, and from one that fires to the next."""
-
-COMMAND = 16
-"""Cycles between two commands, at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +190,7 @@ def cycles(config: AcceleratorConfig, memory: MemoryTiming, each: Iterable[Scan]
     for scan in each:
         words = scan.passes[0] * scan.passes[1] * min(scan.kernel.depth, config.lanes)
         fetch = memory.cycles(words * config.weight_word // config.port, config.port)
-        found += scan.beats(config.lanes) + fetch + COMMAND
+        found += scan.beats(config.lanes) + fetch + MATRIX_APART
     return found
 
 

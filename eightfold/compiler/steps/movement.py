@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from eightfold.compiler.emit.emitter import LOOPS, Emitter, Loop, joined
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
 from eightfold.compiler.exact import CompileError
-from eightfold.compiler.steps.pieces import Row, affine_pieces
+from eightfold.compiler.steps.affine import AffineRow, affine_pieces
 from eightfold.compiler.steps.step import Step
+from eightfold.estimate.cost import MOVE_COMMAND
 from eightfold.isa import SPACES, Opcode, Space
 from eightfold.target.config import AcceleratorConfig
 
@@ -137,9 +138,6 @@ def _packed(run: int, loops: Sequence[tuple[int, int, int]]) -> list[int]:
 
 Positions = NDArray[np.int64]
 
-COMMAND = 12
-"""Cycles that a MOVE takes beside those of its runs, about."""
-
 
 @dataclass(frozen=True)
 class Box:
@@ -148,7 +146,7 @@ class Box:
     ``origin`` is (source, target), and so is every row of an axis: int64 (size, 2).
     """
 
-    origin: Row
+    origin: AffineRow
     axes: tuple[Positions, ...]
 
     def copies(self, source: int, item: int = 1) -> list[Copy]:
@@ -228,7 +226,7 @@ def filled(outside: NDArray[np.bool_], code: int, unit: int) -> list[Copy]:
 def cycles(found: Sequence[Copy], unit: int) -> int:
     """Return the cycles of copies that write ``unit`` bytes in one, about."""
     moved = sum(_times(copy.loops) * -(-copy.run // unit) for copy in found)
-    return moved + COMMAND * _commands(found)
+    return moved + MOVE_COMMAND * _commands(found)
 
 
 def _commands(found: Sequence[Copy]) -> int:

@@ -19,17 +19,15 @@ from numpy.typing import NDArray
 
 from eightfold.compiler.emit.emitter import Emitter, Loop
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
-from eightfold.compiler.steps.arriving import Piece, emit_pieces
+from eightfold.compiler.steps.arriving import PipelinePart, emit_pipelined
 from eightfold.compiler.steps.dense import positions
 from eightfold.compiler.steps.elementwise import IDENTITY
 from eightfold.compiler.steps.movement import Movement
 from eightfold.compiler.steps.windowed import LONGEST
-from eightfold.isa import Matrix, Space
+from eightfold.estimate.cost import LATENCY
+from eightfold.isa import Engine, Matrix, Space
 from eightfold.isa.issued import Interval
 from eightfold.target.config import AcceleratorConfig
-
-COMMAND = 50
-"""Cycles of a MATRIX beside those of its vectors, about."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,9 @@ class Block:
     def cycles(self, config: AcceleratorConfig) -> int:
         """Return the cycles of all commands, about; weights take one per lane."""
         sizes = (len(rows) * len(columns) for rows, columns in self.commands(config))
-        return sum(COMMAND + self.windows * max(size, config.lanes) for size in sizes)
+        return sum(
+            LATENCY[Engine.MATRIX] + self.windows * max(size, config.lanes) for size in sizes
+        )
 
     def emit(self, emitter: Emitter, source: int, target: int) -> None:
         """Emit all commands; ``source`` and ``target`` are scratchpad addresses."""
@@ -330,11 +330,11 @@ class Transposition(Movement):
         except NoRoomError:
             super().emit(emitter, staging)
             return
-        emit_pieces([self._piece(emitter, staging, *part) for part in found], 1)
+        emit_pipelined([self._piece(emitter, staging, *part) for part in found], 1)
 
     def _piece(
         self, emitter: Emitter, staging: Staging, some: Swap, begin: int, into: int
-    ) -> Piece:
+    ) -> PipelinePart:
         """Return what brings and computes a part, whose first bytes are at ``begin``, ``into``."""
         read = _axes(some.source_axes, self.swap.source_axes)
         written = _axes(some.target_axes, self.swap.target_axes)

@@ -10,7 +10,7 @@ from eightfold.cases.networks import network_rng, random_network
 from eightfold.cases.seeded import SeededNetwork
 from eightfold.compiler import Compiled, compile_network, network, overlap
 from eightfold.compiler.emit.memory import Block, plan
-from eightfold.compiler.overlap import Piece, by_depth, by_groups, by_rows
+from eightfold.compiler.overlap import MatrixPiece, by_depth, by_groups, by_rows
 from eightfold.estimate.estimate import estimate_stream
 from eightfold.isa import Engine
 from eightfold.isa.issued import Issued
@@ -73,14 +73,14 @@ class Anywhere:
         pieces = {index: self.cut(piece, 3) for index, piece in whole}
         return overlap.replaced(issued, pieces)
 
-    def cut(self, piece: Piece, depth: int) -> list[Piece]:
+    def cut(self, piece: MatrixPiece, depth: int) -> list[MatrixPiece]:
         c = piece.command
         counts = {by_rows: piece.rows, by_groups: c.groups, by_depth: c.kc}
         for place in self.rng.permutation(len(WAYS)) if depth else ():
-            way = WAYS[place]
-            pieces = way(piece, int(self.rng.integers(1, max(2, counts[way]))))
+            cutter = WAYS[place]
+            pieces = cutter(piece, int(self.rng.integers(1, max(2, counts[cutter]))))
             if pieces:
-                self.cuts[way] += 1
+                self.cuts[cutter] += 1
                 return [part for each in pieces for part in self.cut(each, depth - 1)]
         return [piece]
 

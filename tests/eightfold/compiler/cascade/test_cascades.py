@@ -9,7 +9,7 @@ import pytest
 from eightfold.cases.networks import network_rng, random_network
 from eightfold.compiler import HARDWARE, Compiled, best_cascades, compile_network
 from eightfold.compiler.cascade.chains import Chains, Proposal
-from eightfold.compiler.cascade.rows import WindowedRows
+from eightfold.compiler.cascade.row_wise import WindowedRows
 from eightfold.compiler.cascade.schedule import Act, Action, Schedule
 from eightfold.compiler.cascade.search import Search
 from eightfold.estimate import estimate_network

@@ -169,7 +169,7 @@ class MovementRows(RowWise):
     @property
     def likeness(self) -> Hashable:
         """The bytes that are copied, of which operand."""
-        order = {place: number for number, place in enumerate(self.images)}
+        order = {tensor: number for number, tensor in enumerate(self.images)}
         return tuple(
             replace(copy, source=None if copy.source is None else order[self.storage[copy.source]])
             for copy in self.step.copies
@@ -199,8 +199,8 @@ class MovementRows(RowWise):
                 emitter.move((Space.FILL, 0), target, copy.run, loops, copy.fill)
                 continue
             storage = self.storage[copy.source]
-            place = held[storage].at(0, self.images[storage].size) + copy.source_offset
-            emitter.move((held[storage].space, place), target, copy.run, copy.loops)
+            address = held[storage].at(0, self.images[storage].size) + copy.source_offset
+            emitter.move((held[storage].space, address), target, copy.run, copy.loops)
 
     def _copies(self, rows: range) -> list[Copy]:
         size = self.images[self.target].size
@@ -238,8 +238,8 @@ def _windowed(step: Windowed, storage: Callable[[int], int]) -> RowWise | None:
         return None
     source, target = storage(step.source), storage(step.target)
     images = {
-        place: Image(count, rows, prod(pixels))
-        for place, (count, rows, *pixels) in (
+        tensor: Image(count, rows, prod(pixels))
+        for tensor, (count, rows, *pixels) in (
             (source, step.source_shape),
             (target, step.target_shape),
         )
@@ -273,7 +273,9 @@ def _movement(
     storages = {tensor: storage(tensor) for tensor in step.uses}
     images = {storages[tensor]: image(tensor) for tensor in step.uses}
     target = storages[step.target]
-    known = {place: each for place, each in images.items() if each is not None and each.count == 1}
+    known = {
+        tensor: each for tensor, each in images.items() if each is not None and each.count == 1
+    }
     copied = [copy for copy in step.copies if copy.source is not None]
     if (
         len(known) < len(step.uses)

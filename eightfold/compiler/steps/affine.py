@@ -14,16 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 PHASES = 32
 """Most interleaved progressions that are tried."""
 
-Row = tuple[int, ...]
-Loop = tuple[int, Row]
+AffineRow = tuple[int, ...]
+Loop = tuple[int, AffineRow]
 """Iterations, and what each adds to the row."""
 
 
 @dataclass(frozen=True)
-class Piece:
+class AffinePiece:
     """The rows ``first + sum(i * step)``, i in [0, count) for each loop, the outer one first."""
 
-    first: Row
+    first: AffineRow
     loops: tuple[Loop, ...]
 
     @property
@@ -36,7 +36,7 @@ class Piece:
         return rows
 
 
-def affine_pieces(rows: ArrayLike) -> list[Piece]:
+def affine_pieces(rows: ArrayLike) -> list[AffinePiece]:
     """Return few pieces that together have every row once.
 
     Each piece has at most two loops, each with more than one iteration. Of consecutive rows the
@@ -60,10 +60,10 @@ def affine_pieces(rows: ArrayLike) -> list[Piece]:
     return best
 
 
-def _consecutive(rows: NDArray[np.int64]) -> list[Piece]:
+def _consecutive(rows: NDArray[np.int64]) -> list[AffinePiece]:
     """Return the pieces on a shortest path from the first row to behind the last one."""
     lengths = _run_lengths(rows)
-    before: dict[int, tuple[int, Piece]] = {}
+    before: dict[int, tuple[int, AffinePiece]] = {}
     frontier = [0]
     while len(rows) not in before:
         reached = []
@@ -93,7 +93,7 @@ def _run_lengths(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _from(
     rows: NDArray[np.int64], lengths: NDArray[np.int64], start: int
-) -> Iterator[tuple[int, Piece]]:
+) -> Iterator[tuple[int, AffinePiece]]:
     """Yield the pieces worth trying from a row on, with the row behind each.
 
     A run that repeats; the run once; and the run without its last row, with which the next run may
@@ -109,12 +109,12 @@ def _from(
         wrong = np.flatnonzero(np.any(tail != tail[0] + block * outer + place * step, axis=1))
         count = int(wrong[0] if wrong.size else len(tail)) // run
         if count > 1 and run > 1:
-            yield start + count * run, Piece(first, ((count, _row(outer)), (run, _row(step))))
+            yield start + count * run, AffinePiece(first, ((count, _row(outer)), (run, _row(step))))
     for length in (run, run - 1):
         if length > 0:
             loops = ((length, _row(step)),) if length > 1 else ()
-            yield start + length, Piece(first, loops)
+            yield start + length, AffinePiece(first, loops)
 
 
-def _row(values: NDArray[np.int64]) -> Row:
+def _row(values: NDArray[np.int64]) -> AffineRow:
     return tuple(values.tolist())

@@ -1,33 +1,26 @@
 """What a cascade costs in cycles, about: the engines' work, and what waits for what.
 
 The estimate of cycles (`eightfold.estimate`) is close, but takes long: this compares thousands of
-ways to cut a chain into strips. Durations are those of the commands for as many rows.
+ways to cut a chain into strips. Durations are those of `eightfold.estimate.cost` for the commands
+of as many rows. Networks repeat their blocks: what was found out about the strips of one block
+holds for all that are like it, with other tensors.
 """
 
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import prod
 
-from eightfold.compiler.cascade.rows import Held, RowWise
+from eightfold.compiler.cascade.row_wise import Held, RowWise
 from eightfold.compiler.cascade.schedule import Act, Action, Chain, Choice, Impossible, Schedule
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.exact import CompileError
 from eightfold.compiler.steps.elementwise import Pointwise
+from eightfold.estimate.cost import LATENCY, MOVE_COMMAND, Cost, copied, quick
 from eightfold.isa import COMMANDS, Engine, Opcode, Space
-from eightfold.isa.issued import Issued
 from eightfold.isa.shapes import FieldError
-from eightfold.isa.vector_fields import reads_b
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
-
-LATENCY = {Engine.MATRIX: 52, Engine.VECTOR: 48, Engine.MOVER: 40}
-"""Cycles from a command's last beat until another that waits for it does its first, about; the
-mover's with a memory of the latency of `eightfold.target.memory.IDEAL`."""
-
-MOVE = 12
-"""Cycles of a MOVE beside those of its bytes."""
 
 WORDS = {
     Engine.MATRIX: COMMANDS[Opcode.MATRIX].words,
@@ -36,46 +29,8 @@ WORDS = {
 }
 """Of a command in an engine's queue."""
 
-TABLE = 256 + MOVE + LATENCY[Engine.MOVER]
+TABLE = 256 + MOVE_COMMAND + LATENCY[Engine.MOVER]
 """Cycles until a table is there."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """Cycles of an engine, reads of the scratchpad but for the matrix engine's, and commands."""
-
-    cycles: int = 0
-    reads: int = 0
-    commands: int = 0
-
-    def __add__(self, other: "Work") -> "Work":
-        return Work(
-            self.cycles + other.cycles, self.reads + other.reads, self.commands + other.commands
-        )
-
-
-def work_of(
-    command: Issued, config: AcceleratorConfig, memory_timing: MemoryTiming = IDEAL
-) -> Work:
-    """Return what a command takes, without waits."""
-    f = command.fields
-    if command.instruction.opcode is Opcode.MATRIX:
-        vectors = f["y"] * f["x"] + f.get("lead", 0)
-        passes = f["ky"] * f["kx"] * f["kc"]
-        return Work(f["groups"] * passes * max(vectors, config.lanes), 0, 1)
-    if command.instruction.opcode is Opcode.VECTOR:
-        operands = 1 + reads_b(f)
-        rows = prod(f[f"count{i}"] for i in range(3)) * f["window0"] * f["window1"]
-        chunks = -(-f["run"] // config.vector)
-        beats = max(operands * chunks, -(-f["run"] // config.vector_lanes))
-        return Work(rows * beats, rows * chunks * operands, 1)
-    runs = prod(f.get(f"count{i}", 1) for i in range(4))
-    memory = {Space.MODEL, Space.ARENA} & {f["source_space"], f["target_space"]}
-    unit = config.port if memory else config.vector
-    units = runs * -(-f["run"] // unit)
-    read = f["source_space"] == Space.SCRATCHPAD
-    cycles = memory_timing.cycles(units, config.port) if memory else units
-    return Work(MOVE + cycles, units if read else 0, 1)
 
 
 @dataclass
@@ -84,9 +39,9 @@ class Costs:
 
     config: AcceleratorConfig
     memory: MemoryTiming = IDEAL
-    _known: dict[tuple[int, int, bool, bool], Work] = field(default_factory=dict)
+    _known: dict[tuple[int, int, bool, bool], Cost] = field(default_factory=dict)
 
-    def work(self, step: RowWise, rows: range) -> Work:
+    def work(self, step: RowWise, rows: range) -> Cost:
         """Return what a step takes for some rows; rows at the ends see padding.
 
         Raises
@@ -99,17 +54,17 @@ class Costs:
         if key not in self._known:
             emitter = Emitter(self.config)
             held = {p: Held(Space.SCRATCHPAD, 0, range(i.rows)) for p, i in step.images.items()}
-            held |= {place: Held(Space.SCRATCHPAD, 0, range(1)) for place in step.whole}
+            held |= {tensor: Held(Space.SCRATCHPAD, 0, range(1)) for tensor in step.whole}
             try:
                 step.emit(emitter, held, 0, rows)
             except (CompileError, FieldError):
                 raise Impossible from None
             works = [
-                work_of(command, self.config, self.memory)
+                quick(command.instruction, self.config, self.memory)
                 for command in emitter.issued
                 if command.engine is step.engine
             ]
-            self._known[key] = sum(works, Work())
+            self._known[key] = sum(works, Cost())
         return self._known[key]
 
     def cycles(self, schedule: Schedule) -> int:
@@ -121,23 +76,22 @@ class Costs:
         for action in schedule.actions():
             engine, work = self._action(chain, action)
             if reloaded and engine is Engine.VECTOR:
-                step = chain.steps[chain.producers[action.place]]
-                work += Work(_tables(step) * TABLE)
-            timing.do(action, engine, work)
+                step = chain.steps[chain.producers[action.tensor]]
+                work += Cost(_tables(step) * TABLE)
+            timing.add(action, engine, work)
         images = chain.images[chain.steps[-1].target].count
         return images * timing.end
 
-    def _action(self, chain: Chain, action: Action) -> tuple[Engine, Work]:
+    def _action(self, chain: Chain, action: Action) -> tuple[Engine, Cost]:
         if action.act is Act.COMPUTE:
-            step = chain.steps[chain.producers[action.place]]
+            step = chain.steps[chain.producers[action.tensor]]
             return step.engine, self.work(step, action.rows)
         inside = action.act is Act.MOVE
         unit = self.config.vector if inside else self.config.port
-        units = -(-len(action.rows) * chain.images[action.place].size // unit)
-        cycles = units if inside else self.memory.cycles(units, self.config.port)
-        if not inside:
-            cycles += self.memory.latency - IDEAL.latency
-        return Engine.MOVER, Work(MOVE + cycles, 0 if action.act is Act.LOAD else units, 1)
+        units = -(-len(action.rows) * chain.images[action.tensor].size // unit)
+        reads = 0 if action.act is Act.LOAD else units
+        cost = copied(units, reads, self.config, None if inside else self.memory)
+        return Engine.MOVER, cost if inside else cost + Cost(self.memory.latency - IDEAL.latency)
 
 
 def _tables(step: RowWise) -> int:
@@ -160,29 +114,29 @@ class _Timing:
         self._sharing = _sharing(schedule)
         self.end = 0
 
-    def do(self, action: Action, engine: Engine, work: Work) -> None:
+    def add(self, action: Action, engine: Engine, work: Cost) -> None:
         """Note an action, in the order of the stream."""
-        chain, place = self._schedule.chain, action.place
+        chain, tensor = self._schedule.chain, action.tensor
         sources: tuple[int, ...] = ()
         if action.act is Act.COMPUTE:
-            sources = chain.steps[chain.producers[place]].sources
+            sources = chain.steps[chain.producers[tensor]].sources
         elif action.act is not Act.LOAD:
-            sources = (place,)
-        start = max([self._free[engine], *(self._there(s, action.strip) for s in sources)])
+            sources = (tensor,)
+        start = max([self._free[engine], *(self._available(s, action.strip) for s in sources)])
         started = self._started[engine]
         if len(started) == started.maxlen:  # commands wait in order, also for other engines' queues
             self._dispatched = max(self._dispatched, started[0])
         start = max(start, self._dispatched)
         writes = action.act is not Act.STORE
         if writes:
-            start = max(start, self._overwritten(place, action.strip))
+            start = max(start, self._reusable(tensor, action.strip))
         end = start + work.cycles
         if engine is Engine.MATRIX:
-            end += self._held_up(start, end)
+            end += self._stalled_by(start, end)
         elif work.reads:
             self._reads.append((start, end, work.reads))
             if (busy := self._free[Engine.MATRIX]) > start:
-                self._free[Engine.MATRIX] += self._held_up(start, busy, self._reads.pop())
+                self._free[Engine.MATRIX] += self._stalled_by(start, busy, self._reads.pop())
                 self._reads.append(
                     (min(busy, end), end, work.reads * max(0, end - busy) // (end - start))
                 )
@@ -190,8 +144,8 @@ class _Timing:
         self._free[engine] = end
         done = end + LATENCY[engine]
         if writes:
-            self._written.setdefault(place, []).append((action.strip, done))
-            self._touched[place] = done
+            self._written.setdefault(tensor, []).append((action.strip, done))
+            self._touched[tensor] = done
         for source in sources:
             self._touched[source] = done
             read = self._read.setdefault(source, [0] * self._schedule.strips)
@@ -199,12 +153,12 @@ class _Timing:
             read[strip] = max(read[strip], done)
         self.end = max(self.end, done)
 
-    def _there(self, place: int, strip: int) -> int:
+    def _available(self, tensor: int, strip: int) -> int:
         """Return when the rows of a strip are there, at the latest."""
-        written = reversed(self._written.get(place, ()))
+        written = reversed(self._written.get(tensor, ()))
         return next((done for number, done in written if number <= strip), 0)
 
-    def _held_up(self, start: int, end: int, *reads: tuple[int, int, int]) -> int:
+    def _stalled_by(self, start: int, end: int, *reads: tuple[int, int, int]) -> int:
         """Return by how many cycles others' reads make the matrix engine's work longer."""
         if not reads:
             reads = tuple(each for each in self._reads if each[1] > start)
@@ -214,26 +168,28 @@ class _Timing:
         )
         return sum(count * max(0, shared) // max(1, length) for shared, length, count in overlaps)
 
-    def _overwritten(self, place: int, strip: int) -> int:
+    def _reusable(self, tensor: int, strip: int) -> int:
         """Return when what a strip's rows take the place of was read."""
-        earlier = strip - 1 - self._schedule.lag(place)
-        read = self._read[place][earlier] if earlier >= 0 and place in self._read else 0
-        return max([read, *(self._touched.get(other, 0) for other in self._sharing.get(place, ()))])
+        earlier = strip - 1 - self._schedule.lag(tensor)
+        read = self._read[tensor][earlier] if earlier >= 0 and tensor in self._read else 0
+        return max(
+            [read, *(self._touched.get(other, 0) for other in self._sharing.get(tensor, ()))]
+        )
 
 
 def _sharing(schedule: Schedule) -> dict[int, list[int]]:
     """Return the tensors whose buffers share bytes with each one's."""
     chain, (offsets, _) = schedule.chain, schedule.buffers
     spans = {
-        place: (offset, offset + schedule.tracks[place].capacity * chain.images[place].size)
-        for place, offset in offsets.items()
-        if place in chain.images
+        tensor: (offset, offset + schedule.tracks[tensor].capacity * chain.images[tensor].size)
+        for tensor, offset in offsets.items()
+        if tensor in chain.images
     }
     return {
-        place: [
-            p for p, other in spans.items() if p != place and start < other[1] and other[0] < stop
+        tensor: [
+            p for p, other in spans.items() if p != tensor and start < other[1] and other[0] < stop
         ]
-        for place, (start, stop) in spans.items()
+        for tensor, (start, stop) in spans.items()
     }
 
 
@@ -282,10 +238,10 @@ class Trials:
         kind = self._kind(chain, names)
 
         def trial(choice: Choice) -> Trial:
-            again = frozenset(names[place] for place in choice.again)
-            key = (kind, replace(choice, again=again))
+            recomputed = frozenset(names[tensor] for tensor in choice.recomputed)
+            key = (kind, replace(choice, recomputed=recomputed))
             if key not in self._tried:
-                rows = (kind, *names, choice.height, choice.again)
+                rows = (kind, *names, choice.height, choice.recomputed)
                 try:
                     schedule = Schedule(chain, choice, self._like.get(rows))
                     self._tried[key] = Trial(schedule, self.costs)
@@ -302,11 +258,11 @@ class Trials:
         """Return what is equal for chains whose strips need and take the same."""
         steps = []
         for step in chain.steps:
-            images = tuple((names[place], image) for place, image in step.images.items())
-            whole = tuple((names[place], chain.sizes[place]) for place in step.whole)
+            images = tuple((names[tensor], image) for tensor, image in step.images.items())
+            whole = tuple((names[tensor], chain.sizes[tensor]) for tensor in step.whole)
             steps.append((self._likeness(step), names[step.target], images, whole))
-        places = (frozenset(names[p] for p in some) for some in (chain.results, chain.outside))
-        return (*steps, *places)
+        tensors = (frozenset(names[p] for p in some) for some in (chain.results, chain.outside))
+        return (*steps, *tensors)
 
     def _likeness(self, step: RowWise) -> Hashable:
         if step.target not in self._steps:
@@ -315,7 +271,7 @@ class Trials:
             self._steps[step.target] = (type(step.step), step.likeness, *work)
         return self._steps[step.target]
 
-    def _work(self, step: RowWise, rows: range) -> Work | None:
+    def _work(self, step: RowWise, rows: range) -> Cost | None:
         try:
             return self.costs.work(step, rows)
         except Impossible:
@@ -324,5 +280,5 @@ class Trials:
 
 def _numbers(chain: Chain) -> dict[int, int]:
     """Return the numbers of a chain's tensors, in the order in which its steps name them."""
-    places = (place for step in chain.steps for place in (*step.images, *step.whole))
-    return {place: number for number, place in enumerate(dict.fromkeys(places))}
+    tensors = (tensor for step in chain.steps for tensor in (*step.images, *step.whole))
+    return {tensor: number for number, tensor in enumerate(dict.fromkeys(tensors))}

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from math import prod
 
-from eightfold.compiler.cascade.rows import Image
+from eightfold.compiler.cascade.row_wise import Image
 from eightfold.compiler.cascade.step import Cascade
 from eightfold.compiler.emit.memory import Block
 from eightfold.compiler.lower.lowering import Lowered
@@ -13,7 +13,7 @@ from eightfold.model import Graph, Operator
 from eightfold.target.config import AcceleratorConfig
 
 
-class Program:
+class StepProgram:
     """Steps in order; each writes one tensor, the graph's or a temporary, and no other does.
 
     Tensors that share their bytes are one storage, named by the first of them.
@@ -52,7 +52,7 @@ class Program:
         given = self.inputs()
         self.steps = [step.told(given) for step in self.steps]
 
-    def replaced(self, cascades: Mapping[int, Cascade]) -> "Program":
+    def replaced(self, cascades: Mapping[int, Cascade]) -> "StepProgram":
         """Return the program with cascades, by their first step, in the place of their steps."""
         program = copy(self)
         program.steps, program.owners = [], []
