@@ -190,7 +190,7 @@ def run_command(
     if only_list:
         _list(units)
         return
-    shared = set.intersection(*known.values())
+    shared = sorted(set.intersection(*known.values()))
     asked = {"suites": [*known], "cases": counts, **{name: options[name] for name in shared}}
     folder = Folder(out)
     ready = farm_of(**farm)

@@ -5,10 +5,11 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
+from distributed import Client
 
 from eightfold.campaign import campaign
 from eightfold.campaign.engine import CampaignProgress, Engine
@@ -43,29 +44,44 @@ def folder(tmp_path: Path) -> Folder:
 
 
 @contextmanager
-def engine(folder: Folder, farm: Farm, **options) -> Iterator[Engine]:
-    """Yield an engine whose workers know the suite of tests."""
+def workers(farm: Farm) -> Iterator[tuple[Client, Path]]:
+    """Yield workers that know the suite of tests, and a private folder."""
+    with tempfile.TemporaryDirectory() as name, connect(farm, Path(name)) as client:
+        client.register_plugin(Teach())
+        yield client, Path(name)
+
+
+@pytest.fixture(scope="module")
+def living() -> Iterator[tuple[Client, Path]]:
+    """Return workers of all tests in which none of them dies."""
+    with workers(Farm(workers=2)) as them:
+        yield them
+
+
+@contextmanager
+def engine(
+    folder: Folder, farm: Farm, living: tuple[Client, Path] | None = None, **options
+) -> Iterator[Engine]:
+    """Yield an engine whose workers know the suite of tests; ``living`` ones, or its own."""
     with (
-        tempfile.TemporaryDirectory() as name,
-        connect(farm, Path(name)) as client,
+        nullcontext(living) if living else workers(farm) as (client, private),
         folder.store(writable=True) as store,
     ):
-        client.register_plugin(Teach())
         yield Engine(
             folder=folder,
             store=store,
             client=client,
             builds=Builds(campaign_sources()),
-            private=Path(name),
+            private=private,
             **options,
         )
 
 
-def run(folder: Folder, units: list[Unit], workers: int = 2, **options) -> str:
+def run(folder: Folder, units: list[Unit], **options) -> str:
     """Run units in a folder, new or begun; return why it ended."""
     if not folder.facts_file.exists():
         campaign.begin(folder, {"test": True}, units)
-    with engine(folder, Farm(workers=workers), **options) as one:
+    with engine(folder, Farm(workers=2), **options) as one:
         return one.run()
 
 
@@ -81,8 +97,10 @@ def verdicts(folder: Folder) -> dict[str, int]:
         return dict(store.verdicts())
 
 
-def test_two_workers_give_what_one_process_gives(folder: Folder) -> None:
-    assert run(folder, OPERATORS) == "complete"
+def test_two_workers_give_what_one_process_gives(
+    folder: Folder, living: tuple[Client, Path]
+) -> None:
+    assert run(folder, OPERATORS, living=living) == "complete"
     assert digests(folder) == {u.as_record(): run_unit(u.as_record())[1].digest for u in OPERATORS}
     assert verdicts(folder) == {"passed": 30}
 
@@ -146,15 +164,19 @@ def test_what_was_lost_is_tried_again_by_the_next_session(folder: Folder, tmp_pa
         assert dict(store.verdicts()) == {"passed": 5}
 
 
-def test_a_mistake_of_a_suite_is_an_error_of_its_cases(folder: Folder) -> None:
-    run(folder, [unit("raises"), unit("passes")])
+def test_a_mistake_of_a_suite_is_an_error_of_its_cases(
+    folder: Folder, living: tuple[Client, Path]
+) -> None:
+    run(folder, [unit("raises"), unit("passes")], living=living)
     assert verdicts(folder) == {"passed": 4, "error": 4}
     with folder.store() as store:
         assert next(store.rows("error")).message == "ValueError: a mistake of the suite"
 
 
-def test_failures_have_a_folder_with_the_command_that_repeats_them(folder: Folder) -> None:
-    run(folder, [unit("fails", 0, 9)])
+def test_failures_have_a_folder_with_the_command_that_repeats_them(
+    folder: Folder, living: tuple[Client, Path]
+) -> None:
+    run(folder, [unit("fails", 0, 9)], living=living)
     kept = sorted(path.name for path in folder.failures.iterdir())
     assert kept == [f"behaviour-fails-{seed}-golden" for seed in (0, 3, 6)]
     first = folder.failures / kept[0]
@@ -164,17 +186,19 @@ def test_failures_have_a_folder_with_the_command_that_repeats_them(folder: Folde
     assert repeat == f"eightfold campaign repeat {folder.path} {kept[0]}\n"
 
 
-def test_what_has_failed_runs_again_when_it_is_asked_to(folder: Folder, tmp_path: Path) -> None:
+def test_what_has_failed_runs_again_when_it_is_asked_to(
+    folder: Folder, tmp_path: Path, living: tuple[Client, Path]
+) -> None:
     units = [unit("fails_until_mended", first, 2, tmp_path) for first in range(0, 8, 2)]
     units.append(unit("fails", 0, 2))
-    run(folder, units)
+    run(folder, units, living=living)
     assert verdicts(folder) == {"passed": 6, "failed": 4}
     (tmp_path / "mended").touch()
-    assert run(folder, units) == "complete"
+    assert run(folder, units, living=living) == "complete"
     assert verdicts(folder) == {"passed": 6, "failed": 4}  # nobody has asked
     assert campaign.failed_again(folder) == 4
     assert verdicts(folder) == {"passed": 2}  # of the unit in which nothing had failed
-    assert run(folder, units) == "complete"
+    assert run(folder, units, living=living) == "complete"
     assert verdicts(folder) == {"passed": 9, "failed": 1}
     assert [path.name for path in folder.failures.iterdir()] == ["behaviour-fails-0-golden"]
     facts = folder.facts()
@@ -186,15 +210,15 @@ def test_what_has_failed_runs_again_when_it_is_asked_to(folder: Folder, tmp_path
 
 
 def test_a_budget_and_failures_stop_it_and_the_rest_runs_later(
-    folder: Folder, tmp_path: Path
+    folder: Folder, living: tuple[Client, Path]
 ) -> None:
     units = [unit("fails", first, 3) for first in range(0, 90, 3)]
-    assert run(folder, units, stop_after=2) == "failures"
+    assert run(folder, units, stop_after=2, living=living) == "failures"
     stopped = sum(verdicts(folder).values())
     assert 2 * 3 <= stopped < 90
-    assert run(folder, units, deadline=time.monotonic()) == "budget"
+    assert run(folder, units, deadline=time.monotonic(), living=living) == "budget"
     assert sum(verdicts(folder).values()) == stopped
-    assert run(folder, units) == "complete"
+    assert run(folder, units, living=living) == "complete"
     assert verdicts(folder) == {"passed": 60, "failed": 30}
     with folder.store() as store:
         assert [why for *_, why in store.sessions()] == ["failures", "budget", "complete"]
