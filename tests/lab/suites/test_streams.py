@@ -176,7 +176,7 @@ def test_finds_hardware_that_is_broken(monkeypatch, tmp_path, name):
     design = system_design(NANO)
     sources = (*(FOLDER / f"{each}.v" for each in SOURCES), source)
     faulty = Verilog(design.top, sources, design.parameters)
-    monkeypatch.setattr(eightfold.sim.simulator.system, "system_design", lambda config: faulty)
+    monkeypatch.setattr(eightfold.sim.simulator.system, "system_design", lambda *_: faulty)
     monkeypatch.setattr(suite, "smallest", lambda unit, case, wrong, budget: case)
     cases = suites()["streams"].run(unit(FIRST[name], 12), None).cases
     assert any(case.verdict == "failed" for case in cases)
