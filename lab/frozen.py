@@ -41,8 +41,8 @@ from eightfold.hw.units import UNITS as HARDWARE_UNITS
 from eightfold.operators import load_model
 from eightfold.rtl.verilog import unit_verilog
 from eightfold.target.config import PRESETS, AcceleratorConfig
-from examples.mobilenet.network import mobilenet_model
-from examples.operators.network import operators_model
+from examples.mobilenet import mobilenet_model
+from examples.operators import operators_model
 from tests.support.campaign.folders import Plan, broken, different, make_campaign, mixed
 from tests.support.networks.cascades import block_model
 from tests.support.networks.redundant import redundant_model

@@ -9,13 +9,12 @@ import numpy as np
 from eightfold.campaign.coverage import Bin
 from eightfold.compiler import Compiled
 from eightfold.model import Graph
-from lab.coverage.points.common import Point, Sample
-from lab.coverage.points.elementwise import ELEMENTWISE
-from lab.coverage.points.indexing import INDEXING
-from lab.coverage.points.matrix import MATRIX
-from lab.coverage.points.movement import MOVEMENT
-from lab.coverage.points.rows import ROWS
+from lab.coverage.elementwise import ELEMENTWISE
+from lab.coverage.matrix import MATRIX
+from lab.coverage.movement import INDEXING, MOVEMENT
+from lab.coverage.points import Point, Sample
 from lab.coverage.requantizations import Labels, accelerator_labels, reference_labels
+from lab.coverage.rows import ROWS
 
 POINTS: dict[str, list[Point]] = MATRIX | ELEMENTWISE | ROWS | MOVEMENT | INDEXING
 """Points by operator."""

@@ -14,19 +14,17 @@ from eightfold.common.files import IMPORT_ROOT, write_file
 from eightfold.common.program import one_line_errors
 from eightfold.common.terminal import terminal_progress
 from eightfold.isa.document import isa_document
-from lab.documents import evidence, json_fields, kit, list_of_tests, tables, throughput
+from lab.documents import evidence, kit, tables, throughput
 from lab.documents.part import Part
 
 
 def _parts() -> Iterator[Part]:
     yield Part("isa", Path("docs/isa.md"), lambda text: isa_document())
-    yield list_of_tests.TABLE
     yield from (
         *tables.TABLES,
         *kit.TABLES,
         *throughput.parts(),
         *evidence.parts(),
-        *json_fields.parts(),
     )
 
 

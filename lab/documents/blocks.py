@@ -33,7 +33,7 @@ from eightfold.common.program import one_line_errors
 
 ROOT = IMPORT_ROOT
 LEFT_OUT = "...\n"
-PAGES = ("README.md", "docs/*.md", "examples/*/README.md")
+PAGES = ("README.md", "docs/*.md", "examples/**/*.md")
 
 FILE = re.compile(r'^```\w+ title="([\w./-]+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 _BLOCK = re.compile(

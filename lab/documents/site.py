@@ -22,7 +22,7 @@ from eightfold.common.files import IMPORT_ROOT
 from eightfold.common.program import one_line_errors
 
 ROOT = IMPORT_ROOT
-PAGES = ("*.md", "docs/**/*.md", "examples/*/README.md")
+PAGES = ("*.md", "docs/**/*.md", "examples/**/*.md")
 """The documents, as patterns below the root."""
 
 STYLE = Path("docs/site.css")

@@ -1,17 +1,95 @@
-"""The tables that say what the source tree says: presets, rows of the spec, proofs, reasons."""
+"""The tables that say what the source tree says.
 
+Presets, rows of the spec, proofs, reasons, rooms, the list of tests, and the fields of the JSON
+reports, which their schemas declare.
+"""
+
+import ast
 from collections.abc import Callable
+from functools import partial
+from itertools import groupby
 from pathlib import Path
+from types import ModuleType, NoneType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints, is_typeddict
 
+from eightfold.campaign.report import schema as campaign
 from eightfold.common.files import IMPORT_ROOT
+from eightfold.conformance.report import schema as statement
 from eightfold.operators import OPERATORS, SPEC_ROWS
 from eightfold.operators.rules import INT8_RANGE, SAME, Authority, Granularity, SpecRow, TensorRule
+from eightfold.run.report import schema as run
 from eightfold.target.config import PRESETS, AcceleratorConfig
-from lab.documents.list_of_tests import first_paragraph
 from lab.documents.part import markdown, number, table_part
 from lab.formal.proof import Proof
 from lab.formal.proofs import BY_NAME
 from lab.hostile.trial import REASONS
+
+SCHEMAS = {"run": run, "conform": statement, "campaign": campaign}
+"""By the name of the page: modules whose last class is the whole report."""
+
+WORDS = {int: "integer", float: "number", str: "string", bool: "boolean", NoneType: "null"}
+
+
+def field_tables(schema: ModuleType) -> str:
+    """Return a section for each class of a schema, the whole report first."""
+    classes = [each for each in vars(schema).values() if is_typeddict(each)]
+    return "\n".join(map(_section, reversed(classes)))
+
+
+def _section(declared: type) -> str:
+    hints = get_type_hints(declared, include_extras=True)
+    rows = [(f"`{name}`", *_type_and_meaning(hint)) for name, hint in hints.items()]
+    table = markdown(("field", "type", "what it is"), rows)
+    return f"### {_title(declared)}\n\n{declared.__doc__}\n\n{table}"
+
+
+def _type_and_meaning(hint: Any) -> tuple[str, str]:
+    assert get_origin(hint) is Annotated
+    kind, meaning = get_args(hint)
+    return _type_in_words(kind), meaning
+
+
+def _title(declared: type) -> str:
+    return declared.__name__.removesuffix("Json")
+
+
+def _type_in_words(kind: Any) -> str:
+    """Return a type in words, a class as a link to its section."""
+    if kind in WORDS:
+        return WORDS[kind]
+    if is_typeddict(kind):
+        return f"[{_title(kind)}](#{_title(kind).lower()})"
+    parts = [_type_in_words(each) for each in get_args(kind)]
+    if get_origin(kind) is list:
+        return f"list of {parts[0]}s" if parts[0].isalpha() else f"list of {parts[0]}"
+    return "object" if get_origin(kind) is dict else " or ".join(parts)
+
+
+def list_of_tests(root: Path = IMPORT_ROOT) -> str:
+    """Return a section for each folder below ``tests/``, with a row for each file of tests."""
+    files = sorted((root / "tests").rglob("test_*.py"), key=lambda path: path.parts[:-1])
+    sections = []
+    for folder, paths in groupby(files, key=lambda path: path.parent):
+        rows = [(f"`{path.name}`", first_paragraph(path)) for path in sorted(paths)]
+        title = folder.relative_to(root).as_posix()
+        sections.append(f"## {title}\n\n{markdown(('file', 'what its tests show'), rows)}")
+    return "\n".join(sections)
+
+
+def first_paragraph(path: Path) -> str:
+    """Return the first paragraph of a module's docstring in one line, as a cell of a table.
+
+    Raises
+    ------
+    ValueError
+        If the module has none.
+    """
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    if not docstring:
+        raise ValueError(f"{path} has no docstring; it is the test plan's word on its tests")
+    words = " ".join(docstring.partition("\n\n")[0].split())
+    return words.replace("``", "`").replace("|", "\\|")
+
 
 SIZES: tuple[tuple[str, Callable[[AcceleratorConfig], str]], ...] = (
     ("lanes (`lanes`)", lambda config: number(config.lanes)),
@@ -140,9 +218,14 @@ def room_table() -> str:
 
 
 TABLES = (
+    table_part("tests", Path("docs/figures/tests.md"), list_of_tests),
     table_part("rooms", Path("CONTRIBUTING.md"), room_table),
     table_part("presets", Path("docs/architecture.md"), preset_table),
     table_part("operator table", Path("docs/operators.md"), operator_table),
     table_part("proofs", Path("docs/proofs.md"), proof_table),
     table_part("reasons", Path("docs/testplan.md"), reason_table),
+    *(
+        table_part("fields", Path(f"docs/{name}-json.md"), partial(field_tables, schema))
+        for name, schema in SCHEMAS.items()
+    ),
 )

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from eightfold.cli.operator_list import Figure, Figures, throughput
-from lab.measure.computing import COMPUTING
-from lab.measure.copying import COPYING
 from lab.measure.models import CatalogueEntry, Requirement, Series
+from lab.measure.series import COMPUTING, COPYING
 
 CATALOGUE: dict[str, CatalogueEntry] = dict(sorted((COMPUTING | COPYING).items()))
 """By the operator's name."""

@@ -10,8 +10,7 @@ from eightfold import Session
 from eightfold.compiler import compile_network
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
-from examples.mobilenet.__main__ import write
-from examples.mobilenet.network import mobilenet_model
+from examples.mobilenet import mobilenet_model, write
 
 FORMS = pytest.mark.parametrize("explicit", [False, True], ids=["same", "explicit"])
 

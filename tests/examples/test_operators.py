@@ -10,8 +10,7 @@ from eightfold import Session
 from eightfold.compiler import HARDWARE
 from eightfold.operators import load_model
 from eightfold.sim.simulator.toolchain import Simulator
-from examples.operators.__main__ import write
-from examples.operators.network import operators_model
+from examples.operators import operators_model, write
 
 CONFIGS = {"verilator": "small", "icarus": "nano"}
 

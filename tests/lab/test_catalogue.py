@@ -15,7 +15,7 @@ from eightfold.cli.operator_list import records
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler.lower.lowering import METHODS
 from eightfold.operators import OPERATORS, load_model
-from examples.operators.network import operators_model
+from examples.operators import operators_model
 from lab.coverage.bins import POINTS
 from lab.measure.catalogue import CATALOGUE, SERIES
 from lab.measure.models import REQUIREMENTS, SIZES
@@ -30,11 +30,11 @@ HARDWARE = OPERATORS.keys() - GOLDEN_ALONE.keys()
 PLACES: dict[str, tuple[Callable[[], Collection[str]], Collection[str]]] = {
     "eightfold/cases": (lambda: MAKERS, OPERATORS),
     "eightfold/compiler/lower/lowering.py": (lambda: METHODS, HARDWARE),
-    "lab/measure/computing.py or copying.py": (lambda: CATALOGUE, HARDWARE),
+    "lab/measure/series.py": (lambda: CATALOGUE, HARDWARE),
     "eightfold/cli/operators.json, by python -m lab.measure": (records, HARDWARE),
     "eightfold/cases, to extend a network": (lambda: EXTENSIONS, HARDWARE),
     "lab/coverage/bins.py": (lambda: POINTS, HARDWARE),
-    "examples/operators/network.py": (
+    "examples/operators.py": (
         lambda: [operator.name for operator in load_model(operators_model()).operators],
         HARDWARE,
     ),

@@ -12,7 +12,7 @@ from eightfold.isa.decode import read_stream
 from eightfold.model.builder import ModelBuilder
 from eightfold.run.report.clock import MEASURED
 from eightfold.target.config import PRESETS
-from examples.mobilenet.network import mobilenet_model
+from examples.mobilenet import mobilenet_model
 from tests.eightfold.cli.test_cli import MODEL, call
 from tests.support.models.single import one_operator
 from tests.support.networks.sparse import sparse_model

@@ -10,7 +10,7 @@ from eightfold.operators import load_model
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import PROFILES, MemoryTiming
 from examples.digits.network import MODEL_FILE
-from examples.mobilenet.network import blocks_model
+from examples.mobilenet import blocks_model
 from tests.support.models.mlperf_tiny import mlperf_tiny
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from eightfold.cases.builder import SeededNetwork
 from eightfold.cases.networks import network_rng, random_network
-from eightfold.cases.seeded import SeededNetwork
 from eightfold.compiler import Compiled, compile_network, network, overlap
 from eightfold.compiler.emit.memory import Block, plan
 from eightfold.compiler.overlap import MatrixPiece, by_depth, by_groups, by_rows

@@ -14,8 +14,8 @@ from eightfold.isa.shares import Work, vectors, work
 from eightfold.operators import load_model
 from eightfold.run.operator_reports import hardware_reports
 from eightfold.target.config import PRESETS
-from examples.mobilenet.network import mobilenet_model
-from examples.operators.network import operators_model
+from examples.mobilenet import mobilenet_model
+from examples.operators import operators_model
 from tests.support.figures import expect_honest_figures
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
 from tests.support.networks.redundant import redundant_model

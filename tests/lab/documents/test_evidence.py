@@ -10,7 +10,7 @@ from eightfold.campaign.records import Case, Outcome, Unit
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
 from lab.documents import evidence
-from lab.documents.record import Entry, campaign_entries, read_record, record_text
+from lab.documents.evidence import Entry, campaign_entries, read_record, record_text
 
 
 def entry(suite: str, column: str, cases: dict[str, dict[str, int]], **more: object) -> Entry:

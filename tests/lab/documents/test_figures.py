@@ -15,10 +15,11 @@ from eightfold.model import Graph
 from eightfold.operators import load_model
 from eightfold.run.report import OperatorReport, RunResult
 from eightfold.target.memory import PROFILES
-from lab.documents.cycle_chart import chart
 from lab.documents.cycles import (
     MATRIX_REASONS,
     NETWORKS,
+    PEERS,
+    TASKS,
     Measurement,
     Network,
     mac_limit,
@@ -29,9 +30,8 @@ from lab.documents.cycles import (
     summary_table,
     task_table,
 )
-from lab.documents.figures import estimated, memory_table, networks_of, write_documents
+from lab.documents.figures import chart, estimated, memory_table, networks_of, write_documents
 from lab.documents.part import markdown
-from lab.documents.peers import PEERS, TASKS
 
 KWS, AD = NETWORKS[0], NETWORKS[3]
 

@@ -14,7 +14,7 @@ from eightfold.operators import load_model, run_graph
 from eightfold.run.simulate import NetworkRun, simulate_network
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import PRESETS, AcceleratorConfig
-from examples.mobilenet.network import mobilenet_model
+from examples.mobilenet import mobilenet_model
 from tests.support.figures import expect_honest_work
 from tests.support.hardware.small_program import CONFIG as TIGHT
 from tests.support.networks.cascades import CHOICES, AtRandom, Forced, block_model

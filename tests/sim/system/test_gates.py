@@ -8,7 +8,7 @@ import pytest
 import examples.digits
 from eightfold import Session
 from eightfold.run.report import RunResult
-from examples.operators.network import operators_model
+from examples.operators import operators_model
 from lab.gates import netlist_source
 
 pytestmark = pytest.mark.long

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from eightfold.cases.seeded import SeededNetwork
+from eightfold.cases.builder import SeededNetwork
 from eightfold.compiler import Compiled
 from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.schedule import Choice, Impossible

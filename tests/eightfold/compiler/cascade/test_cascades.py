@@ -16,7 +16,7 @@ from eightfold.estimate import estimate_network
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import IDEAL, PROFILES, MemoryTiming
-from examples.mobilenet.network import mobilenet_model
+from examples.mobilenet import mobilenet_model
 from tests.eightfold.compiler.test_compiler import TIGHT
 from tests.support.networks.cascades import CHOICES, AtRandom, Forced, block_model
 from tests.support.networks.machine_run import expect_golden, random_values

@@ -1,12 +1,19 @@
-"""MobileNetV2 at any width and image size, written operator by operator, with random weights.
+"""MobileNetV2 at any width and image size, with random weights.
+
+``python -m examples.mobilenet FILE`` writes it.
 
 Inverted residual blocks: a 1x1 convolution to six times the channels, a depthwise 3x3, a 1x1
 convolution back, and an ADD where the block keeps the image's size and channels (Sandler et al.,
 arXiv:1801.04381, table 2).
 """
 
-from eightfold.cases.builder import Value
-from eightfold.cases.seeded import SeededNetwork
+from pathlib import Path
+
+import click
+
+from eightfold.cases.builder import SeededNetwork, Value
+from eightfold.common.files import write_file
+from eightfold.common.program import one_line_errors
 
 BLOCKS = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1))
 LAST_BLOCKS = ((6, 160, 3, 2), (6, 320, 1, 1))
@@ -126,3 +133,31 @@ def _window(net: SeededNetwork, x: Value, channels: int, stride: int, explicit: 
         return net.weighted("CONV_2D", x, (channels, 3, 3, depth), options, SCALE)
     options["depth_multiplier"] = 1
     return net.weighted("DEPTHWISE_CONV_2D", x, (1, 3, 3, depth), options, SCALE)
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path), default=Path("build/mobilenet.tflite"))
+@click.option("--width", default=0.35, show_default=True, help="Multiplier of all channels.")
+@click.option("--size", default=160, show_default=True, help="Rows and columns of the image.")
+@click.option("--classes", default=10, show_default=True, help="Results of the last layer.")
+@click.option("--explicit", is_flag=True, help="TRANSPOSE and PADs, as PyTorch's converters write.")
+@click.option(
+    "--blocks",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="N operators of blocks of 24 channels alone, all as large as --size.",
+)
+def write(
+    file: Path, width: float, size: int, classes: int, explicit: bool, blocks: int | None
+) -> None:
+    """Write MobileNetV2 to FILE, build/mobilenet.tflite if it is not given."""
+    if blocks:
+        model = blocks_model(blocks, size)
+    else:
+        model = mobilenet_model(width, size, classes, explicit=explicit)
+    write_file(file, model)
+    click.echo(file)
+
+
+if __name__ == "__main__":
+    one_line_errors(write)

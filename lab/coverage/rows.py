@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lab.coverage.points.common import (
+from lab.coverage.points import (
     Point,
     Sample,
     axis_place,

@@ -1,7 +1,15 @@
-"""Every operator of the accelerator once, each on what earlier ones computed."""
+"""Every operator of the accelerator once, each on what earlier ones computed.
 
-from eightfold.cases.builder import Value
-from eightfold.cases.seeded import SeededNetwork
+``python -m examples.operators FILE`` writes the model.
+"""
+
+from pathlib import Path
+
+import click
+
+from eightfold.cases.builder import SeededNetwork, Value
+from eightfold.common.files import write_file
+from eightfold.common.program import one_line_errors
 
 SAME = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
 HALVED = {"padding": "SAME", "stride_h": 2, "stride_w": 2}
@@ -120,3 +128,15 @@ def _reductions(net: SeededNetwork, x: Value, pixels: Value) -> None:
     low = net.add("REDUCE_MIN", [pixels, net.integers([1, 3])], pixels)
     net.add("GREATER_EQUAL", [high, low])
     net.add("ARG_MIN", [high, net.integers(1)], options={"output_type": "INT64"})
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path), default=Path("build/operators.tflite"))
+def write(file: Path) -> None:
+    """Write the network with every operator to FILE, build/operators.tflite if it is not given."""
+    write_file(file, operators_model())
+    click.echo(file)
+
+
+if __name__ == "__main__":
+    one_line_errors(write)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from eightfold.golden.binary import broadcast
-from lab.coverage.points.common import (
+from lab.coverage.points import (
     Point,
     Sample,
     activation,

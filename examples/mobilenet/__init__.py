@@ -1,1 +1,0 @@
-"""MobileNetV2 with random weights: a network whose tensors are larger than the scratchpad."""

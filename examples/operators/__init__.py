@@ -1,1 +1,0 @@
-"""A network in which every operator of the accelerator occurs once."""

@@ -1,1 +1,0 @@
-"""Points of each operator and their bins."""
