@@ -1,5 +1,7 @@
 """Primitives against exact Python integers, and the known values of the kernels' own arithmetic."""
 
+import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -7,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eightfold.golden import fixed_point, fixed_point_math
+from eightfold.golden import fixed_point, fixed_point_log, fixed_point_math
 from eightfold.golden.errors import AbortedError, UndefinedError
+from tests.support.models.exact_arithmetic import EXACT, wrap
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 int32 = st.one_of(
@@ -20,10 +23,88 @@ int32 = st.one_of(
 def exact_multiply(x: int, multiplier: int, shift: int) -> int:
     """The multiplier pair in unlimited integers, each rounding as a fraction."""
     left, right = max(shift, 0), max(-shift, 0)
-    shifted = (x * 2**left + 2**31) % 2**32 - 2**31
-    high = (shifted * multiplier * 2 + 2**31) // 2**32
-    magnitude = int(Fraction(abs(high), 2**right) + Fraction(1, 2))
-    return -magnitude if high < 0 else magnitude
+    high = (wrap(x * 2**left) * multiplier * 2 + 2**31) // 2**32
+    return EXACT["half_away"](Fraction(high, 2**right))
+
+
+KNOWN: dict[Callable, dict[tuple, int | tuple[int, int]]] = {
+    fixed_point.quantize_multiplier: {
+        (0.0,): (0, 0),
+        (1.0,): (2**30, 1),
+        (0.5,): (2**30, 0),
+        (0.1,): (1717986918, -3),
+        (1 / 3,): (1431655765, -1),
+        (3.7,): (1986422374, 2),
+        (2.0**-32,): (2**30, -31),
+        (2.0**-33,): (0, 0),
+        (np.nextafter(1.0, 0.0),): (2**30, 1),
+        (-0.75,): (-1610612736, 0),
+    },
+    fixed_point.multiply_by_quantized_multiplier: {
+        (1, 2**30, -1): 1,
+        (-1, 2**30, -1): 0,
+        (3, 2**30, -1): 1,
+        (-3, 2**30, -1): -1,
+        (5, 2**30, -1): 2,
+        (-5, 2**30, -1): -1,
+        (100, 1717986918, -3): 10,
+        (1000, 1431655765, -4): 42,
+        (2**30, 2**30, 2): 0,
+    },
+    fixed_point_math.exp_on_negative: {
+        (-1, 5): 2147483124,
+        (-(2**24), 5): 1672462419,
+        (-(2**25), 5): 1302515042,
+        (-(2**26), 5): 790015308,
+        (-31 * 2**26, 5): 0,
+        (0, 5): INT32_MAX,
+    },
+    fixed_point_math.one_over_one_plus: {
+        (0,): INT32_MAX,
+        (2**29,): 1717986914,
+        (2**30,): 1431655762,
+        (INT32_MAX,): 1073741820,
+    },
+    fixed_point_math.one_minus_over_one_plus: {(2**29,): 1288490180, (2**30,): 715827876},
+    fixed_point_math.logistic: {
+        (2**27, 4): 1569936226,
+        (-(2**27), 4): 577547421,
+        (0, 4): 2**30,
+    },
+    fixed_point_math.tanh: {
+        (2**26, 4): 992388804,
+        (-(2**26), 4): -992388804,
+        (2**27, 4): 1635510876,
+        (0, 4): 0,
+    },
+    fixed_point_math.reciprocal: {
+        (2**19, 12): (INT32_MAX, 0),
+        (3 * 2**18, 12): (1431655762, 0),
+        (10 * 2**19, 12): (1717986914, 3),
+    },
+    fixed_point_log.log: {
+        (2**19, 12, 5): 0,
+        (3 * 2**18, 12, 5): 27210304,
+        (2**20, 12, 5): 46516320,
+        (10 * 2**19, 12, 5): 154523870,
+        (511 * 2**19, 12, 5): 418515678,
+    },
+    fixed_point_log.inverse_square_root: {
+        (0,): (2**31 - 1, 0),
+        (1,): (2**31 - 1, 0),
+        (2,): (1518498372, 0),
+        (100,): (214748363, 0),
+        (65025,): (269488147, -5),
+        (10**6,): (274877901, -7),
+    },
+}
+"""What the kernels' own arithmetic gives, by function and arguments."""
+
+
+@pytest.mark.parametrize("function", KNOWN, ids=lambda function: function.__name__)
+def test_known_values(function: Callable) -> None:
+    for arguments, expected in KNOWN[function].items():
+        np.testing.assert_array_equal(function(*arguments), expected, str(arguments))
 
 
 @given(st.integers(-(2**62), 2**62))
@@ -39,8 +120,7 @@ def test_srdhm_rounds_ties_up_and_saturates(a: int, b: int) -> None:
 
 @given(int32, st.integers(0, 31))
 def test_rounding_divide_by_pot_rounds_ties_away(x: int, e: int) -> None:
-    magnitude = int(Fraction(abs(x), 2**e) + Fraction(1, 2))
-    expected = -magnitude if x < 0 else magnitude
+    expected = EXACT["half_away"](Fraction(x, 2**e))
     assert int(fixed_point.rounding_divide_by_pot(x, e)) == expected
 
 
@@ -55,26 +135,6 @@ def test_quantize_multiplier_is_within_half_a_unit(d: float) -> None:
     assert shift >= -31
     unit = Fraction(2) ** (shift - 31)
     assert abs(m * unit - Fraction(d)) <= unit / 2
-
-
-@pytest.mark.parametrize(
-    ("d", "expected"),
-    [
-        (0.0, (0, 0)),
-        (1.0, (2**30, 1)),
-        (0.5, (2**30, 0)),
-        (0.1, (1717986918, -3)),
-        (1 / 3, (1431655765, -1)),
-        (3.7, (1986422374, 2)),
-        (2.0**-32, (2**30, -31)),
-        (2.0**-33, (0, 0)),
-        (np.nextafter(1.0, 0.0), (2**30, 1)),
-        (-0.75, (-1610612736, 0)),
-    ],
-)
-def test_quantize_multiplier_known_values(d: float, expected: tuple[int, int]) -> None:
-    m, shift = fixed_point.quantize_multiplier(d)
-    assert (int(m), int(shift)) == expected
 
 
 @pytest.mark.parametrize("d", [np.inf, -np.inf, np.nan])
@@ -93,25 +153,6 @@ def test_multiply_rounds_twice(x: int, multiplier: int, shift: int) -> None:
 def test_multiply_rounds_once_if_asked(x: int, multiplier: int, shift: int) -> None:
     got = fixed_point.multiply_by_quantized_multiplier(x, multiplier, shift, single=True)
     assert int(got) == (x * multiplier + 2 ** (30 - shift)) // 2 ** (31 - shift)
-
-
-@pytest.mark.parametrize(
-    ("x", "multiplier", "shift", "expected"),
-    [
-        (1, 2**30, -1, 1),
-        (-1, 2**30, -1, 0),
-        (3, 2**30, -1, 1),
-        (-3, 2**30, -1, -1),
-        (5, 2**30, -1, 2),
-        (-5, 2**30, -1, -1),
-        (100, 1717986918, -3, 10),
-        (1000, 1431655765, -4, 42),
-        (2**30, 2**30, 2, 0),
-    ],
-)
-def test_multiply_known_values(x: int, multiplier: int, shift: int, expected: int) -> None:
-    got = fixed_point.multiply_by_quantized_multiplier(x, multiplier, shift)
-    assert int(got) == expected
 
 
 @pytest.mark.parametrize(("shift", "single"), [(32, False), (-32, False), (31, True)])
@@ -140,9 +181,7 @@ def test_saturating_shift_left_clamps(x: int, e: int) -> None:
 
 @given(int32, int32)
 def test_half_sum_rounds_halves_away(a: int, b: int) -> None:
-    magnitude = (abs(a + b) + 1) // 2
-    expected = -magnitude if a + b < 0 else magnitude
-    assert int(fixed_point.half_sum(a, b)) == expected
+    assert int(fixed_point.half_sum(a, b)) == EXACT["half_away"](Fraction(a + b, 2))
 
 
 @given(st.integers(INT32_MIN, INT32_MAX))
@@ -162,57 +201,22 @@ def test_primitives_work_elementwise() -> None:
     np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.parametrize(
-    ("a", "expected"),
-    [
-        (-1, 2147483124),
-        (-(2**24), 1672462419),
-        (-(2**25), 1302515042),
-        (-(2**26), 790015308),
-        (-31 * 2**26, 0),
-        (0, INT32_MAX),
-    ],
-)
-def test_exp_known_values(a: int, expected: int) -> None:
-    assert int(fixed_point_math.exp_on_negative(a, 5)) == expected
-
-
 @given(st.integers(INT32_MIN, 0), st.integers(0, 6))
 def test_exp_is_close_to_the_real_one(a: int, integer_bits: int) -> None:
     got = int(fixed_point_math.exp_on_negative(a, integer_bits))
     assert abs(got / 2**31 - np.exp(a / 2 ** (31 - integer_bits))) < 1e-6
 
 
-@pytest.mark.parametrize(
-    ("a", "expected"),
-    [(0, INT32_MAX), (2**29, 1717986914), (2**30, 1431655762), (INT32_MAX, 1073741820)],
-)
-def test_one_over_one_plus_known_values(a: int, expected: int) -> None:
-    assert int(fixed_point_math.one_over_one_plus(a)) == expected
+@given(st.integers(2**19, 2**31 - 1))
+def test_log_is_close_to_the_real_one(x: int) -> None:
+    assert abs(int(fixed_point_log.log(x, 12, 5)) / 2**26 - math.log(x / 2**19)) < 1e-6
 
 
-@pytest.mark.parametrize(("a", "expected"), [(2**29, 1288490180), (2**30, 715827876)])
-def test_one_minus_over_one_plus_known_values(a: int, expected: int) -> None:
-    assert int(fixed_point_math.one_minus_over_one_plus(a)) == expected
-
-
-def test_logistic_and_tanh_known_values() -> None:
-    np.testing.assert_array_equal(
-        fixed_point_math.logistic([2**27, -(2**27), 0], 4), [1569936226, 577547421, 2**30]
-    )
-    np.testing.assert_array_equal(
-        fixed_point_math.tanh([2**26, -(2**26), 2**27, 0], 4),
-        [992388804, -992388804, 1635510876, 0],
-    )
-
-
-@pytest.mark.parametrize(
-    ("x", "expected"),
-    [(2**19, (INT32_MAX, 0)), (3 * 2**18, (1431655762, 0)), (10 * 2**19, (1717986914, 3))],
-)
-def test_reciprocal_known_values(x: int, expected: tuple[int, int]) -> None:
-    r, over = fixed_point_math.reciprocal(x, 12)
-    assert (int(r), int(over)) == expected
+@given(st.lists(st.integers(2, 2**31 - 1), min_size=1, max_size=5))
+def test_inverse_square_root_is_close_to_the_real_one(x: list[int]) -> None:
+    multiplier, shift = fixed_point_log.inverse_square_root(x)
+    assert np.all(shift <= 0)
+    np.testing.assert_allclose(multiplier * 2.0 ** (shift - 31), 1 / np.sqrt(x), rtol=2e-6)
 
 
 def test_softmax_scaling_known_values() -> None:

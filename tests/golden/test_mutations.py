@@ -101,24 +101,36 @@ def without_quirk(x: Any, e: int) -> Any:
 
 ORIGINAL_PADS = windows.Window.pads
 
+ONE_ROUNDING = {
+    "QUANTIZE": unary,
+    "CONV_2D": convolution,
+    "ADD": binary,
+    "MEAN": reduction,
+    "LEAKY_RELU": rectifiers,
+    "PRELU": rectifiers,
+    "SUM": reduction,
+}
+"""Operators whose module is made to round once."""
+
 MUTATIONS = {
-    "one rounding in QUANTIZE": Mutation(
-        "QUANTIZE", unary, "multiply_by_quantized_multiplier", single
-    ),
-    "one rounding in CONV_2D": Mutation(
-        "CONV_2D", convolution, "multiply_by_quantized_multiplier", single
-    ),
-    "one rounding in ADD": Mutation("ADD", binary, "multiply_by_quantized_multiplier", single),
-    "one rounding in MEAN": Mutation("MEAN", reduction, "multiply_by_quantized_multiplier", single),
-    "half up in the shift of QUANTIZE": Mutation(
-        "QUANTIZE", fixed_point, "rounding_divide_by_pot", half_up
-    ),
-    "half up in the shift of DEPTHWISE_CONV_2D": Mutation(
-        "DEPTHWISE_CONV_2D", fixed_point, "rounding_divide_by_pot", half_up
-    ),
-    "half up in the shift of RELU_N1_TO_1": Mutation(
-        "RELU_N1_TO_1", fixed_point, "rounding_divide_by_pot", half_up
-    ),
+    **{
+        f"one rounding in {operator}": Mutation(
+            operator, module, "multiply_by_quantized_multiplier", single
+        )
+        for operator, module in ONE_ROUNDING.items()
+    },
+    **{
+        f"half up in the shift of {operator}": Mutation(
+            operator, fixed_point, "rounding_divide_by_pot", half_up
+        )
+        for operator in ("QUANTIZE", "DEPTHWISE_CONV_2D", "RELU_N1_TO_1")
+    },
+    **{
+        f"odd padding before in {operator}": Mutation(
+            operator, windows.Window, "pads", padded_before
+        )
+        for operator in ("MAX_POOL_2D", "CONV_2D", "TRANSPOSE_CONV")
+    },
     "float64 multipliers in MUL": Mutation(
         "MUL",
         binary,
@@ -129,22 +141,11 @@ MUTATIONS = {
     "-128 out of reach in AVERAGE_POOL_2D": Mutation(
         "AVERAGE_POOL_2D", pooling, "fused_bounds", lambda *_: (-127, 127)
     ),
-    "odd padding before in MAX_POOL_2D": Mutation(
-        "MAX_POOL_2D", windows.Window, "pads", padded_before
-    ),
-    "odd padding before in CONV_2D": Mutation("CONV_2D", windows.Window, "pads", padded_before),
     "normalized multiplier in MEAN": Mutation("MEAN", reduction, "mean_multiplier", whole_mean),
     "fewer bits of the sum in SOFTMAX": Mutation("SOFTMAX", softmax, "SUM_BITS", 13),
     "ties up in FULLY_CONNECTED": Mutation(
         "FULLY_CONNECTED", fully_connected, "round_half_away", lambda x: np.floor(x + 0.5)
     ),
-    "one rounding in LEAKY_RELU": Mutation(
-        "LEAKY_RELU", rectifiers, "multiply_by_quantized_multiplier", single
-    ),
-    "one rounding in PRELU": Mutation(
-        "PRELU", rectifiers, "multiply_by_quantized_multiplier", single
-    ),
-    "one rounding in SUM": Mutation("SUM", reduction, "multiply_by_quantized_multiplier", single),
     "whole int16 shift in HARD_SWISH": Mutation(
         "HARD_SWISH", rectifiers, "_shift16", without_quirk
     ),
@@ -159,9 +160,6 @@ MUTATIONS = {
     ),
     "floored corners in RESIZE_NEAREST_NEIGHBOR": Mutation(
         "RESIZE_NEAREST_NEIGHBOR", resize, "round_half_away", np.floor
-    ),
-    "odd padding before in TRANSPOSE_CONV": Mutation(
-        "TRANSPOSE_CONV", windows.Window, "pads", padded_before
     ),
     "ties to even in QUANTIZE of float": Mutation("QUANTIZE", floats, "round_half_away", np.round),
     "no activation in SUB": Mutation("SUB", binary, "fused_bounds", lambda *_: (-128, 127)),

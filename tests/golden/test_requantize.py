@@ -1,5 +1,7 @@
 """The requantizer's contract against exact Python integers."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import ROUNDINGS
-from tests.golden.test_rounding import EXACT, Fraction
+from tests.support.models.exact_arithmetic import EXACT, wrap
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 int32 = st.one_of(
@@ -35,10 +37,6 @@ def parameters(draw: st.DrawFn) -> dict[str, int]:
         "low": low,
         "high": high,
     }
-
-
-def wrap(x: int) -> int:
-    return (x + 2**31) % 2**32 - 2**31
 
 
 def exact(acc: int, p: dict[str, int]) -> int:

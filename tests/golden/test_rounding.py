@@ -1,7 +1,5 @@
 """The seven rounding modes against exact fractions."""
 
-import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -11,17 +9,8 @@ from hypothesis import strategies as st
 
 from eightfold.golden.rounding import ROUNDINGS, round_half_away, rounding_shift
 from eightfold.isa import Rounding
+from tests.support.models.exact_arithmetic import EXACT
 
-HALF = Fraction(1, 2)
-EXACT: dict[str, Callable[[Fraction], int]] = {
-    "half_away": lambda v: math.floor(v + HALF) if v >= 0 else math.ceil(v - HALF),
-    "half_up": lambda v: math.floor(v + HALF),
-    "half_down": lambda v: math.ceil(v - HALF),
-    "half_even": round,
-    "toward_zero": math.trunc,
-    "down": math.floor,
-    "up": math.ceil,
-}
 values = st.one_of(
     st.integers(-(2**63), 2**63 - 1),
     st.builds(lambda k, e: k << e, st.integers(-9, 9), st.integers(0, 59)),

@@ -18,13 +18,10 @@ from eightfold.golden.quantization import Quantization
 from eightfold.golden.rectifiers import prelu
 from eightfold.golden.unary import CODES, logistic, relu6, tanh
 from eightfold.golden.windows import Window
+from tests.support.models.exact_arithmetic import per_tensor
 
 EVERY_CODE = CODES.astype(np.int8)
 DENSE = {"bias_quantization": None, "activation": "RELU6", "reference": "tflm"}
-
-
-def per_tensor(scale: float, zero_point: int) -> Quantization:
-    return Quantization(np.array([scale], np.float32), np.array([zero_point]))
 
 
 @pytest.mark.parametrize("seed", range(20))

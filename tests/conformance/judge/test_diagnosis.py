@@ -153,15 +153,6 @@ def test_missing_and_unknown_results_do_not_conform_and_hide_no_mistake(many: Ca
     assert f"have a case number of {count // 2 + 1} or more" in text(verdict)
 
 
-@pytest.mark.parametrize("marker", [MISSING, UNKNOWN])
-def test_a_unit_that_never_answers_deviates(marker: int, cases: Cases) -> None:
-    verdict = judge("tflite", cases, np.full(len(cases["acc"]), marker))
-    assert not verdict.conforms and not verdict.explanations and verdict.known == 0
-    assert verdict.failure and verdict.failure.result is None
-    outcome = CaseOutcome.MISSING if marker == MISSING else CaseOutcome.UNKNOWN_BITS
-    assert f"theirs: {outcome.text}, expected" in text(verdict)
-
-
 def test_no_cases_are_no_conformance() -> None:
     cases = some(directed_cases("tflite", 0, count=1), 0)
     verdict = judge("tflite", cases, np.zeros(0, np.int64))

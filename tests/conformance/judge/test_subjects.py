@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.units.tables import OPERATORS
 from eightfold.golden.fixed_point import Integers
+from tests.support.models.exact_arithmetic import wrap
 
 SUBJECTS: dict[str, tuple[Subject, str]] = {
     "dot": (DOT, "tflite"),
@@ -124,55 +126,39 @@ def test_mistakes_have_names_and_sentences_of_their_own() -> None:
         assert all(text[0].isupper() and text.endswith(".") for text in sentences)
 
 
-def wrap(x: int, bits: int = 32) -> int:
-    return (x + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
-
-
-def products(case: dict, zx: int, zw: int) -> Iterator[int]:
+def products(case: dict) -> Iterator[int]:
     for x, w in zip(case["inputs"], case["weights"], strict=True):
-        yield (x - zx) * (w - zw)
+        yield (x - case["input_zero_point"]) * (w - case["weight_zero_point"])
+
+
+def dot(case: dict, **changes: Any) -> int:
+    """Return the dot product of a case some of whose values are others."""
+    return wrap((case | changes)["bias"] + sum(products(case | changes)))
 
 
 def saturating(case: dict) -> int:
-    total = wrap(case["bias"], 64)
-    total = min(max(total, -(2**15)), 2**15 - 1)
-    for product in products(case, case["input_zero_point"], case["weight_zero_point"]):
+    total = min(max(wrap(case["bias"], 64), -(2**15)), 2**15 - 1)
+    for product in products(case):
         total = min(max(total + product, -(2**15)), 2**15 - 1)
     return total
 
 
-def plainly(case: dict, zx: int, zw: int) -> int:
-    return wrap(case["bias"] + sum(products(case, zx, zw)))
-
-
 EXACT: dict[str, Callable[[dict], int]] = {
-    "input_zero_point_missing": lambda c: plainly(c, 0, c["weight_zero_point"]),
-    "weight_zero_point_added": lambda c: plainly(c, c["input_zero_point"], -c["weight_zero_point"]),
-    "zero_points_swapped": lambda c: plainly(c, c["weight_zero_point"], c["input_zero_point"]),
-    "operands_unsigned": lambda c: plainly(
-        c | {name: [v & 255 for v in c[name]] for name in ("inputs", "weights")},
-        c["input_zero_point"],
-        c["weight_zero_point"],
+    "input_zero_point_missing": lambda c: dot(c, input_zero_point=0),
+    "weight_zero_point_added": lambda c: dot(c, weight_zero_point=-c["weight_zero_point"]),
+    "zero_points_swapped": lambda c: dot(
+        c, input_zero_point=c["weight_zero_point"], weight_zero_point=c["input_zero_point"]
     ),
-    "last_missing": lambda c: plainly(
-        c | {name: c[name][:-1] for name in ("inputs", "weights")},
-        c["input_zero_point"],
-        c["weight_zero_point"],
+    "operands_unsigned": lambda c: dot(
+        c, **{name: [v & 255 for v in c[name]] for name in ("inputs", "weights")}
     ),
-    "product_16_wraps": lambda c: wrap(
-        c["bias"]
-        + sum(wrap(p, 16) for p in products(c, c["input_zero_point"], c["weight_zero_point"]))
-    ),
-    "accumulator_24_wraps": lambda c: wrap(
-        plainly(c, c["input_zero_point"], c["weight_zero_point"]), 24
-    ),
+    "last_missing": lambda c: dot(c, inputs=c["inputs"][:-1], weights=c["weights"][:-1]),
+    "product_16_wraps": lambda c: wrap(c["bias"] + sum(wrap(p, 16) for p in products(c))),
+    "accumulator_24_wraps": lambda c: wrap(dot(c), 24),
     "accumulator_16_saturates": saturating,
-    "bias_missing": lambda c: plainly(
-        c | {"bias": 0}, c["input_zero_point"], c["weight_zero_point"]
-    ),
+    "bias_missing": lambda c: dot(c, bias=0),
     "cross_term_missing": lambda c: wrap(
-        plainly(c, c["input_zero_point"], c["weight_zero_point"])
-        - c["length"] * c["input_zero_point"] * c["weight_zero_point"]
+        dot(c) - c["length"] * c["input_zero_point"] * c["weight_zero_point"]
     ),
 }
 

@@ -1,6 +1,5 @@
 """The mistakes are what their sentences say, in exact fractions, and differ from each other."""
 
-import math
 import struct
 from collections.abc import Callable
 from dataclasses import fields
@@ -14,37 +13,13 @@ from eightfold.conformance.judge.forms import FORMS, Cases, take
 from eightfold.conformance.judge.subject import pairs
 from eightfold.conformance.judge.variants import MISTAKES, mistakes_of, results_with
 from tests.support.conformance.requantizations import directed_cases, some
+from tests.support.models.exact_arithmetic import EXACT, wrap
 
-HALF = Fraction(1, 2)
 Round = Callable[[Fraction], int]
 Case = dict[str, int]
 
-
-def half_up(v: Fraction) -> int:
-    return math.floor(v + HALF)
-
-
-def half_away(v: Fraction) -> int:
-    return half_up(v) if v >= 0 else -half_up(-v)
-
-
-def half_down(v: Fraction) -> int:
-    return -half_up(-v)
-
-
-MODES: dict[str, Round] = {
-    "down": math.floor,
-    "up": math.ceil,
-    "toward_zero": math.trunc,
-    "half_up": half_up,
-    "half_down": half_down,
-    "half_even": round,
-    "half_away": half_away,
-}
-
-
-def wrap(x: int, bits: int = 32) -> int:
-    return (x + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+HALF_UP = EXACT["half_up"]
+HALF_AWAY = EXACT["half_away"]
 
 
 def saturate(x: int, bits: int) -> int:
@@ -59,11 +34,11 @@ def float32(x: float) -> float:
     return struct.unpack("f", struct.pack("f", x))[0]
 
 
-def high(c: Case, first: Round = half_up) -> int:
+def high(c: Case, first: Round = HALF_UP) -> int:
     return first(Fraction(wrap(c["acc"] << max(c["shift"], 0)) * c["multiplier"], 2**31))
 
 
-def scaled(c: Case, first: Round = half_up, second: Round = half_away) -> int:
+def scaled(c: Case, first: Round = HALF_UP, second: Round = HALF_AWAY) -> int:
     return second(Fraction(high(c, first), 2 ** max(-c["shift"], 0)))
 
 
@@ -92,20 +67,20 @@ def subtracted_half(c: Case) -> int:
 
 def saturating_left(c: Case) -> int:
     x = saturate(c["acc"] << max(c["shift"], 0), 32)
-    return half_away(
-        Fraction(half_up(Fraction(x * c["multiplier"], 2**31)), 2 ** max(-c["shift"], 0))
+    return HALF_AWAY(
+        Fraction(HALF_UP(Fraction(x * c["multiplier"], 2**31)), 2 ** max(-c["shift"], 0))
     )
 
 
 def wide_left(c: Case) -> int:
     if c["shift"] > 0:
-        return clamp(half_up(real(c)) + c["zero_point"], c)
+        return clamp(HALF_UP(real(c)) + c["zero_point"], c)
     return finished(scaled(c), c)
 
 
 def late_left(c: Case) -> int:
-    y = half_up(Fraction(c["acc"] * c["multiplier"], 2**31))
-    return half_away(Fraction(wrap(y << max(c["shift"], 0)), 2 ** max(-c["shift"], 0)))
+    y = HALF_UP(Fraction(c["acc"] * c["multiplier"], 2**31))
+    return HALF_AWAY(Fraction(wrap(y << max(c["shift"], 0)), 2 ** max(-c["shift"], 0)))
 
 
 def upper_half(c: Case) -> int:
@@ -114,30 +89,26 @@ def upper_half(c: Case) -> int:
 
 def before_shift(c: Case) -> int:
     e = max(-c["shift"], 0)
-    return half_away(Fraction(high(c), 2**e) + c["zero_point"])
+    return HALF_AWAY(Fraction(high(c), 2**e) + c["zero_point"])
 
 
-EXACT: dict[str, Callable[[Case], int]] = {
+FORMULAS: dict[str, Callable[[Case], int]] = {
     "second_logical": lambda c: finished(logical(c), c),
     "second_half_subtracted": lambda c: finished(subtracted_half(c), c),
-    "one_rounding_half_up": lambda c: finished(wrap(half_up(real(c))), c),
-    "one_rounding_half_away": lambda c: finished(wrap(half_away(real(c))), c),
+    "one_rounding_half_up": lambda c: finished(wrap(HALF_UP(real(c))), c),
+    "one_rounding_half_away": lambda c: finished(wrap(HALF_AWAY(real(c))), c),
     "float32_half_even": lambda c: clamp(float_product(c) + c["zero_point"], c),
     "multiplier_upper_16": lambda c: finished(upper_half(c), c),
     "high_16": lambda c: finished(
-        half_away(Fraction(wrap(high(c), 16), 2 ** max(-c["shift"], 0))), c
+        HALF_AWAY(Fraction(wrap(high(c), 16), 2 ** max(-c["shift"], 0))), c
     ),
     "left_saturates": lambda c: finished(saturating_left(c), c),
     "left_after": lambda c: finished(late_left(c), c),
     "left_missing": lambda c: finished(scaled(c | {"shift": min(c["shift"], 0)}), c),
-    "left_wide": lambda c: (
-        clamp((half_up(real(c)) if c["shift"] > 0 else scaled(c)) + c["zero_point"], c)
-        if c["shift"] > 0
-        else finished(scaled(c), c)
-    ),
+    "left_wide": wide_left,
     "shift_negated": lambda c: finished(scaled(c | {"shift": -c["shift"]}), c),
     "right_one_more": lambda c: finished(
-        half_away(Fraction(high(c), 2 ** (1 + max(-c["shift"], 0)))), c
+        HALF_AWAY(Fraction(high(c), 2 ** (1 + max(-c["shift"], 0)))), c
     ),
     "zero_point_saturates": lambda c: clamp(saturate(scaled(c) + c["zero_point"], 32), c),
     "zero_point_subtracted": lambda c: finished(scaled(c), c | {"zero_point": -c["zero_point"]}),
@@ -151,14 +122,14 @@ EXACT: dict[str, Callable[[Case], int]] = {
         max(wrap(scaled(c) + c["zero_point"]), 0 if c["low"] > -128 else -128), c["high"]
     ),
 }
-EXACT |= {
+FORMULAS |= {
     f"second_{mode}": lambda c, way=way: finished(scaled(c, second=way), c)
-    for mode, way in MODES.items()
+    for mode, way in EXACT.items()
     if mode != "half_away"
 }
-EXACT |= {
+FORMULAS |= {
     f"first_{mode}": lambda c, way=way: finished(scaled(c, first=way), c)
-    for mode, way in MODES.items()
+    for mode, way in EXACT.items()
     if mode != "half_up"
 }
 
@@ -168,11 +139,11 @@ def cases() -> Cases:
     return some(directed_cases("tflite", seed=3, count=4), 2000)
 
 
-@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("name", FORMULAS)
 def test_the_mistake_is_its_formula(name: str, cases: Cases) -> None:
     form = FORMS["tflite"]
     results = results_with(form, cases, MISTAKES[name])
-    expected = [EXACT[name](take(cases, index)) for index in range(len(results))]
+    expected = [FORMULAS[name](take(cases, index)) for index in range(len(results))]
     np.testing.assert_array_equal(results, expected)
     assert not np.array_equal(results, form.results(cases))
 

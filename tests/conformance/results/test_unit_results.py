@@ -82,12 +82,23 @@ def test_fewer_words_are_missing_and_more_are_extra(vectors: Path, tmp_path: Pat
     assert (none.results["result"] == MISSING).all()
 
 
+def npz(**arrays: np.ndarray) -> bytes:
+    """Return the bytes of an .npz file."""
+    file = io.BytesIO()
+    np.savez(file, **arrays)  # pyright: ignore[reportArgumentType]
+    return file.getvalue()
+
+
+def ranges(scale: np.ndarray) -> bytes:
+    """Return results of fake_quantize as .npz."""
+    return npz(valid=np.ones(300, np.uint8), zero_point=np.zeros(300, np.int8), scale=scale)
+
+
 HEX = expected("dot", "hex")
+ZEROS = np.zeros(1600, np.int32)
 
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+WRONG: dict[tuple[str, str], list[tuple[bytes, str]]] = {
+    ("dot", "hex"): [
         (HEX[:-4], "line 1600: '.....' has 5 digits, and a result 8; give whole words, and see"),
         (b"00000000\n0000000g\n", "line 2: '0000000g' is no word of hexadecimal digits, x or z"),
         (b"0x000000\n\n@10\n", "line 3: '@10' is no word of hexadecimal digits"),
@@ -96,12 +107,50 @@ HEX = expected("dot", "hex")
         (b"f" * 100_000, r"line 1: 'f{24}\.\.\.' has 100000 digits"),
         (b"/* never ends\n00000000\n", "line 1: '/\\*' is no word"),
     ],
+    ("dot", "npz"): [
+        (npz(result=ZEROS)[:-40], "cannot be read as .npz"),
+        (npz(result=ZEROS)[:100], "cannot be read as .npz"),
+        (b"", "cannot be read as .npz"),
+        (b"garbage", "cannot be read as .npz"),
+        (npz(result=np.array([object()])), "cannot be read as .npz: Object arrays"),
+        (npz(results=ZEROS), "no column result; results have result"),
+        (npz(result=ZEROS, more=ZEROS), "unknown column 'more'"),
+        (npz(result=ZEROS.astype(float)), "result is float64, not int32"),
+        (npz(result=ZEROS.astype(np.uint32)), "result is uint32, not int32"),
+        (npz(result=ZEROS.reshape(40, 40)), r"result has shape \(40, 40\), not \(cases\)"),
+    ],
+    ("fake_quantize", "npz"): [
+        (ranges(np.ones(300, np.float32)), r"scale is float32, not uint32; give the bits, \.view"),
+        (ranges(np.ones(299, np.uint32)), "columns of 299, 300 cases"),
+    ],
+    ("dot", "csv"): [
+        (b"", "no column result"),
+        (b"result\n1\n1.5\n", "line 3: result is '1.5'; give an integer, x, or nothing"),
+        (b"result\n1,2\n", "line 2 has 2 columns, and the first line 1; see whether"),
+        (b"result,result\n1,2\n", "a column is there twice"),
+        (b"result,b\n1,2\n", "unknown column 'b'"),
+        (b"result\n\xff\n", "cannot be read as .csv"),
+    ],
+    ("tables", "csv"): [
+        (expected("tables", "csv")[:-9], "line 121 has .* columns, and the first line 256"),
+    ],
+}
+"""Files that are no results of a unit, and what is said of them."""
+
+
+@pytest.mark.parametrize(
+    ("unit", "suffix", "content", "message"),
+    [
+        pytest.param(*kind, *wrong, id=f"{'-'.join(kind)}-{number}")
+        for kind, all_wrong in WRONG.items()
+        for number, wrong in enumerate(all_wrong)
+    ],
 )
-def test_what_is_no_word_is_told_with_its_line(
-    text: bytes, message: str, vectors: Path, tmp_path: Path
+def test_a_wrong_file_is_one_line(
+    unit: str, suffix: str, content: bytes, message: str, vectors: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match=f"results.hex: {message}") as caught:
-        read(vectors, tmp_path, "dot", "results.hex", text)
+    with pytest.raises(InputError, match=f"results.{suffix}: .*{message}") as caught:
+        read(vectors, tmp_path, unit, f"results.{suffix}", content)
     assert len(str(caught.value)) < 400 and "\n" not in str(caught.value)
 
 
@@ -137,38 +186,6 @@ def test_results_that_say_that_they_are_of_these_cases(
     assert identified_answers(load_vectors(vectors / "dot"), tmp_path)[1]
 
 
-def npz(**arrays: np.ndarray) -> bytes:
-    """Return the bytes of an .npz file."""
-    file = io.BytesIO()
-    np.savez(file, **arrays)  # pyright: ignore[reportArgumentType]
-    return file.getvalue()
-
-
-ZEROS = np.zeros(1600, np.int32)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (npz(result=ZEROS)[:-40], "cannot be read as .npz"),
-        (npz(result=ZEROS)[:100], "cannot be read as .npz"),
-        (b"", "cannot be read as .npz"),
-        (b"garbage", "cannot be read as .npz"),
-        (npz(result=np.array([object()])), "cannot be read as .npz: Object arrays"),
-        (npz(results=ZEROS), "no column result; results have result"),
-        (npz(result=ZEROS, more=ZEROS), "unknown column 'more'"),
-        (npz(result=ZEROS.astype(float)), "result is float64, not int32"),
-        (npz(result=ZEROS.astype(np.uint32)), "result is uint32, not int32"),
-        (npz(result=ZEROS.reshape(40, 40)), r"result has shape \(40, 40\), not \(cases\)"),
-    ],
-)
-def test_a_wrong_npz_is_one_line(
-    content: bytes, message: str, vectors: Path, tmp_path: Path
-) -> None:
-    with pytest.raises(InputError, match=f"results.npz: {message}"):
-        read(vectors, tmp_path, "dot", "results.npz", content)
-
-
 def test_arrays_of_fewer_and_more_cases(vectors: Path, tmp_path: Path) -> None:
     few = read(vectors, tmp_path / "a", "dot", "results.npz", npz(result=ZEROS[:-2]))
     assert (few.results["result"] == MISSING).tolist() == [False] * 1598 + [True] * 2
@@ -177,42 +194,9 @@ def test_arrays_of_fewer_and_more_cases(vectors: Path, tmp_path: Path) -> None:
     assert many.extra == 3 and (many.results["result"] == 2**62).all()
 
 
-def test_a_scale_as_a_float_is_told_how_to_give_its_bits(vectors: Path, tmp_path: Path) -> None:
-    arrays = {"valid": np.ones(300, np.uint8), "zero_point": np.zeros(300, np.int8)}
-    content = npz(**arrays, scale=np.ones(300, np.float32))
-    with pytest.raises(InputError, match=r"scale is float32, not uint32; give the bits, \.view"):
-        read(vectors, tmp_path / "a", "fake_quantize", "results.npz", content)
-    content = npz(**arrays, scale=np.ones(299, np.uint32))
-    with pytest.raises(InputError, match="columns of 299, 300 cases"):
-        read(vectors, tmp_path / "b", "fake_quantize", "results.npz", content)
-
-
 def test_cells_may_be_empty_or_unknown(vectors: Path, tmp_path: Path) -> None:
     answers = read(vectors, tmp_path, "dot", "results.csv", 'result\n 5\nx\n""\n-7\n')
     assert answers.results["result"][:5].tolist() == [5, UNKNOWN, MISSING, -7, MISSING]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "no column result"),
-        ("result\n1\n1.5\n", "line 3: result is '1.5'; give an integer, x, or nothing"),
-        ("result\n1,2\n", "line 2 has 2 columns, and the first line 1; see whether"),
-        ("result,result\n1,2\n", "a column is there twice"),
-        ("result,b\n1,2\n", "unknown column 'b'"),
-        (b"result\n\xff\n", "cannot be read as .csv"),
-    ],
-)
-def test_a_wrong_csv_is_one_line(
-    text: str | bytes, message: str, vectors: Path, tmp_path: Path
-) -> None:
-    with pytest.raises(InputError, match=f"results.csv: {message}"):
-        read(vectors, tmp_path, "dot", "results.csv", text)
-
-
-def test_a_cut_csv_of_lists_is_told(vectors: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="line 121 has .* columns, and the first line 256"):
-        read(vectors, tmp_path, "tables", "results.csv", expected("tables", "csv")[:-9])
 
 
 def test_there_is_one_file_of_results(vectors: Path, tmp_path: Path) -> None:

@@ -105,18 +105,6 @@ def test_a_name_with_quotes_breaks_no_bench(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_npz_has_the_cases(unit: str) -> None:
-    files, cases = unit_files(unit, TFLITE, "smoke", "npz", 5)
-    with np.load(io.BytesIO(files["cases.npz"])) as arrays:
-        assert set(arrays) == {*cases.inputs, "kind"}
-        for name, values in cases.inputs.items():
-            np.testing.assert_array_equal(arrays[name], values, strict=True)
-    with np.load(io.BytesIO(files["expected.npz"])) as arrays:
-        for name, values in cases.results.items():
-            np.testing.assert_array_equal(arrays[name], values, strict=True)
-
-
-@pytest.mark.parametrize("unit", UNITS)
 def test_csv_has_the_cases(unit: str) -> None:
     files, cases = unit_files(unit, TFLITE, "smoke", "csv", 5)
     for name, arrays in (("cases.csv", cases.inputs), ("expected.csv", cases.results)):

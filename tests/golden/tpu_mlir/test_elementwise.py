@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from eightfold.golden.errors import RejectedError
 from eightfold.golden.tpu_mlir import elementwise as tpu_mlir_elementwise
-from tests.golden.test_rounding import EXACT
 from tests.support.models.exact_arithmetic import (
+    EXACT,
     exact32,
     exact_shift,
     int8,

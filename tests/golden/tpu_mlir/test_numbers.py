@@ -12,8 +12,8 @@ from eightfold.golden.errors import RejectedError, UndefinedError
 from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import ROUNDINGS
 from eightfold.golden.tpu_mlir import numbers as tpu_mlir
-from tests.golden.test_rounding import EXACT
 from tests.support.models.exact_arithmetic import (
+    EXACT,
     exact32,
     exact_shift,
     int8,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from eightfold.golden.errors import RejectedError, UndefinedError
 from eightfold.golden.tpu_mlir import numbers as tpu_mlir
 from eightfold.golden.tpu_mlir import windows as tpu_mlir_operators
-from tests.golden.test_rounding import EXACT
 from tests.support.models.exact_arithmetic import (
+    EXACT,
     exact32,
     exact_shift,
     int8,

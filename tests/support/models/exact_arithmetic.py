@@ -1,5 +1,7 @@
-"""What the tests of TPU-MLIR compute with: exact fractions, and float32 rounding made of them."""
+"""What tests of arithmetic compute with: exact integers and fractions, and float32 made of them."""
 
+import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -7,7 +9,18 @@ from hypothesis import strategies as st
 
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.rounding import ROUNDINGS
-from tests.golden.test_rounding import EXACT
+
+HALF = Fraction(1, 2)
+EXACT: dict[str, Callable[[Fraction], int]] = {
+    "half_away": lambda v: math.floor(v + HALF) if v >= 0 else math.ceil(v - HALF),
+    "half_up": lambda v: math.floor(v + HALF),
+    "half_down": lambda v: math.ceil(v - HALF),
+    "half_even": round,
+    "toward_zero": math.trunc,
+    "down": math.floor,
+    "up": math.ceil,
+}
+"""Every rounding mode."""
 
 int8 = st.integers(-128, 127)
 scales = st.floats(min_value=2.0**-60, max_value=2.0**20, width=32)
@@ -16,6 +29,11 @@ roundings = st.sampled_from(ROUNDINGS)
 
 def per_tensor(scale: float, zero_point: int) -> Quantization:
     return Quantization(np.array([scale], np.float32), np.array([zero_point]))
+
+
+def wrap(x: int, bits: int = 32) -> int:
+    """The signed integer of the lowest bits."""
+    return (x + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
 
 
 def exact_shift(value: int, rshift: int, rounding: str) -> int:

@@ -47,29 +47,18 @@ def found(name: str, operator: str, seed: int, count: int = 100) -> ClaimFinding
         ("xnnpack", "SUM", "xnnpack_form"),
         ("xnnpack", "QUANTIZE", "xnnpack_form"),
         ("xnnpack", "RESIZE_BILINEAR", "xnnpack_form"),
+        pytest.param("litert-optimized", "ADD", "litert_optimized_form", marks=pytest.mark.slow),
+        pytest.param("litert-optimized", "MUL", "litert_optimized_form", marks=pytest.mark.slow),
+        pytest.param("xnnpack", "ADD", "xnnpack_form", marks=pytest.mark.slow),
+        pytest.param("xnnpack", "MUL", "xnnpack_form", marks=pytest.mark.slow),
+        pytest.param("xnnpack", "SUB", "xnnpack_form", marks=pytest.mark.slow),
     ],
 )
 def test_what_a_runtime_computes_has_a_name(name: str, operator: str, mistake: str) -> None:
     finding = found(name, operator, seed=0)
     assert finding.mistakes[0] == mistake, finding.lines("standard")
     assert "It explains all" in finding.diagnosis[0]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "operator", "mistake"),
-    [
-        ("litert-optimized", "ADD", "litert_optimized_form"),
-        ("litert-optimized", "MUL", "litert_optimized_form"),
-        ("xnnpack", "ADD", "xnnpack_form"),
-        ("xnnpack", "MUL", "xnnpack_form"),
-        ("xnnpack", "SUB", "xnnpack_form"),
-    ],
-)
-def test_what_a_runtime_makes_of_two_operands_has_a_name(
-    name: str, operator: str, mistake: str
-) -> None:
-    assert found(name, operator, seed=0).mistakes == (mistake,)
+    assert len(finding.mistakes) == 1 or operator not in ("ADD", "MUL", "SUB")
 
 
 def test_models_that_crash_have_it_in_common_that_there_is_no_bias() -> None:
