@@ -15,7 +15,7 @@ from eightfold.conformance.c import HEADER, SOURCES, c_files
 from eightfold.golden.quantization import Reference
 from eightfold.sim.benches import requantizer as requantize
 from tests.support.golden_c import checks
-from tests.support.golden_c.library import REFUSED, STRICT, Library, build, compiler
+from tests.support.golden_c.library import FIELDS, RANGES, REFUSED, STRICT, Library, build, compiler
 
 MODELS = 60
 """Random models of each operator in the short run."""
@@ -49,12 +49,8 @@ def test_many_operators_equal_golden(name: str, reference: Reference, library: L
 
 def test_requantize_refuses_what_golden_refuses(library: Library) -> None:
     """Each argument, just inside its range and just outside."""
-    inside = {"acc": 0, "bias": 0, "left": 0, "multiplier": 0, "single": 0, "right": 0}
-    inside |= {"rounding": 0, "zero_point": 0, "low": -128, "high": 127}
-    ranges = {"left": (0, 30), "multiplier": (0, 2**31 - 1), "single": (0, 1), "right": (0, 31)}
-    ranges |= {"rounding": (0, 6), "zero_point": (-128, 127), "low": (-128, 127)}
-    ranges |= {"high": (-128, 127)}
-    for name, (low, high) in ranges.items():
+    inside = dict.fromkeys(FIELDS, 0) | {"low": -128, "high": 127}
+    for name, (low, high) in (RANGES | {"right": (0, 31)}).items():
         for value in (low - 1, low, high, min(high + 1, 2**31 - 1)):
             case = {key: np.array([number]) for key, number in (inside | {name: value}).items()}
             try:

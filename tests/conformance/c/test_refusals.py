@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_float, c_int32
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 def q(scale: float = 1.0, zero_point: int = 0) -> Quantization:
     return Quantization(np.array([scale], dtype=np.float32), np.array([zero_point]))
+
+
+UNIT: dict[str, Any] = {"input_quantization": q(), "output_quantization": q()}
 
 
 def scales(*quantizations: Quantization) -> list[Any]:
@@ -122,15 +126,8 @@ def test_tables(
     expected = refused_by_golden(lambda: results.append(getattr(module, name)(every, **arguments)))
     words: list[Any] = [c_float(first["alpha"])] if "alpha" in first else []
     words += [ACTIVATIONS[first["activation"]]] if "activation" in first else []
-    words += (
-        [REFERENCES[first.get("reference", "litert")]]
-        if name
-        not in (
-            "quantize",
-            "leaky_relu",
-        )
-        else []
-    )
+    if name not in ("quantize", "leaky_relu"):
+        words.append(REFERENCES[first.get("reference", "litert")])
     table = np.zeros(256, dtype=np.int8)
     status = library.call(f"{name}_table", *words, *scales(inputs, out), pointer(table))
     assert STATUSES[status] is expected
@@ -154,11 +151,26 @@ def test_zero_points_outside_int8_are_not_supported(library: Library) -> None:
         assert library.call("quantize_table", *wrong, pointer(table)) == UNSUPPORTED
 
 
-def filters(weights: np.ndarray, scale: np.ndarray, zero_point: int) -> Any:
-    depth = weights.shape[-1]
-    return byref(
-        c.Filter(pointer(weights), weights.shape[0], depth, pointer(scale), scale.size, zero_point)
-    )
+def weighted(
+    library: Library,
+    name: str,
+    first: Sequence[object],
+    weights: np.ndarray,
+    scale: Sequence[float] = (1.0,),
+    zero_point: int = 0,
+    bias: np.ndarray | None = None,
+    last: Sequence[object] = (0,),
+) -> int:
+    """Return the status of an operator with a filter on the first codes of `IMAGE`.
+
+    ``first`` are its arguments before the input, ``last`` those after the bias.
+    """
+    factors = np.array(scale, dtype=np.float32)
+    sizes = (weights.shape[0], weights.shape[-1])
+    in_c = byref(c.Filter(pointer(weights), *sizes, pointer(factors), factors.size, zero_point))
+    output = np.zeros(64, dtype=np.int8)
+    arguments = (*first, pointer(IMAGE), *scales(q()), in_c, pointer(bias), *last, *scales(q()))
+    return library.call(name, *arguments, pointer(output))
 
 
 @pytest.mark.parametrize(
@@ -192,58 +204,35 @@ def test_conv_2d(change: dict[str, Any], outputs: int, library: Library) -> None
             IMAGE,
             weights,
             bias,
-            input_quantization=q(),
+            **UNIT,
             weight_quantization=filter_quantization,
-            output_quantization=q(),
             window=window,
         )
     )
-    output = np.zeros(64, dtype=np.int8)
-    status = library.call(
-        "conv_2d",
-        byref(c.Image(*IMAGE.shape)),
-        pointer(IMAGE),
-        *scales(q()),
-        filters(weights, scale, change.get("zero_point", 0)),
-        pointer(bias),
-        byref(window_in_c(window)),
-        0,
-        *scales(q()),
-        pointer(output),
-    )
+    last = (byref(window_in_c(window)), 0)
+    status = weighted(
+        library, "conv_2d", [byref(c.Image(*IMAGE.shape))], weights, scale,
+        change.get("zero_point", 0), bias, last,
+    )  # fmt: skip
     assert STATUSES[status] is expected
 
 
-@pytest.mark.parametrize(("reference", "scale"), [("litert", 2.0**40), ("tflm", 2.0**40)])
+@pytest.mark.parametrize("reference", ["litert", "tflm"])
 @pytest.mark.parametrize("value", [0, 1])
-def test_fully_connected(reference: Any, scale: float, value: int, library: Library) -> None:
+def test_fully_connected(reference: Any, value: int, library: Library) -> None:
+    scale = 2.0**40
     weights = np.full((1, 4), value, dtype=np.int8)
-    row = np.full((1, 4), 127, dtype=np.int8)
     expected = refused_by_golden(
         lambda: fully_connected.fully_connected(
-            row,
+            IMAGE[0, 0, :1],
             weights,
             None,
-            input_quantization=q(),
+            **UNIT,
             weight_quantization=q(scale),
-            output_quantization=q(),
             reference=reference,
         )
     )
-    output = np.zeros(1, dtype=np.int8)
-    one = np.array([scale], dtype=np.float32)
-    status = library.call(
-        "fully_connected",
-        REFERENCES[reference],
-        1,
-        pointer(row),
-        *scales(q()),
-        filters(weights, one, 0),
-        None,
-        0,
-        *scales(q()),
-        pointer(output),
-    )
+    status = weighted(library, "fully_connected", [REFERENCES[reference], 1], weights, [scale])
     assert STATUSES[status] is expected
 
 
@@ -299,39 +288,20 @@ def test_shapes(library: Library) -> None:
 def test_what_a_model_cannot_say(library: Library) -> None:
     """Arguments that a structure of C can have, and that golden's types or the gate exclude."""
     image, out = byref(c.Image(*IMAGE.shape)), np.zeros(64, dtype=np.int8)
-    one = np.ones(1, dtype=np.float32)
-    for window, wanted in (
-        (Window((1, 1), dilation=(1, 2)), RejectedError),
-        (None, RejectedError),
-    ):
-        in_c = window_in_c(window or WINDOW)
-        if window is None:
-            in_c.vertical.stride = 0
-        arguments = (image, pointer(IMAGE), byref(in_c), 0, *scales(q()), pointer(out))
+    without_stride = window_in_c(WINDOW)
+    without_stride.vertical.stride = 0
+    for window in (window_in_c(Window((1, 1), dilation=(1, 2))), without_stride):
+        arguments = (image, pointer(IMAGE), byref(window), 0, *scales(q()), pointer(out))
         for name in ("average_pool_2d", "max_pool_2d"):
-            assert STATUSES[library.call(name, *arguments)] is wanted
-
-    def connect(activation: int, scale: np.ndarray, zero_point: int) -> int:
-        codes = np.ones((2, 4), dtype=np.int8)
-        weights = filters(codes, scale, zero_point)
-        return library.call(
-            "fully_connected", 0, 1, pointer(X), *scales(q()), weights, None, activation,
-            *scales(q()), pointer(out),
-        )  # fmt: skip
-
-    assert connect(0, one, 0) == 0
-    assert STATUSES[connect(ACTIVATIONS["RELU_0_TO_1"], one, 0)] is RejectedError
-    assert STATUSES[connect(0, np.ones(3, dtype=np.float32), 0)] is RejectedError
-    assert STATUSES[connect(0, -one, 0)] is UndefinedError
-    assert connect(0, one, 128) == UNSUPPORTED
-
-    def depthwise(outputs: int) -> int:
-        codes = np.ones((outputs, 1), dtype=np.int8)
-        weights = filters(codes, one, 0)
-        return library.call(
-            "depthwise_conv_2d", image, pointer(IMAGE), *scales(q()), weights, None,
-            byref(window_in_c(WINDOW)), 0, *scales(q()), pointer(out),
-        )  # fmt: skip
-
-    assert depthwise(8) == 0
-    assert STATUSES[depthwise(6)] is RejectedError
+            assert STATUSES[library.call(name, *arguments)] is RejectedError
+    connect = partial(weighted, library, "fully_connected", [0, 1], np.ones((2, 4), np.int8))
+    assert connect() == 0
+    assert STATUSES[connect(last=[ACTIVATIONS["RELU_0_TO_1"]])] is RejectedError
+    assert STATUSES[connect([1.0, 1.0, 1.0])] is RejectedError
+    assert STATUSES[connect([-1.0])] is UndefinedError
+    assert connect(zero_point=128) == UNSUPPORTED
+    depthwise = partial(
+        weighted, library, "depthwise_conv_2d", [image], last=[byref(window_in_c(WINDOW)), 0]
+    )
+    assert depthwise(np.ones((8, 1), np.int8)) == 0
+    assert STATUSES[depthwise(np.ones((6, 1), np.int8))] is RejectedError

@@ -32,7 +32,7 @@ from eightfold.model.graph import Graph, Operator
 from eightfold.operators import load_model, run_operator
 from eightfold.sim.benches import requantizer as requantize
 from tests.support.golden_c import library as library_types
-from tests.support.golden_c.library import REFUSED, STATUSES, Library, pointer
+from tests.support.golden_c.library import FIELDS, RANGES, REFUSED, STATUSES, Library, pointer
 from tests.support.golden_c.operators import ACTIVATIONS, RUNNERS, run_in_c
 
 VARIANTS = ("FULLY_CONNECTED", "LOGISTIC", "MUL", "RELU6", "TANH")
@@ -69,23 +69,10 @@ def check_requantize(library: Library, rng: np.random.Generator) -> None:
         np.testing.assert_array_equal(library.requantize(cases), expected)
 
 
-RANGES = {
-    "left": (0, 30),
-    "multiplier": (0, INT32_MAX),
-    "single": (0, 1),
-    "right": (0, 62),
-    "rounding": (0, 6),
-    "zero_point": (-128, 127),
-    "low": (-128, 127),
-    "high": (-128, 127),
-}
-"""Of the requantizer's arguments; a pair's ``right`` ends at 31, and ``low`` at ``high``."""
-
-
 def check_any_arguments(library: Library, rng: np.random.Generator) -> None:
     """The requantizer with one argument in ten out of range, and windows of any numbers."""
     count = 40_000
-    wild = {name: rng.choice(WORDS, count) for name in ("acc", "bias", *RANGES)}
+    wild = {name: rng.choice(WORDS, count) for name in FIELDS}
     legal = np.ones(count, dtype=bool)
     for name, (low, high) in RANGES.items():
         inside = rng.integers(low, high, count, endpoint=True)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from eightfold.conformance.c import SOURCES, c_files
 from eightfold.golden.errors import AbortedError, RejectedError, SpecError, UndefinedError
+from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")
 
@@ -27,21 +28,26 @@ STATUSES: dict[int, type[SpecError] | None] = {
 }
 """What golden raises for each ``enum eightfold_status``; of 4, nothing."""
 
-REFUSED = -(2**31)
+REFUSED = INT32_MIN
 
-FIELDS = (
-    "acc",
-    "bias",
-    "left",
-    "multiplier",
-    "single",
-    "right",
-    "rounding",
-    "zero_point",
-    "low",
-    "high",
-)
+RANGES = {
+    "left": (0, 30),
+    "multiplier": (0, INT32_MAX),
+    "single": (0, 1),
+    "right": (0, 62),
+    "rounding": (0, 6),
+    "zero_point": (-128, 127),
+    "low": (-128, 127),
+    "high": (-128, 127),
+}
+"""Of the requantizer's arguments; a pair's ``right`` ends at 31, and ``low`` at ``high``."""
+
+FIELDS = ("acc", "bias", *RANGES)
 """Arguments of ``eightfold_requantize`` in their order."""
+
+
+def _integers(*names: str) -> tuple[tuple[str, type[ctypes.c_int32]], ...]:
+    return tuple((name, ctypes.c_int32) for name in names)
 
 
 class Quantization(ctypes.Structure):
@@ -54,20 +60,12 @@ class Binary(ctypes.Structure):
         ("zero_points", ctypes.c_int32 * 2),
         ("multipliers", ctypes.c_int32 * 2),
         ("shifts", ctypes.c_int32 * 2),
-        ("multiplier", ctypes.c_int32),
-        ("shift", ctypes.c_int32),
-        ("zero_point", ctypes.c_int32),
-        ("low", ctypes.c_int32),
-        ("high", ctypes.c_int32),
+        *_integers("multiplier", "shift", "zero_point", "low", "high"),
     )
 
 
 class Axis(ctypes.Structure):
-    _fields_ = (
-        ("kernel", ctypes.c_int32),
-        ("stride", ctypes.c_int32),
-        ("dilation", ctypes.c_int32),
-    )
+    _fields_ = _integers("kernel", "stride", "dilation")
 
 
 class Window(ctypes.Structure):
@@ -75,7 +73,7 @@ class Window(ctypes.Structure):
 
 
 class Image(ctypes.Structure):
-    _fields_ = tuple((name, ctypes.c_int32) for name in ("batches", "height", "width", "channels"))
+    _fields_ = _integers("batches", "height", "width", "channels")
 
 
 class Filter(ctypes.Structure):

@@ -114,60 +114,56 @@ def _geometry(window: Window) -> tuple[tuple[int, int], ...]:
     return window.kernel, window.stride, window.dilation
 
 
-def _filter(call: OperatorCall, weights: np.ndarray, outputs: int, depth: int) -> tuple:
-    """Return the filter's structure, and its scales, which must live as long."""
+def _weighted(
+    library: Library,
+    name: str,
+    call: OperatorCall,
+    *first: object,
+    sizes: tuple[int, int],
+    window: object = None,
+) -> Result:
+    """Run an operator with a filter of so many outputs and depth; ``first`` is before its input."""
+    source, weights = (np.asarray(call.codes(position), order="C") for position in (0, 1))
+    bias, output = call.optional(2), _output(call)
     quantization = call.quantization(1)
     scales = np.asarray(quantization.scale, dtype=np.float32, order="C")
     zero_point = int(quantization.zero_point[0])
-    fields = (pointer(weights), outputs, depth, pointer(scales), scales.size, zero_point)
-    return c.Filter(*fields), scales
-
-
-def _bias(call: OperatorCall) -> np.ndarray | None:
-    bias = call.optional(2)
-    return None if bias is None else np.asarray(bias, order="C")
-
-
-def _convolution(name: str, *, depthwise: bool) -> Callable[..., Result]:
-    def run(library: Library, call: OperatorCall) -> Result:
-        source, weights = (np.asarray(call.codes(position), order="C") for position in (0, 1))
-        bias, output = _bias(call), _output(call)
-        outputs = weights.shape[3 if depthwise else 0]
-        filters, _scales = _filter(call, weights, outputs, 0 if depthwise else weights.shape[3])
-        status = library.call(
-            name,
-            ctypes.byref(c.Image(*source.shape)),
-            pointer(source),
-            ctypes.byref(_quantization(call, 0)),
-            ctypes.byref(filters),
-            pointer(bias),
-            ctypes.byref(window_in_c(call.filter_window())),
-            _activation(call),
-            ctypes.byref(_quantization(call, None)),
-            pointer(output),
-        )
-        return status, output
-
-    return run
-
-
-def _fully_connected(library: Library, call: OperatorCall) -> Result:
-    source, weights = (np.asarray(call.codes(position), order="C") for position in (0, 1))
-    bias, output = _bias(call), _output(call)
-    filters, _scales = _filter(call, weights, *weights.shape)
+    filters = c.Filter(pointer(weights), *sizes, pointer(scales), scales.size, zero_point)
     status = library.call(
-        "fully_connected",
-        _reference(call),
-        source.size // weights.shape[1],
+        name,
+        *first,
         pointer(source),
         ctypes.byref(_quantization(call, 0)),
         ctypes.byref(filters),
-        pointer(bias),
+        None if bias is None else pointer(np.asarray(bias, order="C")),
+        *(() if window is None else (window,)),
         _activation(call),
         ctypes.byref(_quantization(call, None)),
         pointer(output),
     )
     return status, output
+
+
+def _conv_2d(library: Library, call: OperatorCall) -> Result:
+    outputs, *_, depth = call.codes(1).shape
+    return _convolution(library, "conv_2d", call, (outputs, depth))
+
+
+def _depthwise_conv_2d(library: Library, call: OperatorCall) -> Result:
+    return _convolution(library, "depthwise_conv_2d", call, (call.codes(1).shape[3], 0))
+
+
+def _convolution(library: Library, name: str, call: OperatorCall, sizes: tuple[int, int]) -> Result:
+    image = ctypes.byref(c.Image(*call.codes(0).shape))
+    window = ctypes.byref(window_in_c(call.filter_window()))
+    return _weighted(library, name, call, image, sizes=sizes, window=window)
+
+
+def _fully_connected(library: Library, call: OperatorCall) -> Result:
+    outputs, depth = call.codes(1).shape
+    rows = call.codes(0).size // depth
+    first = (_reference(call), rows)
+    return _weighted(library, "fully_connected", call, *first, sizes=(outputs, depth))
 
 
 def _pool(name: str) -> Callable[..., Result]:
@@ -209,8 +205,8 @@ def _reduction(name: str) -> Callable[..., Result]:
 RUNNERS: dict[str, Callable[[Library, OperatorCall], Result]] = {
     "ADD": _binary(0),
     "AVERAGE_POOL_2D": _pool("average_pool_2d"),
-    "CONV_2D": _convolution("conv_2d", depthwise=False),
-    "DEPTHWISE_CONV_2D": _convolution("depthwise_conv_2d", depthwise=True),
+    "CONV_2D": _conv_2d,
+    "DEPTHWISE_CONV_2D": _depthwise_conv_2d,
     "FULLY_CONNECTED": _fully_connected,
     "LEAKY_RELU": _table("leaky_relu", lambda call: ctypes.c_float(call.options["alpha"])),
     "LOGISTIC": _table("logistic", _reference),
