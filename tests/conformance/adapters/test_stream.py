@@ -17,7 +17,7 @@ from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.sim.simulator.build import design_key
 from tests.support.conformance import streams
-from tests.support.conformance.streams import Odd, OldStyle, Pipeline, bytes_of, columns
+from tests.support.conformance.streams import Odd, OldStyle, Pipeline, bytes_of, changed, columns
 
 BOTH = [pytest.param("verilator", marks=pytest.mark.slow), "icarus"]
 
@@ -34,29 +34,52 @@ def asked(adapter: StreamAdapter, simulator: str) -> UnitAnswers:
     return adapter.answer(columns(COUNT), simulator=simulator, seed=3)
 
 
-@pytest.mark.parametrize("simulator", BOTH)
-def test_answers_by_valid_and_ready_are_those_of_their_cases(
-    simulator: str, tmp_path: Path
-) -> None:
-    answers = asked(Odd(tmp_path), simulator)
-    assert np.array_equal(answers.results["result"], bytes_of(columns(COUNT)["accumulator"]))
-    assert (answers.extra, answers.note, answers.crashed) == (0, "", False)
+class Keywords(StreamAdapter):
+    """A module whose names became keywords."""
+
+    sources = ("names.v",)
+    systemverilog = False
+    top = "names"
+    clock = None
+    latency = 0
+    inputs: ClassVar[Mapping[str, Formula]] = {"before": "accumulator"}
+    outputs: ClassVar[Mapping[str, str]] = {"result": "bit[7:0]"}
+
+    def __init__(self, folder: Path) -> None:
+        self.sources = (folder / "names.v",)
+        self.sources[0].write_text(
+            "module names (input [31:0] before, output [31:0] bit); assign bit = before; "
+            "endmodule\n"
+        )
 
 
-@pytest.mark.parametrize("simulator", ALSO_LONG)
-def test_answers_after_a_latency_are_those_of_their_cases(simulator: str) -> None:
+MODULES = {
+    "valid-ready": Odd,
+    "names-of-old": Keywords,
+    "latency": lambda _: Pipeline(),
+    "one-at-a-time": lambda _: OldStyle(),
+}
+"""Modules that are right; the harnesses of the last two differ little from those of the first."""
+
+
+@pytest.mark.parametrize(
+    ("module", "simulator"),
+    [
+        *((module, "icarus") for module in MODULES),
+        pytest.param("valid-ready", "verilator", marks=pytest.mark.slow),
+        pytest.param("names-of-old", "verilator", marks=pytest.mark.slow),
+        pytest.param("latency", "verilator", marks=pytest.mark.long),
+        pytest.param("one-at-a-time", "verilator", marks=pytest.mark.long),
+    ],
+)
+def test_answers_are_those_of_their_cases(module: str, simulator: str, tmp_path: Path) -> None:
     cases = columns(COUNT)
-    answers = asked(Pipeline(), simulator)
-    expected = cases["accumulator"].astype(np.int64) - cases["shift"] + cases["zero_point"] + 7
+    answers = asked(MODULES[module](tmp_path), simulator)
+    expected = cases["accumulator"].astype(np.int64)
+    if module == "latency":
+        expected += cases["zero_point"] - cases["shift"].astype(np.int64) + 7
     assert np.array_equal(answers.results["result"], bytes_of(expected))
     assert (answers.extra, answers.note, answers.crashed) == (0, "", False)
-
-
-@pytest.mark.parametrize("simulator", ALSO_LONG)
-def test_a_unit_that_is_started_and_done_answers_one_case_at_a_time(simulator: str) -> None:
-    answers = asked(OldStyle(), simulator)
-    assert np.array_equal(answers.results["result"], bytes_of(columns(COUNT)["accumulator"]))
-    assert (answers.extra, answers.note) == (0, "")
 
 
 @pytest.mark.parametrize("simulator", BOTH)
@@ -180,23 +203,18 @@ REFUSED: list[tuple[dict[str, object], str]] = [
 def test_what_does_not_fit_is_said_in_one_line(
     changes: dict[str, object], message: str, tmp_path: Path
 ) -> None:
-    adapter = Odd(tmp_path)
-    for name, value in changes.items():
-        setattr(adapter, name, value)
     with pytest.raises(InputError, match=message) as caught:
-        adapter.designs()
+        changed(Odd(tmp_path), **changes).designs()
     assert "\n" not in str(caught.value)
 
 
 def test_a_value_that_the_port_does_not_hold_is_refused(tmp_path: Path) -> None:
-    adapter = Odd(tmp_path)
-    setattr(adapter, "inputs", {"acc[3:0]": "accumulator"})  # noqa: B010
+    adapter = changed(Odd(tmp_path), inputs={"acc[3:0]": "accumulator"})
     with pytest.raises(
         InputError, match=r"inputs\['acc\[3:0\]'\]: is 16 in case 16, which 4 bits do not"
     ):
         adapter.answer(columns(20), simulator="icarus")
-    adapter = Odd(tmp_path)
-    setattr(adapter, "inputs", {"acc": "accumulators"})  # noqa: B010
+    adapter = changed(Odd(tmp_path), inputs={"acc": "accumulators"})
     with pytest.raises(InputError, match="no column 'accumulators'; there are accumulator, mult"):
         adapter.answer(columns(20), simulator="icarus")
 
@@ -205,26 +223,23 @@ def test_verilog_that_is_wrong_is_said_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "wrong.v").write_text(
         "module wrong (input a,\n  output b);\n  assign b = ;\nendmodule\n"
     )
-    adapter = Odd(tmp_path)
-    adapter.sources, adapter.top = [tmp_path / "wrong.v"], "wrong"
+    adapter = changed(Odd(tmp_path), sources=[tmp_path / "wrong.v"], top="wrong")
     with pytest.raises(InputError, match=r"wrong.v:3:14: syntax error"):
         adapter.designs()
 
 
 def test_a_design_is_known_by_its_texts_wherever_they_are(tmp_path: Path) -> None:
     here = Pipeline()
-    there = Pipeline()
+    folders = {"sources": [tmp_path / "pipeline.sv"], "include_dirs": [tmp_path / "include"]}
     for name in ("pipeline.sv", "include/pipeline_types.svh"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text((here.folder("sources") / name).read_text())
-    there.sources, there.include_dirs = [tmp_path / "pipeline.sv"], [tmp_path / "include"]
+    there = changed(Pipeline(), **folders)
     keys = [design_key(adapter.designs()[0], "icarus") for adapter in (here, there)]
     assert keys[0] == keys[1]
     included = tmp_path / "include/pipeline_types.svh"
     included.write_text(included.read_text() + "\n")
-    changed = Pipeline()
-    changed.sources, changed.include_dirs = there.sources, there.include_dirs
-    assert design_key(changed.designs()[0], "icarus") != keys[0]
+    assert design_key(changed(Pipeline(), **folders).designs()[0], "icarus") != keys[0]
 
 
 class Ours(StreamAdapter):
@@ -275,10 +290,8 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_our_requantizer_is_exact_as_a_strangers(profile: str, simulator: str, ours: Path) -> None:
     cases = unit_cases("requantizer", PROFILES[profile], "smoke")
-    adapter = Ours()
-    adapter.sources = [ours]
-    if profile == "tflite-single":
-        setattr(adapter, "inputs", SINGLE)  # noqa: B010
+    inputs = SINGLE if profile == "tflite-single" else Ours.inputs
+    adapter = changed(Ours(), sources=[ours], inputs=inputs)
     answers = adapter.answer(cases.inputs, simulator=simulator)
     assert np.array_equal(answers.results["result"], cases.results["result"])
     assert (answers.extra, answers.note) == (0, "")
@@ -286,11 +299,8 @@ def test_our_requantizer_is_exact_as_a_strangers(profile: str, simulator: str, o
 
 @pytest.mark.parametrize(("stated", "by"), [(2, "before"), (4, "after")])
 def test_a_wrong_latency_is_seen_in_the_order_of_the_results(stated: int, by: str) -> None:
-    adapter = Pipeline()
-    expected = adapter.answer(columns(200), simulator="icarus")
-    adapter = Pipeline()
-    adapter.latency = stated
-    answers = adapter.answer(columns(200), simulator="icarus")
+    expected = Pipeline().answer(columns(200), simulator="icarus")
+    answers = changed(Pipeline(), latency=stated).answer(columns(200), simulator="icarus")
     assert (answers.extra, answers.note) == (0, "")
     sentence = displacement_sentence(expected.results, answers.results)
     assert sentence.startswith(f"Each result is right for the case {by} it: the latency is 1 ")
@@ -307,26 +317,6 @@ def test_an_answer_that_got_lost_is_seen_in_the_order_of_the_results(tmp_path: P
 def test_what_is_not_valid_has_no_meaning(tmp_path: Path) -> None:
     answers = Odd(tmp_path, "samples_late").answer(columns(1), simulator="icarus")
     assert answers.results["result"].tolist() == [~-1 & 0xFF]
-
-
-@pytest.mark.parametrize("simulator", BOTH)
-def test_verilog_of_old_may_have_names_that_are_keywords_now(
-    simulator: str, tmp_path: Path
-) -> None:
-    class Old(StreamAdapter):
-        sources = (tmp_path / "names.v",)
-        systemverilog = False
-        top = "names"
-        clock = None
-        latency = 0
-        inputs: ClassVar[Mapping[str, Formula]] = {"before": "accumulator"}
-        outputs: ClassVar[Mapping[str, str]] = {"result": "bit[7:0]"}
-
-    (tmp_path / "names.v").write_text(
-        "module names (input [31:0] before, output [31:0] bit); assign bit = before; endmodule\n"
-    )
-    answers = asked(Old(), simulator)
-    assert np.array_equal(answers.results["result"], bytes_of(columns(COUNT)["accumulator"]))
 
 
 class Dot(StreamAdapter):

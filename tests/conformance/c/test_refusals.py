@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from eightfold.golden import binary, convolution, fully_connected, pooling, rectifiers, unary
 from eightfold.golden.errors import RejectedError, SpecError, UndefinedError
@@ -156,7 +157,7 @@ def weighted(
     name: str,
     first: Sequence[object],
     weights: np.ndarray,
-    scale: Sequence[float] = (1.0,),
+    scale: ArrayLike = (1.0,),
     zero_point: int = 0,
     bias: np.ndarray | None = None,
     last: Sequence[object] = (0,),

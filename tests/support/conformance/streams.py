@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.conformance.adapters.formulas import Formula
+from eightfold.conformance.adapters.rtl import RtlAdapter
 from eightfold.conformance.adapters.stream import StreamAdapter
+
+Changed = TypeVar("Changed", bound=RtlAdapter)
 
 KINDS = (
     *("right", "never", "x", "one_bit_x", "surplus", "early", "drops_last", "never_takes"),
@@ -62,6 +65,13 @@ class OldStyle(StreamAdapter):
     one_at_a_time = True
     inputs: ClassVar[Mapping[str, Formula]] = {"a": "accumulator"}
     outputs: ClassVar[Mapping[str, str]] = {"result": "q"}
+
+
+def changed(adapter: Changed, **fields: object) -> Changed:
+    """Return an adapter some of whose fields are others, legal or not."""
+    for name, value in fields.items():
+        setattr(adapter, name, value)
+    return adapter
 
 
 def columns(count: int) -> dict[str, NDArray[Any]]:
