@@ -19,7 +19,7 @@ from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
 from eightfold.target.memory import IDEAL, PROFILES
 from tests.support.networks.covered import expect_covered, said
-from tests.support.networks.machine_run import expect_golden, random_values
+from tests.support.networks.machine_run import compile_stream, expect_golden, random_values
 
 NANO, SMALL = PRESETS["nano"], PRESETS["small"]
 SHAPES = [
@@ -90,15 +90,13 @@ def test_every_plan_gives_goldens_bytes(
     monkeypatch.setattr(Search, "best", best)
     graph = network(shape, filters, stride, padding, second)
     for config in (NANO, replace(SMALL, psum_depth=16)):
-        expect_golden(graph, random_values(graph), config, keep=False)
-        expect_covered(graph, config)
+        expect_covered(expect_golden(graph, random_values(graph), config, keep=False))
 
 
 def test_strips_come_from_memory_where_that_is_faster() -> None:
     graph = network((1, 16, 16, 3), (8, 3, 3, 3), 1, "SAME", second=False)
-    (segment,) = compile_network(graph, SMALL).segments
-    assert segment.compiled is not None
-    moves = [c for c in segment.compiled.issued if c.command.opcode == isa.Opcode.MOVE]
+    issued = compile_stream(graph, SMALL).issued
+    moves = [c for c in issued if c.command.opcode == isa.Opcode.MOVE]
     assert any(
         c.fields["source_space"] == Space.ARENA.value and c.fields["run"] == 9 for c in moves
     )

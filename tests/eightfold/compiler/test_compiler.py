@@ -13,7 +13,7 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.operators import count_macs, load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.networks.covered import expect_covered
-from tests.support.networks.machine_run import expect_golden
+from tests.support.networks.machine_run import compile_stream, expect_golden
 
 TIGHT = {
     "8x8": AcceleratorConfig(
@@ -152,9 +152,7 @@ def test_a_tensor_larger_than_the_scratchpad_stays_in_memory() -> None:
 
 def matrix_commands(graph: Graph, config: str) -> list[dict]:
     """Return the fields of all MATRIX commands of a network."""
-    (segment,) = compile_network(graph, PRESETS[config]).segments
-    assert segment.compiled is not None
-    issued = segment.compiled.issued
+    issued = compile_stream(graph, PRESETS[config]).issued
     return [dict(i.fields) for i in issued if i.command.opcode == isa.Opcode.MATRIX]
 
 
@@ -179,7 +177,7 @@ def test_commands_say_what_they_touch(operator: str, config: str) -> None:
     for seed in range(6):
         graph = load_model(random_case(operator, np.random.default_rng(seed))[0])
         try:
-            expect_covered(graph, TIGHT[config])
+            expect_covered(compile_stream(graph, TIGHT[config]))
         except InputError:
             continue  # refused, as above
 
@@ -187,14 +185,15 @@ def test_commands_say_what_they_touch(operator: str, config: str) -> None:
 @pytest.mark.parametrize("config", TIGHT)
 def test_a_group_of_channels_reads_no_others_behind_the_last_pixel(config: str) -> None:
     weights = np.ones((1, 3, 3, 10), dtype=np.int8)
-    expect_covered(convolution((2, 7, 6, 5), weights, {}, depthwise=True), TIGHT[config])
+    graph = convolution((2, 7, 6, 5), weights, {}, depthwise=True)
+    expect_covered(compile_stream(graph, TIGHT[config]))
 
 
 def test_the_last_patch_is_read_to_the_end_of_its_vectors() -> None:
     graph = convolution((1, 20, 12, 1), np.ones((16, 7, 3, 1), dtype=np.int8), {})
     commands = matrix_commands(graph, "base")
     assert all((c["ky"], c["kc"]) == (1, 2) for c in commands), "im2col does not pay"
-    expect_covered(graph, PRESETS["base"])
+    expect_covered(compile_stream(graph, PRESETS["base"]))
 
 
 def test_weights_that_are_not_constant_are_refused_with_the_tensor() -> None:

@@ -16,7 +16,7 @@ from eightfold.compiler.steps import channelwise, im2col, reduction, windowed
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
 from tests.support.models.single import one_operator
-from tests.support.networks.machine_run import expect_golden, random_values
+from tests.support.networks.machine_run import compile_stream, expect_golden, random_values
 
 PRIME = 65537
 """The first prime beyond 16 bits."""
@@ -185,9 +185,7 @@ def test_what_no_command_counts_is_left_to_golden() -> None:
 
 def test_a_stream_has_a_most_of_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = load_model(window("MAX_POOL_2D", (1, 9, 9, 2), (3, 3)))
-    (segment,) = compile_network(graph, NANO).segments
-    assert segment.compiled is not None
-    needed = len(segment.compiled.issued) - 1  # END is always there
+    needed = len(compile_stream(graph, NANO).issued) - 1  # END is always there
     monkeypatch.setattr(emitter, "MAX_COMMANDS", needed)
     compile_network(graph, NANO)
     monkeypatch.setattr(emitter, "MAX_COMMANDS", needed - 1)
@@ -212,10 +210,8 @@ def test_a_window_reads_nothing_that_is_in_no_image(operator: str) -> None:
     streams = []
     for rows in (3, 9000):
         graph = load_model(window(operator, (1, 2, 7, 3), (rows, 4), (2, 1), padding="SAME"))
-        expect_golden(graph, random_values(graph), NANO, keep=False)
-        (segment,) = compile_network(graph, NANO).segments
-        assert segment.compiled is not None
-        streams.append((segment.compiled.words.tolist(), segment.compiled.model))
+        stream = expect_golden(graph, random_values(graph), NANO, keep=False)
+        streams.append((stream.words.tolist(), stream.model))
     assert streams[0] == streams[1]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from eightfold.cases.builder import SeededNetwork
 from eightfold.cases.networks import network_rng, random_network
-from eightfold.compiler import Compiled, compile_network, network, overlap
+from eightfold.compiler import network, overlap
 from eightfold.compiler.emit.memory import Block, plan
 from eightfold.compiler.overlap import MatrixPiece, by_depth, by_groups, by_rows
 from eightfold.estimate.estimate import estimate_stream
@@ -19,7 +19,12 @@ from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
 from tests.support.networks.covered import expect_covered
-from tests.support.networks.machine_run import expect_golden, expect_rewritten, random_values
+from tests.support.networks.machine_run import (
+    compile_stream,
+    expect_golden,
+    expect_rewritten,
+    random_values,
+)
 
 NANO = PRESETS["nano"]
 QUICK = NANO.replace(port=16)
@@ -42,12 +47,6 @@ def layers(*kinds: str, size: tuple[int, int] = (9, 7), stride: int = 1) -> Grap
             window = (3, 3) if kind == "dense" else (1, 1)
             x = net.weighted("CONV_2D", x, (11, *window, 11), options)
     return load_model(net.build())
-
-
-def compiled(graph: Graph, config: AcceleratorConfig) -> Compiled:
-    (segment,) = compile_network(graph, config).segments
-    assert segment.compiled is not None
-    return segment.compiled
 
 
 def matrices(issued: Sequence[Issued]) -> int:
@@ -95,11 +94,8 @@ def test_pieces_compute_what_the_whole_does(
     monkeypatch.setattr(network, "overlapped", cutter)
     kinds = ("dense", "depthwise", "point", "dense", "depthwise")
     graph = layers(*kinds, size=(17, 7), stride=stride)
-    expect_golden(graph, random_values(graph), config)
-    assert cutter.cuts[by_rows]
-    assert cutter.cuts[by_groups]
-    assert cutter.cuts[by_depth]
-    expect_covered(graph, config)
+    expect_covered(expect_golden(graph, random_values(graph), config, keep=bool(seed % 2)))
+    assert all(cutter.cuts.values())
 
 
 @pytest.mark.slow
@@ -111,8 +107,7 @@ def test_random_networks_in_pieces_give_goldens_bytes(
     graph = load_model(model)
     monkeypatch.setattr(network, "overlapped", Anywhere(seed))
     config = (NANO, ODD, PRESETS["small"])[seed % 3]
-    expect_golden(graph, inputs, config, keep=bool(seed % 2))
-    expect_covered(graph, config)
+    expect_covered(expect_golden(graph, inputs, config, keep=bool(seed % 2)))
 
 
 @pytest.mark.parametrize(
@@ -129,15 +124,13 @@ def test_layers_wait_less_for_each_other(
     config: AcceleratorConfig, kinds: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = layers(*kinds)
-    cut = compiled(graph, config)
-    with monkeypatch.context() as patched:
-        uncut(patched)
-        whole = compiled(graph, config)
+    cut = expect_golden(graph, random_values(graph), config, keep=False)
+    expect_covered(cut)
+    uncut(monkeypatch)
+    whole = compile_stream(graph, config)
     cycles = [estimate_stream(config, each.issued)[1] for each in (cut, whole)]
     assert cycles[1] - cycles[0] > 25 * (len(kinds) - 2)
     assert matrices(cut.issued) - matrices(whole.issued) >= len(kinds) - 2
-    expect_golden(graph, random_values(graph), config)
-    expect_covered(graph, config)
 
 
 @pytest.mark.parametrize("rows", [(2, 0), (0, 2), (3, 3)], ids="{0[0]}-{0[1]}".format)
@@ -153,7 +146,7 @@ def test_rows_of_padding_alone_are_no_piece(rows: tuple[int, int]) -> None:
     graph = load_model(net.build())
     rewritten = expect_rewritten(graph, random_values(graph), NANO, keep=False)
     assert "PAD" not in {operator.name for operator in rewritten.graph.operators}
-    expect_covered(rewritten.graph, NANO)
+    expect_covered(compile_stream(rewritten.graph, NANO))
 
 
 def test_commands_stay_whole_where_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,14 +156,14 @@ def test_commands_stay_whole_where_nothing_waits(monkeypatch: pytest.MonkeyPatch
     for _ in range(3):
         net.weighted("CONV_2D", x, (8, 1, 1, 8), options)
     graph = load_model(net.build())
-    issued = compiled(graph, NANO).issued
+    issued = compile_stream(graph, NANO).issued
     uncut(monkeypatch)
-    assert issued == compiled(graph, NANO).issued
+    assert issued == compile_stream(graph, NANO).issued
 
 
 def test_a_command_that_shares_its_sums_is_not_cut_by_rows() -> None:
     graph = layers("dense", "point")
-    *_, (_, piece) = overlap.pieces_of(NANO, compiled(graph, NANO).issued)
+    *_, (_, piece) = overlap.pieces_of(NANO, compile_stream(graph, NANO).issued)
     assert by_rows(piece, 3)
     assert not any(by_rows(part, 3) for part in by_depth(piece, 1))
     command = replace(piece.command, first=0)

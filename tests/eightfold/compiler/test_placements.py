@@ -8,25 +8,19 @@ import pytest
 
 from eightfold.cases.networks import DRAWN, network_rng, random_network
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.compiler import Compiled, compile_network
+from eightfold.compiler import Compiled
 from eightfold.compiler.emit import memory
 from eightfold.compiler.emit.memory import ALIGNMENT, Block, allocate
 from eightfold.compiler.lower.lowering import HARDWARE
 from eightfold.isa import Space
-from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model
-from eightfold.target.config import PRESETS, AcceleratorConfig
+from eightfold.target.config import PRESETS
 from tests.support.networks.cascades import Forced, block_model
+from tests.support.networks.machine_run import compile_stream
 
 DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
 PLACED = (Space.SCRATCHPAD, Space.ARENA)
-
-
-def compiled(graph: Graph, config: AcceleratorConfig, keep: bool = False) -> Compiled:
-    (segment,) = compile_network(graph, config, keep=keep).segments
-    assert segment.compiled is not None
-    return segment.compiled
 
 
 def outside(stream: Compiled) -> list[int]:
@@ -56,7 +50,7 @@ def outside(stream: Compiled) -> list[int]:
 @pytest.mark.parametrize("scratchpad", [4096, 1 << 15])
 def test_commands_touch_what_is_placed(scratchpad: int, keep: bool) -> None:
     config = replace(PRESETS["nano"], scratchpad=scratchpad, weight_buffer=512)
-    stream = compiled(load_model(DIGITS), config, keep)
+    stream = compile_stream(load_model(DIGITS), config, keep=keep)
     assert outside(stream) == []
     assert (
         max(p.offset + p.size for p in stream.placements if p.space == Space.ARENA) == stream.arena
@@ -71,26 +65,23 @@ def test_commands_touch_what_is_placed(scratchpad: int, keep: bool) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_commands_of_random_networks_touch_what_is_placed(seed: int) -> None:
     model, _ = random_network(network_rng(seed), operators=HARDWARE & DRAWN)
-    graph = load_model(model)
-    assert outside(compiled(graph, PRESETS["nano"])) == []
+    assert outside(compile_stream(load_model(model), PRESETS["nano"])) == []
 
 
 @pytest.mark.parametrize("height", [1, 3, 7])
 def test_strips_are_placed_with_their_rows(height: int) -> None:
     forced = Forced(height, "ahead spare", outside=True)
-    graph = load_model(block_model())
-    (segment,) = compile_network(graph, PRESETS["nano"], cascades=forced).segments
+    stream = compile_stream(load_model(block_model()), PRESETS["nano"], cascades=forced)
     assert forced.made
-    assert segment.compiled is not None
-    assert outside(segment.compiled) == []
-    strips = [place for place in segment.compiled.placements if place.rows is not None]
+    assert outside(stream) == []
+    strips = [place for place in stream.placements if place.rows is not None]
     assert {place.tensor for place in strips} >= {0, 3, 6}
     rows = {row for place in strips if place.tensor == 3 for row in place.rows or ()}
     assert rows == set(range(13))
 
 
 def test_inputs_and_results_are_placed_from_begin_or_to_end() -> None:
-    stream = compiled(load_model(DIGITS), PRESETS["nano"])
+    stream = compile_stream(load_model(DIGITS), PRESETS["nano"])
     arena = {p.tensor: p for p in stream.placements if p.space == Space.ARENA}
     assert {tensor: arena[tensor].offset for tensor in stream.inputs} == stream.inputs
     assert {tensor: arena[tensor].offset for tensor in stream.outputs} == stream.outputs
@@ -99,7 +90,7 @@ def test_inputs_and_results_are_placed_from_begin_or_to_end() -> None:
 
 
 def test_a_tensor_that_is_forgotten_is_noticed() -> None:
-    stream = compiled(load_model(DIGITS), PRESETS["nano"])
+    stream = compile_stream(load_model(DIGITS), PRESETS["nano"])
     for missing in stream.placements:
         left = tuple(place for place in stream.placements if place != missing)
         assert outside(replace(stream, placements=left))
@@ -119,8 +110,5 @@ def test_many_tensors_that_do_not_fit_leave_at_once(monkeypatch: pytest.MonkeyPa
     output = b.tensor((600, 64), scale=0.5)
     b.operator("PACK", inputs, [output], {"values_count": 600})
     b.output(output)
-    graph = load_model(b.build())
-    (segment,) = compile_network(graph, AcceleratorConfig.load("nano")).segments
-    assert segment.compiled is not None
-    assert len(segment.compiled.outside) > 80
+    assert len(compile_stream(load_model(b.build()), PRESETS["nano"]).outside) > 80
     assert len(calls) < 20

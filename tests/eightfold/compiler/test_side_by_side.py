@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from eightfold import isa
-from eightfold.compiler import best_cascades, compile_network, planes
+from eightfold.compiler import Compiled, best_cascades, planes
 from eightfold.compiler.steps.side_by_side import SideBySide
 from eightfold.golden.windows import Window
 from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
-from eightfold.target.memory import IDEAL, PROFILES, MemoryTiming
+from eightfold.target.memory import PROFILES
 from tests.support.networks.covered import expect_covered
-from tests.support.networks.machine_run import expect_golden, random_values
+from tests.support.networks.machine_run import compile_stream, expect_golden, random_values
 
 WIDE = replace(PRESETS["base"], scratchpad=1 << 16)
 CONFIGS = [WIDE, replace(WIDE, psum_depth=16), replace(WIDE, width=8, lanes=12, line_depth=16)]
@@ -78,29 +78,26 @@ class Layers:
         return load_model(self.builder.build())
 
 
-def scans(
-    graph: Graph, config: AcceleratorConfig, memory: MemoryTiming = IDEAL
-) -> list[Mapping[str, int]]:
+def scans(stream: Compiled) -> list[Mapping[str, int]]:
     """Return the fields of each depthwise command of the stream."""
-    (segment,) = compile_network(graph, config, memory=memory).segments
-    assert segment.compiled is not None
-    commands = [c for c in segment.compiled.issued if c.command.opcode == isa.Opcode.MATRIX]
+    commands = [c for c in stream.issued if c.command.opcode == isa.Opcode.MATRIX]
     return [c.fields for c in commands if c.fields["depthwise"]]
 
 
-def channels(graph: Graph, config: AcceleratorConfig, memory: MemoryTiming = IDEAL) -> list[int]:
+def channels(stream: Compiled) -> list[int]:
     """Return the channels in the lanes of each depthwise command of the stream."""
-    return [fields["last_lanes"] for fields in scans(graph, config, memory)]
+    return [fields["last_lanes"] for fields in scans(stream)]
 
 
-def expect_exact(graph: Graph, config: AcceleratorConfig) -> None:
+def expect_exact(graph: Graph, config: AcceleratorConfig) -> Compiled:
     """Check results, tokens, what commands say of their bytes, and that partial sums have room."""
-    expect_golden(graph, random_values(graph), config, keep=False)
-    expect_covered(graph, config)
-    for f in scans(graph, config):
+    stream = expect_golden(graph, random_values(graph), config, keep=False)
+    expect_covered(stream)
+    for f in scans(stream):
         fires = [len(range(f[f"fire_{a}0"], f[a], f[f"fire_{a}_step"])) for a in "yx"]
         whole = f["ky"] == f["kx"] == f["first"] == f["last"] == 1
         assert whole or prod(fires) <= config.psum_depth
+    return stream
 
 
 @pytest.fixture
@@ -144,27 +141,23 @@ def test_every_geometry_gives_goldens_bytes(
 
 def test_neighbouring_columns_share_a_vector() -> None:
     graph = Layers((1, 24, 32, 4)).depthwise().graph()
-    assert channels(graph, WIDE) == [16]
-    expect_exact(graph, WIDE)
+    assert channels(expect_exact(graph, WIDE)) == [16]
 
 
 def test_where_weights_come_slowly_there_are_few() -> None:
     graph = Layers((1, 24, 32, 4)).depthwise().graph()
-    assert channels(graph, WIDE, PROFILES["sdr-sdram-16"]) == [4]
+    assert channels(compile_stream(graph, WIDE, memory=PROFILES["sdr-sdram-16"])) == [4]
 
 
 def test_sums_that_do_not_fit_are_made_in_parts() -> None:
     graph = Layers((1, 24, 32, 4)).depthwise().graph()
-    config = replace(WIDE, psum_depth=128)
-    assert channels(graph, config) == [16, 16]
-    expect_exact(graph, config)
+    assert channels(expect_exact(graph, replace(WIDE, psum_depth=128))) == [16, 16]
 
 
 @pytest.mark.parametrize("columns", [15, 17])
 def test_columns_that_do_not_divide_come_one_by_one(columns: int) -> None:
     graph = Layers((1, 8, columns, 8)).depthwise((3, 1)).graph()
-    assert channels(graph, WIDE) == [8]
-    expect_exact(graph, WIDE)
+    assert channels(expect_exact(graph, WIDE)) == [8]
 
 
 def strided(columns: int, stride: int = 2, kernel: int = 3, padding: str = "SAME") -> Layers:
@@ -185,13 +178,12 @@ def test_a_stride_reads_planes(
 
 
 def test_each_plane_has_a_command() -> None:
-    assert channels(strided(32).graph(), WIDE) == [16, 16]
+    assert channels(compile_stream(strided(32).graph(), WIDE)) == [16, 16]
 
 
 def test_planes_without_taps_have_none(anyway: Counter[tuple[int, int]]) -> None:
     graph = strided(16, kernel=1).graph()
-    assert channels(graph, WIDE) == [16]
-    expect_exact(graph, WIDE)
+    assert channels(expect_exact(graph, WIDE)) == [16]
     assert set(anyway) == {(2, 4)}
 
 

@@ -12,24 +12,23 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.operators import count_macs, load_model, run_graph, run_operator
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.models.single import moved, one_operator, transposed
-from tests.support.networks.machine_run import expect_golden, random_values, run_compiled
+from tests.support.networks.machine_run import (
+    compile_stream,
+    expect_golden,
+    random_values,
+    run_compiled,
+)
 
 NANO = PRESETS["nano"]
 TINY = NANO.replace(scratchpad=4096)
 
 
-def only_stream(graph: Graph, config: AcceleratorConfig = NANO, keep: bool = False) -> Compiled:
-    (segment,) = compile_network(graph, config, keep=keep).segments
-    assert segment.compiled is not None
-    return segment.compiled
-
-
-def moves(graph: Graph) -> list[dict[str, int]]:
+def moves(stream: Compiled) -> list[dict[str, int]]:
     """Return the MOVE commands within the scratchpad, without those to and from memory."""
     scratchpad, fill = isa.Space.SCRATCHPAD.value, isa.Space.FILL.value
     return [
         dict(issued.fields)
-        for issued in only_stream(graph).issued
+        for issued in stream.issued
         if issued.command.opcode == isa.Opcode.MOVE
         and issued.fields["target_space"] == scratchpad
         and issued.fields["source_space"] in (scratchpad, fill)
@@ -70,11 +69,10 @@ def test_a_network_of_several_steps_and_results(config: AcceleratorConfig, keep:
 
 def test_steps_count_for_their_operator() -> None:
     graph = branching_network()
-    network = compile_network(graph, NANO)
-    stream = only_stream(graph)
+    stream = compile_stream(graph, NANO)
     indices = {operator.index for operator in graph.operators}
     assert {issued.operator for issued in stream.issued} == indices
-    assert set(estimate_network(network.streams)) == set(stream.searched) == indices
+    assert set(estimate_network([stream])) == set(stream.searched) == indices
     # TRANSPOSE_CONV spreads its input out, PRELU is one command.
     kinds = [(issued.operator, issued.command.opcode) for issued in stream.issued]
     assert kinds.count((1, isa.Opcode.MATRIX)) == 1
@@ -134,11 +132,10 @@ def test_a_constant_that_is_only_copied_is_not_loaded_before() -> None:
     builder.operator("CONCATENATION", [x, constant], [y], {"axis": 1})
     builder.output(y)
     graph = load_model(builder.build())
-    expect_golden(graph, random_values(graph), NANO)
-    model = isa.Space.MODEL.value
-    sources = [i.fields.get("source_space") for i in only_stream(graph).issued]
-    assert sources.count(model) == 1
-    assert len(moves(graph)) == 1
+    stream = expect_golden(graph, random_values(graph), NANO)
+    sources = [issued.fields.get("source_space") for issued in stream.issued]
+    assert sources.count(isa.Space.MODEL.value) == 1
+    assert len(moves(stream)) == 1
 
 
 @pytest.mark.parametrize("config", [NANO, TINY], ids=["nano", "tiny"])
@@ -163,9 +160,8 @@ def test_prelu_as_tflite_micro_has_it(seed: int) -> None:
 def test_a_prelu_whose_multiplier_leaves_results_out_is_two_commands() -> None:
     model = one_operator("PRELU", [(2, 6), (2, 6)], (2, 6), scales=(0.5, 0.5, 0.03))
     graph = load_model(model)
-    stream = only_stream(graph)
+    stream = expect_golden(graph, random_values(graph), NANO)
     assert [issued.command.opcode for issued in stream.issued].count(isa.Opcode.VECTOR) == 2
-    expect_golden(graph, random_values(graph), NANO)
 
 
 def resized(factor: int) -> bytes:
@@ -197,16 +193,14 @@ FOUR = (2, 4, 6, 8)
 )  # fmt: skip
 def test_movement_takes_few_commands(model: bytes, commands: int) -> None:
     graph = load_model(model)
-    expect_golden(graph, random_values(graph), NANO)
-    assert len(moves(graph)) == commands
+    assert len(moves(expect_golden(graph, random_values(graph), NANO))) == commands
 
 
 def test_rows_before_columns_where_a_resize_has_odd_ratios() -> None:
     size = [23, 31]
     graph = load_model(moved("RESIZE_NEAREST_NEIGHBOR", (1, 13, 11, 3), (1, *size, 3), size))
-    for config in (NANO, TINY):
-        expect_golden(graph, random_values(graph), config)
-    assert len(moves(graph)) < 25
+    expect_golden(graph, random_values(graph), TINY)
+    assert len(moves(expect_golden(graph, random_values(graph), NANO))) < 25
 
 
 def max_pool(
@@ -252,8 +246,8 @@ def test_pools_of_windows_that_overlap_go_along_one_axis_at_a_time(
     kernel: tuple[int, int], stride: int, padding: str, config: AcceleratorConfig, commands: int
 ) -> None:
     graph = max_pool(kernel, stride, padding)
-    expect_golden(graph, random_values(graph), config)
-    opcodes = [issued.command.opcode for issued in only_stream(graph, config).issued]
+    stream = expect_golden(graph, random_values(graph), config)
+    opcodes = [issued.command.opcode for issued in stream.issued]
     assert opcodes.count(isa.Opcode.VECTOR) == commands
 
 

@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 import pytest
 
-from eightfold.compiler import compile_network
+from eightfold.compiler import Compiled
 from eightfold.compiler.lower import movement
 from eightfold.compiler.steps.elementwise import IDENTITY
 from eightfold.compiler.steps.transposition import PartsOfColumns, Swap, Way, WholeColumns, swapped
@@ -17,7 +17,7 @@ from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.models.single import moved
 from tests.support.networks.covered import expect_covered
-from tests.support.networks.machine_run import expect_golden, random_values
+from tests.support.networks.machine_run import compile_stream, expect_golden, random_values
 
 CONFIGS = {
     **PRESETS,
@@ -33,14 +33,8 @@ def graph_of(shape: tuple[int, ...], axes: list[int], dtype: type = np.int8) -> 
     return load_model(moved("TRANSPOSE", shape, output, axes, dtype=dtype, source_dtype=dtype))
 
 
-def opcodes(graph: Graph, config: AcceleratorConfig) -> set[Opcode]:
-    (segment,) = compile_network(graph, config).segments
-    assert segment.compiled is not None
-    return {issued.instruction.opcode for issued in segment.compiled.issued}
-
-
-def cycles(graph: Graph, config: AcceleratorConfig) -> int:
-    return sum(estimate_network(compile_network(graph, config).streams).values())
+def opcodes(stream: Compiled) -> set[Opcode]:
+    return {issued.instruction.opcode for issued in stream.issued}
 
 
 def test_the_identity_leaves_every_code() -> None:
@@ -81,8 +75,7 @@ def test_random_transposes(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = graph_of(shape, rng.permutation(len(shape)).tolist(), dtype)
     if rng.integers(2):  # also where copies would take fewer cycles
         monkeypatch.setattr(movement, "cycles", lambda copies, unit: 1 << 40)
-    expect_golden(graph, random_values(graph), config)
-    expect_covered(graph, config)
+    expect_covered(expect_golden(graph, random_values(graph), config))
 
 
 SHAPES = [
@@ -126,9 +119,9 @@ def test_both_ways(
     monkeypatch.setattr(movement, "best_way", lambda swap, config: way(config))
     monkeypatch.setattr(movement, "cycles", lambda copies, unit: 1 << 40)
     graph = graph_of(shape, axes)
-    assert Opcode.MATRIX in opcodes(graph, config)
-    expect_golden(graph, random_values(graph), config)
-    expect_covered(graph, config)
+    stream = expect_golden(graph, random_values(graph), config)
+    assert Opcode.MATRIX in opcodes(stream)
+    expect_covered(stream)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +139,7 @@ def test_few_rows_or_columns_take_few_cycles(
     shape: tuple[int, ...], axes: list[int], most: int
 ) -> None:
     graph = graph_of(shape, axes)
-    assert cycles(graph, PRESETS["base"]) <= most
+    assert sum(estimate_network([compile_stream(graph, PRESETS["base"])]).values()) <= most
 
 
 @pytest.mark.parametrize("config", PRESETS.values(), ids=PRESETS)
@@ -156,4 +149,4 @@ def test_few_rows_or_columns_take_few_cycles(
 def test_copies_where_runs_are_long_or_there_are_few(
     shape: tuple[int, ...], axes: list[int], config: AcceleratorConfig
 ) -> None:
-    assert Opcode.MATRIX not in opcodes(graph_of(shape, axes), config)
+    assert Opcode.MATRIX not in opcodes(compile_stream(graph_of(shape, axes), config))

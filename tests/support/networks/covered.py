@@ -2,23 +2,19 @@
 
 import numpy as np
 
-from eightfold.compiler import compile_network
+from eightfold.compiler import Compiled
 from eightfold.isa import Space
 from eightfold.isa.decode import read_stream
 from eightfold.isa.issued import Interval
 from eightfold.isa.listing import line
-from eightfold.model import Graph
 from eightfold.sim.machine.accesses import accesses
-from eightfold.target.config import AcceleratorConfig
 
 
-def expect_covered(graph: Graph, config: AcceleratorConfig) -> None:
+def expect_covered(stream: Compiled) -> None:
     """Check that every command says all bytes that it reads and writes: tokens rely on it."""
-    (segment,) = compile_network(graph, config).segments
-    assert segment.compiled is not None
-    commands = read_stream(config, segment.compiled.words)
-    for issued, command in zip(segment.compiled.issued, commands, strict=True):
-        touched = accesses(config, command)
+    commands = read_stream(stream.config, stream.words)
+    for issued, command in zip(stream.issued, commands, strict=True):
+        touched = accesses(stream.config, command)
         for sets, spans in ((touched.reads, issued.reads), (touched.writes, issued.writes)):
             for space, offsets in sets.items():
                 if space == Space.MODEL or not offsets.size:

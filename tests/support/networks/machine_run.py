@@ -1,10 +1,11 @@
 """Compiled networks on the machine model, every tensor against golden."""
 
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 
-from eightfold.compiler import CompiledNetwork, best_cascades, compile_network
+from eightfold.compiler import Compiled, best_cascades, compile_network
 from eightfold.compiler.network import Strategy
 from eightfold.compiler.passes import prepare
 from eightfold.compiler.rewrite import NAMES, Rewritten, rebuild
@@ -14,7 +15,13 @@ from eightfold.operators import run_graph
 from eightfold.target.config import AcceleratorConfig
 from lab.hostile.subject import run_compiled, run_prepared
 
-__all__ = ["expect_golden", "expect_rewritten", "random_values", "run_compiled"]
+__all__ = [
+    "compile_stream",
+    "expect_golden",
+    "expect_rewritten",
+    "random_values",
+    "run_compiled",
+]
 
 Tensors = dict[int, np.ndarray]
 
@@ -26,6 +33,13 @@ def random_values(graph: Graph, seed: int = 0) -> Tensors:
     return {t.index: rng.integers(-128, 128, t.shape).astype(t.dtype) for t in tensors}
 
 
+def compile_stream(graph: Graph, config: AcceleratorConfig, **options: Any) -> Compiled:
+    """Compile for the accelerator alone, with options of `compile_network`; return the stream."""
+    (segment,) = compile_network(graph, config, **options).segments
+    assert segment.compiled is not None
+    return segment.compiled
+
+
 def expect_golden(
     graph: Graph,
     inputs: Tensors,
@@ -33,19 +47,17 @@ def expect_golden(
     keep: bool = True,
     reference: Reference = "litert",
     cascades: Strategy | None = best_cascades,
-) -> CompiledNetwork:
-    """Compile for the accelerator alone, run, compare; return the compiled network."""
-    network = compile_network(graph, config, reference, keep=keep, cascades=cascades)
-    (segment,) = network.segments
-    assert segment.compiled is not None
+) -> Compiled:
+    """Compile for the accelerator alone, run, compare; return the stream."""
+    stream = compile_stream(graph, config, reference=reference, keep=keep, cascades=cascades)
     expected = run_graph(graph, inputs, reference)
-    got = run_compiled(segment.compiled, graph, inputs)
+    got = run_compiled(stream, graph, inputs)
     wanted = {t for operator in graph.operators for t in operator.outputs}
     assert set(got) == (wanted if keep else wanted & set(graph.outputs))
     for tensor, values in got.items():
         assert values.dtype == expected[tensor].dtype
         np.testing.assert_array_equal(values, expected[tensor], err_msg=f"tensor {tensor}")
-    return network
+    return stream
 
 
 def expect_rewritten(
