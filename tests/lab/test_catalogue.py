@@ -19,6 +19,8 @@ from examples.operators import operators_model
 from lab.coverage.bins import POINTS
 from lab.measure.catalogue import CATALOGUE, SERIES
 from lab.measure.models import REQUIREMENTS, SIZES
+from lab.measure.series import COMPUTING
+from tests.golden.test_mutations import MUTATIONS, VARIANTS
 
 GOLDEN_ALONE = {
     "DEQUANTIZE": "its results are float32, which the accelerator does not have",
@@ -27,16 +29,44 @@ GOLDEN_ALONE = {
 
 HARDWARE = OPERATORS.keys() - GOLDEN_ALONE.keys()
 
+SAME_ARITHMETIC = {
+    "GREATER": "LESS",
+    "GREATER_EQUAL": "LESS",
+    "LESS_EQUAL": "LESS",
+    "NOT_EQUAL": "EQUAL",
+    "RELU": "RELU_N1_TO_1",
+    "RELU_0_TO_1": "RELU_N1_TO_1",
+}
+"""Operators whose function in golden is that of another one, of which there is a mutation."""
+
+CODES_ALONE = {"ARG_MAX", "ARG_MIN", "MAXIMUM", "MINIMUM", "REDUCE_MAX", "REDUCE_MIN"}
+"""Operators that compare codes: there is no arithmetic to get wrong."""
+
+MUTATED = COMPUTING.keys() - SAME_ARITHMETIC.keys() - CODES_ALONE
+
+
+def text_of(document: str) -> str:
+    return (IMPORT_ROOT / document).read_text(encoding="utf-8")
+
+
 PLACES: dict[str, tuple[Callable[[], Collection[str]], Collection[str]]] = {
     "eightfold/cases": (lambda: MAKERS, OPERATORS),
     "eightfold/compiler/lower/lowering.py": (lambda: METHODS, HARDWARE),
     "lab/measure/series.py": (lambda: CATALOGUE, HARDWARE),
     "eightfold/cli/operators.json, by python -m lab.measure": (records, HARDWARE),
     "eightfold/cases, to extend a network": (lambda: EXTENSIONS, HARDWARE),
-    "lab/coverage/bins.py": (lambda: POINTS, HARDWARE),
+    "lab/coverage": (lambda: POINTS, HARDWARE),
     "examples/operators.py": (
         lambda: [operator.name for operator in load_model(operators_model()).operators],
         HARDWARE,
+    ),
+    "tests/golden/test_mutations.py": (
+        lambda: {*VARIANTS, *(each.operator for each in MUTATIONS.values())} & COMPUTING.keys(),
+        MUTATED,
+    ),
+    "docs/numerics.md": (
+        lambda: OPERATORS.keys() & set(re.findall(r"\w+", text_of("docs/numerics.md"))),
+        OPERATORS,
     ),
 }
 """What has something for every operator, how to ask it, and the operators that it must have."""
@@ -87,8 +117,13 @@ def test_requirements_are_listed(name: str) -> None:
     )
 
 
+def test_the_readme_counts_them() -> None:
+    number = f"all 38 operators of the spec and {len(HARDWARE) - 38} more"
+    assert number in text_of("README.md"), f"README.md does not say: {number}"
+
+
 def test_the_walkthrough_names_files_that_exist() -> None:
-    text = (IMPORT_ROOT / "docs" / "add-an-operator.md").read_text(encoding="utf-8")
+    text = text_of("docs/add-an-operator.md")
     paths = set(re.findall(r"\b(?:eightfold|golden|lab|tests|examples)/[\w/]*(?:\.\w+)?", text))
     assert len(paths) > 20
     assert [path for path in sorted(paths) if not (IMPORT_ROOT / path).exists()] == []
