@@ -8,14 +8,10 @@ from eightfold.golden.errors import AbortedError, RejectedError, SpecError
 from eightfold.model import Graph, read_model
 from eightfold.operators import run_operator
 from eightfold.run.reference.oracle import Oracle, OracleAborted, OracleRejected
-from tests.support.models import refusals, refusals_movement
-from tests.support.models.gated import load_any_shape
+from tests.support.models.refusals import REFUSALS, UNDEFINED, load_any_shape
 from tests.support.models.tolerated import TOLERATED
 
 Inputs = dict[int, np.ndarray]
-
-REFUSALS = refusals.REFUSALS | refusals_movement.REFUSALS
-UNDEFINED = refusals.UNDEFINED | refusals_movement.UNDEFINED
 
 
 def prepare(model: bytes, fill: float | None = None) -> tuple[Graph, Inputs]:
@@ -39,6 +35,7 @@ def run(graph: Graph, inputs: Inputs) -> list[np.ndarray]:
 @pytest.mark.parametrize("rule", REFUSALS)
 def test_golden_raises_where_litert_stops(oracle: Oracle, rule: str) -> None:
     refusal = REFUSALS[rule]
+    assert refusal.outcome is not None
     model = refusal.make()
     with pytest.raises(refusal.outcome):
         oracle.run(model, inputs_of(read_model(model), refusal.fill))
@@ -51,11 +48,11 @@ def test_golden_raises_where_litert_stops(oracle: Oracle, rule: str) -> None:
 
 @pytest.mark.parametrize("rule", UNDEFINED)
 def test_golden_raises_where_no_number_follows(oracle: Oracle, rule: str) -> None:
-    make, message, *fill = UNDEFINED[rule]
-    model = make()
-    oracle.run(model, inputs_of(read_model(model), *fill))  # LiteRT says nothing
-    with pytest.raises(InputError, match=message) as raised:
-        run(*prepare(model, *fill))
+    refusal = UNDEFINED[rule]
+    model = refusal.make()
+    oracle.run(model, inputs_of(read_model(model), refusal.fill))  # LiteRT says nothing
+    with pytest.raises(InputError, match=refusal.message) as raised:
+        run(*prepare(model, refusal.fill))
     assert isinstance(raised.value.__context__ or raised.value.__cause__, SpecError)
 
 

@@ -14,8 +14,7 @@ from eightfold.compiler.passes import prepare
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import Limits, check_prepared, folding, load_model, run_graph
 from eightfold.target.config import PRESETS
-from tests.support.models import refusals, refusals_movement
-from tests.support.models.gated import load_any_shape
+from tests.support.models.refusals import REFUSALS, UNDEFINED, load_any_shape
 from tests.support.models.tolerated import TOLERATED
 from tests.support.networks.machine_run import expect_golden, expect_rewritten, random_values
 
@@ -128,13 +127,10 @@ OF_VALUES = (
 )
 """What golden refuses for the values of an input, which the compiler does not know."""
 
-REFUSALS = refusals.REFUSALS | refusals_movement.REFUSALS
-UNDEFINED = refusals.UNDEFINED | refusals_movement.UNDEFINED
 MAKERS = {
     rule: maker
     for rule, maker in (
-        *((rule, refusal.make) for rule, refusal in REFUSALS.items()),
-        *((rule, maker) for rule, (maker, *_) in UNDEFINED.items()),
+        *((rule, refusal.make) for rule, refusal in (REFUSALS | UNDEFINED).items()),
     )
     if rule.split()[0] in HARDWARE and rule not in OF_VALUES
 }

@@ -41,23 +41,26 @@ def test_single_shift(right: int, place: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("acc", "ties"), [(4, {"positive"}), (-4, {"negative"}), (8, set()), (0, set()), (5, set())]
+    ("label", "acc", "fields", "names"),
+    [
+        # 4 / 2 / 4 is a half; 5 / 2 is rounded to 3 first, which is none.
+        *(("tie", acc, {"right": 2}, {"positive"} if acc == 4 else set()) for acc in (4, 8, 0, 5)),
+        ("tie", -4, {"right": 2}, {"negative"}),
+        ("product tie", 3, {}, {"positive"}),
+        ("product tie", -3, {}, {"negative"}),
+        ("product tie", 2, {}, set()),
+        ("saturation", 254, {}, {"within"}),
+        ("saturation", 256, {}, {"above"}),
+        ("saturation", -256, {}, {"within"}),
+        ("saturation", -258, {}, {"below"}),
+        ("overflow", 2**31 - 1, {"bias": 1}, {"bias"}),
+        ("overflow", 2**30, {"left": 1}, {"left shift"}),
+        ("rounding", 0, {"rounding": 3}, {ROUNDINGS[3]}),
+        ("multiplier", 0, {"multiplier": 0}, {"0"}),
+    ],
 )
-def test_tie(acc: int, ties: set[str]) -> None:
-    """4 / 2 / 4 is a half; 5 / 2 is rounded to 3 first, which is none."""
-    assert requantization(acc, {**UNIT, "right": 2})["tie"] == ties
-
-
-@pytest.mark.parametrize(("acc", "ties"), [(3, {"positive"}), (-3, {"negative"}), (2, set())])
-def test_product_tie(acc: int, ties: set[str]) -> None:
-    assert requantization(acc, UNIT)["product tie"] == ties
-
-
-@pytest.mark.parametrize(
-    ("acc", "name"), [(254, "within"), (256, "above"), (-256, "within"), (-258, "below")]
-)
-def test_saturation(acc: int, name: str) -> None:
-    assert requantization(acc, UNIT)["saturation"] == {name}
+def test_other_labels(label: str, acc: int, fields: dict[str, int], names: set[str]) -> None:
+    assert requantization(acc, UNIT | fields)[label] == names
 
 
 def test_several_channels_show_several_bins() -> None:
@@ -68,11 +71,3 @@ def test_several_channels_show_several_bins() -> None:
     assert labels["tie"] == {"positive"}
     assert labels["saturation"] == {"within", "below"}
     assert labels["multiplier"] == {"a power of two", "another"}
-
-
-def test_overflow_rounding_and_multiplier() -> None:
-    labels = requantization(2**31 - 1, {**UNIT, "bias": 1})
-    assert labels["overflow"] == {"bias"}
-    assert requantization(2**30, {**UNIT, "left": 1})["overflow"] == {"left shift"}
-    assert requantization(0, {"rounding": 3})["rounding"] == {ROUNDINGS[3]}
-    assert requantization(0, {})["multiplier"] == {"0"}

@@ -6,19 +6,14 @@ import pytest
 from click.testing import CliRunner
 
 from eightfold.common.errors import InputError
-from eightfold.model.builder import ModelBuilder
 from lab.documents.speed import Speed, measure, speed
+from tests.support.models.single import unary
 
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    builder = ModelBuilder()
-    x = builder.input((1, 8), scale=0.5, zero_point=-3)
-    y = builder.tensor((1, 8), scale=0.25)
-    builder.operator("RELU", [x], [y])
-    builder.output(y)
     path = tmp_path / "small.tflite"
-    path.write_bytes(builder.build())
+    path.write_bytes(unary("RELU", (0.5, 0.25), (-3, 0)))
     return path
 
 

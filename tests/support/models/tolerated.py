@@ -5,8 +5,16 @@ from functools import partial
 
 import numpy as np
 
-from tests.support.models.refusals import INT32_INDEX, LEAKY, reduced
-from tests.support.models.refusals_movement import bilinear, gathered, nearest, resized, strided
+from tests.support.models.refusals import (
+    INT32_INDEX,
+    LEAKY,
+    bilinear,
+    gathered,
+    nearest,
+    reduced,
+    resized,
+    strided,
+)
 from tests.support.models.single import (
     NINE,
     WINDOW,

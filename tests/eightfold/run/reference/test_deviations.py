@@ -10,6 +10,7 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.operators import SUPPORTED, load_model, run_operator
 from eightfold.run.reference.oracle import DEVIATIONS, Oracle, deviates, litert_outputs
 from eightfold.run.report import verdict
+from tests.support.models.single import moved
 
 
 def small_network() -> bytes:
@@ -28,13 +29,8 @@ def small_network() -> bytes:
     return b.build()
 
 
-def total() -> bytes:
-    """Return the SUM of two codes: tensor 0 to tensor 1."""
-    b = ModelBuilder()
-    x, y = b.input((1, 2), scale=1.0), b.tensor((1,), scale=1.0)
-    b.operator("SUM", [x, b.constant(np.array([1], np.int32))], [y])
-    b.output(y)
-    return b.build()
+TOTAL = moved("SUM", (1, 2), (1,), [1], scales=(1.0, 1.0))
+"""The SUM of two codes: tensor 0 to tensor 2."""
 
 
 def test_one_operator_at_a_time_is_the_whole_model() -> None:
@@ -54,10 +50,10 @@ def test_one_operator_at_a_time_is_the_whole_model() -> None:
 @pytest.mark.parametrize(("codes", "wrong"), [((-1, -1), -1), ((-100, 50), -50), ((3, 4), 7)])
 def test_sum_is_the_intended_one(codes: tuple[int, int], wrong: int) -> None:
     """LiteRT adds the bytes as unsigned: -1 is 255, and two of them are clamped to 255, -1."""
-    graph = load_model(total())
+    graph = load_model(TOTAL)
     values = {0: np.array([codes], np.int8)}
     with Oracle() as oracle:
-        assert oracle.run(total(), values)[1].tolist() == [wrong]
+        assert oracle.run(TOTAL, values)[2].tolist() == [wrong]
         (right,) = litert_outputs(oracle, graph, graph.operators[0], values)
     assert right.tolist() == [sum(codes)]
     np.testing.assert_array_equal(run_operator(graph, graph.operators[0], values)[0], right)
@@ -65,13 +61,13 @@ def test_sum_is_the_intended_one(codes: tuple[int, int], wrong: int) -> None:
 
 def test_deviations_name_operators_of_golden() -> None:
     assert DEVIATIONS.keys() <= SUPPORTED
-    assert deviates(load_model(total()))
+    assert deviates(load_model(TOTAL))
 
 
 def test_the_verdict_names_a_deviation_of_the_model_and_no_other(tmp_path: Path) -> None:
     equal = "every tensor equals LiteRT's reference kernels bit for bit"
     endings = {"total": f"{equal}, SUM as intended: {DEVIATIONS['SUM']}", "network": equal}
-    for name, model in (("total", total()), ("network", small_network())):
+    for name, model in (("total", TOTAL), ("network", small_network())):
         path = tmp_path / f"{name}.tflite"
         path.write_bytes(model)
         with Session() as session:

@@ -8,18 +8,9 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model, run_graph
 from eightfold.run.reference.oracle import Oracle, OracleAborted, OracleRejected
 from tests.support.models.person_detect import INPUT, person_detect
-from tests.support.models.single import moved
+from tests.support.models.single import moved, softmax
 
 _LOGITS = np.arange(8, dtype=np.int8)[None]
-
-
-def _softmax(length: int, output_scale: float = 1 / 256) -> bytes:
-    b = ModelBuilder()
-    x = b.input((1, length), scale=0.1)
-    y = b.tensor((1, length), scale=output_scale, zero_point=-128)
-    b.operator("SOFTMAX", [x], [y], {"beta": 1.0})
-    b.output(y)
-    return b.build()
 
 
 def _padded(count: int) -> bytes:
@@ -55,7 +46,7 @@ def test_returns_every_tensor_of_a_convolution() -> None:
 
 def test_known_softmax_and_reuse_of_one_model_with_other_inputs() -> None:
     with Oracle() as oracle:
-        model = _softmax(4)
+        model = softmax(length=4)
         for logits, expected in (
             ([10, 20, 30, -128], [-105, -65, 42, -128]),
             ([0, 0, 0, 0], [-64, -64, -64, -64]),
@@ -69,17 +60,17 @@ def test_aborting_kernel_is_reported_and_the_next_run_works() -> None:
         for _ in range(2):
             # 600 equal logits overflow the kernel's sum of exponentials: a failed check.
             with pytest.raises(OracleAborted, match=r"^the reference kernels ended with SIGABRT"):
-                oracle.run(_softmax(600), {0: np.zeros((1, 600), np.int8)})
-            assert oracle.run(_softmax(8), {0: _LOGITS})[1].shape == (1, 8)
+                oracle.run(softmax(length=600), {0: np.zeros((1, 600), np.int8)})
+            assert oracle.run(softmax(length=8), {0: _LOGITS})[1].shape == (1, 8)
 
 
 @pytest.mark.parametrize(
     ("model", "inputs", "message"),
     [
-        (_softmax(8, 1 / 128), {0: _LOGITS}, "scale not near"),
-        (_softmax(8), {0: _LOGITS[:, :7]}, "Dimension mismatch"),
-        (_softmax(8), {0: _LOGITS.astype(np.int16)}, "type INT16"),
-        (_softmax(8), {5: _LOGITS}, "."),
+        (softmax(length=8, out=1 / 128), {0: _LOGITS}, "scale not near"),
+        (softmax(length=8), {0: _LOGITS[:, :7]}, "Dimension mismatch"),
+        (softmax(length=8), {0: _LOGITS.astype(np.int16)}, "type INT16"),
+        (softmax(length=8), {5: _LOGITS}, "."),
         (b"no model at all", {}, "."),
         (b"", {}, "."),
     ],
@@ -91,18 +82,18 @@ def test_rejects_and_then_runs(model: bytes, inputs: dict[int, np.ndarray], mess
             with pytest.raises(OracleRejected, match=message) as caught:
                 oracle.run(model, inputs)
             assert len(str(caught.value).splitlines()) == 1
-        assert oracle.run(_softmax(8), {0: _LOGITS})[1].shape == (1, 8)
+        assert oracle.run(softmax(length=8), {0: _LOGITS})[1].shape == (1, 8)
 
 
 def test_kills_a_child_that_exceeds_the_timeout() -> None:
     # No child imports its modules within a millisecond.
     with Oracle(timeout=0.001) as oracle, pytest.raises(OracleAborted, match="longer than 0.001 s"):
-        oracle.run(_softmax(8), {0: _LOGITS})
+        oracle.run(softmax(length=8), {0: _LOGITS})
 
 
 def test_child_ends_when_the_connection_does() -> None:
     with Oracle() as oracle:
-        oracle.run(_softmax(8), {0: _LOGITS})
+        oracle.run(softmax(length=8), {0: _LOGITS})
         child, channel = oracle._child.process, oracle._child.channel
         assert child is not None
         assert channel is not None
@@ -115,7 +106,7 @@ def test_memory_beyond_the_limit_is_refused_and_the_next_run_works() -> None:
         for _ in range(2):
             with pytest.raises((OracleRejected, OracleAborted)):
                 oracle.run(_padded(2**30), {0: _LOGITS})
-            assert oracle.run(_softmax(8), {0: _LOGITS})[1].shape == (1, 8)
+            assert oracle.run(softmax(length=8), {0: _LOGITS})[1].shape == (1, 8)
 
 
 @pytest.mark.tflm
@@ -140,10 +131,10 @@ def test_tflite_micro_keeps_every_tensor_of_a_network() -> None:
             {0: np.zeros(2, np.int8)},
             "^Didn't find op for builtin",
         ),
-        (_softmax(8, 1 / 128), {0: _LOGITS}, "softmax.*was not true"),
-        (_softmax(8), {0: _LOGITS[:, :7]}, "."),
-        (_softmax(8), {0: _LOGITS.astype(np.int16)}, "."),
-        (_softmax(8), {5: _LOGITS}, "."),
+        (softmax(length=8, out=1 / 128), {0: _LOGITS}, "softmax.*was not true"),
+        (softmax(length=8), {0: _LOGITS[:, :7]}, "."),
+        (softmax(length=8), {0: _LOGITS.astype(np.int16)}, "."),
+        (softmax(length=8), {5: _LOGITS}, "."),
         (b"", {}, "."),
     ],
     ids=["operator", "output scale", "shape", "dtype", "tensor index", "empty"],
@@ -155,7 +146,7 @@ def test_tflite_micro_rejects_in_one_line_and_then_runs(
         with pytest.raises(OracleRejected, match=message) as caught:
             oracle.run(model, inputs)
         assert len(str(caught.value).splitlines()) == 1
-        assert oracle.run(_softmax(8), {0: _LOGITS})[1].shape == (1, 8)
+        assert oracle.run(softmax(length=8), {0: _LOGITS})[1].shape == (1, 8)
 
 
 @pytest.mark.tflm
@@ -163,8 +154,8 @@ def test_tflite_micro_that_aborts_is_reported_and_the_next_run_works() -> None:
     """SOFTMAX fails a check of its sum as LiteRT's does."""
     with Oracle("tflm") as oracle:
         with pytest.raises(OracleAborted, match=r"^the reference kernels ended with SIG"):
-            oracle.run(_softmax(600), {0: np.zeros((1, 600), np.int8)})
-        assert oracle.run(_softmax(8), {0: _LOGITS})[1].shape == (1, 8)
+            oracle.run(softmax(length=600), {0: np.zeros((1, 600), np.int8)})
+        assert oracle.run(softmax(length=8), {0: _LOGITS})[1].shape == (1, 8)
 
 
 def test_a_runtime_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eightfold.model.builder import ModelBuilder
 from eightfold.run.reference.oracle import Oracle, OracleAborted
 from eightfold.run.report.result import verdict
 from eightfold.run.session import Session
+from tests.support.models.single import moved
 
 FAKE = {
     "ai_edge_litert/__init__.py": '__version__ = "2.3.0"\n',
@@ -97,19 +97,12 @@ def test_a_runtime_that_cannot_be_loaded_is_one_line(beside: Path) -> None:
         oracle.loaded  # noqa: B018
 
 
-def relu() -> bytes:
-    b = ModelBuilder()
-    x = b.input((4,), scale=1.0)
-    y = b.tensor((4,), scale=1.0)
-    b.operator("RELU", [x], [y])
-    b.output(y)
-    return b.build()
-
-
 def test_a_run_says_which_module_it_was_compared_with(beside: Path) -> None:
     install(beside, "ai-edge-litert-nightly", "2.4.0.dev9", FAKE)
     with Session(backend="golden") as session:
-        result = session.run(relu(), {0: np.arange(4, dtype=np.int8)}, compare=True)
+        result = session.run(
+            moved("RELU", (4,), (4,)), {0: np.arange(4, dtype=np.int8)}, compare=True
+        )
     assert result.provenance
     assert result.provenance.versions["litert"] == "ai-edge-litert-nightly 2.4.0.dev9"
     assert "equals LiteRT's kernels (ai-edge-litert-nightly 2.4.0.dev9)" in verdict(result)

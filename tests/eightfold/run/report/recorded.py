@@ -1,14 +1,17 @@
 """Runs with records, made without a simulator: commands take the cycles that are estimated."""
 
+from functools import cache
+
 import numpy as np
 
 from eightfold import Session, isa
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.compiler import compile_network
+from eightfold.compiler import CompiledNetwork, compile_network
 from eightfold.compiler.passes import Prepared
 from eightfold.compiler.rewrite import rewrite
 from eightfold.estimate.estimate import estimate, estimate_commands
 from eightfold.isa.shares import Work
+from eightfold.model import Graph
 from eightfold.operators import load_model
 from eightfold.run.operator_reports import hardware_reports
 from eightfold.run.report import RunResult
@@ -34,8 +37,7 @@ def simulated(model: bytes | None = None, streams: int = 1) -> RunResult:
     result = golden(model)
     result.backend = "verilator"
     assert result.record is not None
-    graph = load_model(model or DIGITS)
-    network = compile_network(graph, PRESETS["nano"])
+    graph, network = _compiled(model)
     (segment,) = network.segments
     compiled = segment.compiled
     assert compiled is not None
@@ -64,6 +66,12 @@ def simulated(model: bytes | None = None, streams: int = 1) -> RunResult:
     for operator in result.operators:
         operator.counters = _named(operator.index, operator.cycles or 0)
     return result
+
+
+@cache
+def _compiled(model: bytes | None) -> tuple[Graph, CompiledNetwork]:
+    graph = load_model(model or DIGITS)
+    return graph, compile_network(graph, PRESETS["nano"])
 
 
 def _counts(cycle: int) -> list[int]:
