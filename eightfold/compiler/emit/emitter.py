@@ -246,7 +246,7 @@ class Emitter:
         remaining = [loop for loop in loops if loop[0] > 1]
         while remaining and remaining[-1][1:] == (run, run, 0) and run * remaining[-1][0] < 1 << 24:
             run *= remaining.pop()[0]
-        if len(remaining) > 3 or any(loop[0] >= 1 << 16 for loop in remaining):
+        if len(remaining) > 3 or any(loop[0] > MOST_ITERATIONS for loop in remaining):
             (count, source_step, target_step, index_step), *inner = remaining
             for i in range(count):
                 self.gather(

@@ -1,10 +1,13 @@
-"""Emitter.gather: what it emits takes the right slices, in an order that its tokens hold."""
+"""The emitter: loops of a MOVE touch the same bytes in pairs, and GATHER takes the right slices."""
+
+from itertools import product
 
 import numpy as np
 import pytest
 
 from eightfold import isa
-from eightfold.compiler.emit.emitter import Emitter
+from eightfold.compiler.emit import emitter as emitter_module
+from eightfold.compiler.emit.emitter import LOOPS, Emitter, Loop, joined, movable
 from eightfold.isa import Space
 from eightfold.isa.issued import Interval
 from eightfold.sim.machine.machine import Machine, check_tokens
@@ -94,7 +97,7 @@ def test_loops_that_continue_a_run_become_part_of_it_if_the_index_stays() -> Non
     assert (second["run"], second["count0"]) == (5, 3)
 
 
-def test_more_than_three_loops_become_several_commands() -> None:
+def test_more_than_three_loops_become_several_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     emitter = Emitter(CONFIG)
     gather(emitter, 1, [(2, 1, 40, 100), (3, 2, 9, 20), (2, 3, 4, 8), (2, 4, 2, 4)])
     assert len(emitter.issued) == 2
@@ -102,5 +105,70 @@ def test_more_than_three_loops_become_several_commands() -> None:
     changed = {name for name in first if first[name] != second[name]}
     assert changed == {"source", "target", "indices"}
     assert (second["source"], second["target"], second["indices"]) == (1001, 90, 800)
-    gather(emitter, 1, [(1 << 16, 0, 0, 0)])
-    assert len(emitter.issued) == 2 + (1 << 16)
+    gather(emitter, 1, [((1 << 16) - 1, 0, 0, 0)])
+    assert len(emitter.issued) == 3
+    monkeypatch.setattr(emitter_module, "MOST_ITERATIONS", 9)
+    gather(emitter, 1, [(10, 0, 0, 0)])
+    assert len(emitter.issued) == 3 + 10
+
+
+def pairs(source: int, target: int, run: int, loops: list[Loop]) -> list[tuple[int, int]]:
+    """Return source and target of every byte."""
+    steps = [*loops, (run, 1, 1)]
+    return sorted(
+        (
+            source + sum(i * loop[1] for i, loop in zip(place, steps, strict=True)),
+            target + sum(i * loop[2] for i, loop in zip(place, steps, strict=True)),
+        )
+        for place in product(*(range(loop[0]) for loop in steps))
+    )
+
+
+def random_loops(rng: np.random.Generator) -> list[Loop]:
+    """Return loops that go through a target without gaps, in a random order; steps may be < 0."""
+    loops = []
+    step = int(rng.integers(1, 5))
+    for _ in range(int(rng.integers(0, 7))):
+        count = int(rng.integers(2, 5))
+        near = step if rng.integers(2) else int(rng.integers(-9, 9))
+        loops.append((count, near, step))
+        step *= count
+    return [loops[i] for i in rng.permutation(len(loops))]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_joined_loops_copy_the_same_bytes(seed: int) -> None:
+    loops = random_loops(np.random.default_rng(seed))
+    fewer = joined(loops)
+    assert len(fewer) <= len(loops)
+    assert pairs(5, 7, 1, fewer) == pairs(5, 7, 1, loops)
+
+
+def test_contiguous_loops_become_one() -> None:
+    assert joined([(3, 8, 8), (2, 4, 4), (4, 1, 1)]) == [(24, 1, 1)]
+    assert joined([(4, 1, 1), (3, 8, 16), (2, 4, 8)]) == [(4, 1, 1), (6, 4, 8)]
+    assert joined([(3, 0, 4), (4, 0, 1)]) == [(12, 0, 1)]
+    assert joined([(3, 4, 5), (4, 1, 1)]) == [(3, 4, 5), (4, 1, 1)]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_split_programs_copy_the_same_bytes(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(seed)
+    monkeypatch.setattr(emitter_module, "LONGEST_RUN", 5)
+    monkeypatch.setattr(emitter_module, "MOST_ITERATIONS", 3)
+    loops = random_loops(rng)[:6]
+    run = int(rng.integers(1, 12))
+    programs = list(movable(3, 4, run, loops))
+    for _, _, size, inner in programs:
+        assert size <= 5
+        assert len(inner) <= LOOPS
+        assert all(1 < count <= 3 for count, _, _ in inner)
+    found = [pair for program in programs for pair in pairs(*program[:3], list(program[3]))]
+    assert sorted(found) == pairs(3, 4, run, loops)
+
+
+def test_what_a_move_has_room_for_stays_whole() -> None:
+    loops = [(65535, 1, 3)] * 4
+    assert list(movable(1, 2, (1 << 24) - 1, loops)) == [(1, 2, (1 << 24) - 1, loops)]
+    assert len(list(movable(0, 0, 1, [(65536, 1, 3)]))) == 2
+    assert len(list(movable(0, 0, 1 << 24, []))) == 2

@@ -1,16 +1,19 @@
-"""How long engines worked for each operator, from when their commands began and ended."""
+"""Shares of a run: the cycles of each operator, and how long engines worked for it."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from eightfold import isa
 from eightfold.cases.networks import network_rng, random_network
 from eightfold.cases.operators import accelerator_case, case_rng
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler.passes import prepare
 from eightfold.estimate.estimate import estimate
-from eightfold.isa import Engine
+from eightfold.isa import Engine, Space
 from eightfold.isa.issued import Issued
-from eightfold.isa.shares import Work, vectors, work
+from eightfold.isa.shares import Work, shares, vectors, work
 from eightfold.operators import load_model
 from eightfold.run.operator_reports import hardware_reports
 from eightfold.target.config import PRESETS
@@ -64,9 +67,8 @@ def expect_honest_estimate(model: bytes, config: str) -> None:
 
 def commands() -> list[Issued]:
     """Return the digits' commands of engines on `nano`."""
-    (segment,) = prepare(load_model(DIGITS), PRESETS["nano"]).network.segments
-    assert segment.compiled is not None
-    return [command for command in segment.compiled.issued if command.engine is not None]
+    (stream,) = prepare(load_model(DIGITS), PRESETS["nano"]).network.streams
+    return [command for command in stream.issued if command.engine is not None]
 
 
 def test_cycles_of_several_engines_count_once_and_gaps_do_not() -> None:
@@ -95,3 +97,42 @@ def test_only_matrix_commands_have_vectors() -> None:
     counted = np.array([vectors(command) > 0 for command in commands()])
     matrix = np.array([command.engine is Engine.MATRIX for command in commands()])
     np.testing.assert_array_equal(counted, matrix)
+
+
+MOVE = isa.Move(
+    source_space=Space.FILL, target_space=Space.SCRATCHPAD, source=0, target=0, run=1, fill=0
+)
+
+
+def stream(*places: tuple[int, int]) -> list[Issued]:
+    """Return a command for each (step, operator)."""
+    return [Issued(instruction=MOVE, operator=operator, step=step) for step, operator in places]
+
+
+def shared(issued: list[Issued], ends: list[int], total: int) -> dict[int, int]:
+    """Return the cycles of four operators whose commands are done in these cycles."""
+    order = np.argsort(ends, kind="stable").tolist()
+    done = [(index, np.array([ends[index]])) for index in order]
+    found = shares(issued, [0, 1, 2, 3], done, np.array([total]))
+    return {operator: int(cycles[0]) for operator, cycles in found.items()}
+
+
+def test_an_operator_ends_with_its_last_command() -> None:
+    issued = stream((0, 0), (1, 1), (0, 0), (2, 2), (3, 3))
+    assert shared(issued, [10, 15, 30, 45, 60], 70) == {0: 30, 1: 0, 2: 15, 3: 25}
+
+
+def test_operators_of_a_cascade_share_by_successive_commands() -> None:
+    issued = stream((0, 0), (1, 1), (1, 2), (1, 1), (1, 2), (2, 3))
+    assert shared(issued, [10, 20, 25, 40, 44, 60], 61) == {0: 10, 1: 25, 2: 9, 3: 17}
+
+
+def test_the_last_command_of_a_run_in_strips_has_what_is_left() -> None:
+    issued = stream((0, 0), (1, 1), (1, 3), (1, 2))
+    assert shared(issued, [10, 20, 25, 40], 50) == {0: 10, 1: 10, 2: 25, 3: 5}
+
+
+def test_what_an_earlier_operator_hides_counts_nothing() -> None:
+    issued = stream((0, 0), (1, 1), (1, 2), (2, 3))
+    early = [replace(command) for command in issued]
+    assert shared(early, [50, 20, 60, 70], 70) == {0: 50, 1: 0, 2: 10, 3: 10}
