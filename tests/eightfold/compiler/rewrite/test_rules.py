@@ -22,30 +22,32 @@ from eightfold.compiler.rewrite.draft import Draft
 from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model
-from eightfold.target.config import PRESETS, AcceleratorConfig
+from eightfold.target.config import PRESETS
+from tests.eightfold.compiler.test_compiler import TIGHT
 from tests.support.networks.machine_run import expect_rewritten, random_values
 from tests.support.networks.redundant import redundant_network
+from tests.support.networks.sparse import sparse_network
 
-TIGHT = AcceleratorConfig(
-    lanes=8, width=8, port=8, scratchpad=4096, psum_depth=16, line_depth=16, vector_lanes=4
-)
 NONE: dict[str, Any] = {"fused_activation_function": "NONE"}
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_a_redundant_network_equals_golden(seed: int) -> None:
-    graph = redundant_network(seed)
-    config = TIGHT if seed % 2 else PRESETS["base"]
+@pytest.mark.parametrize("network", [redundant_network, sparse_network])
+def test_a_network_equals_golden(network: Callable[[int], Graph], seed: int) -> None:
+    graph = network(seed)
+    config = TIGHT["8x8"] if seed % 2 else PRESETS["base"]
     reference = "litert" if seed % 5 else "tflm"
     expect_rewritten(graph, random_values(graph, seed), config, seed % 3 != 0, reference)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(10))
-def test_many_redundant_networks_equal_golden(part: int) -> None:
+@pytest.mark.parametrize("network", [redundant_network, sparse_network])
+def test_many_networks_equal_golden(network: Callable[[int], Graph], part: int) -> None:
     for seed in range(100 * (1 + part), 100 * (2 + part)):
-        graph = redundant_network(seed)
-        expect_rewritten(graph, random_values(graph, seed), TIGHT if seed % 2 else PRESETS["base"])
+        graph = network(seed)
+        config = TIGHT["8x8"] if seed % 2 else PRESETS["base"]
+        expect_rewritten(graph, random_values(graph, seed), config)
 
 
 @pytest.mark.parametrize("rule", NAMES)
@@ -279,6 +281,17 @@ def test_constants_equal_and_unused() -> None:
     assert changed(replace(graph, outputs=(f, d)), "constants").gone() == set()
 
 
+def expect_caught(network: Callable[[int], Graph]) -> None:
+    """Expect that one of 200 networks, when rewritten, is refused or differs from golden."""
+    for seed in range(200):
+        graph = network(seed)
+        try:
+            expect_rewritten(graph, random_values(graph, seed), PRESETS["base"])
+        except (AssertionError, InputError, KeyError):
+            return
+    pytest.fail("no network has noticed")
+
+
 def around_from_behind(patch: pytest.MonkeyPatch) -> None:
     """Padding before and behind are exchanged."""
     right = fusion._padded
@@ -420,10 +433,4 @@ def test_a_wrong_rule_is_caught(
 ) -> None:
     mutant(monkeypatch)
     square = Chain((1, 3, 3, 3)).then("TRANSPOSE", np.array([0, 2, 3, 1], np.int32)).then("RELU")
-    for seed in range(200):
-        graph = redundant_network(seed) if seed else square.graph()
-        try:
-            expect_rewritten(graph, random_values(graph, seed), PRESETS["base"])
-        except (AssertionError, InputError, KeyError):
-            return
-    pytest.fail("no network has noticed")
+    expect_caught(lambda seed: redundant_network(seed) if seed else square.graph())
