@@ -14,15 +14,12 @@ from eightfold.conformance.liars import (
     liar_results,
     name_liars,
 )
+from tests.support.conformance.requantizations import UNSEEN
 
 BOTH = [pytest.param("verilator", marks=pytest.mark.slow), "icarus"]
 
 SAMPLE = ("second_half_up", "float32_half_even", "clamp_first", "scaled_16")
 """Mistakes of the normal tests."""
-
-
-UNSEEN = {"left_missing", "clamp_int8", "relu_at_0"}
-"""What TPU-MLIR's profiles leave out: left shifts, and bounds."""
 
 
 def wrong(named: Named) -> bool:

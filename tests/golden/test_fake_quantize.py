@@ -57,6 +57,18 @@ def evaluate(openvino: Any) -> Evaluate:
     return run
 
 
+@pytest.fixture(scope="module")
+def check(evaluate: Evaluate) -> Callable[..., None]:
+    """Hold golden's FakeQuantize against the package's."""
+
+    def compare(arrays: Any, levels: int, rule: Broadcast = "numpy") -> None:
+        got = fake_quantize(*arrays, levels=levels, auto_broadcast=rule)
+        assert got.dtype == f32
+        np.testing.assert_array_equal(bits(got), bits(evaluate(arrays, levels, rule)))
+
+    return compare
+
+
 def random_ranges(rng: np.random.Generator, shape: Any) -> Any:
     """Limits of both signs and many magnitudes; a fifth inverted, a tenth of zero width."""
     magnitude = f32(10.0) ** rng.integers(-6, 7)
@@ -75,7 +87,7 @@ def random_ranges(rng: np.random.Generator, shape: Any) -> Any:
 @pytest.mark.parametrize("levels", [2, 3, 15, 16, 17, 255, 256, 257, 1000, 65535, 65536])
 @pytest.mark.parametrize("seed", range(10))
 def test_equals_openvino_on_random_ranges_per_element(
-    evaluate: Evaluate, levels: int, seed: int
+    check: Callable[..., None], levels: int, seed: int
 ) -> None:
     rng = np.random.default_rng([levels, seed])
     limits = random_ranges(rng, (5000,))
@@ -84,34 +96,31 @@ def test_equals_openvino_on_random_ranges_per_element(
     # Both sides of every end, and the ends themselves.
     x[:40] = np.nextafter(limits[0][:40], f32(np.inf))
     x[40:80], x[80:120] = limits[0][40:80], limits[1][80:120]
-    expected = evaluate([x, *limits], levels)
-    np.testing.assert_array_equal(bits(fake_quantize(x, *limits, levels=levels)), bits(expected))
+    check([x, *limits], levels)
 
 
 @pytest.mark.parametrize("levels", [2, 256, 65536])
 @pytest.mark.parametrize("seed", range(10))
 def test_equals_openvino_on_every_pair_of_special_values(
-    evaluate: Evaluate, levels: int, seed: int
+    check: Callable[..., None], levels: int, seed: int
 ) -> None:
     rng = np.random.default_rng([levels, seed])
     x, low, high = (g.ravel() for g in np.meshgrid(SPECIAL, SPECIAL, SPECIAL, indexing="ij"))
-    arrays: Any = [x, low, high, rng.choice(SPECIAL, x.size), rng.choice(SPECIAL, x.size)]
-    got = fake_quantize(*arrays, levels=levels)
-    np.testing.assert_array_equal(bits(got), bits(evaluate(arrays, levels)))
+    check([x, low, high, rng.choice(SPECIAL, x.size), rng.choice(SPECIAL, x.size)], levels)
 
 
 @pytest.mark.parametrize("levels", [2**24, 2**24 + 1, 2**31 + 1, 2**32])
-def test_equals_openvino_on_levels_that_float32_rounds(evaluate: Evaluate, levels: int) -> None:
-    arrays: Any = [
-        np.random.default_rng(levels).random(5000, dtype=f32),
-        *np.array([[0], [1]] * 2, f32),
-    ]
-    got = fake_quantize(*arrays, levels=levels)
-    np.testing.assert_array_equal(bits(got), bits(evaluate(arrays, levels)))
+def test_equals_openvino_on_levels_that_float32_rounds(
+    check: Callable[..., None], levels: int
+) -> None:
+    x = np.random.default_rng(levels).random(5000, dtype=f32)
+    check([x, *np.array([[0], [1]] * 2, f32)], levels)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_equals_openvino_on_a_thousand_arrays_of_any_shape(evaluate: Evaluate, seed: int) -> None:
+def test_equals_openvino_on_a_thousand_arrays_of_any_shape(
+    check: Callable[..., None], seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(500):
         shape = tuple(int(size) for size in rng.integers(1, 5, rng.integers(0, 5)))
@@ -122,17 +131,11 @@ def test_equals_openvino_on_a_thousand_arrays_of_any_shape(evaluate: Evaluate, s
         limits: Any = [rng.normal(size=s).astype(f32) for s in shapes]
         arrays: Any = [rng.normal(size=shape).astype(f32), *limits]
         levels = int(rng.choice([2, 5, 255, 256]))
-        got = fake_quantize(*arrays, levels=levels)
-        assert got.dtype == f32
-        np.testing.assert_array_equal(bits(got), bits(evaluate(arrays, levels)))
+        check(arrays, levels)
         # Expanded by hand, the limits need no rule: equal shapes are legal under each of the three.
         full: Any = [arrays[0], *(np.broadcast_to(limit, shape) for limit in limits)]
-        rules: tuple[Broadcast, ...] = ("none", "pdpd")
-        for rule in rules:
-            expected = evaluate(full, levels, rule)
-            np.testing.assert_array_equal(
-                bits(fake_quantize(*full, levels=levels, auto_broadcast=rule)), bits(expected)
-            )
+        for rule in ("none", "pdpd"):
+            check(full, levels, rule)
 
 
 PDPD = [

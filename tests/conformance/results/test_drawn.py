@@ -20,7 +20,7 @@ from eightfold.conformance.vectors.networks import write_networks
 from eightfold.conformance.vectors.operators import write_operators
 from eightfold.conformance.vectors.unit_files import FORMATS, Format, write_unit
 from tests.eightfold.cli.test_cli import call
-from tests.support.conformance.models import compare_models, write_right_models
+from tests.support.conformance.models import judge_without_power, write_right_models
 
 TFLITE = PROFILES["tflite"]
 
@@ -40,7 +40,7 @@ def edited(folder: Path, edit: Edit) -> None:
 def said(vectors: Path, results: Path) -> str:
     """Return the line by which a judge refuses."""
     with pytest.raises(InputError) as caught:
-        judge_folders(vectors, results, compare_models)
+        judge_folders(vectors, results, judge_without_power)
     (line,) = str(caught.value).splitlines()
     return line
 
@@ -96,7 +96,7 @@ def leave_out_last(folder: Path, table: dict[str, Any]) -> None:
 )
 def test_an_edited_unit_is_told(tmp_path: Path, edit: Edit, message: str) -> None:
     folder = of_unit(tmp_path)
-    assert judge_folders(folder, folder, compare_models).statement.holds
+    assert judge_folders(folder, folder, judge_without_power).statement.holds
     edited(folder, edit)
     assert re.search(message, said(folder, folder))
 
@@ -186,7 +186,7 @@ COUNTS = {"smoke": 4, "standard": 5, "full": 6}
 def test_a_network_of_another_seed_is_told(tmp_path: Path) -> None:
     write_networks(tmp_path / "vectors", TFLITE, "smoke", 3)
     write_right_models(tmp_path / "vectors", tmp_path / "results")
-    judged = judge_folders(tmp_path / "vectors", tmp_path / "results", compare_models)
+    judged = judge_folders(tmp_path / "vectors", tmp_path / "results", judge_without_power)
     assert judged.statement.holds
     edited(tmp_path / "vectors", lambda folder, table: table.update(seed=4))
     assert "networks/0000: is not what is drawn for networks" in said(

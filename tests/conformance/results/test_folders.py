@@ -10,11 +10,12 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import PROFILES, Profile
-from eightfold.conformance.results.folders import judge_folders
-from eightfold.conformance.vectors.operators import write_operators
+from eightfold.conformance.results.folders import MESSAGE, judge_folders, model_answer
+from eightfold.conformance.vectors.operators import OperatorCase, operator_cases, write_operators
 from eightfold.conformance.vectors.unit_files import unit_files, write_unit
 from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
-from tests.support.conformance.models import compare_models, write_right_models
+from eightfold.model import read_model
+from tests.support.conformance.models import judge_without_power, write_right_models
 
 TFLITE = PROFILES["tflite"]
 
@@ -42,12 +43,12 @@ def folders(written: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
 
 def finding(vectors: Path, results: Path) -> ClaimFinding:
     """Return the one finding of a folder of vectors."""
-    (found,) = judge_folders(vectors, results, compare_models).statement.findings
+    (found,) = judge_folders(vectors, results, judge_without_power).statement.findings
     return found
 
 
 def test_right_results_conform(written: tuple[Path, Path]) -> None:
-    judged = judge_folders(*written, compare_models)
+    judged = judge_folders(*written, judge_without_power)
     statement = judged.statement
     assert statement.holds
     assert [each.claim for each in statement.findings] == ["requantizer", "dot", "ADD", "SOFTMAX"]
@@ -72,11 +73,11 @@ def test_a_wrong_model_is_named_by_its_folder(folders: tuple[Path, Path]) -> Non
     arrays = {name: array ^ 1 for name, array in np.load(path).items()}
     np.savez(path, **arrays)
     shutil.rmtree(results / "operators" / "ADD" / "0001")
-    statement = judge_folders(vectors, results, compare_models).statement
+    statement = judge_folders(vectors, results, judge_without_power).statement
     found = statement.of("ADD")
     assert found and [(each.name, each.outcome) for each in found.failed] == [
         ("ADD/0001", CaseOutcome.MISSING),
-        ("ADD/0002", CaseOutcome.WRONG),
+        ("ADD/0002", CaseOutcome.OFF_BY_ONE),
     ]
     assert statement.line().endswith("; deviates: ADD")
 
@@ -141,15 +142,15 @@ def broken_folder(vectors: Path, results: Path, what: str) -> str:
 def test_what_cannot_be_judged_is_one_line(what: str, folders: tuple[Path, Path]) -> None:
     message = broken_folder(*folders, what)
     with pytest.raises(InputError, match=message) as caught:
-        judge_folders(*folders, compare_models)
+        judge_folders(*folders, judge_without_power)
     assert "\n" not in str(caught.value)
 
 
 def test_folders_that_are_not_there_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=re.escape(f"{tmp_path / 'a'}: no such folder")):
-        judge_folders(tmp_path / "a", tmp_path, compare_models)
+        judge_folders(tmp_path / "a", tmp_path, judge_without_power)
     with pytest.raises(InputError, match=re.escape(f"{tmp_path / 'b'}: no such folder")):
-        judge_folders(tmp_path, tmp_path / "b", compare_models)
+        judge_folders(tmp_path, tmp_path / "b", judge_without_power)
 
 
 @pytest.mark.parametrize("unit", ["requantizer", "fake_quantize"])
@@ -176,12 +177,80 @@ def test_a_subject_is_the_name_of_the_folder(
 ) -> None:
     vectors, results = written
     monkeypatch.chdir(results / "dot")
-    assert judge_folders(vectors / "dot", Path(), compare_models).statement.subject == "dot"
+    assert judge_folders(vectors / "dot", Path(), judge_without_power).statement.subject == "dot"
 
 
 def test_a_profile_of_their_own_comes_back(tmp_path: Path) -> None:
     profile = Profile(name="my core", claims=("dot", "ADD"))
     write_unit(tmp_path, "dot", profile)
     shutil.copy(tmp_path / "expected.hex", tmp_path / "results.hex")
-    statement = judge_folders(tmp_path, tmp_path, compare_models).statement
+    statement = judge_folders(tmp_path, tmp_path, judge_without_power).statement
     assert statement.profile == profile
+
+
+@pytest.fixture(scope="module")
+def case() -> OperatorCase:
+    return next(operator_cases("ADD", PROFILES["tflite"]))
+
+
+def write(folder: Path, **arrays: np.ndarray) -> Path:
+    """Write an .npz file of results and return it."""
+    path = folder / "results.npz"
+    np.savez(path, **arrays)  # pyright: ignore[reportArgumentType]
+    return path
+
+
+def test_tensors_by_index_and_outputs_by_place(case: OperatorCase, tmp_path: Path) -> None:
+    (index,) = read_model(case.model).outputs
+    tensor = case.tensors[index]
+    for name in (f"tensor_{index}", "output_0"):
+        write(tmp_path, **{name: tensor})
+        answer = model_answer(tmp_path, case.model)
+        assert answer.ending == "computed"
+        np.testing.assert_array_equal(answer.tensors[index], tensor, strict=True)
+
+
+@pytest.mark.parametrize("ending", ["refused", "crashed", "timeout"])
+def test_a_text_says_how_it_ended(ending: str, case: OperatorCase, tmp_path: Path) -> None:
+    (tmp_path / f"{ending}.txt").write_bytes(b"  out of \xff memory\nmore\n")
+    answer = model_answer(tmp_path, case.model)
+    assert (answer.ending, answer.message) == (ending, "out of \ufffd memory")
+    (tmp_path / f"{ending}.txt").write_text("a" * 10**6)
+    assert len(model_answer(tmp_path, case.model).message) == MESSAGE
+
+
+def test_nothing_is_missing(case: OperatorCase, tmp_path: Path) -> None:
+    assert model_answer(tmp_path, case.model).ending == "missing"
+    assert model_answer(tmp_path / "absent", case.model).ending == "missing"
+
+
+def test_two_ends_are_refused(case: OperatorCase, tmp_path: Path) -> None:
+    write(tmp_path, output_0=np.zeros(1))
+    (tmp_path / "timeout.txt").touch()
+    with pytest.raises(InputError, match=r"results.npz and timeout.txt; a model has one end"):
+        model_answer(tmp_path, case.model)
+
+
+def test_arrays_that_have_no_place_are_refused(case: OperatorCase, tmp_path: Path) -> None:
+    index = read_model(case.model).outputs[0]
+    zero = np.zeros(1, np.int8)
+    for arrays, message in (
+        ({"result": zero}, "'result' is no tensor_<index> or output_<place>"),
+        ({"output_1": zero}, "output_1, and the model has 1 outputs"),
+        ({"output_0": zero, f"tensor_{index}": zero}, "which is there already"),
+    ):
+        write(tmp_path, **arrays)
+        with pytest.raises(InputError, match=message):
+            model_answer(tmp_path, case.model)
+
+
+def test_a_cut_file_is_refused(case: OperatorCase, tmp_path: Path) -> None:
+    path = write(tmp_path, output_0=np.zeros(1000, np.int8))
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(InputError, match=r"results.npz: cannot be read as .npz: .*; see whether"):
+        model_answer(tmp_path, case.model)
+
+
+def test_tensors_of_a_model_to_refuse_are_read(tmp_path: Path) -> None:
+    write(tmp_path, output_0=np.zeros(1, np.int8))
+    assert model_answer(tmp_path, b"no model").ending == "computed"

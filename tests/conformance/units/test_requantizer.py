@@ -15,6 +15,7 @@ from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.units.unit import LEVELS, UnitCases
 from eightfold.model.builder import ModelBuilder
 from eightfold.run.reference.oracle import Oracle
+from tests.support.conformance.requantizations import UNSEEN
 from tests.support.models.exact_arithmetic import wrap
 
 TFLITE = PROFILES["tflite"]
@@ -73,10 +74,6 @@ def test_micro_and_litert_requantize_alike() -> None:
     first, second = (unit_cases("requantizer", PROFILES[n]) for n in ("tflite", "tflm"))
     np.testing.assert_array_equal(first.inputs["accumulator"], second.inputs["accumulator"])
     np.testing.assert_array_equal(first.results["result"], second.results["result"])
-
-
-UNSEEN = {"left_missing", "clamp_int8", "relu_at_0"}
-"""What TPU-MLIR's profiles leave out: left shifts, and bounds."""
 
 
 @pytest.mark.parametrize("name", FORMS)

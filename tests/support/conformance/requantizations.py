@@ -7,6 +7,9 @@ from eightfold.conformance.judge.variants import mistakes_of, results_with
 from eightfold.golden.fixed_point import wrap32
 from eightfold.sim.benches import requantizer as stimuli
 
+UNSEEN = {"left_missing", "clamp_int8", "relu_at_0"}
+"""Mistakes that TPU-MLIR's profiles leave out: left shifts, and bounds."""
+
 
 def directed_cases(form: str, seed: int, count: int = 20, biased: bool = False) -> Cases:
     """Return the directed and random cases of our own requantizer's bench that ``form`` has."""

@@ -5,21 +5,6 @@
  */
 #include "eightfold_sigmoids.c"
 
-void loop_wrap32(size_t n, const int64_t *x, int64_t *out);
-void loop_rounding_shift(size_t n, const int64_t *x, const int64_t *e, const int64_t *rounding,
-                         int64_t *out);
-void loop_srdhm(size_t n, const int64_t *a, const int64_t *b, int64_t *out);
-void loop_rounding_divide_by_pot(size_t n, const int64_t *x, const int64_t *e, int64_t *out);
-void loop_multiply(size_t n, const int64_t *x, const int64_t *m, const int64_t *shift,
-                   int64_t *out);
-void loop_multiply_single(size_t n, const int64_t *x, const int64_t *m, const int64_t *shift,
-                          int64_t *out);
-void loop_quantize_multiplier(size_t n, const double *d, int64_t *status, int64_t *m,
-                              int64_t *shift);
-void loop_requantize(size_t n, const int64_t *fields, int64_t *out);
-void loop_fixed_logistic(size_t n, const int64_t *a, int64_t *out);
-void loop_fixed_tanh(size_t n, const int64_t *a, int64_t *out);
-
 void loop_fixed_logistic(size_t n, const int64_t *a, int64_t *out)
 {
     for (size_t i = 0; i < n; i++)
