@@ -161,16 +161,17 @@ def test_multiply_is_undefined_outside_its_shifts(shift: int, single: bool) -> N
         fixed_point.multiply_by_quantized_multiplier(1, 2**30, shift, single=single)
 
 
-@pytest.mark.parametrize("d", [0.0, 1.0, 1.5, -0.5, np.nextafter(1.0, 0.0), np.nan])
-def test_smaller_than_one_aborts_elsewhere(d: float) -> None:
-    with pytest.raises(AbortedError):
-        fixed_point.quantize_multiplier_smaller_than_one(d)
-
-
-@pytest.mark.parametrize("d", [0.0, 1.0, 0.5, np.nan])
-def test_greater_than_one_aborts_elsewhere(d: float) -> None:
-    with pytest.raises(AbortedError):
-        fixed_point.quantize_multiplier_greater_than_one(d)
+@pytest.mark.parametrize(
+    ("bound", "values"),
+    [
+        ("smaller", [0.0, 1.0, 1.5, -0.5, np.nextafter(1.0, 0.0), np.nan]),
+        ("greater", [0.0, 1.0, 0.5, np.nan]),
+    ],
+)
+def test_smaller_or_greater_than_one_aborts_elsewhere(bound: str, values: list[float]) -> None:
+    for d in values:
+        with pytest.raises(AbortedError):
+            getattr(fixed_point, f"quantize_multiplier_{bound}_than_one")(d)
 
 
 @given(int32, st.integers(0, 31))

@@ -8,10 +8,8 @@ import pytest
 from eightfold.conformance.answers import MISSING, UNKNOWN
 from eightfold.conformance.judge.diagnosis import UnitVerdict, judge
 from eightfold.conformance.judge.forms import FORMS, Cases
-from eightfold.conformance.judge.power import power
-from eightfold.conformance.judge.requantizer import features, requantizer
-from eightfold.conformance.judge.subject import pairs
-from eightfold.conformance.judge.variants import MISTAKES, mistakes_of, results_with
+from eightfold.conformance.judge.requantizer import features
+from eightfold.conformance.judge.variants import MISTAKES, results_with
 from eightfold.conformance.verdict import CaseOutcome
 from tests.support.conformance.requantizations import directed_cases, some, telling_cases
 
@@ -36,22 +34,6 @@ def many() -> Cases:
     return some(directed_cases("tflite", seed=7, count=4), 3000)
 
 
-@pytest.mark.parametrize("biased", [False, True])
-@pytest.mark.parametrize("form", FORMS)
-def test_each_mistake_is_named(form: str, biased: bool) -> None:
-    cases = telling_cases(form, seed=0, biased=biased)
-    expected = FORMS[form].results(cases)
-    told = power(requantizer(form, biased), cases, expected)
-    coinciding = [set(group) for group in told.groups]
-    assert form != "tflite" or not coinciding
-    for mistake in mistakes_of(form, biased):
-        verdict = judge(form, cases, results_with(FORMS[form], cases, mistake))
-        assert not verdict.conforms
-        alike = next((group for group in coinciding if mistake.name in group), {mistake.name})
-        assert named(verdict) == alike
-        assert mistake.sentence in text(verdict) or len(alike) > 1
-
-
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("form", FORMS)
 def test_a_right_unit_conforms(form: str, seed: int) -> None:
@@ -68,23 +50,6 @@ def test_one_wrong_result_of_many_deviates(cases: Cases) -> None:
     assert not verdict.conforms
     assert verdict.counts[CaseOutcome.OFF_BY_ONE] == 1
     assert verdict.failure and verdict.failure.index == len(results) - 1
-
-
-def test_two_mistakes_are_named(cases: Cases) -> None:
-    made = list(pairs(mistakes_of("tflite")))
-    for index in np.random.default_rng(0).choice(len(made), 15, replace=False):
-        pair = made[index]
-        verdict = judge("tflite", cases, results_with(FORM, cases, *pair))
-        assert not verdict.conforms
-        # A mistake may hide the other: a single one is then all that can be said.
-        assert " and ".join(each.name for each in pair) in named(verdict) or all(
-            len(explanation.mistakes) == 1 for explanation in verdict.explanations
-        )
-        for explanation in verdict.explanations:
-            np.testing.assert_array_equal(
-                results_with(FORM, cases, *explanation.mistakes), results_with(FORM, cases, *pair)
-            )
-        assert verdict.explanations
 
 
 def check_numbers(verdict: UnitVerdict, cases: Cases, meant: np.ndarray) -> None:

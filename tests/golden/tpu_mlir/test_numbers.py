@@ -1,5 +1,6 @@
 """TPU-MLIR's scales, codes, multipliers and requantizer fields against exact fractions."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -54,15 +55,6 @@ def test_asymmetric_ends() -> None:
     assert tpu_mlir.asymmetric(-127.5, 127.5).zero_point.tolist() == [-1]
 
 
-@pytest.mark.parametrize(
-    ("low", "high"),
-    [(1, 1), (2, 1), (1, 2), (-2, -1), (0, np.inf), (np.nan, 1), (0, 1e-46), (-1e308, 1e308)],
-)
-def test_asymmetric_refuses_ranges_without_a_zero_point(low: float, high: float) -> None:
-    with pytest.raises(UndefinedError, match=r"range|scale"):
-        tpu_mlir.asymmetric(low, high)
-
-
 @pytest.mark.parametrize(("kind", "steps"), [("activation", 128), ("weight", 127), ("uint8", 255)])
 @given(threshold=st.floats(min_value=2.0**-60, max_value=2.0**60))
 def test_symmetric_divides_the_threshold(kind: Any, steps: int, threshold: float) -> None:
@@ -71,10 +63,37 @@ def test_symmetric_divides_the_threshold(kind: Any, steps: int, threshold: float
     assert got.scale.tolist() == [float(f32(threshold / steps))]
 
 
-@pytest.mark.parametrize("threshold", [0, -1, np.nan, np.inf, 1e300])
-def test_symmetric_refuses_thresholds_without_a_scale(threshold: float) -> None:
-    with pytest.raises(UndefinedError, match=r"threshold|scale"):
-        tpu_mlir.symmetric(threshold)
+def code_of(real: Any) -> Any:
+    return tpu_mlir.quantize(real, per_tensor(1, 0))
+
+
+UNDEFINED: list[tuple[Callable[..., Any], str, list[tuple]]] = [
+    (
+        tpu_mlir.asymmetric,
+        "range|scale",
+        [(1, 1), (2, 1), (1, 2), (-2, -1), (0, np.inf), (np.nan, 1), (0, 1e-46), (-1e308, 1e308)],
+    ),
+    (tpu_mlir.symmetric, "threshold|scale", [(0,), (-1,), (np.nan,), (np.inf,), (1e300,)]),
+    (code_of, "NaN", [(np.nan,), ([0, np.nan],)]),
+    (tpu_mlir.decompose, "must be", [(-0.1,), (np.inf,), (np.nan,), (2.0**31,)]),
+    (tpu_mlir.search_multiplier, "scale|shift", [(np.inf,), (np.nan,), (1e39,), (2.0**70,)]),
+]
+"""Functions, what they say, and arguments for which they have no result."""
+
+
+@pytest.mark.parametrize(
+    ("function", "message", "arguments"),
+    [
+        pytest.param(function, message, arguments, id=f"{function.__name__}{arguments}")
+        for function, message, all_arguments in UNDEFINED
+        for arguments in all_arguments
+    ],
+)
+def test_what_has_no_result_is_undefined(
+    function: Callable[..., Any], message: str, arguments: tuple
+) -> None:
+    with pytest.raises(UndefinedError, match=message):
+        function(*arguments)
 
 
 # Codes
@@ -114,12 +133,6 @@ def test_weights_per_axis_have_their_own_scales() -> None:
     np.testing.assert_array_equal(tpu_mlir.dequantize(codes, quantization)[0], weights[0])
 
 
-@pytest.mark.parametrize("real", [np.nan, [0, np.nan]])
-def test_nan_has_no_code(real: Any) -> None:
-    with pytest.raises(UndefinedError, match="NaN"):
-        tpu_mlir.quantize(real, per_tensor(1, 0))
-
-
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 @given(x=st.floats(min_value=-(2.0**30), max_value=2.0**30, width=32))
 @example(x=float(np.nextafter(f32(0.5), f32(0))))
@@ -152,12 +165,6 @@ def test_decompose_is_within_half_a_unit(scale: float) -> None:
     assert abs(Fraction(multiplier, 2**rshift) - Fraction(scale)) <= Fraction(1, 2 ** (rshift + 1))
 
 
-@pytest.mark.parametrize("scale", [-0.1, np.inf, np.nan, 2.0**31])
-def test_decompose_refuses_scales_without_a_right_shift(scale: float) -> None:
-    with pytest.raises(UndefinedError, match="must be"):
-        tpu_mlir.decompose(scale)
-
-
 def exact_search(scale: float, bits: int, lowest: int) -> tuple[int, int]:
     best: tuple[Fraction, int, int] | None = None
     for n in range(lowest, 31):
@@ -188,12 +195,6 @@ def test_search_reaches_left_shifts() -> None:
     assert tpu_mlir.search_multiplier(1024.0, 8) == (1, -10)
     with pytest.raises(UndefinedError, match="no shift"):
         tpu_mlir.search_multiplier(1024.0, 8, right_only=True)
-
-
-@pytest.mark.parametrize("scale", [np.inf, np.nan, 1e39, 2.0**70])
-def test_search_refuses_scales_without_a_multiplier(scale: float) -> None:
-    with pytest.raises(UndefinedError, match="scale|shift"):
-        tpu_mlir.search_multiplier(scale)
 
 
 @given(st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=5))
