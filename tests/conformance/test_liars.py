@@ -16,8 +16,6 @@ from eightfold.conformance.liars import (
 )
 from tests.support.conformance.requantizations import UNSEEN
 
-BOTH = [pytest.param("verilator", marks=pytest.mark.slow), "icarus"]
-
 SAMPLE = ("second_half_up", "float32_half_even", "clamp_first", "scaled_16")
 """Mistakes of the normal tests."""
 
@@ -31,7 +29,6 @@ def wrong(named: Named) -> bool:
     return named.verdict.conforms or named.mistakes[0] not in named.named
 
 
-@pytest.mark.parametrize("simulator", BOTH)
 def test_some_liars_are_named_and_an_honest_unit_conforms(simulator: str) -> None:
     liars = [(), *((MISTAKES[name],) for name in SAMPLE)]
     found = list(name_liars("tflite", simulator, "smoke", liars=liars))
@@ -42,7 +39,6 @@ def test_some_liars_are_named_and_an_honest_unit_conforms(simulator: str) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
 def test_the_rtl_of_each_mistake_gives_what_its_sentence_says(form: str, simulator: str) -> None:
     drawn = liar_cases(form, "smoke", seed=5, biased=True)
     cases = {name: values[::4] for name, values in drawn.items()}
@@ -55,7 +51,6 @@ def test_the_rtl_of_each_mistake_gives_what_its_sentence_says(form: str, simulat
 
 @pytest.mark.long
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
 def test_each_liar_is_named_at_level_standard(form: str, simulator: str) -> None:
     found = list(every_liar(form, simulator))
     assert len(found) == 1 + len(mistakes_of(form, True))
@@ -63,7 +58,6 @@ def test_each_liar_is_named_at_level_standard(form: str, simulator: str) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
 def test_an_honest_unit_conforms_with_every_seed(simulator: str) -> None:
     for form in FORMS:
         drawn = [liar_cases(form, "smoke", seed) for seed in range(20)]
@@ -73,7 +67,6 @@ def test_an_honest_unit_conforms_with_every_seed(simulator: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
 def test_two_mistakes_at_once_deviate(simulator: str) -> None:
     rng = np.random.default_rng(0)
     for form in ("tflite", "tpu_mlir_32"):

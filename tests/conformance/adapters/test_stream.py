@@ -19,10 +19,8 @@ from eightfold.sim.simulator.build import design_key
 from tests.support.conformance import streams
 from tests.support.conformance.streams import Odd, OldStyle, Pipeline, bytes_of, changed, columns
 
-BOTH = [pytest.param("verilator", marks=pytest.mark.slow), "icarus"]
-
 ALSO_LONG = [pytest.param("verilator", marks=pytest.mark.long), "icarus"]
-"""Of harnesses whose Verilog differs little from that of a test with `BOTH`."""
+"""Of harnesses whose Verilog differs little from that of another test."""
 
 LISTS = Path(streams.__file__).with_name("lists.sv")
 
@@ -82,7 +80,6 @@ def test_answers_are_those_of_their_cases(module: str, simulator: str, tmp_path:
     assert (answers.extra, answers.note, answers.crashed) == (0, "", False)
 
 
-@pytest.mark.parametrize("simulator", BOTH)
 @pytest.mark.parametrize(
     ("kind", "answered", "extra", "note"),
     [
@@ -129,7 +126,6 @@ def test_a_valid_that_is_unknown_counts_as_0_and_is_told(tmp_path: Path) -> None
     assert "out_valid was X or Z in" in answers.note
 
 
-@pytest.mark.parametrize("simulator", BOTH)
 def test_a_simulation_that_the_module_ends_is_a_crash_with_the_answers_before_it(
     simulator: str, tmp_path: Path
 ) -> None:

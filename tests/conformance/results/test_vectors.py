@@ -1,23 +1,216 @@
-"""Vectors are read as they were written, in every format, or not at all."""
+"""Vectors are read as they were written, in every format; whoever has edited them is found."""
 
 import json
 import re
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.profile import PROFILES
-from eightfold.conformance.results.vectors import (
-    load_vectors,
-    model_cases_of,
-    unit_cases_of,
-)
+from eightfold.conformance.profile import PROFILES, UNITS
+from eightfold.conformance.results.folders import judge_folders
+from eightfold.conformance.results.vectors import load_vectors, model_cases_of, unit_cases_of
+from eightfold.conformance.units.registry import unit_cases
+from eightfold.conformance.vectors.manifest import checksums
+from eightfold.conformance.vectors.networks import write_networks
 from eightfold.conformance.vectors.operators import operator_cases, write_operators
-from eightfold.conformance.vectors.unit_files import FORMATS, write_unit
+from eightfold.conformance.vectors.unit_files import FORMATS, Format, write_unit
+from tests.eightfold.cli.test_cli import call
+from tests.support.conformance.models import judge_without_power, write_right_models
 
 TFLITE = PROFILES["tflite"]
+
+Edit = Callable[[Path, dict[str, Any]], object]
+
+
+def edited(folder: Path, edit: Edit) -> None:
+    """Edit a folder of vectors, and write its manifest so that every checksum is right."""
+    path = folder / "manifest.json"
+    table = json.loads(path.read_text())
+    edit(folder, table)
+    there = [name for name in table["files"] if (folder / name).exists()]
+    table["files"] = checksums({name: (folder / name).read_bytes() for name in there})
+    path.write_text(json.dumps(table))
+
+
+def said(vectors: Path, results: Path) -> str:
+    """Return the line by which a judge refuses."""
+    with pytest.raises(InputError) as caught:
+        judge_folders(vectors, results, judge_without_power)
+    (line,) = str(caught.value).splitlines()
+    return line
+
+
+def of_unit(folder: Path, form: Format = "npz", unit: str = "requantizer") -> Path:
+    write_unit(folder, unit, TFLITE, "smoke", form, 3)
+    suffix = "hex" if form == "c" else form
+    shutil.copy(folder / f"expected.{suffix}", folder / f"results.{suffix}")
+    return folder
+
+
+def of_models(path: Path) -> tuple[Path, Path]:
+    write_operators(path / "vectors", ["ADD", "SHAPE"], TFLITE, "smoke", 3)
+    write_right_models(path / "vectors", path / "results")
+    return path / "vectors", path / "results"
+
+
+def change_array(file: str, name: str) -> Edit:
+    def edit(folder: Path, table: dict[str, Any]) -> None:
+        arrays = dict(np.load(folder / file))
+        arrays[name] = arrays[name] ^ 1
+        np.savez(folder / file, **arrays)
+
+    return edit
+
+
+def leave_out_last(folder: Path, table: dict[str, Any]) -> None:
+    for file in ("cases.npz", "expected.npz", "results.npz"):
+        np.savez(folder / file, **{name: a[:-1] for name, a in np.load(folder / file).items()})
+    table["cases"] -= 1
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (change_array("expected.npz", "result"), "what is expected is not what is drawn for"),
+        (change_array("cases.npz", "accumulator"), "what is asked is not what is drawn for"),
+        (leave_out_last, r"has \d+ cases of requantizer, and \d+ are drawn by profile tflite"),
+        (
+            lambda folder, table: table.update(level="standard"),
+            r"has \d+ cases of requantizer, and .* level standard, seed 3; write the vectors",
+        ),
+        (
+            lambda folder, table: table.update(seed=4),
+            r"what is asked is not what|has \d+ cases .* seed 4;",
+        ),
+        (
+            lambda folder, table: table["profile"]["limits"].update(clamp=[[0, 1]]),
+            r"are drawn by profile tflite|is not what is drawn",
+        ),
+    ],
+    ids=["expected", "asked", "left out", "level", "seed", "limits"],
+)
+def test_an_edited_unit_is_told(tmp_path: Path, edit: Edit, message: str) -> None:
+    folder = of_unit(tmp_path)
+    assert judge_folders(folder, folder, judge_without_power).statement.holds
+    edited(folder, edit)
+    assert re.search(message, said(folder, folder))
+
+
+@pytest.mark.parametrize("form", ["hex", "csv"])
+def test_a_result_that_was_made_to_fit_is_told_in_text_too(tmp_path: Path, form: Format) -> None:
+    folder = of_unit(tmp_path, form)
+
+    def edit(folder: Path, table: dict[str, Any]) -> None:
+        path = folder / f"expected.{form}"
+        lines = path.read_text().splitlines()
+        lines[-1] = "01" if lines[-1] != "01" else "02"
+        path.write_text("\n".join([*lines, ""]))
+
+    edited(folder, edit)
+    assert "what is expected is not what is drawn for requantizer, profile" in said(folder, folder)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("unit", UNITS)
+def test_units_in_all_formats_are_what_is_drawn(unit: str, form: Format, tmp_path: Path) -> None:
+    write_unit(tmp_path, unit, TFLITE, "smoke", form, 5)
+    vectors = load_vectors(tmp_path)
+    assert (vectors.unit, vectors.level, vectors.seed) == (unit, "smoke", 5)
+    assert vectors.profile == TFLITE
+    cases, drawn = unit_cases_of(vectors), unit_cases(unit, TFLITE, "smoke", 5)
+    for found, wanted in ((cases.inputs, drawn.inputs), (cases.results, drawn.results)):
+        assert found.keys() == wanted.keys()
+        for name, values in wanted.items():
+            np.testing.assert_array_equal(found[name], values, strict=True)
+    kinds = drawn.kinds if form in ("npz", "csv") else np.full(len(drawn), "")
+    assert cases.kinds.tolist() == kinds.tolist()
+
+
+def change_expected(folder: Path, table: dict[str, Any]) -> None:
+    (name,) = np.load(folder / "ADD/0002/expected.npz").files
+    change_array("ADD/0002/expected.npz", name)(folder, table)
+
+
+def another_model(folder: Path, table: dict[str, Any]) -> None:
+    for file in ("model.tflite", "inputs.npz", "expected.npz"):
+        shutil.copy(folder / "ADD/0001" / file, folder / "ADD/0002" / file)
+
+
+def leave_out(folder: Path, table: dict[str, Any]) -> None:
+    shutil.rmtree(folder / "ADD/0002")
+    del table["cases"]["ADD/0002"]
+
+
+def leave_out_a_claim(folder: Path, table: dict[str, Any]) -> None:
+    shutil.rmtree(folder / "SHAPE")
+    table["cases"] = {name: e for name, e in table["cases"].items() if name[:6] != "SHAPE/"}
+
+
+def compute_what_is_refused(folder: Path, table: dict[str, Any]) -> None:
+    name = next(n for n, e in table["cases"].items() if n[:3] == "ADD" and e["expect"] == "refused")
+    shutil.copy(folder / "ADD/0002/expected.npz", folder / name / "expected.npz")
+    table["cases"][name]["expect"] = "tensors"
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (change_expected, "ADD/0002: is not what is drawn for operators, profile tflite, level"),
+        (another_model, "ADD/0002: is not what is drawn for operators"),
+        (leave_out, "has 5 cases of ADD, and 6 are drawn by profile tflite, level smoke, seed 3"),
+        (leave_out_a_claim, "has cases of ADD, and its manifest names ['ADD', 'SHAPE']; write"),
+        (lambda folder, table: table.pop("operators"), "ADD, SHAPE, and its manifest names None"),
+        (compute_what_is_refused, ": is not what is drawn for operators"),
+        (lambda folder, table: table.update(level="standard"), "has 6 cases of ADD, and "),
+    ],
+    ids=["expected", "another model", "left out", "claim", "no claims", "not refused", "level"],
+)
+def test_an_edited_model_is_told(
+    tmp_path: Path, edit: Edit, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors, results = of_models(tmp_path)
+    monkeypatch.setattr("eightfold.conformance.vectors.operators.MODELS", COUNTS)
+    edited(vectors, edit)
+    assert message in said(vectors, results)
+
+
+COUNTS = {"smoke": 4, "standard": 5, "full": 6}
+"""Models of a level: fewer, so that to draw them again takes less time."""
+
+
+def test_a_network_of_another_seed_is_told(tmp_path: Path) -> None:
+    write_networks(tmp_path / "vectors", TFLITE, "smoke", 3)
+    write_right_models(tmp_path / "vectors", tmp_path / "results")
+    judged = judge_folders(tmp_path / "vectors", tmp_path / "results", judge_without_power)
+    assert judged.statement.holds
+    edited(tmp_path / "vectors", lambda folder, table: table.update(seed=4))
+    assert "networks/0000: is not what is drawn for networks" in said(
+        tmp_path / "vectors", tmp_path / "results"
+    )
+
+
+def test_the_command_draws_once_and_remembers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("EIGHTFOLD_CACHE", str(tmp_path / "cache"))
+    vectors, results = of_models(tmp_path)
+    words = ("conform", "judge", vectors, "--results", results)
+    first = call(*words, capsys=capsys)
+    assert first[0] == 0
+    monkeypatch.setattr(
+        "eightfold.conformance.results.vectors.model_digests",
+        lambda *which: pytest.fail("drawn again"),
+    )
+    assert call(*words, capsys=capsys) == first
+    edited(vectors, change_expected)
+    status, _, error = call(*words, capsys=capsys)
+    assert (status, len(error.splitlines())) == (2, 1)
+    assert "ADD/0002: is not what is drawn" in error
 
 
 def test_models_come_back(tmp_path: Path) -> None:
