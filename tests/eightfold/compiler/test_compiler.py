@@ -12,6 +12,7 @@ from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import count_macs, load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
+from tests.support.models.single import one_operator
 from tests.support.networks.covered import expect_covered
 from tests.support.networks.machine_run import compile_stream, expect_golden
 
@@ -64,27 +65,28 @@ def convolution(
 
     ``bias_ones``: axes of length 1 in front of the bias's one.
     """
-    builder = ModelBuilder()
-    x = builder.input(shape, scale=0.5, zero_point=-7)
-    channels = weights.shape[3] if depthwise else weights.shape[0]
-    w = builder.constant(weights, scale=[0.01] * channels, zero_point=0, axis=3 if depthwise else 0)
-    values = np.arange(channels, dtype=np.int32).reshape((1,) * bias_ones + (-1,))
-    bias = builder.constant(values, scale=[0.005] * channels, axis=bias_ones)
+    axis = 3 if depthwise else 0
+    channels = weights.shape[axis]
+    bias = np.arange(channels, dtype=np.int32).reshape((1,) * bias_ones + (-1,))
     strides = {"stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
     chosen = {**strides, "padding": "VALID", "fused_activation_function": "NONE", **options}
     sizes = [
-        (shape[1 + axis] - (weights.shape[1 + axis] - 1) * chosen[f"dilation_{name}_factor"] - 1)
-        // chosen[f"stride_{name}"]
+        (size - (kernel - 1) * chosen[f"dilation_{name}_factor"] - 1) // chosen[f"stride_{name}"]
         + 1
-        for axis, name in enumerate("hw")
+        for size, kernel, name in zip(shape[1:3], weights.shape[1:3], "hw", strict=True)
     ]
-    y = builder.tensor((shape[0], *sizes, channels), scale=0.3, zero_point=4)
-    name = "DEPTHWISE_CONV_2D" if depthwise else "CONV_2D"
     if depthwise:
         chosen["depth_multiplier"] = channels // shape[3]
-    builder.operator(name, [x, w, bias], [y], chosen)
-    builder.output(y)
-    return load_model(builder.build())
+    model = one_operator(
+        "DEPTHWISE_CONV_2D" if depthwise else "CONV_2D",
+        [shape],
+        (shape[0], *sizes, channels),
+        scales=(0.5, 0.3),
+        zero_points=(-7, 4),
+        constants=((weights, [0.01] * channels, 0, axis), (bias, [0.005] * channels, 0, bias_ones)),
+        options=chosen,
+    )
+    return load_model(model)
 
 
 def random_input(shape: tuple[int, ...], seed: int = 0) -> dict[int, np.ndarray]:

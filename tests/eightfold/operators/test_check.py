@@ -16,6 +16,7 @@ from eightfold.operators.rules import SAME
 from eightfold.run.reference.oracle import Oracle
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
 from tests.support.models.person_detect import BIASES, person_detect
+from tests.support.models.single import one_operator
 from tests.support.models.spec import found_in, operator_graph, operator_model
 
 _ROOT = IMPORT_ROOT
@@ -67,11 +68,7 @@ def test_a_bias_with_a_dimension_that_it_does_not_have_is_noted_once() -> None:
     "name", ["RELU", "LEAKY_RELU", "HARD_SWISH", "STRIDED_SLICE", "DEQUANTIZE"]
 )
 def test_an_operator_without_row_is_noted_once(name: str) -> None:
-    b = ModelBuilder()
-    x, y = b.input((2,), scale=0.1), b.tensor((2,), dtype=np.float32)
-    b.operator(name, [x], [y])
-    b.output(y)
-    graph = read_model(b.build())
+    graph = read_model(one_operator(name, [(2,)], (2,), dtype=np.float32))
     assert found_in(graph) == [
         f"note -: no row for {name}; the operator table has 38 rows [{_TABLE}]"
     ]
@@ -129,25 +126,19 @@ def test_weights_that_are_int32_are_no_arithmetic_on_shapes() -> None:
 
 
 def test_a_weight_that_is_computed_is_noted() -> None:
-    b = ModelBuilder()
-    x = b.input((1, 4), scale=0.5)
-    w = b.input((1, 4), scale=0.25)
-    c = b.constant(np.zeros(1, np.int32), scale=0.125)
-    y = b.tensor((1, 1), scale=0.5)
-    b.operator("FULLY_CONNECTED", [x, w, c], [y])
-    b.output(y)
-    assert found_in(read_model(b.build())) == [
-        f"note {w}: computed, so that its range is not known; "
+    bias = (np.zeros(1, np.int32), 0.125, 0, 0)
+    model = one_operator(
+        "FULLY_CONNECTED", [(1, 4)] * 2, (1, 1), scales=(0.5, 0.25, 0.5), constants=(bias,)
+    )
+    assert found_in(read_model(model)) == [
+        "note 1: computed, so that its range is not known; "
         "range [-127, 127] [spec, row 6 FULLY_CONNECTED, Input 1 (Weight)]"
     ]
 
 
 def test_an_input_too_many_is_noted() -> None:
-    b = ModelBuilder()
-    x, y = b.input((2,), scale=0.5), b.tensor((2,), scale=1 / 256, zero_point=-128)
-    b.operator("LOGISTIC", [x, x], [y])
-    b.output(y)
-    assert found_in(read_model(b.build())) == [
+    fixed = {"scales": (0.5, 0.5, 1 / 256), "zero_points": (0, 0, -128)}
+    assert found_in(read_model(one_operator("LOGISTIC", [(2,)] * 2, (2,), **fixed))) == [
         "note -: Input 1 is int8; LOGISTIC has no Input 1 [spec, row 8 LOGISTIC]"
     ]
 

@@ -9,10 +9,15 @@ import pytest
 from eightfold.campaign.records import Unit
 from eightfold.cases.networks import DRAWN, EXTENSIONS, network_rng, random_network
 from eightfold.compiler import HARDWARE
+from eightfold.model import Graph
 from eightfold.operators import SUPPORTED, count_macs, load_model
 from tests.support.campaign.units import expect_passed, unit_parameters
 
-SHAPES_SEEN = range(60)
+
+@pytest.fixture(scope="module")
+def graphs() -> list[Graph]:
+    """Sixty random networks."""
+    return [load_model(random_network(network_rng(seed))[0]) for seed in range(60)]
 
 
 @pytest.mark.parametrize("unit", unit_parameters("networks", cases=100))
@@ -20,8 +25,7 @@ def test_equals_litert(unit: Unit) -> None:
     expect_passed(unit)
 
 
-def test_every_operator_that_has_an_entry_and_is_supported_occurs() -> None:
-    graphs = [load_model(random_network(network_rng(seed))[0]) for seed in SHAPES_SEEN]
+def test_every_operator_that_has_an_entry_and_is_supported_occurs(graphs: list[Graph]) -> None:
     seen = {operator.name for graph in graphs for operator in graph.operators}
     assert seen == DRAWN
     assert set(EXTENSIONS) & SUPPORTED == DRAWN
@@ -31,10 +35,9 @@ def test_networks_grow_by_every_operator_of_the_accelerator() -> None:
     assert HARDWARE <= DRAWN
 
 
-def test_networks_branch_and_have_several_inputs_and_outputs() -> None:
+def test_networks_branch_and_have_several_inputs_and_outputs(graphs: list[Graph]) -> None:
     several_inputs = several_outputs = read_twice = output_read = input_as_output = 0
-    for seed in SHAPES_SEEN:
-        graph = load_model(random_network(network_rng(seed))[0])
+    for graph in graphs:
         assert len(graph.operators) >= 5
         read = [i for o in graph.operators for i in set(o.inputs) if graph.tensors[i].data is None]
         several_inputs += len(graph.inputs) > 1
@@ -46,10 +49,9 @@ def test_networks_branch_and_have_several_inputs_and_outputs() -> None:
     assert min(counts) > 0, counts
 
 
-def test_networks_make_and_read_scalars_and_shapes() -> None:
+def test_networks_make_and_read_scalars_and_shapes(graphs: list[Graph]) -> None:
     codes = integers = shapes = 0
-    for seed in SHAPES_SEEN:
-        graph = load_model(random_network(network_rng(seed))[0])
+    for graph in graphs:
         read = [
             graph.tensors[index]
             for operator in graph.operators

@@ -15,6 +15,7 @@ from eightfold.operators import (
     window_of,
 )
 from eightfold.operators.run import named_errors
+from tests.support.models.single import one_operator, weights_of
 
 
 def graph_of(
@@ -47,12 +48,7 @@ def test_shapes_come_from_the_arrays() -> None:
 
 
 def test_tells_the_references_apart() -> None:
-    builder = ModelBuilder()
-    source = builder.input((256,), scale=0.5)
-    result = builder.tensor((256,), scale=1 / 256, zero_point=0)
-    builder.operator("LOGISTIC", [source], [result])
-    builder.output(result)
-    graph = load_model(builder.build())
+    graph = load_model(one_operator("LOGISTIC", [(256,)], (256,), scales=(0.5, 1 / 256)))
     values = {0: np.arange(-128, 128).astype(np.int8)}
     (table,) = run_operator(graph, graph.operators[0], values, "litert")
     (fixed,) = run_operator(graph, graph.operators[0], values, "tflm")
@@ -74,15 +70,13 @@ def test_quantization_has_an_axis_only_if_there_are_several_scales() -> None:
 
 
 def test_window_takes_strides_dilations_and_padding() -> None:
-    builder = ModelBuilder()
-    source = builder.input((1, 9, 9, 1), scale=0.5)
-    weights = builder.constant(np.ones((1, 2, 3, 1), np.int8), scale=0.5)
-    result = builder.tensor((1, 5, 3, 1), scale=0.5)
     options = {"padding": "SAME", "stride_h": 2, "stride_w": 3}
-    dilation = {"dilation_h_factor": 4, "dilation_w_factor": 5}
-    builder.operator("DEPTHWISE_CONV_2D", [source, weights], [result], options | dilation)
-    builder.output(result)
-    window = window_of(load_model(builder.build()).operators[0], (2, 3))
+    options |= {"dilation_h_factor": 4, "dilation_w_factor": 5}
+    weights = (weights_of((1, 2, 3, 1), 0.5),)
+    model = one_operator(
+        "DEPTHWISE_CONV_2D", [(1, 9, 9, 1)], (1, 5, 3, 1), constants=weights, options=options
+    )
+    window = window_of(load_model(model).operators[0], (2, 3))
     assert (window.kernel, window.stride, window.dilation) == ((2, 3), (2, 3), (4, 5))
     assert window.padding == "SAME"
 
@@ -119,13 +113,12 @@ def test_every_supported_name_is_a_builtin_operator() -> None:
 
 
 def test_returns_every_output() -> None:
-    builder = ModelBuilder()
-    source = builder.input((2, 3), scale=0.5)
-    parts = [builder.tensor((2, 1), scale=0.5) for _ in range(3)]
-    builder.operator("SPLIT", [builder.constant(np.int32(-1)), source], parts, {"num_splits": 3})
-    builder.output(parts[0])
-    graph = load_model(builder.build())
-    values = {source: np.arange(6, dtype=np.int8).reshape(2, 3)}
+    model = one_operator(
+        "SPLIT", [(2, 3)], (2, 1), constants=(np.array(-1, np.int32),), order=(1, 0), outputs=3,
+        options={"num_splits": 3},
+    )  # fmt: skip
+    graph = load_model(model)
+    values = {0: np.arange(6, dtype=np.int8).reshape(2, 3)}
     results = run_operator(graph, graph.operators[0], values)
     assert [part.tolist() for part in results] == [[[0], [3]], [[1], [4]], [[2], [5]]]
 
