@@ -114,7 +114,7 @@ class Profile:
     """
 
     name: str
-    """Of the implementation, as its owner calls it."""
+    """The implementation's name, as its owner calls it."""
 
     spec: Spec = "tflite"
     """Whose quantization."""

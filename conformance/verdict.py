@@ -267,7 +267,8 @@ class Statement:
         """Yield what does not conform, or has not been shown to."""
         for standing in ("no deviation found", "deviates", "incomplete"):
             found = [each for each in self.findings if each.standing(self.level) == standing]
-            claims, cases = claims_text(each.claim for each in found), sum(f.cases for f in found)
+            claims = claims_text(each.claim for each in found)
+            cases = sum(f.cases for f in found)
             if found and standing == "no deviation found":
                 known, unseen = sum(f.known for f in found), sum(f.unseen for f in found)
                 yield f"{claims}: {no_deviation_text(cases, known, unseen)}"

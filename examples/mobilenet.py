@@ -22,7 +22,7 @@ LAST_BLOCKS = ((6, 160, 3, 2), (6, 320, 1, 1))
 SEED = 224
 
 SCALE = 0.05
-"""Of all results between the first layer and the last."""
+"""The scale of all results between the first layer and the last."""
 
 
 def mobilenet_model(width: float, size: int, classes: int = 10, *, explicit: bool = False) -> bytes:

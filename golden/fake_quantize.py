@@ -206,7 +206,8 @@ def from_int8(
         If the quantization has an axis, and no rank contains it.
     """
     _check_codes(quantization, levels)
-    scale, zero_point = quantization.scale.astype(np.float64), quantization.zero_point
+    scale = quantization.scale.astype(np.float64)
+    zero_point = quantization.zero_point
     shape: tuple[int, ...] = ()
     if quantization.axis is not None:
         if rank is None or not 0 <= quantization.axis < rank:

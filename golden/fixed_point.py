@@ -16,7 +16,8 @@ from eightfold.golden.errors import AbortedError, UndefinedError
 from eightfold.golden.remember import read_only, remembered
 from eightfold.golden.rounding import round_half_away, rounding_shift
 
-INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+INT32_MIN = -(2**31)
+INT32_MAX = 2**31 - 1
 
 Integers = NDArray[np.int64]
 

@@ -16,7 +16,8 @@ from eightfold.golden.quantization import Quantization, Reference, clamp
 from eightfold.golden.rounding import rounding_shift
 from eightfold.golden.unary import CODES, look_up
 
-_INT16_MIN, _INT16_MAX = -(2**15), 2**15 - 1
+_INT16_MIN = -(2**15)
+_INT16_MAX = 2**15 - 1
 
 
 def leaky_relu(

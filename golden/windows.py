@@ -28,7 +28,7 @@ class Window:
     """"SAME", "VALID", or "EXPLICIT": as `around` says. Models have no other than the first two."""
 
     around: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
-    """Of "EXPLICIT", positions before and after the input, vertical and horizontal."""
+    """For "EXPLICIT": positions before and after the input, vertical and horizontal."""
 
     def __post_init__(self) -> None:
         if min(self.kernel) < 1:
@@ -135,7 +135,8 @@ class Window:
         kernel: list[int] = []
         pads: list[tuple[int, int]] = []
         for axis, outputs in enumerate(self.output_sizes(shape)):
-            size, dilation = shape[1 + axis], self.dilation[axis]
+            size = shape[1 + axis]
+            dilation = self.dilation[axis]
             before, _ = self.pads(axis, size)
             reach = (outputs - 1) * self.stride[axis]  # from the first output to the last
             first = -(-max(0, before - reach) // dilation)

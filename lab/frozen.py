@@ -89,7 +89,7 @@ CAMPAIGNS: Mapping[str, Callable[[Path], Folder]] = {
 """Made-up campaigns, by what became of them."""
 
 FACTS = {"created": "2026-01-01T00:00:00+00:00", "commit": "0" * 40, "machine": {}, "versions": {}}
-"""Of the campaigns: what would differ from one machine or day to the next."""
+"""Facts of the campaigns that would differ from one machine or day to the next."""
 
 
 def sha(*contents: bytes) -> str:
@@ -201,7 +201,7 @@ PARTS: Mapping[str, Mapping[Callable[..., str], Callable[[], Iterable[tuple[str,
     "pages": {pages: lambda: ((name,) for name in CAMPAIGNS)},
     "tests": {tests: lambda: ((file,) for file in _test_files())},
 }
-"""Of each part, the functions that hash, and what each is called with."""
+"""For each part the functions that hash, and what each is called with."""
 
 
 def _hashed(function: Callable[..., str], arguments: tuple[str, ...]) -> str:

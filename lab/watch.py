@@ -32,7 +32,7 @@ class Operator:
     refused: int = 0
     drifted: int = 0
     message: str = ""
-    """Of the first model that has drifted."""
+    """What the first model that has drifted says."""
 
 
 @dataclass
@@ -167,7 +167,8 @@ def watch(folder: Path, options: Mapping[str, int | str | None]) -> bool:
         private = Path(tempfile.mkdtemp(prefix="watch-", dir=folder))
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
-    packages, drifted = private / "packages", False
+    packages = private / "packages"
+    drifted = False
     try:
         fetch(packages)
         for reference in NEWEST:

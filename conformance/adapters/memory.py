@@ -106,7 +106,8 @@ class Memory:
         size = place.bits // 8
         stride = size * length if place.stride is None else place.stride
         start = place.address - self.base
-        case, element = np.arange(cases)[:, None, None], np.arange(length)[None, :, None]
+        case = np.arange(cases)[:, None, None]
+        element = np.arange(length)[None, :, None]
         found = start + case * stride + element * size + np.arange(size)
         if found.min() < 0 or found.max() >= self.size:
             raise InputError(

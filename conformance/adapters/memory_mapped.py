@@ -153,7 +153,10 @@ class MemoryMappedAdapter(RtlAdapter):
         """Return the name and the text of the module around theirs."""
         self._check()
         bus, found = self._bus, self._signals
-        registers, wires, initial, samples = [f"  {bus.registers}"], list[str](), [], []
+        registers = [f"  {bus.registers}"]
+        wires = list[str]()
+        initial = []
+        samples = []
         connections = dict[str, str]()
         for name in bus.driven:
             registers.append(f"  reg [{self._bits(name) - 1}:0] m_{name};")
@@ -231,7 +234,8 @@ class MemoryMappedAdapter(RtlAdapter):
                 ).report
                 failed = ""
             except BenchFailed as error:
-                report, failed = {}, failure_note(error)
+                report = {}
+                failed = failure_note(error)
             results = self._read(folder, count)
         return UnitAnswers(
             results=results,
@@ -257,7 +261,8 @@ class MemoryMappedAdapter(RtlAdapter):
     @cached_property
     def _signals(self) -> dict[str, str]:
         """The module's ports by the bus's names."""
-        bus, found = self._bus, dict[str, str]()
+        bus = self._bus
+        found = dict[str, str]()
         prefix = bus.prefix if self.prefix is None else self.prefix
         if unknown := sorted(set(self.ports) - set(bus.ports)):
             raise InputError(
@@ -304,7 +309,8 @@ class MemoryMappedAdapter(RtlAdapter):
         }
 
     def _constants(self) -> Iterator[str]:
-        widths, sources = dict[str, int](), []
+        widths = dict[str, int]()
+        sources = []
         for place, value in self._places.items():
             what = f"{self.name}.inputs[{str(place)!r}]"
             if type(value) is not int:
@@ -368,7 +374,8 @@ class MemoryMappedAdapter(RtlAdapter):
         for column in self.kind.results:
             if column.name not in self.results:
                 continue
-            what, place = f"{self.name}.results[{column.name!r}]", self.results[column.name]
+            what = f"{self.name}.results[{column.name!r}]"
+            place = self.results[column.name]
             if isinstance(place, Array):
                 fields = array_fields(what, place, column.length, self._data, self._step)
             elif column.length == 1:
@@ -509,7 +516,8 @@ class MemoryMappedAdapter(RtlAdapter):
         """The module's ports by the names of the memory's."""
         if self.memory is None:
             return {}
-        memory, found = self.memory, dict[str, str]()
+        memory = self.memory
+        found = dict[str, str]()
         if unknown := sorted(set(memory.ports) - set(self._memory_drives)):
             raise InputError(
                 f"{self.name}.memory: {memory.port} has no {', '.join(unknown)}; it has "
@@ -540,7 +548,8 @@ class MemoryMappedAdapter(RtlAdapter):
 
     def _memory_wires(self) -> tuple[list[str], dict[str, str]]:
         """Return declarations, and what is connected to the module."""
-        wires, ends = [], {}
+        wires = []
+        ends = {}
         for name, port in self._memory_ports.items():
             is_input = not self._memory_drives[name]
             width = self.width("memory", port, is_input=is_input)

@@ -58,7 +58,7 @@ class ModelAdapter(ModelRunner):
     stand for paths, see `eightfold.conformance.adapters.executable`."""
 
     form: ClassVar[Literal["npz", "raw"]] = "npz"
-    """Of an executable's inputs and outputs: ``npz`` files, or folders of ``raw`` bytes."""
+    """The form of an executable's inputs and outputs: ``npz`` files, folders of ``raw`` bytes."""
 
     files: ClassVar[Sequence[str | Path]] = ()
     """What it loads or runs besides Python modules in its folder: libraries, tables, scripts.
@@ -260,9 +260,11 @@ def _reply(
 def _checked(results: Any) -> tuple[bytes, dict[int, np.ndarray]]:
     """Return what `ModelAdapter.run` has returned, by index or place."""
     if isinstance(results, Mapping):
-        kind, items = BY_INDEX, results.items()
+        kind = BY_INDEX
+        items = results.items()
     elif isinstance(results, Sequence) and not isinstance(results, str | bytes):
-        kind, items = IN_ORDER, enumerate(results)
+        kind = IN_ORDER
+        items = enumerate(results)
     else:
         raise TypeError(
             f"run returned {type(results).__name__}, not a dict of arrays or a list of them"

@@ -347,7 +347,8 @@ def driven(
     """
     listed = sorted(sources, key=lambda source: source[1])
     for port, width in ports.items():
-        parts, end = list[str](), 0
+        parts = list[str]()
+        end = 0
         for _, low, bits, source in (each for each in listed if each[0].port == port):
             if low > end:
                 parts.append(f"{low - end}'d0")

@@ -191,7 +191,8 @@ class StreamAdapter(RtlAdapter):
                 ).report
                 failed = ""
             except BenchFailed as error:
-                report, failed = {}, failure_note(error)
+                report = {}
+                failed = failure_note(error)
             values, answered = read_words(results, elements, self.shapes(count))
         return UnitAnswers(
             results=values,
@@ -256,7 +257,8 @@ class StreamAdapter(RtlAdapter):
     @cached_property
     def _fields(self) -> list[tuple[PortBits, int, int, int]]:
         """Places, lowest bit and bits in the port, and lowest bit in a word of the cases."""
-        found, start = [], 0
+        found = []
+        start = 0
         for place, text in self._texts.items():
             what = f"{self.name}.inputs[{text!r}]"
             low, bits = place.within(what, self._input_widths[place.port])

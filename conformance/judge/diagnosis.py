@@ -33,8 +33,8 @@ FAR = 2**62
 """Results beyond it are as wrong as this."""
 
 PROBED, LEAST_PROBED = 256, 16
-"""Of the cases that are exact, and of those that are not: those with so many results, but so many
-cases at least, are asked before the others whether a mistake explains them."""
+"""Exact cases with so many results, and deviating ones, but so many cases at least, are asked
+before the others whether a mistake explains them."""
 
 COMPARED = 100_000
 """Results by which the closest mistake is chosen."""

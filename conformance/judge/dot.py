@@ -126,7 +126,8 @@ def compute(arithmetic: DotArithmetic, cases: Cases) -> Integers:
 
 def _accumulate(way: str, before: Any, products: Integers, after: Integers) -> Integers:
     """Return the sum in a register of the name's bits."""
-    kind, width = way.rpartition("_")[0], int(way.rpartition("_")[2])
+    kind = way.rpartition("_")[0]
+    width = int(way.rpartition("_")[2])
     if kind == "wraps":  # wherever it does, the result is the same
         return wrap(before + products.sum(axis=1) + after, width)
     if kind == "ends_saturated":

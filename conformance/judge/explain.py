@@ -126,7 +126,8 @@ def _full(
 def _closest(evidence: Observations[M]) -> Explained[M]:
     """Return the mistake that gives most, the first of several; none if the reference does."""
     wrong = evidence.wrong
-    best, most = None, (0, 0)
+    best = None
+    most = (0, 0)
     for mistake in evidence.mistakes:
         given = evidence.gives((mistake,), evidence.compared)
         score = int(given.sum()), int((given & wrong[evidence.compared]).sum())

@@ -46,7 +46,7 @@ class Form:
     roundings: int
     """2, or 1 of the whole product."""
     fraction_bits: int
-    """Of the multiplier: the value is ``acc * multiplier * 2^(shift - fraction_bits)``."""
+    """The multiplier's fraction bits: one is ``acc * multiplier * 2^(shift - fraction_bits)``."""
 
 
 def operand(cases: Cases) -> Integers:

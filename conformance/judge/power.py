@@ -99,7 +99,8 @@ def power(subject: Subject, cases: Cases, expected: Integers) -> Power:
 
 
 def _parts(expected: Integers) -> Iterator[Indices | slice]:
-    count, step = len(expected), max(1, PART // width(expected))
+    count = len(expected)
+    step = max(1, PART // width(expected))
     yield spread(np.arange(count), FIRST // width(expected))
     for start in range(0, count, step):
         yield slice(start, start + step)

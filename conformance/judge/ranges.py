@@ -148,7 +148,8 @@ def _position(
     a: RangeArithmetic, low: Floats, high: Floats, steps: Floats, scale: NDArray[np.float32]
 ) -> Floats:
     if a.position == "float32":
-        one, other = low.astype(np.float32), high.astype(np.float32)
+        one = low.astype(np.float32)
+        other = high.astype(np.float32)
         return (-one / (other - one) * steps.astype(np.float32)).astype(np.float64)
     if a.position == "by_scale":
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -120,7 +120,9 @@ class _Values:
 
 
 def _values(form: Form, cases: Cases) -> _Values:
-    x, shift, multiplier = operand(cases), cases["shift"], cases["multiplier"]
+    x = operand(cases)
+    shift = cases["shift"]
+    multiplier = cases["multiplier"]
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     lost = np.zeros(x.shape, bool)
     if form.roundings == 2:
@@ -138,7 +140,8 @@ def _values(form: Form, cases: Cases) -> _Values:
         if form.fraction_bits:
             product, e = x * multiplier, 31 - shift
         else:
-            product, e = x * np.minimum(multiplier << left, INT32_MAX), right
+            product = x * np.minimum(multiplier << left, INT32_MAX)
+            e = right
         z = rounding_shift(product, e, "half_up")
         dividends, wide = {"the rounding": (product, e)}, {"a product": product}
         z = wrap32(z) if form.fraction_bits else z

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Mask = NDArray[np.bool_]
 
 Features = dict[str, Mask]
-"""Of cases, by what they say behind "have": "a negative accumulator"."""
+"""Features of cases, by what they say behind "have": "a negative accumulator"."""
 
 WORTH = 0.02
 """What a further feature must add to the score of a clause."""
@@ -22,7 +22,7 @@ WORTH = 0.02
 MAX_FEATURES, MAX_CLAUSES = 3, 3
 
 SOUGHT = 100_000
-"""Of the cases that are meant, and of the others: so many say which features a clause has."""
+"""How many of the cases that are meant, and of the others, say which features a clause has."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ def clauses_of(features: Mapping[str, Mask], meant: Mask) -> tuple[Clause, ...]:
     one that makes the F1 score highest, and the first in the table of two that are equal.
     """
     table = {name: mask for name, mask in features.items() if mask.any() and not mask.all()}
-    left, clauses = meant.copy(), list[Clause]()
+    left = meant.copy()
+    clauses = list[Clause]()
     if not table or not meant.any():
         return ()
     names = [*table]
@@ -83,9 +84,11 @@ def _clause(masks: Mask, target: Mask) -> list[int]:
     """Return the rows of ``masks`` whose conjunction is most like ``target``."""
     total = int(target.sum())
     inside, outside = masks[:, target], masks[:, ~target]
-    chosen, best = list[int](), 2 * total / (total + target.size)
+    chosen = list[int]()
+    best = 2 * total / (total + target.size)
     while len(chosen) < MAX_FEATURES:
-        hits, wrong = inside.sum(axis=1), outside.sum(axis=1)
+        hits = inside.sum(axis=1)
+        wrong = outside.sum(axis=1)
         scores = 2 * hits / (hits + wrong + total)
         row = int(np.argmax(scores))
         if scores[row] < best + WORTH or hits[row] == 0:

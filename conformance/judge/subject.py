@@ -72,7 +72,7 @@ class Subject:
     compute: Callable[[Cases, tuple[Mistake, ...]], Integers]
     """The results of a unit that makes these mistakes; without one the reference's."""
     features: Callable[[Cases, Mask], Features]
-    """Of the cases, for `rules.clauses_of`; the mask is what is meant."""
+    """The features of the cases, for `rules.clauses_of`; the mask is what is meant."""
     sizes: Callable[[Cases], Integers]
     """How hard each case is to follow by hand: bits of its numbers, shape (n,)."""
     shown: Callable[[Cases, int, int], Mapping[str, Any]]

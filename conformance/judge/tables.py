@@ -193,8 +193,10 @@ _ROUNDED = {
 
 
 def _mistakes(operator: str, fixed: bool) -> tuple[Mistake, ...]:
-    name, low = operator.lower(), OFFSETS[operator]
-    steps, end = STEPS[operator]["exact"], "4" if low else "2"  # further out it would not show
+    name = operator.lower()
+    low = OFFSETS[operator]
+    steps = STEPS[operator]["exact"]  # further out it would not show
+    end = "4" if low else "2"
     float_ = {"form": "float32"} if fixed else {}
     rough = {
         "hard": "The function is " + ("clip(x / 6 + 1/2)" if low else "clip(x, -1, 1)"),
@@ -333,7 +335,8 @@ def _fixed_steps(operator: str, case: Mapping[str, Any]) -> Steps:
     found += explain_multiplication(v, multiplier, left)
     x = found[-1][1]
     y = int((logistic if operator == "LOGISTIC" else tanh)(np.array([x]), 4)[0])
-    dropped, offset = DROPPED[operator], OFFSETS[operator]
+    dropped = DROPPED[operator]
+    offset = OFFSETS[operator]
     z = int(rounding_shift(y, dropped, "half_away"))
     return [
         *found,

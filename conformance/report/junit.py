@@ -95,9 +95,11 @@ def _whole(finding: ClaimFinding, level: Level) -> _Entry:
         *finding.lines(level),
         *(f"{case.name}: {case.outcome.text}, {case.message}" for case in finding.failed[:SHOWN]),
     ]
-    kind, of = "error", standing
+    kind = "error"
+    of = standing
     if standing == "deviates":
-        kind, of = "failure", finding.mistakes[0] if finding.mistakes else counts_text(finding)
+        kind = "failure"
+        of = finding.mistakes[0] if finding.mistakes else counts_text(finding)
     return _Entry(finding.claim, kind, finding.headline(level), of, "\n".join([*found, ""]))
 
 

@@ -8,7 +8,7 @@ from eightfold.conformance.verdict import CaseOutcome, Statement, claims_text
 from eightfold.run.report.page import State, Verdict, machine, render
 
 SIGNS = {"deviates": "✗", "incomplete": "…", "no deviation found": "○", "conforms": "✓"}
-"""Of standings, for who sees no colour."""
+"""The sign of each standing, for who sees no colour."""
 
 STATES: dict[str, State] = {
     "deviates": "failed",

@@ -73,7 +73,8 @@ def read_words(
 
 def _split(data: NDArray[np.uint8], columns: tuple[Column, ...]) -> dict[str, NDArray[Any]]:
     """Return the columns of words: shape (n, bytes), the lowest byte first."""
-    arrays, start = {}, 0
+    arrays = {}
+    start = 0
     for column in columns:
         end = start + column.width // 8
         values = np.asarray(data[:, start:end], order="C").view(column.dtype)
@@ -109,7 +110,8 @@ def _complaint(path: Path, number: int, word: bytes, digits: int) -> str:
 def _nibbles(words: list[bytes], digits: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Return the bytes of words, the lowest first, and which of their bits are unknown."""
     characters = np.frombuffer(b"".join(words), np.uint8).reshape(len(words), digits)
-    values, unknown = _VALUES[characters], _UNKNOWN[characters]
+    values = _VALUES[characters]
+    unknown = _UNKNOWN[characters]
     return tuple(
         np.asarray((half[:, ::2] << 4 | half[:, 1::2])[:, ::-1], order="C")
         for half in (values, unknown)
@@ -264,7 +266,8 @@ def identified_answers(vectors: Vectors, results: Path) -> tuple[UnitAnswers, bo
         results of other cases.
     """
     path = _file(results)
-    columns, count = UNIT_KINDS[vectors.unit].results, vectors.manifest["cases"]
+    columns = UNIT_KINDS[vectors.unit].results
+    count = vectors.manifest["cases"]
     identity = None
     if path.suffix == ".hex":
         answers, identity = read_words(path, columns, count)

@@ -39,7 +39,7 @@ class Domain:
     """One rounding of the 64-bit product; else the first, ``srdhm``, comes before the shift's."""
 
     rounding: str
-    """Of the shift, a name of `eightfold.golden.rounding.ROUNDINGS`."""
+    """How the shift rounds, a name of `eightfold.golden.rounding.ROUNDINGS`."""
 
     exponents: tuple[int, int]
     """Least and largest, within -30..31; ``single`` -30..62."""

@@ -96,7 +96,9 @@ def requantizer_cases(profile: Profile, level: Level, rng: np.random.Generator) 
         "end": take(at_ends, ~wraps),
         "random": random_cases(rng, domain, count * len(domain.shifts)),
     }
-    parts, kinds, left_out = [], [], {"outside of the limits": 0, "without a result": 0}
+    parts = []
+    kinds = []
+    left_out = {"outside of the limits": 0, "without a result": 0}
     for kind, cases in drawn.items():
         legal = domain.within(cases)
         defined = _is_defined(profile, domain, cases)

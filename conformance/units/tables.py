@@ -30,7 +30,10 @@ COUNTS: dict[Level, int] = {"smoke": 40, "standard": 2000, "full": 40000}
 
 def table_cases(profile: Profile, level: Level, rng: np.random.Generator) -> UnitCases:
     """Return tables of drawn scales and zero points, by the reference of the profile."""
-    rows, tables, kinds, undefined = [], [], [], 0
+    rows = []
+    tables = []
+    kinds = []
+    undefined = 0
     for number, operator in enumerate(OPERATORS):
         for case in range(COUNTS[level]):
             kind, (scale, zero_point, out_scale, out_zero) = _drawn(profile, operator, case, rng)

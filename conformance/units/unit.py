@@ -25,11 +25,11 @@ class Column:
     text: str
     """What it is: a sentence without a full stop."""
     length: int = 1
-    """Of the list."""
+    """The length of the list."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of its arrays, little-endian."""
+        """The type of its arrays, little-endian."""
         return np.dtype(f"<{'i' if self.signed else 'u'}{self.bits // 8}")
 
     @property

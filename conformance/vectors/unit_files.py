@@ -138,7 +138,8 @@ def _port(column: Column, is_input: bool) -> str:
 
 
 def _inputs(columns: tuple[Column, ...]) -> list[str]:
-    lines, lsb = [], 0
+    lines = []
+    lsb = 0
     for column in columns:
         end = lsb + column.width - 1
         lines.append(f"  wire{_range(column)} {column.name} = word[{end}:{lsb}];")

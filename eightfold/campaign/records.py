@@ -14,7 +14,7 @@ from eightfold.golden.quantization import Reference
 from eightfold.target.config import AcceleratorConfig
 
 Verdict = Literal["passed", "failed", "error", "refused", "lost"]
-"""Of a case: equal; different; ended by an exception; not taken by the reference or the
+"""The verdict of a case: equal; different; ended by an exception; not taken by the reference or the
 accelerator, so that there was nothing to compare; its unit was tried three times without an end."""
 
 GOOD = ("passed", "refused")
@@ -143,7 +143,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "coverage": (bool,),
     "stall": (int, float, type(None)),
 }
-"""Of fields of a `Unit` that are no texts."""
+"""The fields of a `Unit` that are no texts."""
 
 
 def _file_name(parts: tuple[str, ...]) -> str:

@@ -20,7 +20,7 @@ from eightfold.campaign.records import Unit, Verdict, digest_of
 from eightfold.common.errors import InputError
 
 SCHEMA_VERSION = 2
-"""Of ``campaign.json``: counts up when a field comes that must be there, goes or changes."""
+"""The version of ``campaign.json``: counts up when a required field comes, goes or changes."""
 
 LATEST = 253_402_300_799
 """Last second of the year 9999, since 1970."""

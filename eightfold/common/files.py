@@ -67,7 +67,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
 
 
 Content = str | bytes | Callable[[IO[bytes]], object]
-"""Of a file: text, which is written as UTF-8, bytes, or a function that writes to an open file."""
+"""A file's content: text, which is written as UTF-8, bytes, or a function that writes to it."""
 
 
 def write_file(path: Path, content: Content) -> None:

@@ -20,7 +20,8 @@ from eightfold.golden.fixed_point import wrap32
 from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import ROUNDINGS, round_half_away
 
-INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+INT32_MIN = -(2**31)
+INT32_MAX = 2**31 - 1
 MULTIPLIER_MAX = 2**31 - 1
 SHIFT_MAX = 62
 
@@ -164,7 +165,8 @@ def _feasible(
     With p the least product that reaches a step's value and t the step, the requantizer reaches the
     value at ``t`` if ``m * t >= p``, and not before if ``m * (t - 1) < p``.
     """
-    least, most = 0, MULTIPLIER_MAX
+    least = 0
+    most = MULTIPLIER_MAX
     for index, step in enumerate(function.steps):
         k = function.low + 1 + index - zero_point
         p = least_product(k, right, rounding)

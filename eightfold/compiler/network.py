@@ -312,7 +312,8 @@ class _NetworkCompiler:
         for number, step in enumerate(steps):
             if step.shares is not None:
                 continue
-            emitter.operator, emitter.step = program.owners[number], number
+            emitter.operator = program.owners[number]
+            emitter.step = number
             places, arrivals = self._places(emitter, step, layout.tensors, arena, loaded)
             staging = Staging(emitter, places, layout.room.get(number, (0, 0)), arrivals)
             if arrivals and step.awaits:
@@ -326,13 +327,15 @@ class _NetworkCompiler:
             # What follows is known now: it is fetched while operands arrive.
             staging.following = emitter.issued[place:]
             del emitter.issued[place:]
-            emitter.operator, emitter.step = program.owners[number], number
+            emitter.operator = program.owners[number]
+            emitter.step = number
             self._emit(emitter, steps[number], staging)
             for tensor in staging.arrivals:
                 if blocks[program.storage(tensor)].last > number:
                     staging.arrive(tensor)
             emitter.issued += staging.following
-        emitter.operator, emitter.step = program.owners[-1], len(steps)
+        emitter.operator = program.owners[-1]
+        emitter.step = len(steps)
         emitter.end()
         return _Memory(blocks, layout, arena, emitter.buffered)
 
@@ -376,7 +379,8 @@ class _NetworkCompiler:
     ) -> tuple[dict[int, Place], dict[int, Arrival]]:
         """Return where the step's tensors are, and those that are still to be loaded."""
         program = self.program
-        places, arrivals = dict[int, Place](), dict[int, Arrival]()
+        places = dict[int, Place]()
+        arrivals = dict[int, Arrival]()
         for tensor in step.uses:
             storage = program.storage(tensor)
             content = program.content(storage)

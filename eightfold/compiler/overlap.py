@@ -272,7 +272,8 @@ def _overlap(before: list[MatrixPiece], after: list[MatrixPiece]) -> None:
     end, (whole,) = before[-1], after
     if not conflict(end.issued, whole.issued):
         return
-    best, chosen = WAIT - MATRIX_WALK, ([end], [whole])
+    best = WAIT - MATRIX_WALK
+    chosen = ([end], [whole])
     for ends in ([end], *_endings(end)):
         for pieces in _beginnings(ends[-1], whole):
             cycles = (
@@ -282,7 +283,8 @@ def _overlap(before: list[MatrixPiece], after: list[MatrixPiece]) -> None:
                 + _beyond(pieces, whole)
             )
             if cycles < best:
-                best, chosen = cycles, (ends, pieces)
+                best = cycles
+                chosen = (ends, pieces)
     before[-1:], after[:] = chosen
 
 

@@ -59,7 +59,8 @@ def into_planes(
 
     The tensor between them is in the scratchpad, and so is the producer's source.
     """
-    count, shape = reader.columns.stride, reader.source_shape
+    count = reader.columns.stride
+    shape = reader.source_shape
     narrow = producer.narrow or producer
     if not 1 < count <= shape[2] or max(shape[1:3]) > LONGEST or narrow.target_shape != shape:
         return None
@@ -126,7 +127,8 @@ def with_planes(
         producer = steps[first]
         if others != [number] or not isinstance(producer, Convolution):
             continue
-        between, source = producer.target, program.storage(producer.source)
+        between = producer.target
+        source = program.storage(producer.source)
         if between != reader.source or between in kept or not {between, source} <= set(resident):
             continue
         into = into_planes(producer, reader, config) if program.computed(producer.source) else None

@@ -296,7 +296,9 @@ class Mover:
             units = piece.units
             # The last unit waits in its register until the command before is done.
             after = self._done if piece.last else 0
-            arrives, all_there, transfer = piece.arrives, 0, None
+            arrives = piece.arrives
+            all_there = 0
+            transfer = None
             if piece.from_memory:
                 while not self._arrivals:
                     yield self._granted
@@ -360,7 +362,8 @@ class Mover:
 
     def _held(self) -> int:
         """Return how many places for beats are taken, or will be."""
-        leaving, now = self._leaving, self.clock.now
+        leaving = self._leaving
+        now = self.clock.now
         while leaving and leaving[0][-1] <= now:
             self._beats -= len(leaving.popleft())
         return self._beats - (bisect_right(leaving[0], now) if leaving else 0)

@@ -213,4 +213,4 @@ ROW_FUNCTIONS = {Row.RECIPROCAL: 58, Row.LOGARITHM: 218, Row.INVERSE_ROOT: 186}
 sum."""
 
 LEADING_ZEROS = 12
-"""Of a sum of exponentials between 1 and 2, of 31 bits, 19 of them behind the point."""
+"""The leading zeros of a sum of exponentials in [1, 2): 31 bits, 19 of them behind the point."""

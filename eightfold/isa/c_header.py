@@ -7,7 +7,7 @@ from eightfold.isa.decode import Place, command_places, places
 from eightfold.isa.shapes import Enumeration
 
 PREFIX = "EIGHTFOLD"
-"""Of every macro."""
+"""What every macro begins with."""
 
 ENUMS: dict[str, type[Enumeration]] = {
     "OPCODE": isa.Opcode,

@@ -39,7 +39,7 @@ VERSION = 2
 """Version of the instruction set; BEGIN carries it, the VERSION register shows it."""
 
 ADDRESS_BITS = 32
-"""Of a byte in memory."""
+"""The bits of a byte's address in memory."""
 
 REQUANTIZE = Requantize.entries()
 """Fields of the parameters of one output channel."""

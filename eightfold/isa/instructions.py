@@ -15,7 +15,7 @@ from eightfold.isa.enumerations import Combine, Opcode, Operand, Reduce, Roundin
 from eightfold.isa.shapes import Entry, Enumeration, FieldShape, Layout, signed, struct, unsigned
 
 LOCAL_BITS = 24
-"""Of a signed byte address, stride or coordinate in the scratchpad."""
+"""The bits of a signed byte address, stride or coordinate in the scratchpad."""
 
 LOCAL = signed(LOCAL_BITS)
 

@@ -88,7 +88,7 @@ WORK: dict[Engine, tuple[str, ...]] = {
     ),
     Engine.VECTOR: ("VECTOR_BUSY",),
 }
-"""Of each engine, the counters of cycles in which it works at a command; at most one of them counts
+"""For each engine the counters of cycles in which it works at a command; at most one of them counts
 in a cycle."""
 
 REGISTERS: tuple[Register, ...] = (

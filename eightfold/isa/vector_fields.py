@@ -8,7 +8,7 @@ import numpy as np
 from eightfold.isa import ROW_RESULTS, Combine, Operand, Row
 
 Fields = Mapping[str, int]
-"""Of the command, by name; those that are missing are 0."""
+"""The command's fields by name; those that are missing are 0."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ _ADDRESSES = 1 << 64
 """LiteRT counts elements and bytes in 64 bits."""
 
 _BLOCKWISE = 2
-"""Of a quantization's details: younger than the schema of `tflite`."""
+"""The kind of a quantization's details that is younger than the schema of `tflite`."""
 
 _DENSE, _SPARSE = 0, 1
 
@@ -97,7 +97,8 @@ class _Subgraph:
         return fault and f"{name}: {fault}"
 
     def _tensor_fault(self, packed: Any) -> str | None:
-        code, shape = packed.Type(), self._source.integers(packed, "Shape")
+        code = packed.Type()
+        shape = self._source.integers(packed, "Shape")
         if code not in ELEMENT_BITS:
             return f"has the element type code {code}"
         size = _size(shape, ELEMENT_BITS[code])
@@ -122,7 +123,8 @@ class _Subgraph:
 
     def _content(self, packed: Any) -> int | None:
         """Return the bytes of a constant; None if the tensor is none."""
-        index, count = packed.Buffer(), self._model.BuffersLength()
+        index = packed.Buffer()
+        count = self._model.BuffersLength()
         if index == 0:
             return None
         if index >= count:
@@ -197,7 +199,8 @@ def _check_signature(source: Source, packed: Any, number: int, tensors: Sequence
     ``tensors`` is how many each subgraph has. LiteRT finds out about the last when the signature
     is asked for.
     """
-    label, subgraph = f"signature {number}", packed.SubgraphIndex()
+    label = f"signature {number}"
+    subgraph = packed.SubgraphIndex()
     if packed.SignatureKey() is None:
         raise InputError(f"{label} has no name; {CONVERT}")
     if subgraph >= len(tensors):

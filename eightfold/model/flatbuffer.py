@@ -25,7 +25,7 @@ TO_INT8 = "convert the float network with full integer quantization to int8, see
 """What a message advises when a network computes with other types."""
 
 EXTERNAL_BUFFER = 24
-"""Of a tensor's vtable: the field is younger than the schema of `tflite`."""
+"""The field in a tensor's vtable that is younger than the schema of `tflite`."""
 
 _Table = TypeVar("_Table")
 

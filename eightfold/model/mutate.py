@@ -419,7 +419,8 @@ def _computed(draft: _Draft, choices: _Choices) -> None:
     if not positions:
         return
     position = choices.of(positions)
-    index, how = int(read[position]), choices.below(4)
+    index = int(read[position])
+    how = choices.below(4)
     tensor = draft.tensors[index]
     result = deepcopy(tensor)
     result.fields["Buffer"] = 0
@@ -435,9 +436,12 @@ def _computed(draft: _Draft, choices: _Choices) -> None:
         values = values[: len(values) // width * width].reshape(-1, width)
         draft.set_data(tensor, values[::-1].tobytes())
     shape = result.fields.get("Shape", np.empty(0, np.int32))
-    name, options, source = "RESHAPE", Table("ReshapeOptions", NewShape=shape), index
+    name = "RESHAPE"
+    options = Table("ReshapeOptions", NewShape=shape)
+    source = index
     if how == 3:
-        name, options = "SHAPE", Table("ShapeOptions", OutType=result.fields["Type"])
+        name = "SHAPE"
+        options = Table("ShapeOptions", OutType=result.fields["Type"])
         inputs = draft.subgraph.fields.get("Inputs", np.empty(0, np.int32)).tolist()
         source = choices.of([i for i in inputs if 0 <= i < len(draft.tensors)] or [index])
         rank = len(draft.tensors[source].fields.get("Shape", ()))

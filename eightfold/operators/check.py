@@ -393,7 +393,8 @@ def _granularity(operand: BoundOperand, quantization: Quantization) -> Iterator[
 
 def _channels(operand: BoundOperand) -> int | None:
     """Return the number of output channels of a weight; None if it lacks that dimension."""
-    axis, shape = operand.rule.axis, operand.tensor.shape
+    axis = operand.rule.axis
+    shape = operand.tensor.shape
     return shape[axis] if axis is not None and axis < len(shape) else None
 
 

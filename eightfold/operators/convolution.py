@@ -62,7 +62,7 @@ from eightfold.operators.rules import (
 from eightfold.operators.stacks import IMAGES, WHOLE_ROWS, Stacks
 
 _MOST = 2**15 - 1
-"""Of strides, dilations and paddings, which LiteRT keeps in 16 bits."""
+"""The most that LiteRT's 16 bits hold of a stride, dilation or padding."""
 
 
 def _check_steps(window: Window) -> None:
@@ -259,7 +259,8 @@ def _inside(start: int, size: int, kernel: int, step: int) -> range:
 
 def _positions(call: OperatorCall, index: Index) -> Iterator[tuple[int, int, int, int]]:
     """Return tap and place in the input, vertical and horizontal, of those inside the input."""
-    window, shape = call.filter_window(), call.codes(0).shape
+    window = call.filter_window()
+    shape = call.codes(0).shape
     starts = [
         index[1 + axis] * window.stride[axis] - window.pads(axis, shape[1 + axis])[0]
         for axis in (0, 1)
@@ -274,8 +275,11 @@ def _positions(call: OperatorCall, index: Index) -> Iterator[tuple[int, int, int
 
 
 def _conv_2d_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
-    x, weights = call.codes(0).astype(np.int64), call.codes(1).astype(np.int64)
-    batch, channel, depth = index[0], index[3], weights.shape[3]
+    x = call.codes(0).astype(np.int64)
+    weights = call.codes(1).astype(np.int64)
+    batch = index[0]
+    channel = index[3]
+    depth = weights.shape[3]
     groups = x.shape[3] // depth
     first = channel // (weights.shape[0] // groups) * depth
     for ky, y, kx, column in _positions(call, index):
@@ -284,7 +288,8 @@ def _conv_2d_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
 
 
 def _depthwise_conv_2d_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
-    x, weights = call.codes(0).astype(np.int64), call.codes(1).astype(np.int64)
+    x = call.codes(0).astype(np.int64)
+    weights = call.codes(1).astype(np.int64)
     batch, channel = index[0], index[3]
     read = channel // (weights.shape[3] // x.shape[3])
     for ky, y, kx, column in _positions(call, index):
@@ -307,12 +312,14 @@ def _fully_connected_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
 
 def _leading(call: OperatorCall, index: Index) -> Index:
     """Return the output's sizes without its channels."""
-    x, size = call.codes(0), call.codes(1).shape[1]
+    x = call.codes(0)
+    size = call.codes(1).shape[1]
     return x.shape[:-1] if len(index) != 2 else (x.size // size,)
 
 
 def _transpose_conv_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
-    x, weights = call.codes(2).astype(np.int64), call.codes(1).astype(np.int64)
+    x = call.codes(2).astype(np.int64)
+    weights = call.codes(1).astype(np.int64)
     window, size = call.filter_window(), call.vector(0)
     batch, channel = index[0], index[3]
     # Input y meets output y * stride + tap - pad.

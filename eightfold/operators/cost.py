@@ -49,7 +49,7 @@ class Cost:
     """Bytes of a run in golden, which keeps every tensor."""
 
     tensors: int
-    """Of all tensors."""
+    """The bytes of all tensors."""
 
     intermediate: int
     """The most that an operator needs besides operands and results, estimated from above."""
@@ -89,7 +89,8 @@ def check_cost(graph: Graph, limits: Limits) -> None:
                 f"{tensor} has {elements} elements; the limit is {most}; use a smaller model, or "
                 "a higher --max-elements"
             )
-    cost, room = cost_of(graph), limits.memory()
+    cost = cost_of(graph)
+    room = limits.memory()
     if cost.tensors + cost.intermediate > room:
         raise InputError(
             f"a run takes {_shown(cost.tensors)} for its tensors and up to "

@@ -73,7 +73,8 @@ def _split_arguments(call: OperatorCall) -> Arguments:
 
 def _unpack_arguments(call: OperatorCall) -> Arguments:
     quantizations = call.every_quantization()
-    axis, count = call.options["axis"], len(call.outputs)
+    axis = call.options["axis"]
+    count = len(call.outputs)
     return Arguments(call.codes(0), axis, count, quantizations=quantizations)
 
 

@@ -201,7 +201,7 @@ def _shape_arguments(call: OperatorCall) -> Arguments:
 
 
 BASE = 128
-"""Of the digits that number the elements: an int8 holds one."""
+"""The base of the digits that number the elements: an int8 holds one."""
 
 
 def explain_copy(
@@ -217,7 +217,9 @@ def explain_copy(
     arrays = [call.codes(position) for position in positions]
     sizes = [array.size for array in arrays]
     numbers = np.arange(sum(sizes))
-    number, scale, is_copy = 0, 1, True
+    number = 0
+    scale = 1
+    is_copy = True
     while scale == 1 or scale < sum(sizes):
         digits = numbers // scale % BASE
         seen = []

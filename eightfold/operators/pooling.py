@@ -45,7 +45,8 @@ def _explain(definition: Definition, call: OperatorCall, output: int, index: Ind
         value = int(codes.max())
         lines += step_lines([("the largest", value)])
     else:
-        total, count = int(codes.sum()), len(codes)
+        total = int(codes.sum())
+        count = len(codes)
         value = (abs(total) + count // 2) // count * (1 if total >= 0 else -1)
         lines += step_lines([("their sum", total), ("their number", count)])
         lines += step_lines([(f"{total} / {count} rounded, ties away from zero", value)])

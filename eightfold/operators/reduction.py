@@ -37,7 +37,8 @@ _UNPREPARED = Without("nothing that its axes fix takes long to derive")
 
 
 def _reduced_shapes(node: Node) -> Sequence[Shape]:
-    axes, keep = node.known(1), node.options["keep_dims"]
+    axes = node.known(1)
+    keep = node.options["keep_dims"]
     if axes is None:
         return [(None,) * len(node.shape(0)) if keep else None]
     return [reduced_shape(node.shape(0), axes, keep)]
@@ -83,7 +84,8 @@ def _explain_sum(
     codes, lines = _reduced_elements(call, index)
     inputs, result = call.quantization(0), call.output_quantization()
     zero_point = inputs.per_tensor()[1]
-    sum_of_codes, count = int(codes.sum(dtype=np.int64)), codes.size
+    sum_of_codes = int(codes.sum(dtype=np.int64))
+    count = codes.size
     acc = int(wrap32(wrap32(sum_of_codes) - zero_point * count))
     lines += step_lines(
         [

@@ -119,7 +119,7 @@ class SpecEntry:
     """What an operator's row of the table has besides the rules of its operands."""
 
     number: int
-    """Of the row in the table, from 1."""
+    """The number of the row in the table, from 1."""
 
     same: bool = False
     """Whether `SAME` holds: for every operand whose codes are values, not for indices."""

@@ -95,7 +95,8 @@ def _padding(call: OperatorCall) -> bool:
 
 
 def _reduction(call: OperatorCall) -> bool:
-    axes, rank = _constants(call), _rank(call)
+    axes = _constants(call)
+    rank = _rank(call)
     return axes is not None and rank >= 2 and not np.any(axes % rank == 0)
 
 

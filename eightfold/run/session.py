@@ -393,7 +393,8 @@ class Session(Closing):
         from eightfold.compiler.rewrite import run_operators
         from eightfold.sim.simulator.runner import BenchFailed
 
-        rewritten, reference = prepared.rewritten, cast(Reference, self.reference)
+        rewritten = prepared.rewritten
+        reference = cast(Reference, self.reference)
         try:
             return self._network_runs(
                 rewritten.graph,
@@ -491,7 +492,8 @@ class Session(Closing):
                     continue
                 different = np.argwhere(_differ(result.tensors[index], expected[index]))
                 report.mismatches += len(different)
-                tensors[index].compared, tensors[index].different = True, len(different)
+                tensors[index].compared = True
+                tensors[index].different = len(different)
                 if not len(different):
                     continue
                 place = tuple(different[0].tolist())

@@ -90,7 +90,7 @@ class SynthesisResult:
     """Time of synthesis when it ran, place and route not included."""
 
     warnings: tuple[str, ...]
-    """Of both tools, without repeats."""
+    """The warnings of both tools, without repeats."""
 
     tools: tuple[str, ...]
     """Names and versions."""

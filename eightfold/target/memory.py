@@ -46,7 +46,7 @@ class MemoryTiming:
     """Whether reads and writes share a data bus."""
 
     bytes_per_cycle: float = 16.0
-    """Of the data bus, 0.25 to 256, the port's width at most."""
+    """The width of the data bus, 0.25 to 256, the port's width at most."""
 
     burst: int = 1
     """Bytes that are transferred at least, from a multiple on; a power of two up to 256."""

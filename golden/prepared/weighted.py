@@ -126,7 +126,8 @@ def prepare_depthwise_conv_2d(
     # A row of pixels and channels is one axis, for long inner loops: so the weights repeat.
     spread = np.tile(factors.reshape(kh, kw, 1, outputs).astype(np.float32), (1, 1, ow, 1))
     spread = spread.reshape(kh, kw, ow * outputs)
-    sy, dy = window.stride[0], window.dilation[0]
+    sy = window.stride[0]
+    dy = window.dilation[0]
 
     def apply(x: NDArray[np.int8]) -> NDArray[np.int8]:
         padded = pad(x if repeats == 1 else np.repeat(x, repeats, axis=3))
@@ -161,7 +162,8 @@ def prepare_fully_connected(
     """Return `eightfold.golden.fully_connected.fully_connected`; None also with a filter's zero
     point."""
     quantizations = (input_quantization, weight_quantization, output_quantization)
-    zero_point, out_zero = input_quantization.per_tensor()[1], output_quantization.per_tensor()[1]
+    zero_point = input_quantization.per_tensor()[1]
+    out_zero = output_quantization.per_tensor()[1]
     if weight_quantization.scale.size == 1 and weight_quantization.zero_point[0]:
         return None
     columns, limit = filter_matrix(weights)

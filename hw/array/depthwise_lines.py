@@ -41,7 +41,7 @@ class DepthwiseLines(Component):
     i: Annotated[data.View, lambda self: In(step_layout(self.config))]
     """A vector, and what moves with it."""
     line: Annotated[data.View, lambda self: In(line_layout(self.config))]
-    """Of the same vector."""
+    """The lines of the same vector."""
     o: Annotated[data.View, lambda self: Out(step_layout(self.config))]
     """The vector on its way to the lanes."""
     older: Annotated[data.View, lambda self: Out(older_layout(self.config))]

@@ -72,7 +72,7 @@ class Issue(Component):
     sum: Annotated[data.View, lambda self: Out(sum_layout(self.config))]
     """What becomes of its dot products; the flags are 0 if no vector is issued."""
     bank: Annotated[Signal, lambda self: Out(range(self.config.parameter_banks))]
-    """Of the vector whose ``sum`` came a cycle before."""
+    """The bank of the vector whose ``sum`` came a cycle before."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config

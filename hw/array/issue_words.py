@@ -6,7 +6,7 @@ from amaranth.lib import data
 from eightfold.target.config import AcceleratorConfig
 
 SUPPLY_LAYOUT = data.StructLayout({"one": 1, "two": 1})
-"""Of things that are used up: is there one in the next cycle, if none, or one, is used in this."""
+"""What is used up: is there one in the next cycle if none, or one, is used in this."""
 
 
 def available_next(supply: data.View, used: Value) -> Value:

@@ -59,7 +59,7 @@ class LaneControl(Component):
     """Registers that a step passes between the front end and a lane: the lines, the group."""
 
     sum: Annotated[data.View, lambda self: In(sum_layout(self.config))]
-    """Of the vector that the front end issues."""
+    """The sum of the vector that the front end issues."""
     bank: Annotated[Signal, lambda self: In(range(self.config.parameter_banks))]
     """One cycle after the ``sum`` of the same vector."""
     lanes: Annotated[data.View, lambda self: Out(lane_control_layout(self.config))]
@@ -75,7 +75,8 @@ class LaneControl(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        dot, result = dot_cycle(self.config), result_cycle(self.config)
+        dot = dot_cycle(self.config)
+        result = result_cycle(self.config)
         acc = dot + 1
 
         def at(cycle: int, value: Value, name: str, since: int = -self.AHEAD) -> Value:

@@ -56,7 +56,7 @@ class LaneGroup(Component):
     parameters: Annotated[data.View, lambda self: In(parameter_write_layout(self.config))]
     control: Annotated[data.View, lambda self: In(lane_control_layout(self.config))]
     results: Annotated[Signal, lambda self: Out(unsigned(8 * len(self.lanes)))]
-    """Of all lanes of the group, lane ``first`` lowest."""
+    """The results of all lanes of the group, lane ``first`` lowest."""
 
     def __init__(self, config: AcceleratorConfig, first: int) -> None:
         self.config, self.first = config, first
@@ -136,7 +136,7 @@ class MacArray(Component):
     ]
     """A byte for each lane."""
     reason: Annotated[data.View, Out(REASON_LAYOUT)]
-    """Of the front end, see `Issue`."""
+    """Why the front end does not issue, see `Issue`."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config

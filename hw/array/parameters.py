@@ -99,7 +99,7 @@ class ParameterLoader(Component):
     words: Annotated[stream.Interface, In(stream.Signature(parameter_layout()))]
     """A lane's parameters each."""
     supply: Annotated[data.View, Out(SUPPLY_LAYOUT)]
-    """Of complete banks that wait; from registers, without one that is completed in this
+    """The supply of complete banks that wait; from registers, without one that is completed in this
     cycle."""
     take: Annotated[Signal, In(1)]
     """Only while a bank waits."""

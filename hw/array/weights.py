@@ -86,7 +86,7 @@ class WeightLoader(Component):
     ]
     """A lane's weights each."""
     supply: Annotated[data.View, Out(SUPPLY_LAYOUT)]
-    """Of full buffers."""
+    """The supply of full buffers."""
     take: Annotated[Signal, In(1)]
     """Only while a buffer is full."""
     write: Annotated[data.View, lambda self: Out(weight_write_layout(self.config))]

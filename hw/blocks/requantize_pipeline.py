@@ -167,7 +167,8 @@ class RequantizePipeline(Component):
 
     def products(self, x: Value, factor: Value) -> tuple[Value, Value, Value, Value]:
         """Return the products at bit 0, at bit `SPLIT` twice, and at bit ``2 * SPLIT``."""
-        x_low, x_high = x[:SPLIT], x[SPLIT:].as_signed()
+        x_low = x[:SPLIT]
+        x_high = x[SPLIT:].as_signed()
         factor_low, factor_high = factor[:SPLIT], factor[SPLIT:]
         return x_low * factor_low, x_high * factor_low, x_low * factor_high, x_high * factor_high
 

@@ -113,7 +113,7 @@ class CommandDecoder(Component):
     last: Annotated[Signal, Out(1)]
     """With a word on one of ``queues``: it completes a command."""
     number: Annotated[Signal, Out(16)]
-    """Of the command that was checked last; before the first one, of that."""
+    """The number of the command that was checked last; before the first one, of that."""
     ended: Annotated[Signal, Out(1)]
     """END was reached; stays."""
     error: Annotated[data.View, Out(ERROR_LAYOUT)]

@@ -34,7 +34,7 @@ class CommandFetch(Component):
     start: Annotated[Signal, In(1)]
     """For one cycle: fetch."""
     address: Annotated[Signal, In(ADDRESS_BITS)]
-    """Of the first word, a multiple of the port's bytes; stays while words come."""
+    """The address of the first word, a multiple of the port's bytes; stays while words come."""
     length: Annotated[Signal, In(ADDRESS_BITS)]
     """Bytes. The last ones are left out if they do not fill a word."""
     memory: Annotated[Any, lambda self: Out(memory_read(self.config))]

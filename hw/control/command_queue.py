@@ -35,7 +35,7 @@ class CommandAssembler(Component):
     """
 
     words: Annotated[stream.Interface, In(stream.Signature(unsigned(32)))]
-    """Of commands, one after the other."""
+    """The words of commands, one after the other."""
     o: Annotated[
         stream.Interface, lambda self: Out(stream.Signature(command_layout(*self.commands)))
     ]
@@ -120,7 +120,7 @@ class CommandQueue(Component):
     """Commands that have their tokens and are not done; further ones wait."""
 
     words: Annotated[stream.Interface, In(stream.Signature(unsigned(32)))]
-    """Of commands, one after the other."""
+    """The words of commands, one after the other."""
     last: Annotated[Signal, In(1)]
     """With a word: it completes a command."""
     engine: Annotated[
@@ -138,7 +138,7 @@ class CommandQueue(Component):
     give: Annotated[Signal, Out(MASK)]
     """Tokens of the command that is done; 0 in other cycles."""
     index: Annotated[Signal, Out(16)]
-    """Of the oldest command that is not done."""
+    """The index of the oldest command that is not done."""
     busy: Annotated[Signal, Out(1)]
     """There is a command that has its tokens and is not done."""
     waiting: Annotated[Signal, Out(1)]

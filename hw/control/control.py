@@ -69,7 +69,7 @@ class Control(Component):
     interrupt: Annotated[Signal, Out(1)]
     """Level: there was a done or an error, and it is enabled."""
     memory: Annotated[wiring.PureInterface, lambda self: Out(memory_read(self.config))]
-    """Of the command stream."""
+    """The memory port of the command stream."""
     mover: Annotated[Any, In(engine_port(MOVE, GATHER))]
     """To the mover."""
     matrix: Annotated[Any, In(engine_port(MATRIX))]
@@ -89,7 +89,7 @@ class Control(Component):
     arena: Annotated[data.View, Out(region_layout())]
     """Region of tensors."""
     status: Annotated[data.View, In(MEMORY_LAYOUT)]
-    """Of the memory ports."""
+    """The status of the memory ports."""
     stop: Annotated[Signal, Out(1)]
     """To the memory ports: no more requests."""
     reset: Annotated[Signal, Out(1)]
@@ -195,7 +195,8 @@ class Control(Component):
         expired: Signal,
     ) -> None:
         """Put together all that can go wrong; what the sequencer reports comes first."""
-        mover, clients = Engine.MOVER.value, self.status.read_client
+        mover = Engine.MOVER.value
+        clients = self.status.read_client
         reader = Signal(FAULT_LAYOUT)
         readers = (
             (SEQUENCER, sequencer.number),

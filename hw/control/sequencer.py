@@ -53,7 +53,7 @@ class Sequencer(Component):
     start: Annotated[Signal, In(1)]
     """Once after each reset, for one cycle."""
     address: Annotated[Signal, In(ADDRESS_BITS)]
-    """Of the command stream."""
+    """The address of the command stream."""
     length: Annotated[Signal, In(ADDRESS_BITS)]
     """Its bytes."""
     memory: Annotated[wiring.PureInterface, lambda self: Out(memory_read(self.config))]
@@ -81,7 +81,7 @@ class Sequencer(Component):
     parameters_index: Annotated[Signal, Out(16)]
     """The same of the fetcher of parameters."""
     number: Annotated[Signal, Out(16)]
-    """Of the command that came last from the stream."""
+    """The number of the command that came last from the stream."""
     done: Annotated[Signal, Out(len(Engine))]
     """Bit ``e``: a command of engine ``e`` is done."""
     busy: Annotated[Signal, Out(len(Engine))]

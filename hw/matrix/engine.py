@@ -57,9 +57,9 @@ class MatrixEngine(Component):
     parameters: Annotated[stream.Interface, In(stream.Signature(parameter_layout()))]
     """A bank for each group of a command with ``last``."""
     scratch_read: Annotated[Any, lambda self: Out(scratchpad_read(self.config))]
-    """Of vectors."""
+    """The port that reads vectors."""
     scratch_write: Annotated[stream.Interface, lambda self: Out(scratchpad_write(self.config))]
-    """Of results."""
+    """The port that writes results."""
     status: Annotated[data.View, Out(STATUS_LAYOUT)]
     """One bit, or none without a command."""
 

@@ -58,7 +58,7 @@ class MatrixOperands(Component):
     i: Annotated[stream.Interface, lambda self: In(stream.Signature(walk_layout(self.config)))]
     """Vectors to be read."""
     read: Annotated[Any, lambda self: Out(scratchpad_read(self.config))]
-    """Of the scratchpad."""
+    """The port that reads the scratchpad."""
     activations: Annotated[
         stream.Interface, lambda self: Out(stream.Signature(activation_layout(self.config)))
     ]

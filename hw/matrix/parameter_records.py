@@ -49,8 +49,8 @@ class ParameterRecords(Component):
     runs: Annotated[stream.Interface, In(stream.Signature(RUN_LAYOUT))]
     """The channels of each command."""
     units: Annotated[stream.Interface, lambda self: In(stream.Signature(unsigned(8 * self.bytes)))]
-    """Of each run: records, or with ``shared`` a record and int32 biases; starts with a new
-    unit."""
+    """The units of each run, which starts with a new unit: records, or with ``shared`` a record and
+    int32 biases."""
     drop: Annotated[Signal, Out(1)]
     """The unit is the run's last."""
     o: Annotated[stream.Interface, Out(stream.Signature(parameter_layout()))]

@@ -51,7 +51,7 @@ class Strides(Component):
     """
 
     count: Annotated[Signal, In(16)]
-    """Of all iterations; 0 is 2^16."""
+    """The count of all iterations; 0 is 2^16."""
     first: Annotated[Signal, In(16)]
     """The first one of these."""
     period: Annotated[Signal, In(8)]

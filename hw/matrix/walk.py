@@ -20,14 +20,14 @@ PASSES = {
     "column": Address(LOCAL_BITS, [0, 1]),
     "number": Address(LOCAL_BITS, [2]),
 }
-"""Of the loops kc, kx, ky, group."""
+"""What the loops kc, kx, ky, group keep."""
 
 VECTORS = {
     "row": Address(LOCAL_BITS, [1]),
     "column": Address(LOCAL_BITS, [0]),
     "number": Address(LOCAL_BITS, [1]),
 }
-"""Of the loops x, y."""
+"""What the loops x, y keep."""
 
 
 def control_layout(config: AcceleratorConfig) -> data.StructLayout:
@@ -145,7 +145,8 @@ class MatrixWalk(Component):
 
     def _describe(self, m: Module, command: data.View, vectors: Loops) -> None:
         """Say of the vector what the loops and the command say."""
-        o, at = self.o.payload, vectors.o.payload
+        o = self.o.payload
+        at = vectors.o.payload
         m.d.comb += [
             self.o.valid.eq(vectors.o.valid),
             vectors.o.ready.eq(self.o.ready & ~o.lead),

@@ -11,10 +11,10 @@ from eightfold.isa import ADDRESS_BITS
 from eightfold.target.config import AcceleratorConfig
 
 ID_BITS = 1
-"""Of the transaction IDs, all 0: everything is answered in the order of its request."""
+"""The bits of a transaction's ID, always 0: answers come in the order of the requests."""
 
 REGISTER_ADDRESS_BITS = 8
-"""Of a byte address on the register port."""
+"""The bits of a byte address on the register port."""
 
 OKAY = 0
 """The answer ``rresp`` or ``bresp`` that is no error."""

@@ -88,7 +88,8 @@ class LinearFetch(Component):
 
     def _request(self, m: Module, leaves: Value) -> None:
         """Cut runs into bursts: measure one, wait for room, reserve that, and ask."""
-        request, run = self.memory.request, self.runs.payload
+        request = self.memory.request
+        run = self.runs.payload
         room = Signal(range(self.depth + 1), init=self.depth)
         left_queue = Signal()
         beat = Signal(ADDRESS_BITS - self._shift)

@@ -65,7 +65,8 @@ class RegionFetch(Component):
         connect(m, fetch.memory, flipped(self.memory))
         connect(m, fetch.o, flipped(self.o))
         m.d.comb += fetch.yields.eq(self.yields)
-        part, port = self.parts.payload, self.config.port
+        part = self.parts.payload
+        port = self.config.port
         end = Signal(self.bits + 1)
         beats = Signal(32, reset_less=True)
         start = Signal(ADDRESS_BITS, reset_less=True)

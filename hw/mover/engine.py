@@ -68,15 +68,15 @@ class Mover(Component):
     arena: Annotated[data.View, In(region_layout())]
     """Region of tensors; does not change either."""
     read: Annotated[Any, lambda self: Out(memory_read(self.config))]
-    """Of memory."""
+    """The port that reads memory."""
     write: Annotated[Any, lambda self: Out(memory_write(self.config))]
     """To memory."""
     scratch_read: Annotated[Any, lambda self: Out(scratchpad_read(self.config))]
-    """Of bytes that are moved."""
+    """The port that reads the bytes that are moved."""
     index_read: Annotated[Any, lambda self: Out(scratchpad_read(self.config))]
-    """Of indices."""
+    """The port that reads indices."""
     scratch_write: Annotated[stream.Interface, lambda self: Out(scratchpad_write(self.config))]
-    """Of bytes that are moved."""
+    """The port that writes the bytes that are moved."""
     tables: Annotated[
         stream.Interface, lambda self: Out(stream.Signature(table_entry_layout(self.config)))
     ]

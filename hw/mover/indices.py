@@ -102,7 +102,8 @@ class Indices(Component):
         depth = self.PIPELINE + CreditQueue.LATENCY + 1  # for one offset per cycle
         m.submodules.queue = queue = CreditQueue(offset_layout(), depth)
         wiring.connect(m, queue.o, wiring.flipped(self.offsets))
-        command, nest = self.command.payload, loops.i.payload
+        command = self.command.payload
+        nest = loops.i.payload
         m.d.comb += [
             loops.i.valid.eq(self.command.valid),
             self.command.ready.eq(loops.i.ready),
@@ -222,7 +223,8 @@ class Indices(Component):
 
     def _multiply(self, m: Module, n: Value, step: Value) -> Value:
         """Return, four cycles later, the product modulo 2^32."""
-        low, step_low = n[:DIGIT], step[:DIGIT]
+        low = n[:DIGIT]
+        step_low = step[:DIGIT]
         # A second register: the way from a DSP block to the adders takes a cycle of its own.
         product = delay(m, low * step_low, "product", 2)
         upper, lower = (

@@ -20,7 +20,7 @@ LEVELS = 4
 """Loops of a MOVE."""
 
 TABLE_BYTES = 1024
-"""Of a table of the vector engine: 256 entries of 4 bytes."""
+"""The bytes of a table of the vector engine: 256 entries of 4 bytes."""
 
 _RUN_BITS = MOVE.layout["run"].width
 _WORD_BITS = 2
@@ -117,7 +117,7 @@ class Runs(Component):
     command: Annotated[stream.Interface, In(stream.Signature(command_layout(MOVE, GATHER)))]
     """What is moved."""
     offsets: Annotated[stream.Interface, In(stream.Signature(offset_layout()))]
-    """Of the runs of a GATHER."""
+    """The offsets of the runs of a GATHER."""
     model: Annotated[data.View, In(region_layout())]
     """Region of constants; does not change while a command is in work."""
     arena: Annotated[data.View, In(region_layout())]

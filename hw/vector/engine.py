@@ -63,9 +63,9 @@ class VectorEngine(Component):
     engine: Annotated[Any, Out(engine_port(VECTOR))]
     """Commands."""
     scratch_read: Annotated[Any, lambda self: Out(scratchpad_read(self.config))]
-    """Of operands."""
+    """The port that reads operands."""
     scratch_write: Annotated[Any, lambda self: Out(scratchpad_write(self.config))]
-    """Of results."""
+    """The port that writes results."""
     tables: Annotated[
         stream.Interface, lambda self: In(stream.Signature(table_load_layout(self.config)))
     ]
@@ -175,7 +175,8 @@ class VectorEngine(Component):
         write = Signal(table_write_layout(self.config))
         m.d.comb += self.tables.ready.eq(1)
         m.d.sync += [write.valid.eq(self.tables.valid), write.load.eq(self.tables.payload)]
-        beat, reduce = split.beat, VectorLane.REDUCE_CYCLE
+        beat = split.beat
+        reduce = VectorLane.REDUCE_CYCLE
         common = delay(m, split.common, "common{}", VectorLane.OPERAND_CYCLE - 1, reset=True)
         accumulate = delay(m, beat.valid, "accumulate{}", reduce, reset=True)
         restart = delay(m, beat.first | ~operation.reduces, "restart{}", reduce, reset=True)
@@ -213,7 +214,8 @@ class VectorEngine(Component):
         operation: data.View,
     ) -> None:
         """Tell the writer when there are results: those of rows take ways of their own length."""
-        emerge, requantizes = VectorLane.LATENCY, RequantizePipeline.LATENCY
+        emerge = VectorLane.LATENCY
+        requantizes = RequantizePipeline.LATENCY
         ways = [emerge, row.extreme_cycle + requantizes, row.sum_cycle + requantizes]
         for name in ("emit", "close"):
             stages = delays(m, beat[name], f"{name}{{}}", max(ways), reset=True)

@@ -55,7 +55,8 @@ class VectorReader(Component):
         m.submodules.chunks = chunks = CreditQueue(chunk_layout(self.config), self.DEPTH)
         connect(m, words.o, flipped(self.words))
         connect(m, chunks.o, flipped(self.chunks))
-        read, request = self.reads.payload, self.scratchpad.request
+        read = self.reads.payload
+        request = self.scratchpad.request
         has_b, asks_b, transfer = Signal(), Signal(), Signal()
         m.d.comb += [
             asks_b.eq(self.two & ~has_b),

@@ -19,7 +19,7 @@ from eightfold.target.config import AcceleratorConfig
 LOWEST = -128
 
 NUMBER_BITS = 16
-"""Of an element's number in its row."""
+"""The bits of an element's number in its row."""
 
 
 class RowUnit(Component):
@@ -58,7 +58,7 @@ class RowUnit(Component):
     maximum: Annotated[Signal, Out(signed(8))]
     """The extreme byte of the row."""
     result: Annotated[Signal, Out(signed(32))]
-    """Of a row that has one result: what is requantized."""
+    """The result of a row that has one: what is requantized."""
     requantize: Annotated[data.View, In(REQUANTIZE_LAYOUT)]
     """The command's."""
     replaced: Annotated[data.View, Out(REQUANTIZE_LAYOUT)]

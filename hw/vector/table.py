@@ -34,7 +34,7 @@ class VectorTable(Component):
     write: Annotated[data.View, lambda self: In(table_write_layout(self.config))]
     """An entry that is loaded."""
     number: Annotated[Signal, lambda self: In(range(self.config.tables))]
-    """Of the table that is looked into."""
+    """The number of the table that is looked into."""
     byte: Annotated[Signal, In(signed(8))]
     """What is looked up."""
     entry: Annotated[Signal, Out(signed(32))]

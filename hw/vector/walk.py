@@ -102,7 +102,8 @@ class VectorWalk(Component):
             ready.eq(self.command.valid & self.enable & ~ready),
         ]
         m.d.comb += [self.command.ready.eq(ready), start.eq(ready), loops.i.valid.eq(ready)]
-        command, nest = self.command.payload, loops.i.payload
+        command = self.command.payload
+        nest = loops.i.payload
         phase, single = self.first_phase(command)
         passes = Mux(single, 1, phase + 1)
         counts = {PASS: passes, CHUNK: chunks, W0: command.window0, W1: command.window1}

@@ -137,7 +137,7 @@ def _unary(*points: Point, output: bool = True) -> list[Point]:
 
 REFERENCE = requantized("reference")
 CLAMPED = traced("saturation", SATURATIONS, "reference")
-"""Of functions in float32: a tie would be an accident."""
+"""Saturation of functions in float32, in which a tie would be an accident."""
 
 ELEMENTWISE: dict[str, list[Point]] = {
     "ADD": _arithmetic(PAIR_SHIFTS),

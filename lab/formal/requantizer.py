@@ -156,7 +156,9 @@ def rounded(value: Term, shift: int, rounding: Term) -> Term:
     floor = value >> shift
     twice = (value - (floor << shift)) << 1
     unit = z3.BitVecVal(1 << shift, BITS)
-    above, tie, inexact = z3.UGT(twice, unit), twice == unit, twice != 0
+    above = z3.UGT(twice, unit)
+    tie = twice == unit
+    inexact = twice != 0
     up = {
         Rounding.HALF_AWAY: z3.Or(above, z3.And(tie, value >= 0)),
         Rounding.HALF_UP: z3.Or(above, tie),

@@ -68,7 +68,8 @@ class Symbolic:
         parts: list[Term] = []
         place = 0
         while place < len(bits):
-            bit, first = bits[place], place
+            bit = bits[place]
+            first = place
             place += 1
             if isinstance(bit, str):
                 parts.append(z3.BitVecVal(int(bit), 1))

@@ -115,7 +115,10 @@ def write_carries(cells: Iterable[Cell], writer: Writer) -> None:
 
 
 def _write_chain(chain: list[Cell], writer: Writer) -> None:
-    ones, twos, sums, wires = [], [], [], list[tuple[Wire, int]]()
+    ones = []
+    twos = []
+    sums = []
+    wires = list[tuple[Wire, int]]()
     for cell in chain:
         for half in (0, 1):
             injected = parameter(cell, f"INJECT1_{half}", "NO", "YES") == "YES"

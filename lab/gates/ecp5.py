@@ -77,7 +77,8 @@ def _unpacked(cell: Cell) -> dict[str, Cell]:
     """Return the cells of a TRELLIS_COMB by what they are."""
     mode = cell["parameters"].get("MODE", "LOGIC")
     pins = [[_pin(cell, port)] for port in "ABCD"]
-    table, output = cell["parameters"]["INITVAL"], [_pin(cell, "F", "x")]
+    table = cell["parameters"]["INITVAL"]
+    output = [_pin(cell, "F", "x")]
     if mode == "LOGIC":
         lut = _cell("LUT4", {"INIT": table}, "Z", **dict(zip("ABCD", pins, strict=True)), Z=output)
         return {"lut": lut, **_multiplexer(cell)}
@@ -164,7 +165,8 @@ def routed(text: str, top: str) -> str:
     InputError
         If nextpnr is not installed, or fails.
     """
-    netlist, device = synthesized(text, top), Device.load("ecp5")
+    netlist = synthesized(text, top)
+    device = Device.load("ecp5")
     rewrite(netlist, device.clock)
     tool_version("nextpnr_ecp5")
     with tempfile.TemporaryDirectory(prefix="eightfold-") as name:

@@ -142,7 +142,7 @@ CONFIGS = ("base", "nano")
 """Accelerators, of which each file has one: `base` computes wide, `nano` in many parts."""
 
 LIMITS = Limits(max_memory=1 << 30)
-"""Of a model: half of what the process may hold."""
+"""The limits of a model: half of what the process may hold."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Step:
     """How one step ended."""
 
     name: str
-    """Of `STEPS`."""
+    """The name of a step, of `STEPS`."""
 
     outcome: str
     """``fine``, ``refused`` with one line, ``traceback``, or of ``load`` ``unsaid``: refused for
@@ -225,7 +225,8 @@ def examine(content: bytes, given: Mapping[int, np.ndarray], folder: str) -> Ite
         return
     (graph,) = graphs
     turn = zlib.crc32(content)
-    config, keep = CONFIGS[turn % len(CONFIGS)], turn // len(CONFIGS) % 2 > 0
+    config = CONFIGS[turn % len(CONFIGS)]
+    keep = turn // len(CONFIGS) % 2 > 0
     networks: list[CompiledNetwork] = []
     inputs = fitting_inputs(graph, given)
     yield _step("compile", compile_)

@@ -15,7 +15,7 @@ from eightfold.model import Graph, Operator
 from eightfold.operators import count_macs, load_model
 
 SCALE, ZERO_POINT = 0.05, 3
-"""Of an activation, where the operator does not dictate them."""
+"""The quantization of an activation, where the operator does not dictate it."""
 
 LEAD = 16
 """Elements of an operand's source that are not copied: without them the copy would be a name."""
@@ -212,7 +212,7 @@ TABLES = Requirement("tables", 8, 16)
 POOLS = Requirement("pools, input elements", 8)
 REDUCTIONS = Requirement("reductions, input elements", 8)
 CONTIGUOUS = Requirement("movement of contiguous runs, the port's width", 16, first_only=True)
-"""Of operators whose first series copies runs of 16 bytes or more."""
+"""What operators reach whose first series copies runs of 16 bytes or more."""
 
 SOFTMAX = Requirement("SOFTMAX", 1)
 

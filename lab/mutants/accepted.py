@@ -44,7 +44,8 @@ class Accepted:
 
 def changed(mutant: Mutant) -> tuple[str, str]:
     """Return the lines that a mutant changes, before and after, each without spaces around it."""
-    before, after = mutant.before.splitlines(), mutant.after.splitlines()
+    before = mutant.before.splitlines()
+    after = mutant.after.splitlines()
     lines: tuple[list[str], list[str]] = ([], [])
     for tag, i, j, k, m in difflib.SequenceMatcher(None, before, after, False).get_opcodes():
         if tag != "equal":

@@ -56,7 +56,8 @@ class Imports:
         Units are made of a configuration alone. So one that has the file only in a smaller unit has
         nothing more of it; nor has one that is part of a larger unit with more of it.
         """
-        module, chosen = module_of(path), self.units_with(path)
+        module = module_of(path)
+        chosen = self.units_with(path)
 
         def more(unit: str, smaller: list[str]) -> bool:
             inside = {self.units[each] for each in smaller}

@@ -109,7 +109,8 @@ class Request(Computing):
     def _units(
         self, suite: str, operator: str, together: int, computing: dict[str, Any]
     ) -> Iterator[Unit]:
-        first, stop = self.seed, self.seed + self.cases
+        first = self.seed
+        stop = self.seed + self.cases
         odd = computing["config"] == ODD
         while first < stop:
             # Of an odd configuration a seed is enough to know which.
@@ -227,7 +228,8 @@ def compare(
             ]
             if missing:
                 return f"{place}: {missing[0]} has no such tensor", Evidence()
-            one, other = got[index], expected[index]
+            one = got[index]
+            other = expected[index]
             try:
                 first = first_difference(one, other)
             except ValueError as error:

@@ -103,7 +103,8 @@ def _disturbed(unit: Unit, made: Network, trace: Path | None) -> Case:
 
 def random_fault(rng: np.random.Generator, compiled: Compiled, good: Run) -> Run:
     """Return a run with one fault: where the bus answers with an error, a reset, a short stream."""
-    size, port = 4 * len(compiled.words), compiled.config.port
+    size = 4 * len(compiled.words)
+    port = compiled.config.port
     match rng.integers(5):
         case 0:
             return replace(good, read_error=_beat(rng, "commands", size, port))

@@ -26,7 +26,7 @@ VERDICTS: dict[str, records.Verdict] = {
     "equal": "passed",
     "tolerated": "refused",  # there is nothing to compare with
 }
-"""Of a case, by the kind of the file's; of all other kinds it is ``failed``."""
+"""The verdict of a case by the kind of the file's; that of all other kinds is ``failed``."""
 
 
 def plan(request: Request) -> Iterator[Unit]:
@@ -119,7 +119,7 @@ MEANINGS = {
     "unsaid": "refused for what eightfold check does not say",
     "disagreement": "accelerator, golden or its second inference refuses what another runs",
 }
-"""Of the kinds of `lab.hostile.trial.Verdict`; the first three are as they should be."""
+"""What the kinds of `lab.hostile.trial.Verdict` mean; the first three are as they should be."""
 
 
 def section(results: Results) -> Section | None:

@@ -139,7 +139,7 @@ def _tools() -> dict[str, str]:
 
 
 VALID = ("caught", "survived", "accepted")
-"""Of mutants that are other hardware than before."""
+"""The outcomes of mutants that are other hardware than before."""
 
 
 @dataclass
@@ -160,7 +160,7 @@ class Tally:
 
     @property
     def share(self) -> float | None:
-        """Of the valid ones the share that was caught; None if there are none."""
+        """The share of the valid ones that was caught; None if there are none."""
         return self.counts["caught"] / self.valid if self.valid else None
 
     @property
@@ -176,7 +176,8 @@ class Tally:
         """What was found, as part of a sentence."""
         if not self.valid:
             return f"of {self.drawn:,} mutants none is valid"
-        caught, valid = self.counts["caught"], self.valid
+        caught = self.counts["caught"]
+        valid = self.valid
         are = "is" if valid == 1 else "are"
         return (
             f"of {self.drawn:,} mutants {valid:,} {are} valid, and tests caught {caught:,} of "

@@ -52,7 +52,7 @@ SOON = 10
 """Models of an operator's first unit in RTL: all operators have been seen after a minute."""
 
 MOST_ELEMENTS = 600
-"""Of a model on Icarus, which simulates a hundredth of Verilator's cycles in a second."""
+"""The most elements of a model on Icarus, a hundred times slower than Verilator."""
 
 
 def plan(request: Request) -> Iterator[Unit]:

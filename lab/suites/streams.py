@@ -205,7 +205,8 @@ def random_case(config: AcceleratorConfig, seed: int) -> StreamCase:
 
 
 def _stalls(rng: np.random.Generator) -> Disturbance:
-    stall, latency = float(rng.choice([0.0, 0.1, 0.4, 0.7])), int(rng.choice([1, 20, 100]))
+    stall = float(rng.choice([0.0, 0.1, 0.4, 0.7]))
+    latency = int(rng.choice([1, 20, 100]))
     text = f"{STALLS} {stall}, latency {latency}"
     return Disturbance(text, (("stall", stall), ("timing", MemoryTiming(latency=latency))))
 

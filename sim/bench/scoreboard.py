@@ -68,7 +68,8 @@ class _Expected:
             )
         if word != self.words[index]:
             lines = [*self._neighbours(index, word), *self.explain(index, word)]
-            where, count = f"{self.name}: word", len(self.words)
+            where = f"{self.name}: word"
+            count = len(self.words)
             raise AssertionError(
                 difference_text(where, index, count, word, self.words[index], lines)
             )

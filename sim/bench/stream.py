@@ -156,7 +156,8 @@ class StreamSink(BusMonitor):
         await edge
         while str(reset.value) != "0":
             await edge
-        is_ready, held = False, None
+        is_ready = False
+        held = None
         while True:
             take = not self.stall or self._rng.random() >= self.stall
             if take != is_ready:
@@ -218,5 +219,6 @@ def _bit(handle: Any) -> bool:
 
 
 def _state(stream: StreamSource | StreamSink) -> str:
-    valid, ready = stream.bus.valid.value, stream.bus.ready.value
+    valid = stream.bus.valid.value
+    ready = stream.bus.ready.value
     return f"{stream.name} valid={valid} ready={ready} after {stream.transfers} words"

@@ -15,7 +15,7 @@ from cocotb.triggers import RisingEdge, Timer
 from eightfold.sim.simulator.limits import ENVIRONMENT
 
 CLOCK_NS = 10
-"""Of the clock that every bench has."""
+"""The period of the clock that every bench has."""
 
 
 @cache

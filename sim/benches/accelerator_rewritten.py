@@ -21,7 +21,7 @@ from eightfold.sim.bench.support import clock_cycles, parameters, rng, start_clo
 from eightfold.sim.simulator.memory_image import MemoryImage
 
 REGIONS = ("words", "model", "arena")
-"""Of each run, by the names of its arrays."""
+"""The arrays of each run, by their names."""
 
 ACTING = ("CONTROL", "INTERRUPT_ENABLE", "INTERRUPT_CLEAR")
 """Registers that act at once, in a run too."""

@@ -104,7 +104,9 @@ class DecoderBench:
         dut.exhausted.value = 0
         await edge
         dut.rst.value = 0
-        accepted, offered, quiet = 0, False, 0
+        accepted = 0
+        offered = False
+        quiet = 0
         ready = [False] * QUEUES
         taken: list[Taken] = []
         held: tuple[int, int] | None = None
@@ -159,12 +161,14 @@ class DecoderBench:
         """Decode a stream, and compare with the instruction set; return whether it is legal."""
         outcome = await self.decode(stream.words, stall)
         words = " ".join(f"{word:08x}" for word in stream.words)
-        expected, legal = None, True
+        expected = None
+        legal = True
         try:
             last = read_stream(self.config, stream.array)[-1].number
             assert outcome.number == last % (1 << 16), f"number {outcome.number}: {words}"
         except CommandError as error:
-            expected, legal = (error.code.value, error.index), False
+            expected = (error.code.value, error.index)
+            legal = False
         assert outcome.error == expected, f"{outcome.error} is not {expected}: {words}"
         assert outcome.ended == legal, f"ended {outcome.ended}: {words}"
         wrong = len(stream.words) if stream.wrong is None else stream.wrong
@@ -246,7 +250,7 @@ class Streams:
 @cocotb.test()
 @cocotb.parametrize(stall=[0.0, 0.5])
 async def every_opcode_as_a_header(dut: Any, stall: float) -> None:
-    """Of the 256 opcodes those that the instruction set has are decoded, the others refused."""
+    """The opcodes of the instruction set are decoded, the others of the 256 refused."""
     bench = DecoderBench(dut)
     streams = Streams(bench.config, bench.rng)
     await bench.start()
@@ -268,7 +272,7 @@ async def every_opcode_as_a_header(dut: Any, stall: float) -> None:
 
 @cocotb.test()
 async def only_begin_begins(dut: Any) -> None:
-    """Of the 256 opcodes BEGIN alone may come first, and it may come nowhere else."""
+    """BEGIN alone of the 256 opcodes may come first, and it may come nowhere else."""
     bench = DecoderBench(dut)
     streams = Streams(bench.config, bench.rng)
     await bench.start()

@@ -41,7 +41,8 @@ async def accesses(dut: Any) -> None:
 
 async def _serve_barriers(dut: Any, folder: Path) -> None:
     """Return when the program is done."""
-    done, reached = RisingEdge(dut.done), dut.barrier.value_change
+    done = RisingEdge(dut.done)
+    reached = dut.barrier.value_change
     run = 0
     while await First(done, reached) is reached:
         if run:

@@ -25,7 +25,7 @@ from eightfold.sim.bench.support import (
 from eightfold.sim.bench.words import pack
 
 BEATS = 4096
-"""Of memory."""
+"""The beats of memory."""
 
 
 class FetchBench:
@@ -124,7 +124,8 @@ async def yields_to_another_client_and_goes_on(dut: Any) -> None:
 async def a_request_stays_when_it_is_to_yield(dut: Any) -> None:
     """Whenever `yields` rises and falls, the requests are the same, each until it is taken."""
     bench = FetchBench(dut, 0.6, 0.3, 9)
-    random, edge = stall_rng("yields"), RisingEdge(dut.clk)
+    random = stall_rng("yields")
+    edge = RisingEdge(dut.clk)
 
     async def toggle() -> None:
         while True:

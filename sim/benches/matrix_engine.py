@@ -241,7 +241,8 @@ async def commands_without_a_firing_vector_write_nothing(dut: Any) -> None:
     """They read, take their weights and parameters, and are done."""
     config = configuration()
     generator = rng(51)
-    bench, random = EngineBench(dut, config), MatrixRandom(config, generator)
+    bench = EngineBench(dut, config)
+    random = MatrixRandom(config, generator)
     await bench.start()
     for axis in ("y", "x"):
         bench.fill(generator)
@@ -256,7 +257,8 @@ async def one_vector_per_cycle(dut: Any, kind: str) -> None:
     """Passes long enough for their weights take a cycle per vector, and 4 between commands."""
     config = configuration()
     generator = rng(52)
-    bench, random = EngineBench(dut, config), MatrixRandom(config, generator)
+    bench = EngineBench(dut, config)
+    random = MatrixRandom(config, generator)
     await bench.start()
     bench.fill(generator)
     job = random.job(LAYERS[kind] | {"target": config.scratchpad // 2})

@@ -27,7 +27,7 @@ from eightfold.sim.bench.support import (
 from eightfold.sim.bench.words import pack
 
 BEATS = 1024
-"""Of memory."""
+"""The beats of memory."""
 
 PREFIX = "axi__"
 
@@ -53,7 +53,8 @@ class Client:
             if self._valid.value:
                 where = f"client {self.number}, beat {self.beats}"
                 assert self.beats < len(self.expected), f"{where}: nobody asked for it"
-                got, expected = int(self._data.value), self.expected[self.beats]
+                got = int(self._data.value)
+                expected = self.expected[self.beats]
                 assert got == expected, f"{where} differs: got {got:#x}, expected {expected:#x}"
                 self.beats += 1
                 self.cycles.append(int(get_sim_time("ns")) // CLOCK_NS)

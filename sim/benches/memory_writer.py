@@ -28,7 +28,7 @@ from eightfold.sim.bench.support import (
 from eightfold.sim.bench.words import pack
 
 BEATS = 512
-"""Of memory."""
+"""The beats of memory."""
 
 PREFIX = "axi__"
 

@@ -125,7 +125,7 @@ async def a_reset_of_a_cycle_forgets_all(dut: Any) -> None:
 
 
 SIZES = {"n_high": (3,), "int16_ends": (1,), "int32_ends": (2,), "int64_ends": (3,)}
-"""Of the indices of a fault that needs some."""
+"""The sizes of the indices of a fault that needs some."""
 
 
 @cocotb.test()

@@ -32,7 +32,9 @@ async def is_the_function_of_golden(dut: Any) -> None:
     generator.shuffle(work)
     await start_clock_and_reset(dut)
     for function, x in work:
-        dut.start.value, dut.function_.value, dut.x.value = 1, function.value, x
+        dut.start.value = 1
+        dut.function_.value = function.value
+        dut.x.value = x
         await RisingEdge(dut.clk)
         begin = get_sim_time("ns")
         dut.start.value, dut.function_.value, dut.x.value = 0, 0, 0

@@ -78,7 +78,8 @@ class _WatchedArray(ArrayModel):
         super().beat(index)
 
     def _accumulate(self, beat: Mapping[str, NDArray]) -> None:
-        operands, weights = self.operands[self.lane], self.weights[self.lane]
+        operands = self.operands[self.lane]
+        weights = self.weights[self.lane]
         slot = int(beat["slot"])
         before = [] if beat["first"] else self.slots.get(slot, ["+ a sum of before"])
         line = _dot_line(f"beat {self.number}, slot {slot}", operands, weights)
@@ -197,7 +198,8 @@ def _operand_lines(
     tables: NDArray[np.int32],
     place: tuple[int, ...],
 ) -> list[str]:
-    row, combine = Row(field["row"]), Combine(field["combine"])
+    row = Row(field["row"])
+    combine = Combine(field["combine"])
     if row != Row.NONE:
         a = vector.row_operands(field, scratchpad)[place[:3]].ravel()
         shown = ", ".join(map(str, a[: 4 * SHOWN].tolist()))
@@ -249,7 +251,8 @@ def explain_arena(
         The stream, and the byte's place in the arena.
     """
     lines: list[str] = []
-    byte, before = (Space.ARENA, offset), None
+    byte = (Space.ARENA, offset)
+    before = None
     for _ in range(STEPS):
         trail = make(_Trail)
         assert isinstance(trail, _Trail)
@@ -304,7 +307,8 @@ class _Trail(Machine):
         hits = np.flatnonzero((places <= offset) & (offset < places + f["run"]))
         if not hits.size:
             return None
-        run, source = int(hits[-1]), Space(f["source_space"])
+        run = int(hits[-1])
+        source = Space(f["source_space"])
         if source == Space.FILL:
             return _Write(command.number, [f"{title}: fill {f['fill']}"])
         start = int(move_starts(f, "source")[run] + offset - places[run])

@@ -193,7 +193,7 @@ def _wrap(value: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 RECORD_BYTES = 16
-"""Of a `isa.REQUANTIZE_LAYOUT` in memory."""
+"""The bytes of a `isa.REQUANTIZE_LAYOUT` in memory."""
 
 
 def weight_buffers(
@@ -209,7 +209,8 @@ def weight_buffers(
     CommandError
         ADDRESS, if the command leaves the model region.
     """
-    f, word = command.fields, config.weight_word
+    f = command.fields
+    word = config.weight_word
     address = f["address"]
     for count, lanes in ((f["full"], config.lanes), (f["partial"], f["partial_lanes"])):
         stored = _part(command, model, address, count * lanes * word)

@@ -100,7 +100,8 @@ def interpret_row_function(
             watch(instruction, value, holds)
     if function == Row.LOGARITHM:
         return {"bias": machine.result}
-    multiplier, right = machine.result, np.maximum(machine.exponent >> 1, -INVERSE_ROOT_LEFT)
+    multiplier = machine.result
+    right = np.maximum(machine.exponent >> 1, -INVERSE_ROOT_LEFT)
     if function == Row.RECIPROCAL:
         multiplier, right = (
             np.minimum(2 * multiplier, INT32_MAX),

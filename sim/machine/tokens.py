@@ -211,7 +211,8 @@ class Queues:
         roomy: bool = False,
     ) -> None:
         self.config, self.commands = config, commands
-        self.stops, self.roomy = frozenset(stops), roomy
+        self.stops = frozenset(stops)
+        self.roomy = roomy
         self.stopped: set[int] = set()
         self.units = {_executor(opcode): _Unit() for opcode in isa.COMMANDS}
         self.tokens: dict[tuple[isa.Engine, isa.Engine], int] = {}

@@ -186,7 +186,8 @@ def _reduced(
     field: Mapping[str, int], scratchpad: NDArray[np.int8], tables: NDArray[np.int32]
 ) -> Integers:
     """Return the reduction over the window, int32."""
-    combine, reduce = Combine(field["combine"]), Reduce(field["reduce"])
+    combine = Combine(field["combine"])
+    reduce = Reduce(field["reduce"])
     parts = []
     for w1, w0 in _positions(field):
         values = _looked_up(field, "a", operand_a(field, scratchpad, w1, w0), tables)

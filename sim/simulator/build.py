@@ -26,7 +26,7 @@ RECIPE = 2
 """Part of every key: count up when the way models are built changes."""
 
 _LEFT_BY_COMPILERS = (".o", ".cpp", ".h", ".a", ".gch", ".d")
-"""Of files that no simulation needs: nine tenths of a build."""
+"""The suffixes of files that no simulation needs: nine tenths of a build."""
 
 TIMESCALE = ("1ns", "1ns")
 
@@ -216,7 +216,8 @@ def _compile(
     simulator: Simulator,
     waves: WaveFormat | None,
 ) -> None:
-    top, foreign = design.top, design.foreign or Foreign()
+    top = design.top
+    foreign = design.foreign or Foreign()
     arguments = design.foreign.arguments(simulator) if design.foreign else ()
     sources = [*foreign.words(), *(folder / file for file in texts)]
     if simulator == "verilator":

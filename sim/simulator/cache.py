@@ -66,9 +66,11 @@ def writable_cache() -> Path:
 def _writable(directory: Path) -> Path:
     if not (reason := _unusable(directory)):
         return directory
-    folder, until = _user_cache(), ""
+    folder = _user_cache()
+    until = ""
     if _unusable(folder):
-        folder, until = private_folder(), " until this ends; EIGHTFOLD_CACHE chooses a folder"
+        folder = private_folder()
+        until = " until this ends; EIGHTFOLD_CACHE chooses a folder"
     logging.getLogger(__name__).warning(
         "eightfold: %s: %s; builds are kept in %s%s", directory, reason, folder, until
     )
@@ -208,7 +210,7 @@ ROOT = 0
 """The user who can write everywhere."""
 
 NOT_PRIVATE = "others can write to it (chmod go-w), or it is somebody else's"
-"""Of a folder: why nothing runs from it."""
+"""Why nothing runs from a folder."""
 
 _ONE_WORD = re.compile(r"[\w./+@,-]+")
 

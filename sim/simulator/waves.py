@@ -59,7 +59,8 @@ def trace_size(form: WaveFormat, simulator: Simulator, macs_per_cycle: int, cycl
     cycles
         Of all runs in the simulation.
     """
-    sizes, rates = np.log2(list(_BYTES[form])), list(_BYTES[form].values())
+    sizes = np.log2(list(_BYTES[form]))
+    rates = list(_BYTES[form].values())
     rate = np.polyval(np.polyfit(sizes, rates, 1), np.log2(macs_per_cycle))
     rate = max(float(rate), min(rates) / 2)  # of less than the smallest that was measured
     return rate * (_ICARUS[form] if simulator == "icarus" else 1) * cycles

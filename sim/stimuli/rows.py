@@ -76,7 +76,7 @@ def random_summands(rng: np.random.Generator, row: Row, longest: int) -> NDArray
 
 
 INTEGER_BITS = 12
-"""Of a row's sum."""
+"""The integer bits of a row's sum."""
 
 LOWEST = {Row.RECIPROCAL: 1, Row.LOGARITHM: 1 << (31 - INTEGER_BITS), Row.INVERSE_ROOT: 0}
 """Least sum of each function; INVERSE_ROOT takes negative ones too, as sums that wrapped."""

@@ -126,7 +126,8 @@ def spoilt(pieces: Pieces, mutations: Sequence[Mutation]) -> NDArray[np.uint32]:
 
 def _apply(each: Mutation, kept: dict[int, NDArray[np.uint32]], order: list[int]) -> list[int]:
     """Change the words of a command, or return another order."""
-    words, at = kept[each.place], order.index(each.place) if each.place in order else len(order)
+    words = kept[each.place]
+    at = order.index(each.place) if each.place in order else len(order)
     word = min(each.word, len(words) - 1)
     match each.kind:
         case "cut":

@@ -22,7 +22,7 @@ from eightfold.model import Graph, Operator
 from eightfold.operators import explain_element, load_model
 
 PROBED = 12
-"""Of the runs that are wrong, and of those that are exact: so many are asked of every mistake."""
+"""How many wrong runs, and how many exact ones, are asked of every mistake."""
 
 SHOWN_REASONS = 5
 """Messages of refusals, crashes and the like that are repeated."""
@@ -143,7 +143,8 @@ def _runs(judged: Sequence[_Judged], profile: Profile) -> list[Answered]:
 
 def _run(judged: _Judged, operator: Operator, profile: Profile) -> Answered | None:
     assert judged.graph is not None
-    computed, theirs = judged.case.tensors, judged.answer.tensors
+    computed = judged.case.tensors
+    theirs = judged.answer.tensors
     for index in operator.inputs:
         if index in computed and (
             index not in theirs
@@ -313,7 +314,8 @@ def _smallest(failed: Sequence[_Judged], profile: Profile) -> list[str]:
         lines = explain_element(each.graph, operator, values, position, place, profile.reference)
     except InputError:  # an element that has no explanation is still wrong
         lines = []
-    theirs, expected = each.answer.tensors[index][place], each.case.tensors[index][place]
+    theirs = each.answer.tensors[index][place]
+    expected = each.case.tensors[index][place]
     end = f"theirs: {theirs}, expected {expected}"
     if expected.dtype.kind in "iu":
         end += f", difference {int(theirs) - int(expected):+d}"

@@ -83,14 +83,16 @@ def bytes_appended(subject: OperatorRun) -> Results:
 @mistake
 def channels_slowest(subject: OperatorRun) -> Results:
     """A block's pixels vary fastest, then channels, as in PyTorch's pixel_unshuffle."""
-    x, block = subject.call.codes(0), subject.call.options["block_size"]
+    x = subject.call.codes(0)
+    block = subject.call.options["block_size"]
     n, h, w, c = x.shape
     parts = x.reshape(n, h // block, block, w // block, block, c)
     return [parts.transpose(0, 1, 3, 5, 2, 4).reshape(subject.expected[0].shape)]
 
 
 def _columns_first(subject: OperatorRun) -> Results:
-    x, block = subject.call.codes(0), subject.call.options["block_size"]
+    x = subject.call.codes(0)
+    block = subject.call.options["block_size"]
     n, h, w, c = x.shape
     parts = x.reshape(n, h // block, block, w // block, block, c)
     return [parts.transpose(0, 1, 3, 4, 2, 5).reshape(subject.expected[0].shape)]
@@ -98,7 +100,8 @@ def _columns_first(subject: OperatorRun) -> Results:
 
 def _pad(fill: Callable[[OperatorRun], int]) -> Compute:
     def compute(subject: OperatorRun) -> Results:
-        x, paddings = subject.call.codes(0), subject.call.array(1).astype(np.int64)
+        x = subject.call.codes(0)
+        paddings = subject.call.array(1).astype(np.int64)
         return [np.pad(x, paddings, constant_values=fill(subject))]
 
     return compute
@@ -113,7 +116,8 @@ def _input_zero_point(subject: OperatorRun) -> int:
 
 
 def _reflected(subject: OperatorRun) -> Results:
-    x, paddings = subject.call.codes(0), subject.call.array(1).astype(np.int64)
+    x = subject.call.codes(0)
+    paddings = subject.call.array(1).astype(np.int64)
     return [np.pad(x, paddings, mode="edge")]
 
 

@@ -51,7 +51,8 @@ def shown(case: OperatorCase, graph: Graph | None, answer: ModelAnswer) -> Model
             return ModelOutcome(CaseOutcome.MISSING, f"output tensor {index} is missing")
     order = [index for op in graph.operators for index in op.outputs if index in answer.tensors]
     for index in order:
-        theirs, expected = answer.tensors[index], case.tensors[index]
+        theirs = answer.tensors[index]
+        expected = case.tensors[index]
         if theirs.shape != expected.shape or theirs.dtype != expected.dtype:
             text = (
                 f"tensor {index} is {theirs.dtype} of shape {list(theirs.shape)}, not "
@@ -74,7 +75,8 @@ def _compared(
     expected: Mapping[int, np.ndarray], theirs: Mapping[int, np.ndarray], order: list[int]
 ) -> ModelOutcome:
     """Return what tensors of the right shapes have shown."""
-    outcome, first = CaseOutcome.EXACT, ModelOutcome(CaseOutcome.EXACT)
+    outcome = CaseOutcome.EXACT
+    first = ModelOutcome(CaseOutcome.EXACT)
     for index in order:
         wrong = differ(theirs[index], expected[index])
         if not wrong.any():

@@ -19,7 +19,8 @@ from eightfold.golden.tpu_mlir.numbers import round_float
 
 
 def _taps(subject: OperatorRun) -> WindowTaps:
-    window, shape = subject.call.pool_window(), subject.call.codes(0).shape
+    window = subject.call.pool_window()
+    shape = subject.call.codes(0).shape
     pads = tuple(window.pads(axis, shape[1 + axis])[0] for axis in (0, 1))
     return WindowTaps(window.kernel, window.stride, (1, 1), pads, window.output_sizes(shape))
 
@@ -38,7 +39,8 @@ def _unchanged(subject: OperatorRun, taps: WindowTaps) -> WindowTaps:
 
 def _sums(subject: OperatorRun, change: Change = _unchanged) -> tuple[Integers, Integers]:
     """Return sums of codes, and how many each has."""
-    x, taps = subject.call.codes(0).astype(np.int64), change(subject, _taps(subject))
+    x = subject.call.codes(0).astype(np.int64)
+    taps = change(subject, _taps(subject))
     total = taps.read(x, 0).sum(axis=(3, 4))
     count = taps.read(np.ones((1, *x.shape[1:3], 1), np.int64), 0).sum(axis=(3, 4))
     return total, count
@@ -57,7 +59,8 @@ def _mean(
 
 def _counting_padding(fill: Callable[[OperatorRun], int]) -> Callable[[OperatorRun], Results]:
     def compute(subject: OperatorRun) -> Results:
-        x, taps = subject.call.codes(0).astype(np.int64), _taps(subject)
+        x = subject.call.codes(0).astype(np.int64)
+        taps = _taps(subject)
         total = taps.read(x, fill(subject)).sum(axis=(3, 4))
         mean = total / (taps.kernel[0] * taps.kernel[1])
         return _bounded(subject, round_float(mean, "half_away").astype(np.int64))
@@ -93,7 +96,8 @@ def _largest(fill: int = -128, change: Change = _unchanged) -> Callable[[Operato
 
 
 def _odd_before(subject: OperatorRun, taps: WindowTaps) -> WindowTaps:
-    window, shape = subject.call.pool_window(), subject.call.codes(0).shape
+    window = subject.call.pool_window()
+    shape = subject.call.codes(0).shape
     if window.padding != "SAME":
         return taps
     return replace(taps, before=tuple(window.pads(axis, shape[1 + axis])[1] for axis in (0, 1)))

@@ -171,7 +171,8 @@ def read_as_uint8(subject: OperatorRun) -> Results:
     call = subject.call
     x = call.codes(0).view(np.uint8).astype(np.int64)
     axes = reduced_axes(call.array(1), x.ndim)
-    zero, out = call.quantization(0).per_tensor()[1], call.output_quantization().per_tensor()[1]
+    zero = call.quantization(0).per_tensor()[1]
+    out = call.output_quantization().per_tensor()[1]
     count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
     shape = reduced_shape(x.shape, call.array(1), call.options["keep_dims"])
     acc = (x.sum(axis=axes) - zero * count).reshape(shape)
@@ -197,7 +198,7 @@ _REDUCTIONS = [
 
 @mistake
 def last_of_equals(subject: OperatorRun) -> Results:
-    """Of equal codes the last one counts."""
+    """The last of equal codes counts."""
     call = subject.call
     x = call.codes(0)
     axis = one_axis(call.array(1), x.ndim)

@@ -248,7 +248,8 @@ def product(call: OperatorCall) -> Scaling:
 def _rescaled_code(call: OperatorCall) -> Scaling:
     if call.codes(0).dtype != np.int8:
         raise SameError
-    scale, out = call.quantization(0).per_tensor()[0], call.output_quantization().per_tensor()[0]
+    scale = call.quantization(0).per_tensor()[0]
+    out = call.output_quantization().per_tensor()[0]
     return _rescaled(call, _differences(call, 0), float(scale) / float(out), "NONE")
 
 

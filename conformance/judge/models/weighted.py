@@ -33,7 +33,8 @@ class WindowTaps:
 
     def read(self, x: Integers, outside: int) -> Integers:
         """Return what each tap of each window reads: (n, oh, ow, kh, kw, c) of (n, h, w, c)."""
-        result, inside = x, np.ones(1, bool)
+        result = x
+        inside = np.ones(1, bool)
         places = []
         for axis in (0, 1):
             at = (
@@ -53,7 +54,8 @@ class WindowTaps:
 
 def taps_of(call: OperatorCall) -> WindowTaps:
     """Return where the window of a convolution reads."""
-    window, shape = call.filter_window(), call.codes(0).shape
+    window = call.filter_window()
+    shape = call.codes(0).shape
     return WindowTaps(
         window.kernel,
         window.stride,
@@ -113,7 +115,8 @@ def _codes(call: OperatorCall, acc: Integers | None = None) -> Results:
 
 def _window(change: Callable[[OperatorCall, WindowTaps], WindowTaps], outside: bool = False):
     def compute(subject: OperatorRun) -> Results:
-        call, taps = subject.call, taps_of(subject.call)
+        call = subject.call
+        taps = taps_of(subject.call)
         fill = -call.quantization(0).per_tensor()[1] if outside else 0
         return _codes(call, sums(call, change(call, taps), outside=fill))
 
@@ -121,7 +124,8 @@ def _window(change: Callable[[OperatorCall, WindowTaps], WindowTaps], outside: b
 
 
 def _odd_before(call: OperatorCall, taps: WindowTaps) -> WindowTaps:
-    window, shape = call.filter_window(), call.codes(0).shape
+    window = call.filter_window()
+    shape = call.codes(0).shape
     after = tuple(window.pads(axis, shape[1 + axis])[1] for axis in (0, 1))
     return replace(taps, before=after if window.padding == "SAME" else taps.before)
 

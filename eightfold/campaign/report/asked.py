@@ -28,7 +28,8 @@ def asked_commands(asked: Mapping[str, Any], folder: Path | None) -> list[str]:
 
 
 def _campaign_words(asked: Mapping[str, Any]) -> list[str]:
-    words, options = ["eightfold", "campaign", "run"], dict(asked)
+    words = ["eightfold", "campaign", "run"]
+    options = dict(asked)
     if "cases" in asked:
         words += options.pop("suites")
         counts = options.pop("cases")

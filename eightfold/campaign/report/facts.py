@@ -177,7 +177,7 @@ def _append(ranges: list[range], seeds: range) -> None:
 
 
 WIDTH, HEIGHT = 580, 240
-"""Of a chart, in pixels."""
+"""The size of a chart, in pixels."""
 
 _BARS = 60
 _LONG = 600.0  # seconds from which on minutes are shown
@@ -210,7 +210,8 @@ def intervals(results: Results) -> list[Interval]:
             joined[-1][1] = max(joined[-1][1], end)
         else:
             joined.append([start, end])
-    found, before = [], 0.0
+    found = []
+    before = 0.0
     for start, end in joined:
         found.append(Interval(start=start, end=end, worked=before))
         before += end - start

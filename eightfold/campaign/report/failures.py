@@ -13,7 +13,7 @@ from eightfold.model import Graph, Operator, Quantization, Tensor, read_model
 
 OPERATORS_SHOWN = 3
 TENSORS_SHOWN = 24
-"""Of a model, at most."""
+"""How many tensors of a model are shown at most."""
 
 LOG_LINES = 80
 _LINE = 400
@@ -119,7 +119,8 @@ def differences(
     """Return how the tensors differ that both sides have, in their order."""
     found = []
     for tensor in sorted(set(expected) & set(got)):
-        one, other = expected[tensor], got[tensor]
+        one = expected[tensor]
+        other = got[tensor]
         if (one.shape, one.dtype) != (other.shape, other.dtype):
             found.append(
                 Difference(tensor=tensor, where=None, expected=_kind(one), got=_kind(other))

@@ -58,7 +58,8 @@ class _Writer:
         self._started = _moment(min((s[0] for s in results.sessions()), default=0.0))
 
     def write(self) -> None:
-        suites, shortcomings = _suites(self._results), _shortcomings(self._standing)
+        suites = _suites(self._results)
+        shortcomings = _shortcomings(self._standing)
         totals = _totals(sum(suites.values(), Counter()))
         totals["tests"] += len(shortcomings)
         totals["failures"] += sum(kind == "failure" for kind, _ in shortcomings.values())

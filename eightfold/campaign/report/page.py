@@ -46,7 +46,7 @@ SIGNS = {
     "waiting": "…",
     "refused": "–",
 }
-"""Of verdicts, for who sees no colour."""
+"""The sign of each verdict, for who sees no colour."""
 
 STATES = {
     "passed": "passed",
@@ -237,7 +237,8 @@ def _covered(report: Report) -> dict[str, Covered]:
 
 
 def _timing(results: Results) -> dict[str, Any]:
-    spent, ran = results.spent(), intervals(results)
+    spent = results.spent()
+    ran = intervals(results)
     columns = by_column(spent)
     seconds = worked(ran)
     return {

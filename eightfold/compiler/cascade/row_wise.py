@@ -250,7 +250,8 @@ def _windowed(step: Windowed, storage: Callable[[int], int]) -> RowWise | None:
 def _pointwise(step: Pointwise, storage: Callable[[int], int]) -> RowWise | None:
     if len(step.shape) != 4 or step.shape[1] < 2:
         return None
-    images, whole = dict[int, Image](), list[int]()
+    images = dict[int, Image]()
+    whole = list[int]()
     for tensor, shape in zip(step.sources, step.shapes, strict=True):
         padded = (1,) * (4 - len(shape)) + shape
         if padded[:2] == step.shape[:2]:
@@ -316,7 +317,8 @@ def _cut(
         yield source, target, run, loops
         return
     if not loops:
-        start, stop = max(target, wanted.start), min(target + run, wanted.stop)
+        start = max(target, wanted.start)
+        stop = min(target + run, wanted.stop)
         yield source + start - target, start, stop - start, []
         return
     (count, source_step, step), *inner = loops

@@ -205,7 +205,8 @@ class Schedule:
 
     def _stage(self) -> dict[int, int]:
         """Return by how many strips the work on each tensor is behind the first loads."""
-        chain, prefetch = self.chain, self.choice.prefetch
+        chain = self.chain
+        prefetch = self.choice.prefetch
         stages = dict.fromkeys(chain.images, 0)
         for step in chain.steps:
             for source in step.sources:
@@ -259,7 +260,8 @@ class Schedule:
         self, tensor: int, strip: int, hull: Mapping[int, range], done: dict[int, int]
     ) -> range:
         """Note which rows of a tensor a strip needs; return those that it makes."""
-        chain, track = self.chain, self.tracks[tensor]
+        chain = self.chain
+        track = self.tracks[tensor]
         needed = hull.get(tensor, NONE)
         if not needed:
             return NONE
@@ -271,7 +273,8 @@ class Schedule:
         new = range(start, max(needed.stop, done[tensor]))
         if tensor in self.choice.recomputed:
             new = needed
-        track.needed[strip], track.new[strip] = needed, new if len(new) else NONE
+        track.needed[strip] = needed
+        track.new[strip] = new if len(new) else NONE
         done[tensor] = max(done[tensor], needed.stop)
         return track.new[strip]
 
@@ -299,7 +302,8 @@ class Schedule:
 
     def _allocate(self, tensor: int) -> None:
         """Find the smallest buffer, and the places of rows in it."""
-        track, rows = self.tracks[tensor], self.chain.images[tensor].rows
+        track = self.tracks[tensor]
+        rows = self.chain.images[tensor].rows
         least = self._least(tensor)
         most = max(2 * rows, (self.lag(tensor) + 2) * least)
         for capacity in range(least, most + 1):
@@ -313,7 +317,8 @@ class Schedule:
 
     def _least(self, tensor: int) -> int:
         """Return the rows that are there at once: of a strip, and of those before in use."""
-        held, lag = self.tracks[tensor].held, self.lag(tensor)
+        held = self.tracks[tensor].held
+        lag = self.lag(tensor)
         if not lag:
             return max(map(len, held))
         if tensor in self.choice.recomputed:
@@ -417,7 +422,8 @@ class Schedule:
             tensors.append(tensor)
             blocks.append(Block(chain.sizes[tensor], 0, end))
         for tensor in chain.buffered:
-            track, size = self.tracks[tensor], chain.images[tensor].size
+            track = self.tracks[tensor]
+            size = chain.images[tensor].size
             first = chain.producers.get(tensor, -1) + 1
             last = max((k + 1 for k in chain.consumers[tensor]), default=first)
             if tensor in chain.outside:

@@ -65,7 +65,9 @@ def best_cascades(
     if not candidates:
         return alone
     before = estimate_operators(alone, memory)
-    best, cycles, used = alone, before, dict[int, Cascade]()
+    best = alone
+    cycles = before
+    used = dict[int, Cascade]()
     left = TRIED
     for proposal in _proposals(candidates, used):
         if left < (len(best.issued) if used else 1):
@@ -333,7 +335,8 @@ class Search:
     def _step_cycles(self, number: int, outside: frozenset[int], room: int) -> int | None:
         """Return the cycles of a step for itself; None if it lacks room."""
         program = self.chains.program
-        step, part = program.steps[number], self.chains.parts[number]
+        step = program.steps[number]
+        part = self.chains.parts[number]
         there = frozenset(program.storage(t) for t in step.uses) & outside
         moved = sum(self.blocks[s].size for s in there) // self.config.port
         needed = program.room(number, there, self.config)

@@ -108,8 +108,10 @@ class Strips:
         self._report(begin)
 
     def _act(self, action: Action, image: int) -> None:
-        chain, emitter = self.schedule.chain, self.emitter
-        tensor, size = action.tensor, chain.images[action.tensor].size
+        chain = self.schedule.chain
+        emitter = self.emitter
+        tensor = action.tensor
+        size = chain.images[action.tensor].size
         producer = chain.producers.get(tensor)
         if producer is not None:
             emitter.operator = self.cascade.owners[producer]
@@ -135,7 +137,8 @@ class Strips:
 
     def _note(self, action: Action, image: int, commands: range) -> None:
         """Note which buffers the commands of an action have used."""
-        chain, tensors = self.schedule.chain, {(action.tensor, action.strip)}
+        chain = self.schedule.chain
+        tensors = {(action.tensor, action.strip)}
         if action.act is Act.COMPUTE:
             step = chain.steps[chain.producers[action.tensor]]
             tensors |= {(source, action.strip) for source in step.sources}
@@ -149,7 +152,8 @@ class Strips:
 
     def _report(self, begin: int) -> None:
         """Tell the emitter what the buffers have held; constants from before ``begin`` on."""
-        issued, chain = self.emitter.issued, self.schedule.chain
+        issued = self.emitter.issued
+        chain = self.schedule.chain
         found = [
             Buffered(
                 tensor,

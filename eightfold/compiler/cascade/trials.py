@@ -27,7 +27,7 @@ WORDS = {
     Engine.VECTOR: COMMANDS[Opcode.VECTOR].words,
     Engine.MOVER: COMMANDS[Opcode.MOVE].words,
 }
-"""Of a command in an engine's queue."""
+"""The words of a command in an engine's queue."""
 
 TABLE = 256 + MOVE_COMMAND + LATENCY[Engine.MOVER]
 """Cycles until a table is there."""
@@ -116,7 +116,8 @@ class _Timing:
 
     def add(self, action: Action, engine: Engine, work: Cost) -> None:
         """Note an action, in the order of the stream."""
-        chain, tensor = self._schedule.chain, action.tensor
+        chain = self._schedule.chain
+        tensor = action.tensor
         sources: tuple[int, ...] = ()
         if action.act is Act.COMPUTE:
             sources = chain.steps[chain.producers[tensor]].sources

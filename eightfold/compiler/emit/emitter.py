@@ -52,7 +52,7 @@ Loop = tuple[int, int, int]
 """Iterations, and the bytes that each moves on in source and target."""
 
 LOOPS = 4
-"""Of a MOVE."""
+"""The loops of a MOVE."""
 
 LONGEST_RUN = (1 << 24) - 1
 MOST_ITERATIONS = (1 << 16) - 1

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 ALIGNMENT = 64
-"""Of every buffer: the widest access, in bytes."""
+"""The alignment of every buffer: the widest access, in bytes."""
 
 LONGER = (2, 1)
 """Steps by which blocks keep their place beyond their last one, if all fit all the same: what comes

@@ -109,7 +109,8 @@ class Call(OperatorCall):
 
     def geometry(self, window: Window) -> dict[str, Any]:
         """Return what every operator with a window over images has."""
-        source, target = self.input(0), self.output
+        source = self.input(0)
+        target = self.output
         return {
             "source": source.index,
             "target": target.index,

@@ -99,7 +99,8 @@ def moved(call: Call) -> Steps:
 def transpose(call: Call) -> Steps:
     """Lower TRANSPOSE: copies, or where that takes fewer cycles the matrix engine."""
     (step,) = moved(call)
-    source, item = call.input(0), call.input(0).dtype.itemsize
+    source = call.input(0)
+    item = call.input(0).dtype.itemsize
     axes = [axis % len(source.shape) for axis in call.constant(1).reshape(-1).tolist()]
     swap = swapped(source.shape, axes, item)
     if not isinstance(step, Movement) or swap is None or source.data is not None:
@@ -118,7 +119,9 @@ def padv2(call: Call) -> Alias | Movement:
     """Lower PADV2: what surrounds the input is one byte, which may be computed."""
     positions = PositionCall(call)
     (result,) = positions.results()
-    source, value, target = positions.sources[0], call.input(2), call.output
+    source = positions.sources[0]
+    value = call.input(2)
+    target = call.output
     if value.data is not None or result.size == source.size:
         code = 0 if value.data is None else int(value.data.item())
         around = result == positions.sources[2].first
@@ -217,7 +220,9 @@ def _from(call: Call, source: Source, result: np.ndarray) -> list[Copy]:
 
 def gather(call: Call) -> Gather:
     """Lower GATHER; indices that are computed are checked when the command runs."""
-    source, indices, target = call.input(0), call.input(1), call.output
+    source = call.input(0)
+    indices = call.input(1)
+    target = call.output
     options = call.options
     axis, batch = checked_gather(
         source.shape, indices.shape, options["axis"], options["batch_dims"]

@@ -119,7 +119,8 @@ def prelu(call: Call) -> Pointwise | tuple[Pointwise, Pointwise]:
     the product is 0, which rounds to 0, so that n is z_out and the sum is p. Both are int8, so the
     second clamp changes nothing.
     """
-    source, target = call.input(0), call.output
+    source = call.input(0)
+    target = call.output
     quantizations = call.quantizations()
     zeros = [quantization.per_tensor()[1] for quantization in quantizations]
     _, slope = prelu_scales(*quantizations, call.reference)

@@ -98,7 +98,8 @@ def place_of_extreme(call: Call) -> Steps:
 
     A number fits two bytes; the others are 0.
     """
-    source, target = call.input(0), call.output
+    source = call.input(0)
+    target = call.output
     axes = _axes(call)
     length = source.shape[axes[0]]
     size = prod(target.shape)

@@ -195,7 +195,8 @@ def transpose_conv(call: Call) -> tuple[Movement | Convolution, ...]:
     weights, bias = call.weights(source=2, bias=3)
     window = _checked_window(call, weights)
     bias = None if bias is None else checked_bias(bias, len(weights))
-    source, target = call.input(2), call.output
+    source = call.input(2)
+    target = call.output
     fill = call.zero_point(2)
     n, *sizes, depth = source.shape
     spread = [(size - 1) * step + 1 for size, step in zip(sizes, window.stride, strict=True)]

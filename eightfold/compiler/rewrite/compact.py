@@ -67,9 +67,11 @@ def _sum_constants(draft: Draft, node: Node, kept: Kept, needs: Needs) -> dict[i
     if bias is None and added is None:
         return constants
     if bias is None or bias.data is None:
-        values, quantization = np.zeros(len(node.constant(1)), np.int64), _bias_scale(node)
+        values = np.zeros(len(node.constant(1)), np.int64)
+        quantization = _bias_scale(node)
     else:
-        values, quantization = bias.data.reshape(-1).astype(np.int64), bias.quantization
+        values = bias.data.reshape(-1).astype(np.int64)
+        quantization = bias.quantization
     total = wrap32(values if added is None else values + added).astype(np.int32)[rows]
     constants[2] = draft.constant(bias, total, sliced(quantization, 0, rows))
     return constants
@@ -77,7 +79,8 @@ def _sum_constants(draft: Draft, node: Node, kept: Kept, needs: Needs) -> dict[i
 
 def _bias_scale(node: Node) -> Quantization:
     """Return the quantization that a bias has, for an operator without one."""
-    inputs, weights = node.input(0).quantization, node.input(1).quantization
+    inputs = node.input(0).quantization
+    weights = node.input(1).quantization
     assert inputs is not None and weights is not None
     scale = (inputs.scale[0] * weights.scale).astype(np.float32)
     return Quantization(scale, np.zeros(len(scale), np.int64), 0)

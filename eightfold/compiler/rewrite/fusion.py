@@ -117,7 +117,8 @@ def _code(draft: Draft, operator: Operator) -> int | None:
     node = Node(draft.tensors, operator)
     if operator.name not in ("PAD", "PADV2") or not runs(draft.graph, operator):
         return None
-    source, target = node.input(0), node.output
+    source = node.input(0)
+    target = node.output
     if source.data is not None or len(source.shape) != 4 or not node.is_constant(1):
         return None
     if node.constant(1)[[0, 3]].any() or (node.constant(1) < 0).any():

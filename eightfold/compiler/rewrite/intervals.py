@@ -41,7 +41,8 @@ def patterns(window: Window, axis: int, size: int) -> NDArray[np.bool_] | None:
     bool, shape (ways, kernel): output o has tap k inside if
     ``0 <= o * stride - before + k * dilation < size``. None if there are more than `MOST` taps.
     """
-    outputs, kernel = window.output_size(axis, size), window.kernel[axis]
+    outputs = window.output_size(axis, size)
+    kernel = window.kernel[axis]
     if outputs * kernel > MOST:
         return None
     starts = np.arange(outputs) * window.stride[axis] - window.pads(axis, size)[0]
@@ -259,7 +260,8 @@ def _tap_sums(call: OperatorCall, low: Ints, high: Ints) -> tuple[Ints, Ints] | 
         least, most = (positive @ a + negative @ b for a, b in ((low, high), (high, low)))
     else:
         return None
-    shape, window = call.input(0).shape, call.filter_window()
+    shape = call.input(0).shape
+    window = call.filter_window()
     inside = [patterns(window, axis, shape[1 + axis]) for axis in (0, 1)]
     if inside[0] is None or inside[1] is None:
         return None

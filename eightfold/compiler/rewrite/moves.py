@@ -43,7 +43,8 @@ def _drop(draft: Draft, operator: Operator) -> None:
     node = Node(draft.tensors, operator)
     if operator.name not in STAYING or len(node.outputs) != 1 or node.tensor(0) is None:
         return
-    source, target = node.input(0), node.output
+    source = node.input(0)
+    target = node.output
     if source.shape != target.shape or source.dtype != target.dtype or source.data is not None:
         return
     if target.index in draft.outputs() or not same_quantization(source, target):

@@ -50,7 +50,8 @@ Options = Mapping[str, Sequence[int]]
 
 def growing(whole: range, first: int, most: int) -> Iterator[range]:
     """Yield consecutive ranges that cover ``whole``, of ``first``, then twice as many numbers."""
-    start, size = whole.start, first
+    start = whole.start
+    size = first
     while start < whole.stop:
         yield range(start, min(start + size, whole.stop))
         start += size

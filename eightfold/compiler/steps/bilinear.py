@@ -28,7 +28,7 @@ REQUANTIZE = Requantize(multiplier=1, right=2 * COORDINATE_BITS)
 
 @dataclass(frozen=True)
 class Taps:
-    """Of every output along an axis: the first tap, and the 1024ths of the one behind it.
+    """The taps of every output along an axis: the first one, and the 1024ths of the one behind it.
 
     0 is exact: the second tap is not read then.
     """

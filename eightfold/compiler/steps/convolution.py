@@ -144,7 +144,8 @@ class Convolution(Windowed):
         """Yield plans to begin with: without strips, in many parts or one, which loads its weights
         once; with strips for many rows or all; all at once, on strips of an input that is there.
         """
-        rows, lanes = self.rows.outputs, config.lanes
+        rows = self.rows.outputs
+        lanes = config.lanes
         positions = rows * self.columns.outputs
         few = Plan(direct=rows, first=min(lanes, positions), most=positions)
         yield few
@@ -201,7 +202,8 @@ class Convolution(Windowed):
         if not rows:
             return
         strips = Im2col(self.kernel, rows)
-        emitter, room = staging.emitter, staging.room[0]
+        emitter = staging.emitter
+        room = staging.room[0]
         space, address = staging.arrivals[self.source].source
         memory = Tile.resident(address, self.source_shape, image)
         there, target = self._tiles(staging, image)

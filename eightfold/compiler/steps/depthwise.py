@@ -233,7 +233,8 @@ def emit_depthwise(
 def _emit_scan(
     emitter: Emitter, scan: Scan, source: Tile, target: Tile, part: tuple[bool, bool]
 ) -> None:
-    config, kernel = emitter.config, scan.kernel
+    config = emitter.config
+    kernel = scan.kernel
     rows, columns = scan.outputs
     emitter.weights(_buffers(config, scan))
     if part[1]:

@@ -94,7 +94,8 @@ class Im2col:
 
     def multiply(self, emitter: Emitter, target: Tile, room: int, columns: range) -> None:
         """Emit the commands for some strips."""
-        kernel, rows = self.kernel, self.kernel.rows
+        kernel = self.kernel
+        rows = self.kernel.rows
         flat = Dense(
             weights=kernel.weights.reshape(kernel.outputs, 1, 1, -1),
             parameters=kernel.parameters,

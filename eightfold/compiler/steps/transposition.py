@@ -359,7 +359,9 @@ class Transposition(Movement):
         All at once if it is in the scratchpad, else as much as a command has partial sums for.
         """
         swap, way = self.swap, self.way
-        lines, unit, most = way.lines(swap), way.unit(swap), way.config.psum_depth
+        lines = way.lines(swap)
+        unit = way.unit(swap)
+        most = way.config.psum_depth
         sizes = [
             *((outer, lines) for outer in halvings(swap.outer)),
             *((1, some) for some in halvings(min(lines, most * unit), unit)),

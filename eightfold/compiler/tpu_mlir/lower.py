@@ -37,7 +37,7 @@ DEFAULTS = {
     "low": -128,
     "high": 127,
 }
-"""Of the arguments of `eightfold.golden.requantize.requantize`."""
+"""The arguments of `eightfold.golden.requantize.requantize`."""
 
 
 def scaling(fields: Fields) -> dict[str, int]:

@@ -31,7 +31,7 @@ ROUNDS = 24
 """Sweeps over all pairs in which tables that have every result must be found."""
 
 SHIFT_MAX, MASK_BITS = 14, 22
-"""Of a product: the largest power of two in a's signed 16 bits, and the bits of b."""
+"""The largest power of two in a product's signed 16 bits of a, and the bits of b."""
 
 
 @dataclass(frozen=True, kw_only=True)

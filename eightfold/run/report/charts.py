@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK, MUTED, LINE, SURFACE = "#0a0001", "#0a0002", "#0a0003", "#0a0004"
-"""Of texts, of what is beside them, of axes and grids, and of the paper."""
+"""The colours of texts, of what is beside them, of axes and grids, and of the paper."""
 
 SERIES = ("#0b0001", "#0b0002", "#0b0003", "#0b0004", "#0b0005", "#0b0006")
-"""Of what is compared: blue, orange, green, purple, pink, grey."""
+"""The colours of what is compared: blue, orange, green, purple, pink, grey."""
 
 PASSED, FAILED, INCOMPLETE = "#0c0001", "#0c0002", "#0c0003"
-"""Of the states of `eightfold.run.report.page.Verdict`."""
+"""The colours of the states of `eightfold.run.report.page.Verdict`."""
 
 VARIABLES = {
     INK: "--ink",

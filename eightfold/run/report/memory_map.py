@@ -11,7 +11,7 @@ HEIGHT = 220
 """Pixels of a map."""
 
 COLOURS = 4
-"""Of tensors, in turn."""
+"""How many colours tensors have, in turn."""
 
 CHARACTER, LETTERS = 6.7, 12
 """Pixels of a letter, about, and of a line of them."""

@@ -71,7 +71,7 @@ class TensorRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """Of one run: its command streams, none on golden, and the tensors that it computed.
+    """The record of one run: its command streams, none on golden, and the tensors that it computed.
 
     ``names`` are those of all tensors of the model, by index.
     """
@@ -82,8 +82,7 @@ class Record:
 
 
 SCHEMA_VERSION = 2
-"""Of `RunResult.as_json`: counts up when a field goes or changes its meaning, not when one comes.
-"""
+"""The version of `RunResult.as_json`: counts up when a field goes or changes its meaning."""
 
 
 REWRITTEN = "golden (rewritten)"

@@ -227,7 +227,8 @@ def _operators(axis: Axis, operators: Sequence[OperatorReport]) -> Iterator[Bar]
     for number, operator in enumerate(o for o in operators if o.cycles):
         assert operator.cycles
         start, end = end, end + operator.cycles
-        x, width = axis.x(start), round(axis.x(end) - axis.x(start), 2)
+        x = axis.x(start)
+        width = round(axis.x(end) - axis.x(start), 2)
         name = f"{operator.index} {operator.name}"
         texts = [text for text in (name, str(operator.index)) if 7 * len(text) + 4 <= width]
         yield Bar(
