@@ -1,8 +1,7 @@
 """A .tflite file as a typed graph: tensors, quantization, operators."""
 
 from eightfold.model.graph import Graph, Operator, Quantization, Tensor
-from eightfold.model.normalize import normalize_dimensions
-from eightfold.model.reader import named, read_model
+from eightfold.model.reader import named, normalize_dimensions, read_model
 
 __all__ = [
     "Graph",

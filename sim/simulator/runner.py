@@ -7,8 +7,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,13 @@ from xml.etree import ElementTree
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT, write_file
 from eightfold.common.progress import OnProgress, Progress
-from eightfold.sim.simulator import watch
 from eightfold.sim.simulator.build import Design, Model, Verilog, build_model
 from eightfold.sim.simulator.cache import check_room, make_private, writable_cache
 from eightfold.sim.simulator.limits import ENVIRONMENT, limits, ran_out
 from eightfold.sim.simulator.simulators import make_runner
 from eightfold.sim.simulator.sources import Unit
 from eightfold.sim.simulator.toolchain import Simulator, check_simulator, icarus_available
-from eightfold.sim.simulator.waves import wave_format
+from eightfold.sim.simulator.waves import missing_for_fst, wave_format
 
 __all__ = [
     "BenchFailed",
@@ -39,6 +38,67 @@ __all__ = [
     "run_model",
     "start_simulation",
 ]
+
+
+@dataclass
+class Watch:
+    """What a caller sees of the simulations of `run_bench`, and may ask of one that is run again.
+
+    pytest's plugin uses it: a failing test is run again, and the simulation that failed in it
+    records waves.
+
+    Attributes
+    ----------
+    which
+        Number of the simulation that is asked for something, the first one's 0.
+    testcase
+        The only test of its bench that it runs; None: those that the caller names, or all.
+    trace
+        Where it records waves, without a suffix, which is that of the best format; None: nowhere.
+    count
+        Simulations so far.
+    written
+        The file of waves.
+    note
+        Why it is no better format: one line, or nothing.
+    """
+
+    which: int = 0
+    testcase: str | None = None
+    trace: Path | None = None
+    count: int = field(default=0, init=False)
+    written: Path | None = field(default=None, init=False)
+    note: str = field(default="", init=False)
+
+    def order(
+        self, simulator: Simulator, trace: Path | None, testcase: str | Sequence[str] | None
+    ) -> tuple[Path | None, str | Sequence[str] | None]:
+        """Return trace and tests of the next simulation, whose caller asks for those given."""
+        asked = self.count == self.which
+        self.count += 1
+        if asked and self.trace is not None and trace is None:
+            self.note = missing_for_fst(simulator)
+            suffix = ".vcd" if self.note else ".fst"
+            trace = self.written = self.trace.with_name(self.trace.name + suffix)
+        return trace, (self.testcase if asked and self.testcase else testcase)
+
+
+_watches: list[Watch] = []
+
+
+@contextmanager
+def watched(watch: Watch) -> Iterator[Watch]:
+    """Have ``watch`` see the simulations of this process, in any thread; the innermost one does."""
+    _watches.append(watch)
+    try:
+        yield watch
+    finally:
+        _watches.remove(watch)
+
+
+def _current_watch() -> Watch:
+    """Return the innermost watch, or one that asks for nothing."""
+    return _watches[-1] if _watches else Watch()
 
 
 POLL_SECONDS = 0.1
@@ -307,7 +367,7 @@ def run_bench(
         If a program is missing or fails, a disk is full, or the trace file has another suffix, is
         an ``.fst`` that the simulator cannot write here, or cannot be written at all.
     """
-    trace, testcase = watch.current().order(simulator, trace, testcase)
+    trace, testcase = _current_watch().order(simulator, trace, testcase)
     waves = None
     if trace is not None:
         check_simulator(simulator)  # a missing tool is told before a library of its waves

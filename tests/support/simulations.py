@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eightfold.sim.simulator.runner import BenchFailed
-from eightfold.sim.simulator.watch import Watch, watched
+from eightfold.sim.simulator.runner import BenchFailed, Watch, watched
 
 _WATCH = pytest.StashKey[Watch]()
 

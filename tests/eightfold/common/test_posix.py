@@ -126,7 +126,7 @@ def test_a_limit_of_data_is_left_out_where_there_is_none(monkeypatch: pytest.Mon
 def test_a_console_of_windows_stays_as_it_is() -> None:
     program = (
         "import os, sys; "
-        "from eightfold.common.program.ending import guard_standard_output as guard; "
+        "from eightfold.common.program import guard_standard_output as guard; "
         "before = sys.stdout; os.name = {name!r}; guard(); print(sys.stdout is before)"
     )
     for name, kept in (("nt", "True"), ("posix", "False")):

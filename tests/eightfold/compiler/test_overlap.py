@@ -84,7 +84,7 @@ class Anywhere:
         return [piece]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("config", [NANO, ODD], ids=["nano", "3x5"])
 @pytest.mark.parametrize("stride", [1, 2])
 def test_pieces_compute_what_the_whole_does(

@@ -64,7 +64,7 @@ def test_the_hardware_equals_litert_on_the_digits(simulator: Simulator, config: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("config", ["base", "small"])
+@pytest.mark.parametrize("config", ["base", pytest.param("small", marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_mlperf_tiny_runs_whole_on_the_accelerator_in_the_cycles_that_are_told(
     name: str, config: str
@@ -82,7 +82,7 @@ def test_mlperf_tiny_runs_whole_on_the_accelerator_in_the_cycles_that_are_told(
     assert shown == [f"{result.cycles:,}"]
 
 
-@pytest.mark.slow
+@pytest.mark.long  # a minute; every operator runs on Icarus in tests/sim/system
 @pytest.mark.skipif(not icarus_available(), reason="Icarus is not installed")
 def test_the_key_word_network_runs_on_icarus() -> None:
     with Session(backend="icarus", config="nano", fast=True) as session:

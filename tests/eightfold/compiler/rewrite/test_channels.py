@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eightfold.compiler.rewrite import compact, intervals, needs, rewrite
+from eightfold.compiler.rewrite import compact, intervals, rewrite
 from eightfold.compiler.rewrite.intervals import Intervals
 from eightfold.golden.windows import Window
 from eightfold.model import Graph
@@ -142,25 +142,25 @@ def without_borders(patch: pytest.MonkeyPatch) -> None:
 
 def padding_is_seen(patch: pytest.MonkeyPatch) -> None:
     """A constant channel is folded into a bias though windows reach into the padding."""
-    patch.setattr(needs, "_sees_all", lambda node: True)
+    patch.setattr(compact, "_sees_all", lambda node: True)
 
 
 def nothing_is_added(patch: pytest.MonkeyPatch) -> None:
     """A constant channel goes without what it adds."""
-    patch.setattr(needs.Needs, "constant_part", lambda self, operator: None)
+    patch.setattr(compact.Needs, "constant_part", lambda self, operator: None)
 
 
 def only_the_first_tap(patch: pytest.MonkeyPatch) -> None:
     """A channel counts as unused if its weights at the first tap are 0."""
 
-    def ask(self: needs.Needs, operator) -> None:
-        node = needs.Node(self._graph.tensors, operator)
+    def ask(self: compact.Needs, operator) -> None:
+        node = compact.Node(self._graph.tensors, operator)
         weights = node.constant(1)[self.kept[node.output.index]]
         taps = weights if weights.ndim == 2 else weights[:, 0, 0]
         used = taps.any(axis=0)
         self.kept[node.input(0).index] |= used & ~self._foldable(node)
 
-    patch.setattr(needs.Needs, "_ask", ask)
+    patch.setattr(compact.Needs, "_ask", ask)
 
 
 def scales_stay(patch: pytest.MonkeyPatch) -> None:

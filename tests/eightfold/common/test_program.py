@@ -85,7 +85,7 @@ def test_an_internal_error_is_one_line_and_a_report(
     assert re.search(r"^eightfold: \d+\.\d+", text, re.MULTILINE)
     assert re.search(r"^numpy: \d+\.\d+", text, re.MULTILINE)
     assert "Traceback (most recent call last):" in text
-    assert "test_ending.py" in text
+    assert "test_program.py" in text
 
 
 @pytest.mark.parametrize("arguments", [["--debug", "fails"], ["fails", "--debug"]])
