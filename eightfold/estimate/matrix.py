@@ -82,10 +82,7 @@ class WeightBuffers:
     def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
         """Take a WEIGHTS command."""
         taken = max(cycle, self._free)
-        while not self.fetch.idle:
-            yield self.fetch.changed
-        begun = max(taken + timing.WEIGHT_PARSE, self.clock.now)
-        yield begun
+        begun = yield from self.fetch.free(taken + timing.WEIGHT_PARSE)
         self._free = begun + timing.WEIGHT_COMMAND
         weights = command.instruction
         assert isinstance(weights, isa.Weights)
@@ -132,10 +129,7 @@ class ParameterBanks:
     def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
         """Take a PARAMETERS command."""
         taken = max(cycle, self._free)
-        while not self._fetch.idle:
-            yield self._fetch.changed
-        begun = max(taken + timing.PARAMETER_PARSE, self.clock.now)
-        yield begun
+        begun = yield from self._fetch.free(taken + timing.PARAMETER_PARSE)
         self._free = begun + timing.PARAMETER_COMMAND
         banks = command.instruction
         assert isinstance(banks, isa.Parameters)

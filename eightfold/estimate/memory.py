@@ -125,6 +125,14 @@ class Fetch:
         self._bursts: deque[Burst] = deque()
         self._asked = self._taken = self._held = 0
 
+    def free(self, cycle: int) -> Process[int]:
+        """Return when the next run can begin: in ``cycle``, or once this one is all asked for."""
+        while not self.idle:
+            yield self.changed
+        begun = max(cycle, self.clock.now)
+        yield begun
+        return begun
+
     def begin(self, cycle: int, beat: int, units: int) -> None:
         """Take a run in ``cycle``: its first beat's number in memory, and units."""
         self.idle = False

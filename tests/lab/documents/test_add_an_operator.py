@@ -14,6 +14,7 @@ import pytest
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.operators import OPERATORS
 from lab.documents.blocks import FILE
+from tests.support.checkout import tracked_files
 
 PAGE = IMPORT_ROOT / "docs" / "add-an-operator.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -122,11 +123,8 @@ def test_a_change_that_does_not_apply_is_named(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the checkout with the page's changes."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=IMPORT_ROOT, capture_output=True)
-    if listed.returncode:
-        pytest.skip("not a git checkout")
     root = tmp_path_factory.mktemp("copy")
-    for name in filter(None, listed.stdout.decode().split("\0")):
+    for name in tracked_files():
         source = IMPORT_ROOT / name
         if os.path.lexists(source):
             (root / name).parent.mkdir(parents=True, exist_ok=True)

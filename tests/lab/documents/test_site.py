@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
 from lab.documents import site
+from tests.support.checkout import tracked_files
 
 needs_mkdocs = pytest.mark.skipif(
     find_spec("mkdocs") is None or find_spec("material") is None,
@@ -25,13 +25,8 @@ def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
 
 
 def test_every_document_of_the_repository_is_a_page() -> None:
-    tracked = subprocess.run(
-        ["git", "ls-files", "*.md"], cwd=IMPORT_ROOT, capture_output=True, text=True, check=False
-    )
-    if tracked.returncode:
-        pytest.skip("not a git checkout")
     pages = {str(page.relative_to(IMPORT_ROOT)) for page in site.pages()}
-    assert set(tracked.stdout.split()) <= pages
+    assert set(tracked_files("*.md")) <= pages
 
 
 def test_every_page_is_in_the_navigation() -> None:
