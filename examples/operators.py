@@ -96,7 +96,9 @@ def _pieces(net: SeededNetwork, x: Value) -> Value:
     part = [net.integers([0, 0, 1, 0]), net.integers([1, 2, -1, 4])]
     x = net.add("SLICE", [x, *part], x)
     one, other = net.add_several("SPLIT", [net.integers(1), x], x, {"num_splits": 2})
-    x = net.add("CONCATENATION", [other, one], x, {"axis": -1})
+    uneven = [other, net.integers([1, -1]), net.integers(3)]
+    left, right = net.add_several("SPLIT_V", uneven, x, {"num_splits": 2})
+    x = net.add("CONCATENATION", [right, one, left], x, {"axis": -1})
     x = net.add("SQUEEZE", [x], x, {"squeeze_dims": [0, 1]})
     x = net.add("EXPAND_DIMS", [x, net.integers(0)], x)
     first, second, third = net.add_several("UNPACK", [x], x, {"num": 3, "axis": 1})

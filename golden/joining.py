@@ -1,4 +1,4 @@
-"""Operators that join tensors or take one apart: CONCATENATION, PACK, SPLIT, UNPACK.
+"""Operators that join tensors or take one apart: CONCATENATION, PACK, SPLIT, SPLIT_V, UNPACK.
 
 Codes are copied, nothing is rescaled. All equal LiteRT and TFLite Micro.
 """
@@ -91,6 +91,25 @@ def split(x: NDArray, axis: int, count: int) -> list[NDArray]:
     if count < 1 or x.shape[axis] % count:
         raise RejectedError(f"{x.shape[axis]} does not split into {count} equal parts")
     return np.split(x, count, axis)
+
+
+def split_v(x: NDArray, sizes: Sequence[int], axis: int) -> list[NDArray]:
+    """Return parts of ``x`` of ``sizes`` along ``axis``; one size may be -1: what is left.
+
+    Raises
+    ------
+    RejectedError
+        If the axis is out of range, or the sizes do not add up to that of the axis.
+    """
+    if not -x.ndim <= axis < x.ndim:
+        raise RejectedError(f"axis {axis} of rank {x.ndim}")
+    whole = x.shape[axis]
+    given = list(sizes)
+    if given.count(-1) == 1:
+        given[given.index(-1)] = whole - (sum(given) + 1)
+    if min(given) < 0 or sum(given) != whole:
+        raise RejectedError(f"sizes {shortened(sizes)} do not add up to {whole}")
+    return np.split(x, np.cumsum(given)[:-1], axis)
 
 
 def unpack(

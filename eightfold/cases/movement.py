@@ -165,6 +165,22 @@ def _split(rng: Random) -> Case:
     return model.copy("SPLIT", inputs, {"num_splits": count})
 
 
+def _split_v(rng: Random) -> Case:
+    model = CopyModel(rng)
+    sizes = rng.integers(1, 5, rng.integers(1, 5)).astype(_index_dtype(rng))
+    shape = random_shape(rng, (1, 2, 3, 4, 5), 4)
+    axis = int(rng.integers(len(shape)))
+    shape[axis] = int(sizes.sum())
+    _, source = model.source(shape)
+    if rng.integers(2):
+        sizes[rng.integers(len(sizes))] = -1
+    given = np.array(axis - len(shape) * int(rng.integers(2)), np.int32)
+    given = given.reshape([(), (1,)][rng.integers(2)])
+    model.other_pair()
+    inputs = [source, model.given(sizes), model.given(given)]
+    return model.copy("SPLIT_V", inputs, {"num_splits": len(sizes)})
+
+
 def _blocks(operator: str) -> Callable[[Random], Case]:
     def make(rng: Random) -> Case:
         model = CopyModel(rng)
@@ -349,6 +365,15 @@ def _extend_split(net: GrowingNetwork) -> None:
     net.add_several("SPLIT", inputs, net.kept(x), {"num_splits": count})
 
 
+def _extend_split_v(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: max(value.shape, default=0) > 1)
+    axis = choose(net.rng, *(a for a, size in enumerate(x.shape) if size > 1))
+    first = int(net.rng.integers(1, x.shape[axis]))
+    sizes = [first, -1 if net.rng.integers(2) else x.shape[axis] - first]
+    inputs = [x, net.integers(sizes), net.integers(axis)]
+    net.add_several("SPLIT_V", inputs, net.kept(x), {"num_splits": 2})
+
+
 def _extend_unpack(net: GrowingNetwork) -> None:
     x = net.pick(lambda value: len(value.shape) > 1 and min(value.shape) <= 4)
     axis = choose(net.rng, *(a for a, size in enumerate(x.shape) if size <= 4))
@@ -373,6 +398,7 @@ MOVEMENT: dict[str, Maker] = {
     "SPACE_TO_BATCH_ND": Maker(_space_to_batch_nd, _extend_space_to_batch_nd),
     "SPACE_TO_DEPTH": Maker(_blocks("SPACE_TO_DEPTH"), _extend_space_to_depth),
     "SPLIT": Maker(_split, _extend_split),
+    "SPLIT_V": Maker(_split_v, _extend_split_v),
     "SQUEEZE": Maker(_squeeze, _extend_squeeze),
     "TRANSPOSE": Maker(_transpose, _extend_transpose),
     "UNPACK": Maker(_unpack, _extend_unpack),

@@ -10,6 +10,7 @@ from eightfold.golden.joining import concatenated_shape, packed_shape
 from eightfold.operators.call import Node, OperatorCall
 from eightfold.operators.definition import (
     COPIED,
+    INDEX,
     INT32,
     Arguments,
     Definition,
@@ -44,6 +45,15 @@ def _split_shapes(node: Node) -> Sequence[Shape]:
     return [part.shape for part in joining.split(hollow(node.shape(1)), axis, len(node.outputs))]
 
 
+def _split_v_shapes(node: Node) -> Sequence[Shape]:
+    sizes, axis = node.known_vector(1), node.known_integer(2)
+    if node.shape(1)[0] != len(node.outputs):
+        raise RejectedError(f"has {len(node.outputs)} outputs, but {node.shape(1)[0]} sizes")
+    if sizes is None or axis is None:
+        return [(None,) * len(node.shape(0))] * len(node.outputs)
+    return [part.shape for part in joining.split_v(hollow(node.shape(0)), sizes, axis)]
+
+
 def _unpack_shapes(node: Node) -> Sequence[Shape]:
     x = hollow(node.shape(0))
     return [part.shape for part in joining.unpack(x, node.options["axis"], len(node.outputs))]
@@ -69,6 +79,10 @@ def _pack_arguments(call: OperatorCall) -> Arguments:
 
 def _split_arguments(call: OperatorCall) -> Arguments:
     return Arguments(call.codes(1), call.integer(0), len(call.outputs))
+
+
+def _split_v_arguments(call: OperatorCall) -> Arguments:
+    return Arguments(call.codes(0), call.vector(1), call.integer(2))
 
 
 def _unpack_arguments(call: OperatorCall) -> Arguments:
@@ -111,6 +125,16 @@ JOINING: dict[str, Definition] = {
         arguments=_split_arguments,
         explain=explain_copy,
         stacks=Without("its first input is the axis, which all inferences share"),
+        prepare=UNPREPARED,
+    ),
+    "SPLIT_V": Definition(
+        shapes=_split_v_shapes,
+        operands=(COPIED, INDEX, INT32),
+        results="num_splits",
+        golden=joining.split_v,
+        arguments=_split_v_arguments,
+        explain=explain_copy,
+        stacks=Without("it may take axis 0 apart"),
         prepare=UNPREPARED,
     ),
     "UNPACK": Definition(

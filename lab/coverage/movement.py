@@ -186,6 +186,18 @@ MOVEMENT: dict[str, list[Point]] = {
         axis_place(given_axis(0), 0, 1),
         _count("parts", lambda s: len(s.operator.outputs)),
     ],
+    "SPLIT_V": [
+        *copied(range(1, 6), kept=False),
+        axis_place(given_axis(2)),
+        _count("parts", lambda s: len(s.operator.outputs)),
+        operand_type(1),
+        flags(
+            "sizes",
+            all_given=lambda s: (s.array(1) >= 0).all(),
+            one_is_the_rest=lambda s: (s.array(1) == -1).any(),
+            unequal=lambda s: len({s.result(i).shape for i in range(len(s.operator.outputs))}) > 1,
+        ),
+    ],
     "SPACE_TO_DEPTH": _blocks(),
     "DEPTH_TO_SPACE": _blocks(),
     "SPACE_TO_BATCH_ND": _batches(

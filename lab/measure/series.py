@@ -286,7 +286,7 @@ def _joined(name: str, axes: tuple[int, int]) -> tuple[Series, ...]:
 
 
 def _apart(name: str, axes: tuple[int, int]) -> tuple[Series, ...]:
-    """Return SPLIT or UNPACK into two tensors along the first or last axis."""
+    """Return SPLIT, SPLIT_V or UNPACK into two tensors along the first or last axis."""
 
     def build(model: MeasuredModel, size: Size, axis: int) -> Workload:
         if name == "UNPACK":
@@ -296,6 +296,9 @@ def _apart(name: str, axes: tuple[int, int]) -> tuple[Series, ...]:
             model.subject(name, [x], options={"axis": axis, "num": 2})
             return Workload(size.elements, 2 * prod(half[:axis]))
         inputs = [model.integers([axis], "axis"), model.operand(size.image)]
+        if name == "SPLIT_V":
+            halves = [size.image[axis] // 2, -1]
+            inputs = [inputs[1], model.integers(halves, "sizes"), inputs[0]]
         model.subject(name, inputs, options={"num_splits": 2})
         return Workload(size.elements, 2 * prod(size.image[:axis]))
 
@@ -487,6 +490,7 @@ COPYING: dict[str, CatalogueEntry] = {
     "SPACE_TO_BATCH_ND": CatalogueEntry(_blocks("SPACE_TO_BATCH_ND", 1), CONTIGUOUS),
     "SPACE_TO_DEPTH": CatalogueEntry(_blocks("SPACE_TO_DEPTH", 2), CONTIGUOUS),
     "SPLIT": CatalogueEntry(_apart("SPLIT", (1, 3)), CONTIGUOUS),
+    "SPLIT_V": CatalogueEntry(_apart("SPLIT_V", (1, 3)), CONTIGUOUS),
     "SQUEEZE": CatalogueEntry(_renamed("SQUEEZE"), None),
     "STRIDED_SLICE": CatalogueEntry(_sliced("STRIDED_SLICE"), CONTIGUOUS),
     "TRANSPOSE": CatalogueEntry(_transposed(), CONTIGUOUS),

@@ -45,6 +45,7 @@ METHODS: dict[str, Callable[[Call], Step | tuple[Step, ...]]] = {
             "SPACE_TO_BATCH_ND",
             "SPACE_TO_DEPTH",
             "SPLIT",
+            "SPLIT_V",
             "SQUEEZE",
             "STRIDED_SLICE",
             "UNPACK",

@@ -28,6 +28,7 @@ COPIES = (
     "RESHAPE",
     "SLICE",
     "SPLIT",
+    "SPLIT_V",
     "SQUEEZE",
     "STRIDED_SLICE",
     "TRANSPOSE",

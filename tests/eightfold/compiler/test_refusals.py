@@ -30,6 +30,7 @@ RUN_TIME = (
     "SLICE",
     "SPACE_TO_BATCH_ND",
     "SPLIT",
+    "SPLIT_V",
     "STRIDED_SLICE",
     "SUM",
     "TRANSPOSE",

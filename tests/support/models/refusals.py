@@ -123,6 +123,11 @@ def split(axis: int = 1, shape=(2, 4), **options) -> bytes:
     )
 
 
+def split_v(sizes: list, axis: int = 1) -> bytes:
+    parts = {"outputs": 2, "options": {"num_splits": 2}}
+    return moved("SPLIT_V", (2, 4), (2, 2), sizes, axis, **parts)
+
+
 def unpacked(scales=(0.5, 0.5), zero_points=(0, 0), **options) -> bytes:
     return moved(
         "UNPACK",
@@ -341,6 +346,13 @@ REFUSALS: dict[str, Refusal] = {
     "PACK shapes differ": rejected("differ", packed, ((2,), (3,))),
     "SPLIT not even": rejected("equal parts", split, shape=(2, 3)),
     "SPLIT axis out of range": rejected("axis 2", split, 2),
+    "SPLIT_V sizes too small": rejected("add up to 4", split_v, [1, 2]),
+    "SPLIT_V two unknown sizes": rejected("add up to 4", split_v, [-1, -1]),
+    "SPLIT_V nothing left": rejected("add up to 4", split_v, [5, -1]),
+    "SPLIT_V negative size": rejected("add up to 4", split_v, [-2, 6]),
+    "SPLIT_V axis out of range": rejected("axis 2", split_v, [2, 2], 2),
+    "SPLIT_V another number": rejected("2 outputs, but 1 sizes", split_v, [4]),
+    "SPLIT_V sizes of rank 2": rejected("must be a vector", split_v, [[2, 2]]),
     "UNPACK scales differ": rejected("same scale", unpacked, scales=(0.5, 0.25)),
     "UNPACK zero points differ": rejected("same scale", unpacked, zero_points=(0, 1)),
     "UNPACK axis out of range": rejected("axis 2", unpacked, axis=2),
