@@ -112,6 +112,14 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return memory(elements(command))
 
 
+batch_option = click.option(
+    "--batch",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Entries along dimension 0 of the inputs, where the file leaves it open.",
+)
+
+
 @click.command("compile")
 @model_argument
 @output_folder_option
@@ -124,6 +132,7 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @cascade_option
 @click.option("--explain", is_flag=True, help="Say which chains run strip by strip, and why.")
 @limit_options
+@batch_option
 def compile_command(
     model: Path,
     output: Path,
@@ -137,6 +146,7 @@ def compile_command(
     explain: bool,
     max_memory: int | None,
     max_elements: int | None,
+    batch: int | None,
 ) -> None:
     """Compile MODEL into a command stream, a model image and a readable listing.
 
@@ -149,7 +159,7 @@ def compile_command(
     from eightfold.model import named
     from eightfold.operators import Limits, load_int8
 
-    graph = load_int8(model, Limits(max_memory, max_elements))
+    graph = load_int8(model, Limits(max_memory, max_elements), batch)
     sizes = AcceleratorConfig.load(config)
     timing = MemoryTiming.load(memory)
     with named(model), terminal_progress(f"compiling {model.name}", after=PROGRESS_SECONDS):
@@ -196,6 +206,7 @@ def compile_command(
 @no_rewrite_option
 @cascade_option
 @limit_options
+@batch_option
 @clock_option
 @click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
 def estimate(
@@ -208,6 +219,7 @@ def estimate(
     no_cascade: bool,
     max_memory: int | None,
     max_elements: int | None,
+    batch: int | None,
     clock: float | None,
     as_json: bool,
 ) -> None:
@@ -218,7 +230,7 @@ def estimate(
     from eightfold.operators import Limits, load_int8
     from eightfold.run.operator_reports import hardware_reports
 
-    graph = load_int8(model, Limits(max_memory, max_elements))
+    graph = load_int8(model, Limits(max_memory, max_elements), batch)
     sizes = AcceleratorConfig.load(config)
     timing = MemoryTiming.load(memory)
     with named(model), terminal_progress(f"estimating {model.name}", after=PROGRESS_SECONDS):

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from eightfold.cli.campaign import campaign
 from eightfold.cli.compiler import (
+    batch_option,
     cascade_option,
     clock_option,
     compile_command,
@@ -84,6 +85,7 @@ def commands(context: click.Context) -> None:
 @no_rewrite_option
 @cascade_option
 @limit_options
+@batch_option
 @memory_option
 @click.option(
     "--stall",
@@ -138,6 +140,7 @@ def run(
     no_cascade: bool,
     max_memory: int | None,
     max_elements: int | None,
+    batch: int | None,
     memory: str,
     stall: float,
     output: Path | None,
@@ -173,6 +176,7 @@ def run(
             max_elements=max_elements,
             fast=fast,
             clock=clock,
+            batch=batch,
         ) as session,
     ):
         result = session.run(

@@ -1,7 +1,7 @@
 """A .tflite file as a typed graph: tensors, quantization, operators."""
 
 from eightfold.model.graph import Graph, Operator, Quantization, Tensor
-from eightfold.model.reader import named, normalize_dimensions, read_model
+from eightfold.model.reader import named, normalize_dimensions, read_model, with_shapes
 
 __all__ = [
     "Graph",
@@ -11,4 +11,5 @@ __all__ = [
     "named",
     "normalize_dimensions",
     "read_model",
+    "with_shapes",
 ]

@@ -58,12 +58,18 @@ class ModelBuilder:
         axis: int = 0,
         dtype: DTypeLike = np.int8,
         name: str | None = None,
+        open_batch: bool = False,
     ) -> int:
-        """Add an input of the model and return its tensor index; see `tensor`."""
+        """Add an input of the model and return its tensor index; see `tensor`.
+
+        With ``open_batch`` the file leaves dimension 0 open, and ``shape`` is what it is for now.
+        """
         index = self.tensor(
             shape, scale=scale, zero_point=zero_point, axis=axis, dtype=dtype, name=name
         )
         self._inputs.append(index)
+        if open_batch:
+            self._tensors[index].fields["ShapeSignature"] = np.array([-1, *shape[1:]], np.int32)
         return index
 
     def constant(

@@ -13,7 +13,8 @@ class Quantization:
     """How codes stand for real numbers: ``real = scale * (code - zero_point)``."""
 
     scale: np.ndarray
-    """float32, shape (1,) or (size of dimension ``axis``,); finite and above 0."""
+    """float32, shape (1,) or (size of dimension ``axis``,); finite and above 0 wherever something
+    is computed with it, see `is_sound`."""
 
     zero_point: np.ndarray
     """int64, the shape of ``scale``; within the range of the tensor's dtype."""
@@ -25,6 +26,11 @@ class Quantization:
     stated_axis: int | None = None
     """What the file of a tensor of rank 1 says in place of dimension 0, its only one; None where
     it says what ``axis`` does."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether every scale is finite and above 0."""
+        return bool((np.isfinite(self.scale) & (self.scale > 0)).all())
 
     def dimension_note(self) -> str:
         """Return in words how `stated_axis` is taken."""
@@ -38,8 +44,8 @@ class Tensor:
     index: int
     name: str
     shape: tuple[int, ...]
-    """Every dimension at least 1; ``()`` is a scalar. Where a constant lists no axes or sizes, one
-    is 0."""
+    """``()`` is a scalar. A dimension of 0 has a tensor that nothing is computed from: a list of no
+    axes, or what only moves."""
 
     dtype: np.dtype
     """int8, int16, int32, int64, uint8, float32 or bool."""
@@ -50,6 +56,10 @@ class Tensor:
 
     stated: bool = True
     """Whether the file states the shape; else `eightfold.operators.gate` has computed it."""
+
+    open_batch: bool = False
+    """Whether the file leaves dimension 0 of an input open, ``shape_signature`` -1, and states what
+    it is for now."""
 
     def __str__(self) -> str:
         """Return index and name in one line, as messages name the tensor."""
@@ -116,4 +126,7 @@ class Graph:
             if not tensor.stated and tensor.shape:
                 note = "the file states no shape, so it is computed"
                 found.setdefault(note, []).append(f"{tensor.index} {list(tensor.shape)}")
+            if tensor.open_batch:
+                note = f"the file leaves the batch open, taken as {tensor.shape[0]} without --batch"
+                found.setdefault(note, []).append(str(tensor.index))
         return [f"{note}: tensor {', '.join(tensors)}" for note, tensors in found.items()]

@@ -59,6 +59,37 @@ def normalize_dimensions(model: bytes) -> bytes:
     return bytes(changed)
 
 
+_SHAPE = 4
+"""Where a tensor's vtable says at which byte its table refers to the shape."""
+
+
+def with_shapes(model: bytes, graph: Graph) -> bytes:
+    """Return a model whose tensors of subgraph 0 state the shapes of a graph.
+
+    New shapes lie behind all else, since in the file tensors may share one; nothing else changes.
+
+    Parameters
+    ----------
+    model
+        The bytes of a ``.tflite`` file that `read_model` has read.
+    graph
+        What it read, with other shapes of the same ranks.
+    """
+    subgraph = tflite.Model.GetRootAs(model, 0).Subgraphs(0)
+    assert subgraph is not None, "a model that was read has a subgraph"
+    changed = bytearray(model) + bytes(-len(model) % 4)
+    for tensor in graph.tensors:
+        packed = subgraph.Tensors(tensor.index)
+        assert packed is not None, "a vector has as many tensors as it says"
+        stated = tuple(packed.Shape(axis) for axis in range(packed.ShapeLength()))
+        if not stated or stated == tensor.shape:
+            continue
+        field = packed._tab.Pos + packed._tab.Offset(_SHAPE)
+        struct.pack_into("<I", changed, field, len(changed) - field)
+        changed += struct.pack(f"<{len(tensor.shape) + 1}i", len(tensor.shape), *tensor.shape)
+    return bytes(changed)
+
+
 _IDENTIFIER = b"TFL3"
 _SCHEMA_VERSION = 3
 _BUILTIN_CODE = 10  # of an operator code's vtable: the accessor of `tflite` mixes both fields

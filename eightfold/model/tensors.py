@@ -11,7 +11,6 @@ from eightfold.model.flatbuffer import CONVERT, EXTERNAL_BUFFER, TO_INT8, Source
 from eightfold.model.graph import Quantization, Tensor
 from eightfold.model.schema import DTYPES, TENSOR_TYPES
 
-_LISTED = {np.dtype(np.int32), np.dtype(np.int64)}  # of axes, sizes, indices
 _TENSOR_LIMIT = 1 << 31  # bytes of a tensor; the hardware's addresses have 32 bits
 _RANK_LIMIT = 32
 
@@ -62,7 +61,7 @@ class TensorReader:
         if packed.IsVariable():
             raise InputError(f"{label} keeps state between runs; make it an input and an output")
         dtype = DTYPES[code]
-        shape = self._shape(packed, label, dtype)
+        shape = self._shape(packed, label)
         size = math.prod(shape) * dtype.itemsize
         if size >= _TENSOR_LIMIT:
             raise InputError(
@@ -71,7 +70,7 @@ class TensorReader:
             )
         quantization = self._quantization(packed, label, shape, dtype)
         content = self._content(packed, label)
-        if not size and content is None:
+        if not size and content is None and index not in self._given | self._computed:
             content = np.empty(0, np.uint8)  # of nothing, nothing is needed
         if content is not None:
             if content.size != size:
@@ -82,19 +81,17 @@ class TensorReader:
             content = content.view(dtype.newbyteorder("<")).reshape(shape)
         # Without rank, () is no scalar but unknown; old files say so of scalars too.
         stated = bool(shape) or packed.HasRank() or content is not None or index in self._given
-        return Tensor(index, name, shape, dtype, quantization, content, stated)
+        signature = self._source.integers(packed, "ShapeSignature")
+        opened = index in self._given and bool(shape) and signature[:1] == (-1,)
+        return Tensor(index, name, shape, dtype, quantization, content, stated, opened)
 
-    def _shape(self, packed: Any, label: Tensor, dtype: np.dtype) -> tuple[int, ...]:
+    def _shape(self, packed: Any, label: Tensor) -> tuple[int, ...]:
         vector = self._source.vector(packed, "Shape")
         if vector.size > _RANK_LIMIT:
             raise InputError(f"{label} has {vector.size} dimensions; the limit is {_RANK_LIMIT}")
         shape = self._source.integers(packed, "Shape")
-        # Axes and sizes may be none: integers that are neither given nor computed.
-        listed = dtype in _LISTED and label.index not in self._given | self._computed
-        if min(shape, default=1) < (0 if listed else 1):
-            raise InputError(
-                f"{label} has shape {shortened(shape)}; dimensions must be fixed and at least 1"
-            )
+        if min(shape, default=0) < 0:
+            raise InputError(f"{label} has shape {shortened(shape)}; dimensions must be fixed")
         return shape
 
     def _content(self, packed: Any, label: Tensor) -> np.ndarray | None:
@@ -136,9 +133,6 @@ class TensorReader:
                 f"{label} has {scale.size} scales for shape {shortened(shape)}; "
                 f"give it one, or one per slice of dimension {axis}"
             )
-        wrong = scale[~(np.isfinite(scale) & (scale > 0))]
-        if wrong.size:
-            raise InputError(f"{label} has the scale {wrong[0]}; scales are finite and above 0")
         zero_point = self._zero_point(values, label, scale.size, dtype)
         for array in (scale, zero_point):
             array.setflags(write=False)

@@ -154,13 +154,20 @@ def quantization_of(tensor: Tensor) -> Quantization:
     Raises
     ------
     InputError
-        If the tensor is not quantized.
+        If the tensor is not quantized, or a scale is no positive number. The runtimes look at
+        scales only where they compute with them, and so does this function.
     """
     if (known := _QUANTIZATIONS.get(tensor)) is not None:
         return known
     quantization = tensor.quantization
     if quantization is None:
         raise InputError(f"{tensor} has no scale and zero point; quantize the model to int8")
+    if not quantization.is_sound:
+        wrong = quantization.scale[~(np.isfinite(quantization.scale) & (quantization.scale > 0))]
+        raise InputError(
+            f"{tensor} has the scale {wrong[0]}, and it is computed with; scales are finite and "
+            "above 0: convert the network again, with a representative data set"
+        )
     per_axis = len(quantization.scale) > 1
     known = _QUANTIZATIONS[tensor] = Quantization(
         scale=quantization.scale,

@@ -288,7 +288,7 @@ def _is_quantized(operand: BoundOperand) -> bool:
         operand.rule.quantized
         and operand.tensor.dtype.name in operand.rule.dtypes
         and quantization is not None
-        and bool((np.isfinite(quantization.scale) & (quantization.scale > 0)).all())
+        and quantization.is_sound
     )
 
 
@@ -346,7 +346,6 @@ def _dtype_finding(operand: BoundOperand, edges: frozenset[int]) -> Finding:
 
 
 def _scales(operand: BoundOperand, quantization: Quantization) -> Iterator[Finding]:
-    """Only graphs that were not read from a file can fail here: the reader refuses such files."""
     scale = quantization.scale
     wrong = np.flatnonzero(~(np.isfinite(scale) & (scale > 0)))
     if wrong.size:

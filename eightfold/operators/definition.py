@@ -108,6 +108,9 @@ class Definition:
     alike: bool = False
     """Whether all operands with values must have the same element type."""
 
+    empty: bool = False
+    """Whether operands with values may have no elements: then a dimension is 0."""
+
     results: int | str = 1
     """How many, or the option that says it."""
 
@@ -216,7 +219,7 @@ class Definition:
                 _check_dtype(tensor, operand.dtypes)
             if operand.values:
                 first = first or tensor
-                if 0 in tensor.shape:
+                if 0 in tensor.shape and not self.empty:
                     raise RejectedError(f"{tensor} has no elements")
                 if self.alike and tensor.dtype != first.dtype:
                     raise RejectedError(f"{tensor} is {tensor.dtype}, but {first} {first.dtype}")

@@ -12,8 +12,8 @@ import numpy as np
 from eightfold.common.errors import InputError
 from eightfold.golden.errors import SpecError, shortened
 from eightfold.model.graph import Graph, Operator, Tensor
-from eightfold.operators.call import Node
-from eightfold.operators.definition import Shape
+from eightfold.operators.call import Node, OperatorCall
+from eightfold.operators.definition import Definition, Shape
 from eightfold.operators.registry import OPERATORS
 
 
@@ -63,6 +63,7 @@ def prepare(graph: Graph) -> tuple[Graph, list[Refusal]]:
         node = Node(tensors, operator)
         try:
             definition.check(node)
+            _check_scales(graph, definition, operator)
             shapes, dtype = definition.shapes(node), definition.result_dtype(node)
         except (SpecError, InputError) as error:
             refusals.append(Refusal(operator, None, str(error), error))
@@ -74,6 +75,18 @@ def prepare(graph: Graph) -> tuple[Graph, list[Refusal]]:
             if words := difference(tensor, shape, dtype if supported else None):
                 refusals.append(Refusal(operator, tensor, words))
     return replace(graph, tensors=tuple(tensors)), refusals
+
+
+def _check_scales(graph: Graph, definition: Definition, operator: Operator) -> None:
+    """Refuse a scale that is no positive number, if the operator computes with it.
+
+    LiteRT reads such files too: a copy never looks at the scale of what it copies.
+    """
+    tensors = [graph.tensors[i] for i in (*operator.inputs, *operator.outputs) if i >= 0]
+    if all(tensor.quantization is None or tensor.quantization.is_sound for tensor in tensors):
+        return
+    values = {t.index: np.broadcast_to(np.zeros((), t.dtype), t.shape) for t in tensors}
+    definition.arguments(OperatorCall(graph, operator, values))
 
 
 def difference(tensor: Tensor, shape: Shape, dtype: np.dtype | None = None) -> str | None:

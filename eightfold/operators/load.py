@@ -5,6 +5,7 @@ from pathlib import Path
 from eightfold.common.errors import InputError
 from eightfold.model.graph import Graph
 from eightfold.model.reader import named, read_model
+from eightfold.operators.batch import with_batch
 from eightfold.operators.cost import Limits, check_cost
 from eightfold.operators.gate import misfits, prepare
 
@@ -26,7 +27,9 @@ _EDGE_CONVERSION = (
 """What to do if nothing but inputs and outputs are of another type."""
 
 
-def load_model(source: bytes | str | Path, limits: Limits | None = None) -> Graph:
+def load_model(
+    source: bytes | str | Path, limits: Limits | None = None, batch: int | None = None
+) -> Graph:
     """Read subgraph 0 of a model, as `eightfold.model.read_model`; `load_int8` takes fewer.
 
     Every operator has passed `eightfold.operators.gate.prepare`: what its record says holds, and
@@ -39,15 +42,19 @@ def load_model(source: bytes | str | Path, limits: Limits | None = None) -> Grap
         The bytes of a ``.tflite`` file, or its path.
     limits
         Of memory and elements; the defaults of `Limits` if None.
+    batch
+        Entries along dimension 0 of the inputs that leave it open; None: as the file states it.
 
     Raises
     ------
     InputError
-        As `eightfold.model.read_model`; or an operator does not pass, or the model is beyond the
-        limits. The message is one line and starts with the file's name.
+        As `eightfold.model.read_model` and `eightfold.operators.batch.with_batch`; or an operator
+        does not pass, or the model is beyond the limits. The message is one line and starts with
+        the file's name.
     """
-    prepared, refusals = prepare(read_model(source))
+    graph = read_model(source)
     with named(source):
+        prepared, refusals = prepare(graph if batch is None else with_batch(graph, batch))
         if refusals:
             more = f" (and {len(refusals) - 1} more, see eightfold check)" if refusals[1:] else ""
             raise InputError(f"{refusals[0]}{more}")
@@ -55,12 +62,14 @@ def load_model(source: bytes | str | Path, limits: Limits | None = None) -> Grap
     return prepared
 
 
-def load_int8(source: bytes | str | Path, limits: Limits | None = None) -> Graph:
+def load_int8(
+    source: bytes | str | Path, limits: Limits | None = None, batch: int | None = None
+) -> Graph:
     """Read a model that is to be run or compiled: `load_model`, and then `require_int8`.
 
     Parameters and errors as `load_model`; or if an operator works on float32, uint8 or int16.
     """
-    graph = load_model(source, limits)
+    graph = load_model(source, limits, batch)
     with named(source):
         require_int8(graph)
     return graph

@@ -288,7 +288,7 @@ def _copy(
         explain=explain,
         stacks=stacks,
         prepare=prepare,
-        **fields,
+        **{"empty": True, **fields},
     )
 
 

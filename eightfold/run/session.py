@@ -16,7 +16,7 @@ from eightfold.common.child import Closing
 from eightfold.common.errors import HardwareError, InputError
 from eightfold.common.extras import needs_extra
 from eightfold.golden.quantization import Reference
-from eightfold.model import Graph, named, normalize_dimensions
+from eightfold.model import Graph, named, normalize_dimensions, with_shapes
 from eightfold.operators import Limits, load_int8, run_graph, run_graphs
 from eightfold.run.inputs import Inputs, random_inputs, resolve_inputs
 from eightfold.run.operator_reports import golden_reports, hardware_reports
@@ -79,6 +79,9 @@ class Session(Closing):
         stores only what the network needs, in a memory that does not pause; ``compare``,
         ``all_tensors`` and ``stall`` disturb that, and a run with them comes after such a pass,
         whose outputs must be the same. Without it their results have no cycles.
+    batch
+        Entries along dimension 0 of the inputs whose file leaves it open; None: what the file
+        states, mostly 1.
     clock
         MHz for times, in place of what was measured for ``config``, see
         `eightfold.run.report.clock.MEASURED`.
@@ -110,6 +113,7 @@ class Session(Closing):
         cascade: bool = True,
         fast: bool = False,
         clock: float | None = None,
+        batch: int | None = None,
     ) -> None:
         if backend not in ("golden", "verilator", "icarus"):
             raise InputError(f"backend must be golden, verilator or icarus, not {backend!r}")
@@ -160,6 +164,7 @@ class Session(Closing):
         self.fast = fast
         self.clock = told if backend != "golden" else None
         self.limits = Limits(max_memory, max_elements)
+        self.batch = batch
         self._oracle: Oracle | None = None
 
     def close(self) -> None:
@@ -197,7 +202,7 @@ class Session(Closing):
             Keep what `eightfold.run.report.run_page.run_page` shows: when each command ran, where
             each tensor lay, and each one's comparison.
         """
-        graph = load_int8(model, self.limits)
+        graph = load_int8(model, self.limits, self.batch)
         drawn = seed if inputs is None else None
         batch = [random_inputs(graph, seed) if inputs is None else resolve_inputs(graph, inputs)]
         (result,) = self._run(model, graph, batch, all_tensors, compare, seed=drawn, record=record)
@@ -212,7 +217,7 @@ class Session(Closing):
         compare: bool = False,
     ) -> list[RunResult]:
         """Run one inference for each entry of ``batch``, in one simulation."""
-        graph = load_int8(model, self.limits)
+        graph = load_int8(model, self.limits, self.batch)
         resolved = [resolve_inputs(graph, inputs) for inputs in batch]
         return self._run(model, graph, resolved, all_tensors, compare)
 
@@ -247,7 +252,10 @@ class Session(Closing):
                 )
         if compare:
             for result, inputs in zip(results, batch, strict=True):
-                self._compare(result, graph, _model_bytes(model), inputs)
+                content = _model_bytes(model)
+                if self.batch is not None:
+                    content = with_shapes(content, graph)
+                self._compare(result, graph, content, inputs)
         for result, outputs in zip(results, undisturbed, strict=True):
             if not result.mismatches:
                 _expect_the_same(result, outputs)

@@ -193,9 +193,11 @@ class Emitter:
     ) -> None:
         """Copy runs; ``loops`` are (count, source stride, target stride), outermost first.
 
-        Loops of one iteration are dropped, and inner ones that continue a run become part of it.
-        More than four loops become several commands.
+        A run of no bytes needs no command. Loops of one iteration are dropped, and inner ones that
+        continue a run become part of it. More than four loops become several commands.
         """
+        if run == 0:
+            return
         remaining = [loop for loop in loops if loop[0] > 1]
         while remaining and remaining[-1][1:] == (run, run) and run * remaining[-1][0] < 1 << 24:
             run *= remaining.pop()[0]
@@ -243,6 +245,8 @@ class Emitter:
         are dropped, joined and split as in `move`. ``indices`` is the scratchpad address of the
         first index, a signed integer of 1, 2, 4 or 8 bytes. All that n may lead to is read.
         """
+        if run == 0:
+            return
         remaining = [loop for loop in loops if loop[0] > 1]
         while remaining and remaining[-1][1:] == (run, run, 0) and run * remaining[-1][0] < 1 << 24:
             run *= remaining.pop()[0]

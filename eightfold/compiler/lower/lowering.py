@@ -10,6 +10,7 @@ from eightfold.compiler.lower import pointwise as lower_pointwise
 from eightfold.compiler.lower import reduction as lower_reduction
 from eightfold.compiler.lower import windowed as lower_windowed
 from eightfold.compiler.lower.call import Call
+from eightfold.compiler.steps.movement import Movement
 from eightfold.compiler.steps.step import Step, Temporary
 from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Reference
@@ -110,7 +111,10 @@ def lower(
         raise CompileError(unfit)
     try:
         call = Call(graph, operator, config, reference)
-        steps = method(call)
+        if all(0 in tensor.shape for tensor in call.outputs):  # nothing is computed
+            steps = tuple(Movement(target=tensor.index, copies=()) for tensor in call.outputs)
+        else:
+            steps = method(call)
     except (SpecError, InputError) as error:
         raise CompileError(str(error)) from None
     return Lowered(

@@ -183,7 +183,7 @@ def _judge(content: bytes) -> tuple[bool, str]:
 
 def _fault(graph: Graph) -> str:
     for tensor in graph.tensors:
-        if min(tensor.shape, default=1) < 1:
+        if min(tensor.shape, default=0) < 0:
             return f"{tensor}: shape {tensor.shape}"
         if tensor.data is not None:
             tensor.data.copy()

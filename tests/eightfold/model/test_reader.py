@@ -79,9 +79,8 @@ def _ints(*values: int) -> np.ndarray:
 
 
 _UNSOUND = [
-    ("negative dimension", _tensor(0, shape=_ints(1, -4, 4, 2)), "tensor 0 .*fixed and at least 1"),
-    ("dynamic batch", _tensor(0, shape=_ints(-1, 4, 4, 2)), "tensor 0 .*fixed and at least 1"),
-    ("zero dimension", _tensor(3, shape=_ints(1, 0, 4, 3)), "tensor 3 .*fixed and at least 1"),
+    ("negative dimension", _tensor(0, shape=_ints(1, -4, 4, 2)), "tensor 0 .*must be fixed"),
+    ("dynamic batch", _tensor(0, shape=_ints(-1, 4, 4, 2)), "tensor 0 .*must be fixed"),
     ("rank 33", _tensor(3, shape=np.ones(33, np.int32)), "33 dimensions; the limit is 32"),
     ("2 GiB", _tensor(3, shape=_ints(2, 2**30)), "tensor 3 .*2147483648 bytes; the limit"),
     ("huge product", _tensor(3, shape=np.full(32, 2**31 - 1, np.int32)), "tensor 3 .*the limit"),
@@ -98,22 +97,6 @@ _UNSOUND = [
     ("strange type", _tensor(1, type=99), "tensor 1 .*element type code 99"),
     ("sparse", _tensor(1, sparsity=generated.SparsityParametersT()), "tensor 1 .*is sparse"),
     ("variable", _tensor(3, isVariable=True), "tensor 3 .*keeps state"),
-    (
-        "zero scale",
-        _quantization(3, scale=np.array([0], np.float32)),
-        "tensor 3 .*scale 0.0; .*above 0",
-    ),
-    ("negative scale", _quantization(3, scale=np.array([-1], np.float32)), "tensor 3 .*scale -1.0"),
-    (
-        "infinite scale",
-        _quantization(3, scale=np.array([np.inf], np.float32)),
-        "tensor 3 .*scale inf",
-    ),
-    (
-        "NaN scale",
-        _quantization(1, scale=np.array([1, np.nan, 1], np.float32)),
-        "tensor 1 .*scale nan",
-    ),
     (
         "scale count",
         _quantization(1, scale=np.array([1, 1], np.float32)),

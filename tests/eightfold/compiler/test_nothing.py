@@ -1,4 +1,4 @@
-"""Constants that list no axes or sizes, such as the shape of a scalar, work as in LiteRT."""
+"""Lists of no axes, moves of no elements, and scales of no matter: they work as in LiteRT."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from eightfold.common.errors import InputError
 from eightfold.compiler.passes import prepare
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import check_model, check_prepared, has_violation, load_model, run_graph
+from eightfold.run.inputs import random_inputs
 from eightfold.run.reference.oracle import Oracle
 from eightfold.run.session import Session
 from eightfold.target.config import AcceleratorConfig
@@ -74,7 +75,6 @@ _REFUSED: dict[str, tuple[Case, str]] = {
     "TRANSPOSE": (("TRANSPOSE", (), ((0,),), (), 0.5), "has rank 0, not 1 to 32"),
     "EXPAND_DIMS": (("EXPAND_DIMS", (2,), ((0,),), (1, 2), 0.5), "must be one integer, not 0"),
     "PAD": (("PAD", (2, 3), ((0, 2),), (2, 3), 0.5), "paddings must be 2 pairs"),
-    "GATHER": (("GATHER", (2, 3), ((0,),), (0, 3), 0.5), "dimensions must be fixed"),
 }
 
 
@@ -84,20 +84,75 @@ def test_refuses_what_a_list_of_nothing_is_too_little_for(case: Case, message: s
         load_model(_model(case))
 
 
-def test_nothing_is_neither_given_nor_computed_nor_a_value() -> None:
-    def refused(message: str, **what: Any) -> None:
-        b = ModelBuilder()
-        x = b.input((0,) if what.get("given") else (2,), dtype=np.int32)
-        nothing = b.constant(np.zeros(0, np.int32))
-        y = b.tensor((0,) if what.get("computed") else (2,), dtype=np.int32)
-        b.operator("CONCATENATION", [x, nothing], [y])
-        b.output(y)
-        with pytest.raises(InputError, match=message):
-            load_model(b.build())
+Move = tuple[str, list[tuple[int, ...]], list[tuple[int, ...]], dict[str, Any], list[Any]]
 
-    refused("tensor 0 .*dimensions must be fixed", given=True)
-    refused("tensor 2 .*dimensions must be fixed", computed=True)
-    refused("tensor 1 .*has no elements")
+_MOVES: list[Move] = [
+    ("RESHAPE", [(0, 4)], [(2, 0)], {"new_shape": [2, 0]}, []),
+    ("RESHAPE", [(0, 4)], [(0, 2)], {"new_shape": [-1, 2]}, []),
+    ("TRANSPOSE", [(0, 4)], [(4, 0)], {}, [[1, 0]]),
+    ("SQUEEZE", [(0, 1, 4)], [(0, 4)], {"squeeze_dims": [1]}, []),
+    ("EXPAND_DIMS", [(0, 4)], [(1, 0, 4)], {}, [0]),
+    ("SLICE", [(3, 4)], [(0, 4)], {}, [[1, 0], [0, 4]]),
+    ("STRIDED_SLICE", [(3, 4)], [(0, 4)], {}, [[2, 0], [2, 4], [1, 1]]),
+    ("CONCATENATION", [(0, 4), (3, 4)], [(3, 4)], {"axis": 0}, []),
+    ("CONCATENATION", [(0, 4), (0, 4)], [(0, 4)], {"axis": 0}, []),
+    ("PACK", [(0, 4), (0, 4)], [(2, 0, 4)], {"axis": 0, "values_count": 2}, []),
+    ("PAD", [(0, 4)], [(1, 4)], {}, [[[1, 0], [0, 0]]]),
+    ("PAD", [(0, 4)], [(0, 5)], {}, [[[0, 0], [0, 1]]]),
+    ("GATHER", [(3, 0)], [(2, 0)], {"axis": 0}, [[0, 1]]),
+    ("GATHER", [(3, 4)], [(0, 4)], {"axis": 0}, [np.zeros(0)]),
+    ("SPACE_TO_DEPTH", [(0, 4, 4, 2)], [(0, 2, 2, 8)], {"block_size": 2}, []),
+    ("SPACE_TO_BATCH_ND", [(0, 4, 2)], [(0, 2, 2)], {}, [[2], [[0, 0]]]),
+]
+"""Operator, shapes of inputs and results, options, lists behind the inputs."""
+
+
+@pytest.mark.parametrize("move", _MOVES, ids=[f"{move[0]}-{move[2][0]}" for move in _MOVES])
+def test_moves_of_nothing_are_as_in_litert(move: Move) -> None:
+    operator, shapes, results, options, lists = move
+    b = ModelBuilder()
+    inputs = [b.input(shape, scale=0.5, zero_point=3) for shape in shapes]
+    inputs += [b.constant(np.asarray(each, np.int32)) for each in lists]
+    outputs = [b.tensor(shape, scale=0.5, zero_point=3) for shape in results]
+    b.operator(operator, inputs, outputs, options)
+    for output in outputs:
+        b.output(output)
+    with Session() as golden:
+        expected = golden.run(b.build(), compare=True)
+    assert expected.mismatches == 0
+    graph = load_model(b.build())
+    given = random_inputs(graph, 0)
+    for rules in ((), ("all",)):
+        prepared = prepare(graph, AcceleratorConfig.load("nano"), no_rewrite=rules)
+        values = run_prepared(prepared, given)
+        for tensor, own in zip(graph.outputs, prepared.rewritten.graph.outputs, strict=True):
+            np.testing.assert_array_equal(values[own], expected.outputs[tensor])
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, np.inf, np.nan])
+def test_a_scale_that_is_no_number_is_refused_where_it_is_computed_with(scale: float) -> None:
+    def model(operator: str, **options: Any) -> bytes:
+        b = ModelBuilder()
+        x = b.input((2, 3), scale=scale, zero_point=3)
+        y = b.tensor((3, 2), scale=scale, zero_point=3)
+        b.operator(operator, [x], [y], options)
+        b.output(y)
+        return b.build()
+
+    with Session() as golden:
+        assert golden.run(model("RESHAPE", new_shape=[3, 2]), compare=True).mismatches == 0
+    with pytest.raises(InputError, match=r"tensor 0 .* has the scale .*computed with"):
+        load_model(model("LOGISTIC"))
+
+
+def test_nothing_is_no_value_to_compute_with() -> None:
+    b = ModelBuilder()
+    x = b.input((0, 4), scale=0.5)
+    y = b.tensor((0, 4), scale=0.5)
+    b.operator("RELU", [x], [y])
+    b.output(y)
+    with pytest.raises(InputError, match="tensor 0 .*has no elements"):
+        load_model(b.build())
 
 
 @pytest.mark.slow
