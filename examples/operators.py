@@ -46,8 +46,9 @@ def _images(net: SeededNetwork, image: Value) -> tuple[Value, Value]:
     peak = net.add("MAX_POOL_2D", [x], x, HALVED | two)
     three = {"filter_height": 3, "filter_width": 3}
     mean = net.add("AVERAGE_POOL_2D", [peak], peak, SAME | three)
-    net.add("NOT_EQUAL", [peak, mean])
-    return peak, mean
+    differs = net.add("NOT_EQUAL", [peak, mean])
+    chosen = net.add("SELECT", [differs, mean, peak], peak)
+    return peak, chosen
 
 
 def _blocks(net: SeededNetwork, coarse: Value, fine: Value) -> Value:
@@ -67,8 +68,8 @@ def _blocks(net: SeededNetwork, coarse: Value, fine: Value) -> Value:
     x = net.add("TANH", [x])
     x = net.add("BATCH_TO_SPACE_ND", [x, two, none], x)
     x = net.add("PRELU", [x, net.codes((1, 1, 4), 0.02, 9)], (0.01, -5))
-    net.add("EQUAL", [x, padded])
-    return x
+    same = net.add("EQUAL", [x, padded])
+    return net.add("SELECT_V2", [same, x, net.code(77, x.scale)], x)
 
 
 def _resized(net: SeededNetwork, pixels: Value) -> Value:
@@ -124,11 +125,14 @@ def _reductions(net: SeededNetwork, x: Value, pixels: Value) -> None:
     """Reductions, and comparisons of what they find."""
     mean = net.add("MEAN", [x, net.integers([1, 2])], (0.01, 11), {"keep_dims": True})
     mean = net.add("RELU_0_TO_1", [mean], (1 / 200, -128))
-    net.add("GREATER", [pixels, mean])
+    bright = net.add("GREATER", [pixels, mean])
+    bright = net.add("REDUCE_ANY", [bright, net.integers([1, 3])], options={"keep_dims": True})
     total = net.add("SUM", [x, net.integers([3])], (2 * x.scale, -60))
     high = net.add("REDUCE_MAX", [total, net.integers(1)], total)
     low = net.add("REDUCE_MIN", [pixels, net.integers([1, 3])], pixels)
-    net.add("GREATER_EQUAL", [high, low])
+    wide = net.add("GREATER_EQUAL", [high, low])
+    both = net.add("LOGICAL_AND", [wide, bright])
+    net.add("REDUCE_ALL", [net.add("LOGICAL_OR", [both, wide]), net.integers([2])])
     net.add("ARG_MIN", [high, net.integers(1)], options={"output_type": "INT64"})
 
 

@@ -1,12 +1,12 @@
-"""The six comparisons, MAXIMUM and MINIMUM, with broadcasting."""
+"""Comparisons, MAXIMUM and MINIMUM, LOGICAL_AND and LOGICAL_OR, SELECT, with broadcasting."""
 
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.golden.binary import broadcast
-from eightfold.golden.errors import UndefinedError
+from eightfold.golden.binary import broadcast, broadcast_shape
+from eightfold.golden.errors import RejectedError, UndefinedError
 from eightfold.golden.fixed_point import (
     Integers,
     multiply_by_quantized_multiplier,
@@ -114,3 +114,52 @@ def maximum(a: _Codes, b: _Codes) -> _Codes:
 def minimum(a: _Codes, b: _Codes) -> _Codes:
     """Return the smaller raw code of each pair; see `maximum`."""
     return np.minimum(*broadcast(a, b))
+
+
+def logical_and(a: _Bools, b: _Bools) -> _Bools:
+    """Return whether both are true; raises as `maximum`. Equals LiteRT and TFLite Micro."""
+    return np.logical_and(*broadcast(a, b))
+
+
+def logical_or(a: _Bools, b: _Bools) -> _Bools:
+    """Return whether one of two is true; see `logical_and`."""
+    return np.logical_or(*broadcast(a, b))
+
+
+def select(condition: _Bools, a: NDArray, b: NDArray) -> NDArray:
+    """Return SELECT_V2: the element of ``a`` where the condition is true, else that of ``b``.
+
+    All three broadcast. Raw codes are copied, whatever the scales. Equals LiteRT and TFLite Micro.
+
+    Raises
+    ------
+    RejectedError, AbortedError
+        As `eightfold.golden.binary.broadcast_shape` of all three.
+    """
+    shape = broadcast_shape(broadcast_shape(condition.shape, a.shape), b.shape)
+    return np.broadcast_to(np.where(condition, a, b), shape)
+
+
+def sliced_condition(
+    condition: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Return the shape in which SELECT's condition broadcasts to that of ``a``; raises as it."""
+    if a != b:
+        raise RejectedError(f"SELECT needs operands of one shape, not {a} and {b}")
+    if condition not in (a, (), a[:1]):
+        raise RejectedError(f"a condition of shape {condition} for operands of {a}")
+    return condition if condition == a else condition + (1,) * (len(a) - len(condition))
+
+
+def select_slices(condition: _Bools, a: NDArray, b: NDArray) -> NDArray:
+    """Return SELECT: `select` of slices along axis 0, if the condition has one value for each.
+
+    Equals LiteRT; TFLite Micro has no such kernel.
+
+    Raises
+    ------
+    RejectedError
+        If the operands' shapes differ; or if the condition is not of this shape, not a scalar, and
+        not a vector with the length of their axis 0.
+    """
+    return select(condition.reshape(sliced_condition(condition.shape, a.shape, b.shape)), a, b)

@@ -1,4 +1,4 @@
-"""MEAN, SUM, and the extremes: REDUCE_MAX, REDUCE_MIN, ARG_MAX, ARG_MIN."""
+"""MEAN, SUM, and the extremes: REDUCE_MAX, REDUCE_MIN, ARG_MAX, ARG_MIN, REDUCE_ALL, REDUCE_ANY."""
 
 import math
 
@@ -152,6 +152,26 @@ def reduce_min(
     """Return the smallest raw code over ``axes``; of no elements 127. Otherwise `reduce_max`."""
     _check_same(input_quantization, output_quantization, "REDUCE_MIN")
     return x.min(axis=reduced_axes(axes, x.ndim), keepdims=keep_dims, initial=np.int8(127))
+
+
+def reduce_all(
+    x: NDArray[np.bool_], axes: ArrayLike, *, keep_dims: bool = False
+) -> NDArray[np.bool_]:
+    """Return whether all over ``axes`` are true. Equals LiteRT and TFLite Micro.
+
+    Raises
+    ------
+    RejectedError
+        If an axis is out of range.
+    """
+    return np.asarray(x.all(axis=reduced_axes(axes, x.ndim), keepdims=keep_dims))
+
+
+def reduce_any(
+    x: NDArray[np.bool_], axes: ArrayLike, *, keep_dims: bool = False
+) -> NDArray[np.bool_]:
+    """Return whether one over ``axes`` is true. Equals LiteRT; otherwise `reduce_all`."""
+    return np.asarray(x.any(axis=reduced_axes(axes, x.ndim), keepdims=keep_dims))
 
 
 def _check_same(inputs: Quantization, output: Quantization, name: str) -> None:

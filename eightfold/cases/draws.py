@@ -25,6 +25,11 @@ def random_codes(rng: Random, shape: Sequence[int], low: int = -128) -> np.ndarr
     return rng.integers(low, 127, shape, dtype=np.int8, endpoint=True)
 
 
+def random_truths(rng: Random, shape: Sequence[int]) -> np.ndarray:
+    """Return truth values: mostly as many of both, sometimes few of one, or none."""
+    return rng.random(shape) < rng.choice([0.5, 0.5, 0.5, 0.05, 0.95, 0.0, 1.0])
+
+
 def every_code(rng: Random) -> np.ndarray:
     """Return the 256 int8 codes in random order."""
     return rng.permutation(np.arange(-128, 128)).astype(np.int8)
@@ -134,6 +139,11 @@ class SingleOperator(NetworkBuilder):
         self.inputs[index] = array
         self.assume(index, array)
         return index
+
+    def truths(self, shape: Sequence[int]) -> int:
+        """Add random truth values: mostly an input, sometimes a constant; return their index."""
+        array = np.asarray(random_truths(self.rng, shape))
+        return self.unquantized(array) if self.rng.integers(4) else self.constant(array)
 
     def given(self, array: np.ndarray) -> int:
         """Return an operand such as axes: mostly a constant, sometimes an input.

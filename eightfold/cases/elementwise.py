@@ -222,8 +222,7 @@ def _partner(net: GrowingNetwork, a: Value, highest: float = np.inf) -> tuple[Va
     """
 
     def broadcasts(value: Value) -> bool:
-        sizes = zip(a.shape[::-1], value.shape[::-1], strict=False)
-        return value.scale <= highest and all(m == n or 1 in (m, n) for m, n in sizes)
+        return value.scale <= highest and _broadcast(value, a)
 
     rng = net.rng
     kind = rng.integers(8)
@@ -240,6 +239,62 @@ def _partner(net: GrowingNetwork, a: Value, highest: float = np.inf) -> tuple[Va
     else:
         b = net.pick(broadcasts)
     return b, b.scale
+
+
+def _broadcast(a: Value, b: Value) -> bool:
+    sizes = zip(a.shape[::-1], b.shape[::-1], strict=False)
+    return all(m == n or 1 in (m, n) for m, n in sizes)
+
+
+def _logical(name: str) -> Maker:
+    def single(rng: Random) -> Case:
+        model = SingleOperator(rng)
+        return model.finish(name, [model.truths(shape) for shape in broadcast_shapes(rng)])
+
+    def extend(net: GrowingNetwork) -> None:
+        a = net.truth(any_rank, net.pick(any_rank).shape)
+        net.add(name, [a, net.truth(lambda value: _broadcast(a, value), a.shape)])
+
+    return Maker(single, extend)
+
+
+def _selection(name: str) -> Maker:
+    """Return the maker of SELECT, or of SELECT_V2, whose operands broadcast."""
+
+    def single(rng: Random) -> Case:
+        model = SingleOperator(rng)
+        shapes = broadcast_shapes(rng)
+        shape, other = shapes if name == "SELECT_V2" else (shapes[0], shapes[0])
+        common = np.broadcast_shapes(shape, other)
+        ones = [1 if rng.integers(3) == 0 else size for size in common]
+        condition = [common, ones[rng.integers(len(ones) + 1) :]][rng.integers(2)]
+        if name == "SELECT":
+            condition = [shape, shape[:1], []][rng.integers(3)]
+        inputs = [model.truths(condition)]
+        quantization = scale, zero_point = model.scale(), random_zero_point(rng)
+        truths = rng.integers(8) == 0  # truth values are chosen as codes are
+        for each in (shape, other):
+            if truths:
+                inputs.append(model.truths(each))
+            elif rng.integers(4) == 0:
+                codes = random_codes(rng, each)
+                inputs.append(model.constant(codes, scale=scale, zero_point=zero_point))
+            else:
+                inputs.append(model.operand(random_codes(rng, each), scale, zero_point))
+        return model.finish(name, inputs, quantization)
+
+    def extend(net: GrowingNetwork) -> None:
+        a = net.pick(any_rank)
+        if name == "SELECT":
+            others = (a.shape, a.shape[:1], ())
+            b = net.pick(lambda value: value.shape == a.shape)
+            condition = net.truth(lambda value: value.shape in others, a.shape[:1])
+        else:
+            b, _ = _partner(net, a)
+            condition = net.truth(lambda value: _broadcast(value, a), a.shape)
+        net.add(name, [condition, a, b], net.kept(a))
+
+    return Maker(single, extend)
 
 
 def _prelu(rng: Random) -> Case:
@@ -289,6 +344,8 @@ ELEMENTWISE: dict[str, Maker] = {
     "LOGISTIC": Maker(
         _single_unary("LOGISTIC", _logistic_output, 3.0), _extend_unary("LOGISTIC", None)
     ),
+    "LOGICAL_AND": _logical("LOGICAL_AND"),
+    "LOGICAL_OR": _logical("LOGICAL_OR"),
     "MAXIMUM": _extremum("MAXIMUM"),
     "MINIMUM": _extremum("MINIMUM"),
     "MUL": _arithmetic("MUL"),
@@ -299,6 +356,8 @@ ELEMENTWISE: dict[str, Maker] = {
     "RELU6": _unary("RELU6"),
     "RELU_0_TO_1": _unary("RELU_0_TO_1", 6.0),
     "RELU_N1_TO_1": _unary("RELU_N1_TO_1", 6.0),
+    "SELECT": _selection("SELECT"),
+    "SELECT_V2": _selection("SELECT_V2"),
     "SUB": _arithmetic("SUB"),
     "TANH": Maker(_single_unary("TANH", _tanh_output, 3.0), _extend_unary("TANH", None)),
 }

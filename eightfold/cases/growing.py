@@ -14,6 +14,7 @@ from eightfold.cases.draws import (
     SingleOperator,
     output_shape,
     random_codes,
+    random_truths,
     random_window,
     random_zero_point,
 )
@@ -65,6 +66,7 @@ class GrowingNetwork(SingleOperator):
         self._max_elements = max_elements
         self._macs = max_macs
         self._values: list[Value] = []
+        self._truths: list[Value] = []
         self._graph_inputs: set[int] = set()
         self._read: set[int] = set()
         self._results: list[int] = []
@@ -87,6 +89,15 @@ class GrowingNetwork(SingleOperator):
         if self.rng.integers(2):
             suitable = suitable[-2:]
         return suitable[self.rng.integers(len(suitable))]
+
+    def truth(self, suits: Callable[[Value], bool], shape: Sequence[int]) -> Value:
+        """Return truth values that suit: of a comparison, or if there are none an input's."""
+        if not (found := [value for value in self._truths if suits(value)]):
+            self._need_room(shape)
+            array = np.asarray(random_truths(self.rng, shape))
+            found = [Value(self.unquantized(array), tuple(shape))]
+            self._truths += found
+        return found[self.rng.integers(len(found))]
 
     def kernel(self, shape: Sequence[int], most: int) -> list[int]:
         """Return height and width of a window for an input of a shape, usually ``most`` at most."""
@@ -149,6 +160,7 @@ class GrowingNetwork(SingleOperator):
         self._read.update(each if isinstance(each, int) else each.index for each in inputs)
         self._results += [value.index for value in values]
         self._values += values if dtype == np.int8 else []
+        self._truths += values if dtype == np.bool_ else []
         return values
 
     def finish_network(self) -> Case:

@@ -11,9 +11,13 @@ from eightfold.cases.draws import (
     choose,
     random_codes,
     random_shape,
+    random_truths,
     random_zero_point,
 )
-from eightfold.cases.growing import Extension, GrowingNetwork, Maker
+from eightfold.cases.growing import Extension, GrowingNetwork, Maker, has_axes
+
+TRUTHS = ("REDUCE_ALL", "REDUCE_ANY")
+"""Reductions of truth values."""
 
 
 def _rows(rng: Random) -> np.ndarray:
@@ -63,10 +67,13 @@ def _extend_rows(name: str) -> Extension:
 def _reduction(name: str) -> Maker:
     def single(rng: Random) -> Case:
         model = SingleOperator(rng)
-        codes = random_codes(rng, random_shape(rng, (1, 2, 3, 4, 5, 6), 6))
+        shape = random_shape(rng, (1, 2, 3, 4, 5, 6), 6)
         scale, zero_point = model.scale(), random_zero_point(rng)
-        source = model.operand(codes, scale, zero_point)
-        rank = codes.ndim
+        if name in TRUTHS:
+            source = model.unquantized(random_truths(rng, shape))
+        else:
+            source = model.operand(random_codes(rng, shape), scale, zero_point)
+        rank = len(shape)
         chosen = rng.choice(rank, rng.integers(1, rank, endpoint=True), replace=False)
         keep = bool(rng.integers(2))
         axes = chosen - rank * rng.integers(0, 2, chosen.size)  # negative ones count from the end
@@ -75,17 +82,19 @@ def _reduction(name: str) -> Maker:
             axes = axes.reshape(())
         out = scale, zero_point
         if name in ("MEAN", "SUM"):
-            near = _suited(name, scale, prod(codes.shape[axis] for axis in chosen))
+            near = _suited(name, scale, prod(shape[axis] for axis in chosen))
             out = model.output_scale(near, scale), random_zero_point(rng)
         return model.finish(name, [source, model.given(axes)], out, {"keep_dims": keep})
 
     def extend(net: GrowingNetwork) -> None:
         x = net.pick()
+        out = x  # extremes are not rescaled
+        if name in TRUTHS:
+            x = net.truth(has_axes, x.shape)
         rank = len(x.shape)
         keep = bool(net.rng.integers(2))
         axes = net.rng.choice(rank, net.rng.integers(1, rank, endpoint=True), replace=False)
         signed = (axes - rank * net.rng.integers(0, 2, axes.size)).astype(np.int32)
-        out = x.scale, x.zero_point  # extremes are not rescaled
         if name in ("MEAN", "SUM"):
             out = net.rescaled(_suited(name, x.scale, prod(x.shape[axis] for axis in axes)))
         net.add(name, [x, net.constant(signed)], out, {"keep_dims": keep})
@@ -128,6 +137,8 @@ ROWS: dict[str, Maker] = {
     "L2_NORMALIZATION": Maker(_l2_normalization, _extend_rows("L2_NORMALIZATION")),
     "LOG_SOFTMAX": Maker(_log_softmax, _extend_rows("LOG_SOFTMAX")),
     "MEAN": _reduction("MEAN"),
+    "REDUCE_ALL": _reduction("REDUCE_ALL"),
+    "REDUCE_ANY": _reduction("REDUCE_ANY"),
     "REDUCE_MAX": _reduction("REDUCE_MAX"),
     "REDUCE_MIN": _reduction("REDUCE_MIN"),
     "SOFTMAX": Maker(_softmax, _extend_rows("SOFTMAX")),

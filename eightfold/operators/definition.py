@@ -52,8 +52,8 @@ class Operand:
     """numpy names, of which one must hold; none: every element type is fine."""
 
     values: bool = True
-    """Whether the tensor has values to compute with or to copy; else it has axes, sizes or
-    positions."""
+    """Whether the tensor has values to compute with or to copy; else it has axes, sizes,
+    positions, or conditions by which values are chosen."""
 
     ranks: tuple[int, int] = (0, 32)
     """Lowest and highest rank."""
@@ -79,6 +79,8 @@ class Operand:
 INT8 = Operand()
 INT32 = Operand(("int32",), values=False)
 INDEX = Operand(("int32", "int64"), values=False)
+BOOL = Operand(("bool",))
+CONDITION = Operand(("bool",), values=False)
 
 COPIED = Operand(("int8", "int32", "int64"))
 """An operand that is copied: codes, or the integers of shapes."""

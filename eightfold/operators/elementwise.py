@@ -15,6 +15,7 @@ from eightfold.golden.binary import (
     multiplication_scale,
     sub,
 )
+from eightfold.golden.comparison import sliced_condition
 from eightfold.golden.errors import UndefinedError
 from eightfold.golden.floats import dequantize, quantize_float
 from eightfold.golden.prepared.tables import binary_table, unary_table
@@ -23,6 +24,8 @@ from eightfold.golden.rectifiers import hard_swish, leaky_relu, prelu, prelu_sca
 from eightfold.golden.steps import step_lines
 from eightfold.operators.call import Node, OperatorCall
 from eightfold.operators.definition import (
+    BOOL,
+    CONDITION,
     INT8,
     Arguments,
     Definition,
@@ -52,6 +55,14 @@ def same_shape(node: Node) -> Sequence[Shape]:
 
 def _common_shape(node: Node) -> Sequence[Shape]:
     return [broadcast_shape(node.shape(0), node.shape(1))]
+
+
+def _selected_shape(node: Node) -> Sequence[Shape]:
+    condition, a, b = (node.shape(position) for position in range(3))
+    if node.operator.name == "SELECT":
+        sliced_condition(condition, a, b)
+        return [a]
+    return [broadcast_shape(broadcast_shape(condition, a), b)]
 
 
 def _prelu_shape(node: Node) -> Sequence[Shape]:
@@ -113,8 +124,8 @@ def _comparison_arguments(call: OperatorCall) -> Arguments:
     )
 
 
-def _extreme_arguments(call: OperatorCall) -> Arguments:
-    return Arguments(call.codes(0), call.codes(1))
+def _codes_alone(call: OperatorCall) -> Arguments:
+    return Arguments(*map(call.codes, range(len(call.inputs))))
 
 
 def _prelu_arguments(call: OperatorCall) -> Arguments:
@@ -336,7 +347,22 @@ def _comparison(golden: Function, number: int) -> Definition:
 
 def _extreme(golden: Function, number: int) -> Definition:
     fields: dict[str, Any] = _TWO | {"operands": (INT8, Operand(listed=OTHER_INT8))}
-    return _elementwise(golden, _extreme_arguments, **fields, spec=SpecEntry(number, same=True))
+    return _elementwise(golden, _codes_alone, **fields, spec=SpecEntry(number, same=True))
+
+
+def _logical(golden: Function) -> Definition:
+    return _elementwise(
+        golden, _codes_alone, shapes=_common_shape, operands=(BOOL, BOOL), alike=True
+    )
+
+
+_CHOSEN = Operand(("int8", "bool", "int32", "int64"))
+"""What SELECT copies: codes, truth values, or the integers of shapes."""
+
+
+def _selection(golden: Function) -> Definition:
+    operands = CONDITION, _CHOSEN, _CHOSEN
+    return _elementwise(golden, _codes_alone, shapes=_selected_shape, operands=operands, alike=True)
 
 
 def _clipping(activation: str) -> Definition:
@@ -362,6 +388,8 @@ ELEMENTWISE: dict[str, Definition] = {
         unary_arguments(variants=True),
         spec=SpecEntry(8, output=FixedQuantization(1.0, 256.0, -128)),
     ),
+    "LOGICAL_AND": _logical(comparison.logical_and),
+    "LOGICAL_OR": _logical(comparison.logical_or),
     "MAXIMUM": _extreme(comparison.maximum, 26),
     "MINIMUM": _extreme(comparison.minimum, 28),
     "MUL": _elementwise(
@@ -385,6 +413,8 @@ ELEMENTWISE: dict[str, Definition] = {
     ),
     "RELU_0_TO_1": _clipping("RELU_0_TO_1"),
     "RELU_N1_TO_1": _clipping("RELU_N1_TO_1"),
+    "SELECT": _selection(comparison.select_slices),
+    "SELECT_V2": _selection(comparison.select),
     "SUB": _elementwise(sub, _binary_arguments(), _explain_sum(-1), **_TWO, spec=SpecEntry(22)),
     "TANH": _elementwise(
         unary.tanh,

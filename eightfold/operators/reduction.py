@@ -17,6 +17,7 @@ from eightfold.golden.reduction import (
 from eightfold.golden.steps import step_lines
 from eightfold.operators.call import Node, OperatorCall
 from eightfold.operators.definition import (
+    BOOL,
     INDEX,
     INT8,
     INT32,
@@ -113,17 +114,27 @@ def _reduction_arguments(call: OperatorCall) -> Arguments:
     )
 
 
-def _reduction(golden: Function, explain: Explain, **spec: Any) -> Definition:
+def _truth_arguments(call: OperatorCall) -> Arguments:
+    return Arguments(call.codes(0), call.array(1), keep_dims=call.options["keep_dims"])
+
+
+def _reduction(golden: Function, explain: Explain, **fields: Any) -> Definition:
+    every: dict[str, Any] = {
+        "operands": (INT8, INT32),  # the kernels count the axes, and never look at their rank
+        "arguments": _reduction_arguments,
+    }
     return Definition(
         shapes=_reduced_shapes,
-        operands=(INT8, INT32),  # the kernels count the axes, and never look at their rank
         golden=golden,
-        arguments=_reduction_arguments,
         explain=explain,
         stacks=AXES_BEHIND,
         prepare=_UNPREPARED,
-        **spec,
+        **every | fields,
     )
+
+
+_TRUTHS: dict[str, Any] = {"operands": (BOOL, INT32), "arguments": _truth_arguments}
+"""What differs for a reduction of truth values."""
 
 
 def _index_of_extreme(golden: Function, **spec: Any) -> Definition:
@@ -146,6 +157,8 @@ REDUCTION: dict[str, Definition] = {
     "ARG_MAX": _index_of_extreme(reduction.arg_max, spec=SpecEntry(27)),
     "ARG_MIN": _index_of_extreme(reduction.arg_min),
     "MEAN": _reduction(reduction.mean, _explain_sum, spec=SpecEntry(21)),
+    "REDUCE_ALL": _reduction(reduction.reduce_all, _explain_golden, **_TRUTHS),
+    "REDUCE_ANY": _reduction(reduction.reduce_any, _explain_golden, **_TRUTHS),
     "REDUCE_MAX": _reduction(reduction.reduce_max, _explain_golden),
     "REDUCE_MIN": _reduction(reduction.reduce_min, _explain_golden),
     "SUM": _reduction(reduction.sum, _explain_sum, spec=SpecEntry(23)),

@@ -15,7 +15,7 @@ _BY_INDEX = re.compile(r"tensor_(\d+)", re.ASCII)
 
 
 def random_inputs(graph: Graph, seed: int) -> dict[int, np.ndarray]:
-    """Draw every int8 input uniformly from [-128, 127], and float32 ones from [-8, 8).
+    """Draw int8 inputs uniformly from [-128, 127], bool ones too, and float32 ones from [-8, 8).
 
     Raises
     ------
@@ -29,12 +29,13 @@ def random_inputs(graph: Graph, seed: int) -> dict[int, np.ndarray]:
         if tensor.dtype == np.float32:
             inputs[index] = rng.uniform(-8, 8, tensor.shape).astype(np.float32)
             continue
-        if tensor.dtype != np.int8:
+        if tensor.dtype not in (np.int8, np.bool_):
             raise InputError(
-                f"input tensor {index} ({tensor.name}) is {tensor.dtype}, not int8 or float32; "
-                f"give its values with --input"
+                f"input tensor {index} ({tensor.name}) is {tensor.dtype}, not int8, bool or "
+                f"float32; give its values with --input"
             )
-        inputs[index] = rng.integers(-128, 128, tensor.shape, dtype=np.int8)
+        low, high = (0, 2) if tensor.dtype == np.bool_ else (-128, 128)
+        inputs[index] = rng.integers(low, high, tensor.shape, dtype=tensor.dtype)
     return inputs
 
 

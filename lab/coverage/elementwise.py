@@ -1,5 +1,7 @@
 """Points of functions of one element and of two."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from eightfold.golden.binary import broadcast
@@ -10,6 +12,7 @@ from lab.coverage.points import (
     codes,
     elements,
     flags,
+    one_of,
     rank,
     requantized,
     sides,
@@ -77,6 +80,37 @@ def _two(ranks=range(1, 9), stretches=STRETCHES) -> list[Point]:
             constant=lambda s: s.input(1).data is not None,
             computed=lambda s: s.input(1).data is None,
         ),
+    ]
+
+
+def _logical() -> list[Point]:
+    return [
+        Point("broadcasting", STRETCHES, _stretch),
+        rank(range(1, 9)),
+        elements(),
+        flags(
+            "truth",
+            of_both=lambda s: np.any(np.logical_and(*broadcast(s.array(0), s.array(1)))),
+            of_one=lambda s: np.any(np.logical_xor(*broadcast(s.array(0), s.array(1)))),
+            of_none=lambda s: not np.all(np.logical_or(*broadcast(s.array(0), s.array(1)))),
+        ),
+    ]
+
+
+def _selection(**conditions: Callable[[Sample], object]) -> list[Point]:
+    return [
+        *codes(1),
+        elements(),
+        rank(range(1, 9), 1),
+        one_of("operand type", ("int8", "bool"), lambda s: s.input(1).dtype),
+        flags("chosen", first=lambda s: s.array().any(), second=lambda s: not s.array().all()),
+        flags(
+            "operands",
+            first_constant=lambda s: s.input(1).data is not None,
+            second_constant=lambda s: s.input(2).data is not None,
+            computed=lambda s: s.input(1).data is None and s.input(2).data is None,
+        ),
+        flags("condition", whole=lambda s: s.input().shape == s.output().shape, **conditions),
     ]
 
 
@@ -154,6 +188,12 @@ ELEMENTWISE: dict[str, list[Point]] = {
         name: _comparison()
         for name in ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
     },
+    "LOGICAL_AND": _logical(),
+    "LOGICAL_OR": _logical(),
+    "SELECT": _selection(
+        scalar=lambda s: s.input().shape == (), of_slices=lambda s: len(s.input().shape) == 1
+    ),
+    "SELECT_V2": _selection(stretched=lambda s: _ones(s.input().shape, s.output().shape)),
     "MAXIMUM": _extremum(),
     "MINIMUM": _extremum(),
     **{

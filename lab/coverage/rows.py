@@ -31,9 +31,11 @@ def _gap(axes: set[int]) -> bool:
 
 
 def _reduction(*points: Point) -> list[Point]:
+    return [*zero_points(0), *codes(), *_axes(), *points]
+
+
+def _axes() -> list[Point]:
     return [
-        *zero_points(0),
-        *codes(),
         rank(range(1, 7)),
         one_of("keep_dims", (False, True), lambda s: s.option("keep_dims")),
         flags(
@@ -52,7 +54,13 @@ def _reduction(*points: Point) -> list[Point]:
             one=lambda s: s.input().data is None and s.result().size == s.array().size,
             several=lambda s: s.result().size < s.array().size,
         ),
-        *points,
+    ]
+
+
+def _truth() -> list[Point]:
+    return [
+        *_axes(),
+        flags("outcome", true=lambda s: s.result().any(), false=lambda s: not s.result().all()),
     ]
 
 
@@ -84,6 +92,8 @@ _ROWS = [*zero_points(0, output=False), *codes(), row_length(), rank((1, 2, 3, 4
 ROWS: dict[str, list[Point]] = {
     "MEAN": _reduction(*requantized()),
     "SUM": _reduction(*requantized()),
+    "REDUCE_ALL": _truth(),
+    "REDUCE_ANY": _truth(),
     "REDUCE_MAX": _reduction(),
     "REDUCE_MIN": _reduction(),
     "ARG_MAX": _index_of_extreme(),

@@ -58,13 +58,14 @@ def constant_operands(name: str) -> tuple[str, ...]:
 
 @cache
 def element_types(name: str) -> tuple[str, ...]:
-    """Return the element types of int8 operands and results that the compiler takes."""
+    """Return the element types that the compiler takes in place of int8, or where none is, bool."""
     case = smallest(name)
     places = (*case.operator.inputs, *case.operator.outputs)
     tensors = [case.graph.tensors[index] for index in dict.fromkeys(places)]
+    own = np.int8 if any(tensor.dtype == np.int8 for tensor in tensors) else np.bool_
     taken = []
     for dtype in TYPES:
-        changed = [_typed(t, np.dtype(dtype)) for t in tensors if t.dtype == np.int8]
+        changed = [_typed(t, np.dtype(dtype)) for t in tensors if t.dtype == own]
         if _compiles(_changed(case.graph, *changed), case.operator):
             taken.append(np.dtype(dtype).name)
     return tuple(taken)

@@ -90,7 +90,12 @@ class MeasuredModel(NetworkBuilder):
         name: str = "input",
         zero_point: int = ZERO_POINT,
     ) -> int:
-        """Add an operand that is no constant."""
+        """Add an operand that is no constant; truth values come from a comparison of codes."""
+        if dtype == np.bool_ and self._inside:
+            truth = self.tensor(shape, dtype=dtype, name=name)
+            code = self.constant(np.zeros(1, np.int8), scale=SCALE, zero_point=0)
+            super().operator("GREATER", [self.operand(shape), code], [truth])
+            return truth
         kind: dict[str, Any] = {"dtype": dtype}
         if dtype == np.int8:
             kind |= {"scale": SCALE, "zero_point": zero_point}

@@ -50,15 +50,22 @@ def unary(
     return (Series("any shape", build),)
 
 
-def binary(name: str) -> tuple[Series, ...]:
-    """Return the series of a function of two elements, the second also broadcast."""
-    zero_point = ZERO_POINT if name in ("MAXIMUM", "MINIMUM") else -7  # equal by the spec
+def binary(name: str, dtype: type[np.generic] = np.int8) -> tuple[Series, ...]:
+    """Return the series of a function of two elements, the second also broadcast.
+
+    Those of SELECT and SELECT_V2 have a condition before them.
+    """
+    same = ("MAXIMUM", "MINIMUM", "SELECT", "SELECT_V2")  # by the spec, or as converters have it
+    zero_point = ZERO_POINT if name in same else -7
 
     def build(
         model: MeasuredModel, size: Size, shape: tuple[int, ...], units: int | None
     ) -> Workload:
-        other = model.operand(shape, name="second input", zero_point=zero_point)
-        model.subject(name, [model.operand(size.image), other])
+        other = model.operand(shape, dtype, "second input", zero_point)
+        inputs = [model.operand(size.image, dtype), other]
+        if name.startswith("SELECT"):
+            inputs.insert(0, model.operand(size.image, np.bool_, "condition"))
+        model.subject(name, inputs)
         return Workload(size.elements, units)
 
     unit = "pixel with a broadcast operand"
@@ -102,7 +109,7 @@ def rows(name: str, **options: Any) -> tuple[Series, ...]:
     )
 
 
-def reduction(name: str) -> tuple[Series, ...]:
+def reduction(name: str, dtype: type[np.generic] = np.int8) -> tuple[Series, ...]:
     """Return the series of a reduction: of rows, and of what lies before the channels.
 
     ARG_MAX and ARG_MIN have one axis: the rows of an image.
@@ -112,15 +119,14 @@ def reduction(name: str) -> tuple[Series, ...]:
 
     def along_rows(model: MeasuredModel, size: Size, length: int) -> Workload:
         count = size.elements // length
-        inputs = [model.operand((count, length)), model.integers([1], "axes")]
+        inputs = [model.operand((count, length), dtype), model.integers([1], "axes")]
         model.subject(name, inputs, options=options)
         return Workload(size.elements, count)
 
     def of_pixels(model: MeasuredModel, size: Size) -> Workload:
         axes = [1] if one else [1, 2]
-        model.subject(
-            name, [model.operand(size.image), model.integers(axes, "axes")], options=options
-        )
+        inputs = [model.operand(size.image, dtype), model.integers(axes, "axes")]
+        model.subject(name, inputs, options=options)
         return Workload(size.elements)
 
     label = "height" if one else "height and width"
@@ -222,6 +228,12 @@ COMPUTING: dict[str, CatalogueEntry] = {
             *("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"),
         )
     },
+    **{
+        name: CatalogueEntry(binary(name, np.bool_), TWO_OPERANDS)
+        for name in ("LOGICAL_AND", "LOGICAL_OR")
+    },
+    "SELECT": CatalogueEntry(binary("SELECT")[:1], None),
+    "SELECT_V2": CatalogueEntry(binary("SELECT_V2"), None),
     "PRELU": CatalogueEntry(
         binary("PRELU"), TWO_OPERANDS, "slopes are broadcast, the input is not"
     ),
@@ -239,6 +251,10 @@ COMPUTING: dict[str, CatalogueEntry] = {
         for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D")
     },
     **{name: CatalogueEntry(reduction(name), REDUCTIONS) for name in ("MEAN", "SUM")},
+    **{
+        name: CatalogueEntry(reduction(name, np.bool_), REDUCTIONS)
+        for name in ("REDUCE_ALL", "REDUCE_ANY")
+    },
     **{
         name: CatalogueEntry(
             reduction(name), REDUCTIONS, "one scale and zero point for input and output"

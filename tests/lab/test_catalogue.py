@@ -39,8 +39,11 @@ SAME_ARITHMETIC = {
 }
 """Operators whose function in golden is that of another one, of which there is a mutation."""
 
-CODES_ALONE = {"ARG_MAX", "ARG_MIN", "MAXIMUM", "MINIMUM", "REDUCE_MAX", "REDUCE_MIN"}
-"""Operators that compare codes: there is no arithmetic to get wrong."""
+CODES_ALONE = {
+    *("ARG_MAX", "ARG_MIN", "MAXIMUM", "MINIMUM", "REDUCE_MAX", "REDUCE_MIN"),
+    *("LOGICAL_AND", "LOGICAL_OR", "REDUCE_ALL", "REDUCE_ANY", "SELECT", "SELECT_V2"),
+}
+"""Operators that compare or choose codes: there is no arithmetic to get wrong."""
 
 MUTATED = COMPUTING.keys() - SAME_ARITHMETIC.keys() - CODES_ALONE
 

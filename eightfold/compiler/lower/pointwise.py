@@ -9,8 +9,13 @@ import numpy as np
 from eightfold.compiler.exact import CompileError, pair
 from eightfold.compiler.lower.call import Call
 from eightfold.compiler.steps.elementwise import IDENTITY, Elementwise, Pointwise
-from eightfold.golden.binary import common_scales, multiplication_scale, rescaled_operand
-from eightfold.golden.comparison import compared_operand
+from eightfold.golden.binary import (
+    broadcast_shape,
+    common_scales,
+    multiplication_scale,
+    rescaled_operand,
+)
+from eightfold.golden.comparison import compared_operand, sliced_condition
 from eightfold.golden.fixed_point import quantize_multiplier, quantize_multiplier_smaller_than_one
 from eightfold.golden.rectifiers import prelu_scales
 from eightfold.golden.requantize import requantize
@@ -49,12 +54,12 @@ def stated_table(call: Call) -> Pointwise:
 
 
 def maximum(call: Call) -> Pointwise:
-    """Lower MAXIMUM: of the bytes as they are."""
+    """Lower MAXIMUM, of the bytes as they are, and LOGICAL_OR, of 0 and 1."""
     return _pointwise(call, Elementwise(combine=Combine.MAXIMUM))
 
 
 def minimum(call: Call) -> Pointwise:
-    """Lower MINIMUM: of the bytes as they are."""
+    """Lower MINIMUM, of the bytes as they are, and LOGICAL_AND, of 0 and 1."""
     return _pointwise(call, Elementwise(combine=Combine.MINIMUM))
 
 
@@ -71,6 +76,55 @@ def comparison(call: Call) -> Pointwise:
     requantize = IDENTITY | {"bias": int(inclusive), "low": 0, "high": 1}
     operation = Elementwise(combine=combine, tables=tables, requantize=requantize)
     return _pointwise(call, operation, order)
+
+
+def select(call: Call) -> Pointwise | tuple[Pointwise, ...]:
+    """Lower SELECT and SELECT_V2: products with the condition, 0 or 1, and their sum.
+
+    ``a * c + b * (1 - c)``: of the terms one is 0, so that each is a byte. With an operand that is
+    one code k for all, ``(a - k) * c + k`` is one operation.
+    """
+    condition, *operands = map(call.input, range(3))
+    if operands[0].dtype.itemsize > 1:
+        raise CompileError(f"{operands[0]} is {operands[0].dtype}, not int8 or bool")
+    shape = condition.shape
+    if call.operator.name == "SELECT":
+        shape = sliced_condition(shape, operands[0].shape, operands[1].shape)
+    kept = np.minimum(np.arange(256), 1), (np.arange(256) == 0).astype(np.int64)
+    found = [() if operand.data is None else np.unique(operand.data) for operand in operands]
+    one = [int(codes[0]) if len(codes) == 1 else None for codes in found]
+
+    def product(number: int, code: int, target: int, result: tuple[int, ...]) -> Pointwise:
+        return Pointwise(
+            operation=Elementwise(
+                combine=Combine.MULTIPLY,
+                tables=(EVERY_BYTE.astype(np.int64) - code, kept[number]),
+                requantize=IDENTITY | {"bias": code},
+            ),
+            sources=(operands[number].index, condition.index),
+            shapes=(operands[number].shape, shape),
+            target=target,
+            shape=result,
+        )
+
+    target = call.output
+    for number, code in enumerate(reversed(one)):
+        if code is not None:
+            return product(number, code, target.index, target.shape)
+    parts = []
+    for number, operand in enumerate(operands):
+        result = broadcast_shape(operand.shape, shape)
+        parts.append(product(number, 0, call.temporary(prod(result)), result))
+    return (
+        *parts,
+        Pointwise(
+            operation=Elementwise(combine=Combine.ADD),
+            sources=tuple(part.target for part in parts),
+            shapes=tuple(part.shape for part in parts),
+            target=target.index,
+            shape=target.shape,
+        ),
+    )
 
 
 def add(call: Call) -> Pointwise:

@@ -1,6 +1,7 @@
 """Reductions: their axes and requantization; operators that scale rows by one: their tables.
 
-SUM, MEAN, REDUCE_MAX, REDUCE_MIN, ARG_MAX, ARG_MIN; SOFTMAX, LOG_SOFTMAX and L2_NORMALIZATION.
+SUM, MEAN, REDUCE_MAX, REDUCE_MIN, ARG_MAX, ARG_MIN, REDUCE_ALL, REDUCE_ANY; SOFTMAX, LOG_SOFTMAX
+and L2_NORMALIZATION.
 """
 
 from math import prod
@@ -85,7 +86,14 @@ def extreme(call: Call) -> Steps:
     return _reduced(call, _axes(call), _REDUCE[call.operator.name])
 
 
+def truth(call: Call) -> Steps:
+    """Lower REDUCE_ALL and REDUCE_ANY: the smallest or largest of bytes that are 0 or 1."""
+    return _reduced(call, _axes(call), _REDUCE[call.operator.name])
+
+
 _REDUCE = {
+    "REDUCE_ALL": Reduce.MINIMUM,
+    "REDUCE_ANY": Reduce.MAXIMUM,
     "REDUCE_MAX": Reduce.MAXIMUM,
     "REDUCE_MIN": Reduce.MINIMUM,
     "ARG_MAX": Reduce.MAXIMUM,

@@ -171,7 +171,7 @@ RUNTIMES = {
         binding="tflite_micro.python.tflite_micro.runtime",
         prepare=TFLiteMicro,
         prints=True,
-        lacks=frozenset({"RELU_0_TO_1", "RELU_N1_TO_1"}),
+        lacks=frozenset({"REDUCE_ANY", "RELU_0_TO_1", "RELU_N1_TO_1", "SELECT"}),
         released=False,
     ),
 }
