@@ -1,20 +1,23 @@
-"""QUANTIZE and DEQUANTIZE between float32 and int8, at the edges of a network."""
+"""QUANTIZE and DEQUANTIZE between float32 and codes of 8 bits, at the edges of a network."""
+
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from eightfold.golden.errors import UndefinedError
 from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN, wrap32
-from eightfold.golden.quantization import Quantization, Reference, clamp
+from eightfold.golden.quantization import Quantization, Reference, saturate
 from eightfold.golden.rounding import round_half_away
 
 
 def quantize_float(
-    x: NDArray[np.float32], *, output_quantization: Quantization
-) -> NDArray[np.int8]:
+    x: NDArray[np.float32], *, output_quantization: Quantization, dtype: DTypeLike = np.int8
+) -> NDArray[Any]:
     """Return QUANTIZE of float32: ``round(x / s) + z``, in float32, ties away from zero, clamped.
 
-    One scale, or one per slice along the output's axis. Equals LiteRT's reference kernel.
+    ``dtype`` is int8 or uint8, and says to what is clamped. One scale, or one per slice along the
+    output's axis. Equals LiteRT's reference kernel.
 
     Raises
     ------
@@ -26,13 +29,13 @@ def quantize_float(
         steps = round_half_away(x / scale).astype(np.float64)
     if not np.all((steps >= INT32_MIN) & (steps <= INT32_MAX)):
         raise UndefinedError("a value must be a number whose code fits int32")
-    return clamp(wrap32(steps.astype(np.int64) + zero_point))
+    return saturate(wrap32(steps.astype(np.int64) + zero_point), dtype)
 
 
 def dequantize(
-    x: NDArray[np.int8], *, input_quantization: Quantization, reference: Reference = "litert"
+    x: NDArray[Any], *, input_quantization: Quantization, reference: Reference = "litert"
 ) -> NDArray[np.float32]:
-    """Return DEQUANTIZE: ``s * (q - z)`` in float64, rounded to float32.
+    """Return DEQUANTIZE of int8 or uint8: ``s * (q - z)`` in float64, rounded to float32.
 
     One scale, or one per slice along the input's axis, where the product is in float32. ``tflm``
     takes the first scale and zero point for all slices.

@@ -1,5 +1,7 @@
 """L2_NORMALIZATION and LOG_SOFTMAX, over the last axis."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +17,12 @@ from eightfold.golden.fixed_point import (
 from eightfold.golden.fixed_point_log import inverse_square_root, log
 from eightfold.golden.fixed_point_math import softmax_scaling
 from eightfold.golden.quantization import Quantization, clamp
-from eightfold.golden.softmax import SCALED_DIFFERENCE_BITS, SUM_BITS, exponential_table
+from eightfold.golden.softmax import (
+    SCALED_DIFFERENCE_BITS,
+    SUM_BITS,
+    exponential_table,
+    exponentials,
+)
 
 L2_OUTPUT_BITS = 7
 """The output is in steps of 2^-7."""
@@ -55,11 +62,16 @@ def l2_normalization(
 
 
 def log_softmax(
-    x: NDArray[np.int8], *, input_quantization: Quantization, output_quantization: Quantization
-) -> NDArray[np.int8]:
+    x: NDArray[Any],
+    *,
+    input_quantization: Quantization | None,
+    output_quantization: Quantization | None,
+) -> NDArray[Any]:
     """Return LOG_SOFTMAX: ``d - log(sum of exp(d))`` in steps of 1/16, d from the row's maximum.
 
-    The input's zero point has no effect. Equals LiteRT and TFLite Micro.
+    The input's zero point has no effect. Without quantizations ``x`` is float32, and so is each
+    step, the logarithm rounded. Equals LiteRT and TFLite Micro, in float32 as far as
+    `eightfold.golden.softmax.exponentials` says.
 
     Raises
     ------
@@ -70,6 +82,10 @@ def log_softmax(
     UndefinedError
         If a row's exponentials sum to 4096 or more, where the kernel's sum wraps.
     """
+    if input_quantization is None or output_quantization is None:
+        total = exponentials(x)[1].astype(np.float64)
+        with np.errstate(over="ignore"):
+            return x - x.max(axis=-1, keepdims=True) - np.log(total).astype(np.float32)
     if output_quantization.per_tensor() != (np.float32(16 / 256), 127):
         raise RejectedError("the output of LOG_SOFTMAX must have scale 16/256, zero point 127")
     scale = input_quantization.per_tensor()[0]

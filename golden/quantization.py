@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from eightfold.golden.errors import RejectedError, SpecError, UndefinedError
 from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN
@@ -128,3 +128,9 @@ def effective_scales(
 def clamp(v: NDArray[np.signedinteger], bounds: tuple[int, int] = (-128, 127)) -> NDArray[np.int8]:
     """Return ``min(high, max(low, v))`` as int8."""
     return np.minimum(bounds[1], np.maximum(bounds[0], v)).astype(np.int8)
+
+
+def saturate(v: NDArray[np.signedinteger], dtype: DTypeLike) -> NDArray[Any]:
+    """Return the nearest numbers of an integer type, such as uint8."""
+    limits = np.iinfo(dtype)
+    return np.clip(v, limits.min, limits.max).astype(dtype)

@@ -1,6 +1,7 @@
-"""SOFTMAX in gemmlowp fixed point."""
+"""SOFTMAX in gemmlowp fixed point, and with LOG_SOFTMAX in float32."""
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,13 +52,15 @@ def exponential_table(beta: float, input_scale: np.float32) -> tuple[Integers, i
 
 
 def softmax(
-    x: NDArray[np.int8],
+    x: NDArray[Any],
     *,
-    input_quantization: Quantization,
-    output_quantization: Quantization,
+    input_quantization: Quantization | None,
+    output_quantization: Quantization | None,
     beta: float = 1.0,
-) -> NDArray[np.int8]:
+) -> NDArray[Any]:
     """Return SOFTMAX over the last axis; the input's zero point has no effect.
+
+    Without quantizations ``x`` is float32: ``e / sum(e)`` with the `exponentials` e.
 
     Raises
     ------
@@ -66,6 +69,9 @@ def softmax(
     AbortedError
         If ``beta * s * 2^26 <= 1``, or a row's exponentials sum to 512 or more.
     """
+    if input_quantization is None or output_quantization is None:
+        exponential, total = exponentials(x, beta)
+        return exponential / total
     scale, zero_point = output_quantization.per_tensor()
     if zero_point != -128 or abs(float(scale) - 1 / 256) > 0.001 / 256:
         raise RejectedError("the output of SOFTMAX must have scale 1/256 and zero point -128")
@@ -78,6 +84,21 @@ def softmax(
     inverse, over = _reciprocals(total)
     codes = rounding_divide_by_pot(srdhm(inverse, exponential), over + 31 - 8) - 128
     return clamp(np.where(below <= radius, codes, -128))
+
+
+def exponentials(
+    x: NDArray[np.float32], beta: float = 1.0
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return ``exp((x - max) * beta)`` of float32, and its sums along the last axis, kept as 1.
+
+    Each step is rounded to float32, and the sum is made in the order of the elements, as LiteRT and
+    TFLite Micro do. Their exponential is that of the machine's C library, which may be one step of
+    float32 beside the rounded one that this function has.
+    """
+    with np.errstate(over="ignore"):  # to -inf, whose exponential is 0
+        below = (x - x.max(axis=-1, keepdims=True)) * np.float32(beta)
+    exponential = np.exp(below.astype(np.float64)).astype(np.float32)
+    return exponential, np.cumsum(exponential, axis=-1, dtype=np.float32)[..., -1:]
 
 
 def _reciprocals(total: Integers) -> tuple[Integers, Integers]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from eightfold.golden.errors import RejectedError, UndefinedError
 from eightfold.golden.fixed_point import (
@@ -20,7 +20,13 @@ from eightfold.golden.fixed_point_math import input_radius
 from eightfold.golden.fixed_point_math import logistic as logistic_in_fixed_point
 from eightfold.golden.fixed_point_math import tanh as tanh_in_fixed_point
 from eightfold.golden.floats import quantize_float
-from eightfold.golden.quantization import Quantization, Reference, clamp, quantized_bounds
+from eightfold.golden.quantization import (
+    Quantization,
+    Reference,
+    clamp,
+    quantized_bounds,
+    saturate,
+)
 from eightfold.golden.rounding import round_half_away
 
 CODES = np.arange(-128, 128, dtype=np.int64)
@@ -145,18 +151,26 @@ def quantize(
     *,
     input_quantization: Quantization | None,
     output_quantization: Quantization,
-) -> NDArray[np.int8]:
-    """Return QUANTIZE of int8 to int8, the multiplier ``s_in / s_out`` in float64.
+    dtype: DTypeLike = np.int8,
+    reference: Reference = "litert",
+) -> NDArray[Any]:
+    """Return QUANTIZE: ``(q - z_in) * s_in / s_out + z_out``, the multiplier in float64, clamped.
 
-    ``x`` is int8; without ``input_quantization`` it is float32, and the result that of
-    `eightfold.golden.floats.quantize_float`.
+    ``x`` and the result, of ``dtype``, are int8 or uint8; without ``input_quantization`` ``x`` is
+    float32, and the result that of `eightfold.golden.floats.quantize_float`.
+
+    Raises
+    ------
+    RejectedError
+        TFLite Micro: from float32 or uint8 to uint8.
     """
+    if reference == "tflm" and np.dtype(dtype) == np.uint8 and x.dtype != np.int8:
+        raise RejectedError(f"TFLite Micro has no QUANTIZE of {x.dtype} to uint8")
     if input_quantization is None:
-        return quantize_float(x, output_quantization=output_quantization)
+        return quantize_float(x, output_quantization=output_quantization, dtype=dtype)
     (scale, _), (out_scale, _) = input_quantization.per_tensor(), output_quantization.per_tensor()
-    return clamp(
-        _rescale(x, float(scale) / float(out_scale), input_quantization, output_quantization)
-    )
+    codes = _rescale(x, float(scale) / float(out_scale), input_quantization, output_quantization)
+    return saturate(codes, dtype)
 
 
 def relu(
@@ -208,9 +222,7 @@ def relu6(
     )
 
 
-def _rescale(
-    x: NDArray[np.int8], real: float, inputs: Quantization, output: Quantization
-) -> Integers:
+def _rescale(x: NDArray[Any], real: float, inputs: Quantization, output: Quantization) -> Integers:
     """Return ``(x - z_in) * real + z_out`` through the multiplier pair."""
     difference = x.astype(np.int64) - inputs.per_tensor()[1]
     scaled = multiply_by_quantized_multiplier(difference, *quantize_multiplier(real))

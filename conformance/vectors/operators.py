@@ -246,10 +246,15 @@ def within(models: Iterable[Case], profile: Profile) -> Iterator[Drawn | None]:
 
 
 def _within(graph: Graph, profile: Profile) -> bool:
-    """Return whether the activations keep to the limits of types, ranks and zero points."""
+    """Return whether the activations keep to the limits of types, ranks and zero points.
+
+    What takes or gives uint8 is no subject of the kit, whatever a profile says.
+    """
     limits = profile.limits
     places = {*graph.inputs, *(index for op in graph.operators for index in op.outputs)}
     tensors = [graph.tensors[index] for index in places]
+    if any(t.dtype == np.uint8 for t in tensors):
+        return False
     if limits.types == "int8" and any(t.dtype == np.float32 for t in tensors):
         return False
     if limits.ranks != "any" and any(len(t.shape) not in limits.ranks for t in tensors):

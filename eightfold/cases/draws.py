@@ -128,8 +128,8 @@ class SingleOperator(NetworkBuilder):
         return max(self.scale(unit * 2.0**-exponent, 0.0), 2.0**-27)
 
     def operand(self, codes: np.ndarray, scale: float, zero_point: int) -> int:
-        """Add an int8 input; return its index."""
-        index = self.input(codes.shape, scale=scale, zero_point=zero_point)
+        """Add an input of these codes, int8 or uint8; return its index."""
+        index = self.input(codes.shape, scale=scale, zero_point=zero_point, dtype=codes.dtype)
         self.inputs[index] = codes
         return index
 

@@ -92,9 +92,33 @@ def _hard_swish(rng: Random) -> Case:
 
 
 def _quantize(rng: Random) -> Case:
-    if rng.integers(4) == 0:
+    kind = rng.integers(8)
+    if kind < 2:
         return _quantize_float(rng)
+    if kind < 4:
+        return _quantize_bytes(rng)
     return _single_unary("QUANTIZE", _rescaled, 3.0)(rng)
+
+
+def _quantize_bytes(rng: Random) -> Case:
+    """Return a QUANTIZE between int8 and uint8; often the numbers stay."""
+    model = SingleOperator(rng)
+    codes = some_or_every_code(rng)
+    # The zero points are those of int8; uint8 codes and zero points lie 128 above.
+    types = (np.uint8, np.int8) if rng.integers(2) else (np.int8, np.uint8)
+    above = [128 if each == np.uint8 else 0 for each in types]
+    scale, zero_point = model.scale(0.1, 3.0), random_zero_point(rng)
+    same = rng.integers(4) == 0
+    target = (scale, zero_point) if same else _rescaled(model, scale)
+    source = model.operand(
+        (codes.astype(np.int16) + above[0]).astype(types[0]), scale, zero_point + above[0]
+    )
+    output = model.tensor(
+        codes.shape, scale=target[0], zero_point=target[1] + above[1], dtype=types[1]
+    )
+    model.operator("QUANTIZE", [source], [output])
+    model.output(output)
+    return model.build(), model.inputs
 
 
 def _quantize_float(rng: Random) -> Case:
@@ -112,8 +136,14 @@ def _quantize_float(rng: Random) -> Case:
     values = np.where(nudged == 0, np.nextafter(values, np.float32(np.inf)), values)
     values = np.where(nudged == 1, values * np.float32(rng.normal()), values).astype(np.float32)
     source = model.unquantized(values)
-    zero_point = random_zero_point(rng)
-    output = model.tensor(shape, scale=scales, zero_point=zero_point, axis=axis * per_axis)
+    dtype, above = ((np.int8, 0), (np.uint8, 128))[int(rng.integers(4) == 0)]
+    output = model.tensor(
+        shape,
+        scale=scales,
+        zero_point=random_zero_point(rng) + above,
+        axis=axis * per_axis,
+        dtype=dtype,
+    )
     model.operator("QUANTIZE", [source], [output])
     model.output(output)
     return model.build(), model.inputs
@@ -127,7 +157,9 @@ def _dequantize(rng: Random) -> Case:
         points = [random_zero_point(rng) for _ in scales]
         source = model.constant(codes, scale=scales, zero_point=points, axis=codes.ndim - 1)
     else:
-        source = model.operand(codes, model.scale(0.1, 6.0), random_zero_point(rng))
+        above = 128 if rng.integers(4) == 0 else 0
+        values = (codes.astype(np.int16) + above).astype(np.uint8 if above else np.int8)
+        source = model.operand(values, model.scale(0.1, 6.0), random_zero_point(rng) + above)
     return model.finish("DEQUANTIZE", [source])
 
 

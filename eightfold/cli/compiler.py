@@ -181,15 +181,17 @@ def compile_command(
         click.echo(path)
     searched = sum(network.searched.values())
     commands = sum(len(compiled.issued) for compiled in streams)
+    taken = len(rewritten.graph.operators) - len(network.reasons | network.host)
     click.echo(
-        f"{commands} commands for {len(rewritten.graph.operators) - len(network.reasons)} of "
-        f"{len(graph.operators)} operators; {searched} channels needed a search for their "
-        f"multiplier, shift and rounding"
+        f"{commands} commands for {taken} of {len(graph.operators)} operators; {searched} channels "
+        f"needed a search for their multiplier, shift and rounding"
     )
     regions = region_bytes(streams)
     click.echo(", ".join(f"{name} {size:,} bytes" for name, size in regions.items()))
     for line in rewritten.summary():
         click.echo(line)
+    for index, conversion in sorted(network.host.items()):
+        click.echo(f"host: {graph.operators[index]}: {conversion}")
     for index, reason in sorted(network.reasons.items()):
         click.echo(f"golden: {graph.operators[index]}: {reason}")
     for compiled in streams if explain else ():

@@ -1,6 +1,7 @@
 """All that turns a model's graph into command streams: rewriting, cascades, lowering, layout.
 
-A network is a sequence of command streams and, where allowed, operators left to golden.
+A network is a sequence of command streams, operators at its edges that the host computes and, where
+allowed, operators left to golden.
 docs/compiler.md tells of the passes in the order in which they run.
 """
 
@@ -23,6 +24,7 @@ from eightfold.compiler.network import (
 from eightfold.compiler.rewrite import Rewritten, rewrite
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator
+from eightfold.operators import host_operators
 from eightfold.operators.folding import with_folded_operands
 from eightfold.operators.run import require_supported
 from eightfold.target.config import AcceleratorConfig
@@ -31,7 +33,7 @@ from eightfold.target.memory import IDEAL, MemoryTiming
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """Consecutive operators: one command stream, or if ``compiled`` is None operators in golden."""
+    """Operators that run together: one command stream, or in numpy if ``compiled`` is None."""
 
     operators: tuple[Operator, ...]
     compiled: Compiled | None
@@ -39,10 +41,14 @@ class Segment:
 
 @dataclass(frozen=True, kw_only=True)
 class CompiledNetwork:
-    """The segments in order, and why operators are left to golden, by index."""
+    """The segments in order, and by index what is not on the accelerator.
+
+    ``reasons`` says why operators are left to golden, ``host`` what those at the edges convert.
+    """
 
     segments: tuple[Segment, ...]
     reasons: dict[int, str]
+    host: dict[int, str]
 
     @property
     def streams(self) -> list[Compiled]:
@@ -83,30 +89,33 @@ def compile_network(
     Raises
     ------
     InputError
-        If operators cannot be computed and ``fallback`` is not set, or not even in golden: all of
-        them, each with the reason. Or if the graph contradicts itself, see
-        `eightfold.operators.folding.with_folded_operands`.
+        If operators but those of `eightfold.operators.host_operators` cannot be computed and
+        ``fallback`` is not set, or not even in golden: all of them, each with the reason. Or if
+        the graph contradicts itself, see `eightfold.operators.folding.with_folded_operands`.
     """
     known = with_folded_operands(graph, reference)
     lowered: dict[int, Lowered] = {}
     reasons: dict[int, str] = {}
+    host = host_operators(graph)
     for operator in graph.operators:
+        if operator.index in host:
+            continue
         try:
             lowered[operator.index] = lower(known, operator, config, reference)
         except CompileError as error:
             reasons[operator.index] = str(error)
     while True:
-        require_supported(graph, [op for op in graph.operators if op.index in reasons])
+        require_supported(graph, [op for op in graph.operators if op.index in host | reasons])
         if reasons and not fallback:
             raise InputError(_unsupported(graph, reasons))
         try:
             segments = tuple(
-                _segments(graph, lowered, config, set(reasons), keep, cascades, memory)
+                _segments(graph, lowered, config, set(reasons), set(host), keep, cascades, memory)
             )
         except OperatorError as error:
             reasons[error.operator] = str(error)
             continue
-        return CompiledNetwork(segments=segments, reasons=reasons)
+        return CompiledNetwork(segments=segments, reasons=reasons, host=host)
 
 
 def _unsupported(graph: Graph, reasons: dict[int, str]) -> str:
@@ -120,20 +129,32 @@ def _segments(
     lowered: dict[int, Lowered],
     config: AcceleratorConfig,
     golden: set[int],
+    host: set[int],
     keep: bool,
     cascades: Strategy | None,
     memory: MemoryTiming,
 ) -> Iterator[Segment]:
-    """Yield runs of operators that the accelerator, or that golden computes."""
-    for in_golden, run in groupby(graph.operators, lambda operator: operator.index in golden):
+    """Yield runs of operators that the accelerator, golden, or at the edges the host computes.
+
+    The host's come first and last, wherever the file has them, so that they part no stream.
+    """
+
+    def runner(operator: Operator) -> tuple[bool, int]:
+        edge = (operator.name == "DEQUANTIZE") - (operator.name == "QUANTIZE")
+        at_edge = operator.index in host
+        return at_edge or operator.index in golden, edge if at_edge else 0
+
+    ordered = sorted(graph.operators, key=lambda operator: runner(operator)[1])
+    for (in_numpy, _), run in groupby(ordered, runner):
         operators = tuple(run)
-        if in_golden:
+        if in_numpy:
             yield Segment(operators=operators, compiled=None)
             continue
         wanted = {tensor for operator in operators for tensor in operator.outputs}
         if not keep:
-            later = [op for op in graph.operators if op.index > operators[-1].index]
-            wanted &= {t for operator in later for t in operator.inputs} | set(graph.outputs)
+            here = {operator.index for operator in operators}
+            others = (op for op in graph.operators if op.index not in here)
+            wanted &= {t for operator in others for t in operator.inputs} | set(graph.outputs)
         compiled = compile_operators(graph, operators, lowered, config, wanted, cascades, memory)
         yield Segment(operators=operators, compiled=compiled)
 

@@ -8,6 +8,7 @@ modules of their kinds: `convolution`, `pooling`, `elementwise`, `normalization`
   shapes. Golden, compiler and estimate see only graphs whose declared shapes are the computed ones.
 - `run` and `graphs`: operators and whole graphs in numpy, one inference or many. `call` is what one
   operator works on, `stacks` has the rules of computing many inferences as one.
+- `edges`: which operators the host computes, between float32 and the accelerator's bytes.
 - `folding`: what a graph computes whatever its inputs are.
 - `explain`: the arithmetic of one element, as text.
 - `check`: a model beside the spec's operator table, whose words are in `rules`;
@@ -20,6 +21,7 @@ and laboratory import it.
 from eightfold.operators.call import Node, OperatorCall, quantization_of, window_of
 from eightfold.operators.check import check_model, check_prepared
 from eightfold.operators.cost import Limits
+from eightfold.operators.edges import host_operators
 from eightfold.operators.explain import explain_element
 from eightfold.operators.findings import Finding, findings_as_json, has_violation, render
 from eightfold.operators.gate import open_operands, prepare, unsupported
@@ -42,6 +44,7 @@ __all__ = [
     "explain_element",
     "findings_as_json",
     "has_violation",
+    "host_operators",
     "load_int8",
     "load_model",
     "open_operands",

@@ -47,6 +47,9 @@ from eightfold.operators.lines import (
 from eightfold.operators.rules import OTHER_INT8, FixedQuantization, SpecEntry
 from eightfold.operators.stacks import ELEMENTS, is_per_axis
 
+BYTES = ("int8", "uint8")
+"""Element types between which QUANTIZE takes codes, and from which DEQUANTIZE does."""
+
 
 def same_shape(node: Node) -> Sequence[Shape]:
     """Return the first operand's shape, which the result has too."""
@@ -69,6 +72,11 @@ def _prelu_shape(node: Node) -> Sequence[Shape]:
     return [prelu_shape(node.shape(0), node.shape(1))]
 
 
+def is_float(call: OperatorCall) -> bool:
+    """Return whether an operator works on float32, which has no scale."""
+    return call.input(0).dtype == np.float32
+
+
 def unary_arguments(
     *options: str, variants: bool = False, fused: bool = False, **fixed: Any
 ) -> Callable[[OperatorCall], Arguments]:
@@ -89,8 +97,8 @@ def unary_arguments(
     def arguments(call: OperatorCall) -> Arguments:
         return Arguments(
             call.codes(0),
-            input_quantization=call.quantization(0),
-            output_quantization=call.output_quantization(),
+            input_quantization=None if is_float(call) else call.quantization(0),
+            output_quantization=None if is_float(call) else call.output_quantization(),
             **({"reference": call.reference} if variants else {}),
             **({"activation": call.activation()} if fused else {}),
             **{option: call.options[option] for option in options},
@@ -140,11 +148,12 @@ def _prelu_arguments(call: OperatorCall) -> Arguments:
 
 
 def _quantize_arguments(call: OperatorCall) -> Arguments:
-    x = call.codes(0)
     return Arguments(
-        x,
-        input_quantization=None if x.dtype == np.float32 else call.quantization(0),
+        call.codes(0),
+        input_quantization=None if is_float(call) else call.quantization(0),
         output_quantization=call.output_quantization(),
+        dtype=call.output.dtype,
+        reference=call.reference,
     )
 
 
@@ -233,7 +242,7 @@ def _explain_rescaled(double: bool, activation: str | None = None) -> Explain:
     """Return the steps of what scales a code by ``s_in / s_out``, in float32 or ``double``."""
 
     def explain(definition: Definition, call: OperatorCall, output: int, index: Index) -> list[str]:
-        if call.codes(0).dtype == np.float32:
+        if is_float(call):
             return _explain_quantize_float(call, index)
         if call.operator.name == "RELU6" and call.reference == "tflm":
             return _explain_golden(definition, call, output, index)
@@ -243,7 +252,10 @@ def _explain_rescaled(double: bool, activation: str | None = None) -> Explain:
         with np.errstate(over="ignore"):
             real = float(scale) / float(out) if double else float(scale / out)
         more, scaled = scale_lines(step[1], real, f"scale {scale} / {out}")
-        bounds = quantized_bounds(activation or "NONE", result, UndefinedError)
+        limits = np.iinfo(call.output.dtype)
+        bounds = (int(limits.min), int(limits.max))
+        if activation:
+            bounds = quantized_bounds(activation, result, UndefinedError)
         lines = _operand_lines(call, index) + step_lines([step])
         return [*lines, *more, *end_lines(scaled, result, bounds)]
 
@@ -260,7 +272,8 @@ def _slice_quantization(quantization: Quantization, index: Index) -> tuple[Quant
 
 def _explain_quantize_float(call: OperatorCall, index: Index) -> list[str]:
     own, text = _slice_quantization(call.output_quantization(), index)
-    result = quantize_float(np.asarray([operand(call, 0, index)]), output_quantization=own)
+    x = np.asarray([operand(call, 0, index)])
+    result = quantize_float(x, output_quantization=own, dtype=call.output.dtype)
     formula = f"clamp(round(x / s) + z) in float32, {text}"
     return [*_operand_lines(call, index), f"{formula} = {value_text(result)}"]
 
@@ -374,7 +387,11 @@ def _clipping(activation: str) -> Definition:
 ELEMENTWISE: dict[str, Definition] = {
     "ADD": _elementwise(add, _binary_arguments(), _explain_sum(1), **_TWO, spec=SpecEntry(1)),
     "DEQUANTIZE": _elementwise(
-        dequantize, _dequantize_arguments, _explain_dequantize, dtype="float32"
+        dequantize,
+        _dequantize_arguments,
+        _explain_dequantize,
+        operands=(Operand(BYTES),),
+        dtype="float32",
     ),
     "EQUAL": _comparison(comparison.equal, 35),
     "GREATER": _comparison(comparison.greater, 31),
@@ -403,8 +420,8 @@ ELEMENTWISE: dict[str, Definition] = {
         unary.quantize,
         _quantize_arguments,
         _explain_rescaled(double=True),
-        operands=(Operand(("int8", "float32")),),
-        dtypes=("int8",),
+        operands=(Operand((*BYTES, "float32")),),
+        dtypes=BYTES,
         spec=SpecEntry(38, remark="Requantization"),
     ),
     "RELU": _elementwise(unary.relu, unary_arguments(), _explain_rescaled(False, "RELU")),

@@ -15,7 +15,7 @@ from eightfold.operators.definition import (
     Without,
 )
 from eightfold.operators.elementwise import same_shape, unary_arguments
-from eightfold.operators.lines import values_text
+from eightfold.operators.lines import value_text, values_text
 from eightfold.operators.rules import FixedQuantization, SpecEntry
 from eightfold.operators.stacks import ROWS
 
@@ -27,16 +27,20 @@ def _explain(definition: Definition, call: OperatorCall, output: int, index: Ind
     result = definition.run(call.substituted(row.reshape(shape)))[output].ravel()[index[-1]]
     return [
         f"row {list(index[:-1])} of {call.input(0)} = {values_text(row)}",
-        f"{definition.golden_name} of the row, element {index[-1]} = {int(result)}",
+        f"{definition.golden_name} of the row, element {index[-1]} = {value_text(result)}",
     ]
 
 
 def _rows(
-    golden: Function, arguments: Callable[[OperatorCall], Arguments], **fields: Any
+    golden: Function,
+    arguments: Callable[[OperatorCall], Arguments],
+    *dtypes: str,
+    **fields: Any,
 ) -> Definition:
+    """Return the record of an operator on rows of int8 and of other types."""
     return Definition(
         shapes=same_shape,
-        operands=(Operand(ranks=(1, 32)),),
+        operands=(Operand(("int8", *dtypes), ranks=(1, 32)),),
         golden=golden,
         arguments=arguments,
         explain=_explain,
@@ -56,12 +60,14 @@ NORMALIZATION: dict[str, Definition] = {
     "LOG_SOFTMAX": _rows(
         log_softmax,
         unary_arguments(),
+        "float32",
         spec=SpecEntry(25, output=FixedQuantization(16.0, 256.0, 127)),
     ),
     "SOFTMAX": _rows(
         softmax,
         unary_arguments("beta"),
+        "float32",
         spec=SpecEntry(13, output=FixedQuantization(1.0, 256.0, -128)),
     ),
 }
-"""Operators of which an element depends on its row."""
+"""Operators of which an element depends on its row; float32 stands behind a DEQUANTIZE."""

@@ -13,9 +13,15 @@ Inputs = Mapping[int | str, np.ndarray] | Mapping[int, np.ndarray] | Mapping[str
 
 _BY_INDEX = re.compile(r"tensor_(\d+)", re.ASCII)
 
+_RANGES = {
+    np.dtype(np.int8): (-128, 128),
+    np.dtype(np.uint8): (0, 256),
+    np.dtype(np.bool_): (0, 2),
+}
+
 
 def random_inputs(graph: Graph, seed: int) -> dict[int, np.ndarray]:
-    """Draw int8 inputs uniformly from [-128, 127], bool ones too, and float32 ones from [-8, 8).
+    """Draw int8, uint8 and bool inputs uniformly from all values, float32 ones from [-8, 8).
 
     Raises
     ------
@@ -29,13 +35,12 @@ def random_inputs(graph: Graph, seed: int) -> dict[int, np.ndarray]:
         if tensor.dtype == np.float32:
             inputs[index] = rng.uniform(-8, 8, tensor.shape).astype(np.float32)
             continue
-        if tensor.dtype not in (np.int8, np.bool_):
+        if tensor.dtype not in _RANGES:
             raise InputError(
-                f"input tensor {index} ({tensor.name}) is {tensor.dtype}, not int8, bool or "
+                f"input tensor {index} ({tensor.name}) is {tensor.dtype}, not int8, uint8, bool or "
                 f"float32; give its values with --input"
             )
-        low, high = (0, 2) if tensor.dtype == np.bool_ else (-128, 128)
-        inputs[index] = rng.integers(low, high, tensor.shape, dtype=tensor.dtype)
+        inputs[index] = rng.integers(*_RANGES[tensor.dtype], tensor.shape, dtype=tensor.dtype.type)
     return inputs
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from eightfold.model import Graph
-from eightfold.operators import count_macs
-from eightfold.run.report import REWRITTEN, OperatorReport
+from eightfold.operators import count_macs, host_operators
+from eightfold.run.report import HOST, REWRITTEN, OperatorReport
 from eightfold.target.config import AcceleratorConfig
 
 if TYPE_CHECKING:  # the compiler loads only when needed
@@ -14,14 +14,15 @@ if TYPE_CHECKING:  # the compiler loads only when needed
 
 
 def golden_reports(graph: Graph) -> list[OperatorReport]:
-    """Return a report for each operator of a graph that golden computes."""
+    """Return a report for each operator of a graph that golden, at the edges the host computes."""
+    host = host_operators(graph)
     return [
         OperatorReport(
             index=operator.index,
             name=operator.name,
             shape=graph.tensors[operator.outputs[0]].shape,
             macs=count_macs(graph, operator),
-            where="golden",
+            where=HOST if operator.index in host else "golden",
         )
         for operator in graph.operators
     ]
@@ -54,7 +55,7 @@ def hardware_reports(
         if index in gone:
             report.where = REWRITTEN
             report.hardware_macs = 0
-        elif report.reason is None:
+        elif report.reason is None and report.where != HOST:
             report.where = "hardware"
             report.hardware_macs = done[index]
             if cycles is not None and work is not None:

@@ -20,7 +20,7 @@ from eightfold.model import Graph, named, normalize_dimensions, with_shapes
 from eightfold.operators import Limits, load_int8, run_graph, run_graphs
 from eightfold.run.inputs import Inputs, random_inputs, resolve_inputs
 from eightfold.run.operator_reports import golden_reports, hardware_reports
-from eightfold.run.reference.oracle import Oracle, OracleError, litert_tensors
+from eightfold.run.reference.oracle import Oracle, OracleError, differences, litert_tensors
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.run.report import Provenance, RunResult, fingerprint
 from eightfold.run.report.clock import clock_of
@@ -498,7 +498,10 @@ class Session(Closing):
                     known = index in result.tensors
                     (result.unread if known else result.undefined).append(index)
                     continue
-                different = np.argwhere(_differ(result.tensors[index], expected[index]))
+                got = result.tensors[index], expected[index]
+                different = np.argwhere(differences(graph, operator, *got))
+                if not len(different) and _differ(*got).any():
+                    result.near.append(index)
                 report.mismatches += len(different)
                 tensors[index].compared = True
                 tensors[index].different = len(different)

@@ -35,7 +35,7 @@ REFUSED = {
     "MAX_POOL_2D": r"scale_diff <= 1.0e-6|input->params.zero_point == output->params",
     "PAD": "output_dim != expected_dim",
     "PADV2": "output_dim != expected_dim",
-    "QUANTIZE": "scale->size == 1",
+    "QUANTIZE": "scale->size == 1|output UINT8 not supported",
     "SHAPE": "Output type INT64",
     "STRIDED_SLICE": "input dim should not exceed 4|stride value has to be non-zero"
     "|output_shape->data.* != dim_shape",

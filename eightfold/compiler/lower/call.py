@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.compiler.exact import folded_bias, pair
+from eightfold.compiler.exact import CompileError, folded_bias, pair
 from eightfold.compiler.steps.step import Temporary
 from eightfold.compiler.steps.windowed import Axis
 from eightfold.golden.convolution import channel_multipliers
@@ -52,6 +52,15 @@ class Call(OperatorCall):
         """Return what golden computes with ``arrays`` in place of the first inputs."""
         (result,) = OPERATORS[self.operator.name].run(self.substituted(*arrays))
         return result
+
+    def refuse_floats(self) -> None:
+        """Refuse an operator that computes with float32, which only numpy does."""
+        definition = OPERATORS.get(self.operator.name)
+        for position, tensor in enumerate(self.inputs):
+            if definition is None or tensor is None or not definition.operand(position).values:
+                continue
+            if tensor.dtype == np.float32:
+                raise CompileError(f"{tensor} is float32, which the accelerator does not compute")
 
     def check_accepted(self, images: int | None = 0) -> None:
         """Refuse the operator if golden does for ``images`` of zeros, all if None: of none, cheap.

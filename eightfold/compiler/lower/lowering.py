@@ -115,6 +115,7 @@ def lower(
         raise CompileError(unfit)
     try:
         call = Call(graph, operator, config, reference)
+        call.refuse_floats()
         if all(0 in tensor.shape for tensor in call.outputs):  # nothing is computed
             steps = tuple(Movement(target=tensor.index, copies=()) for tensor in call.outputs)
         else:

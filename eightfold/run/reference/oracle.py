@@ -195,12 +195,40 @@ DEVIATIONS: dict[str, str] = {
 }
 """Operators whose int8 reference kernel is not followed, and why."""
 
+FLOAT_STEPS = 4
+"""Steps of float32, of a result or of 1 where that is larger in a LOG_SOFTMAX, by which SOFTMAX and
+LOG_SOFTMAX in float32 may differ. The runtimes take exp and log from the C library of the machine,
+whose results differ from library to library and are one step beside the rounded ones at times."""
+
+
+def differences(
+    graph: Graph, operator: Operator, got: np.ndarray, expected: np.ndarray
+) -> np.ndarray:
+    """Return where an operator's results differ; NaN equals NaN, as at a network's float edges.
+
+    SOFTMAX and LOG_SOFTMAX in float32 may differ by `FLOAT_STEPS`, and nothing else by anything.
+    """
+    both_nan = (got != got) & (expected != expected)
+    differ = (got != expected) & ~both_nan
+    if from_library(graph, operator):
+        least = 1.0 if operator.name == "LOG_SOFTMAX" else 0.0
+        size = np.maximum(np.abs(expected), np.float32(least))
+        differ &= ~(np.abs(got - expected) <= FLOAT_STEPS * np.spacing(size))
+    return differ
+
+
+def from_library(graph: Graph, operator: Operator) -> bool:
+    """Return whether the runtimes compute an operator with the C library of the machine."""
+    tensors = [graph.tensors[index] for index in operator.outputs]
+    return operator.name in ("SOFTMAX", "LOG_SOFTMAX") and tensors[0].dtype == np.float32
+
+
 _TO_UINT8 = 128
 
 
 def deviates(graph: Graph) -> bool:
-    """Return whether a model has an operator of `DEVIATIONS`."""
-    return any(operator.name in DEVIATIONS for operator in graph.operators)
+    """Return whether a model has an operator of `DEVIATIONS`, or one that `from_library` is."""
+    return any(op.name in DEVIATIONS or from_library(graph, op) for op in graph.operators)
 
 
 def litert_tensors(
@@ -212,8 +240,8 @@ def litert_tensors(
 ) -> dict[int, np.ndarray]:
     """Return LiteRT's tensors of a whole model, by index.
 
-    With an operator of `DEVIATIONS` all that follows it would be wrong too: then each operator
-    runs alone, on the tensors ``got`` that the model is known to have.
+    Where an operator `deviates`, all that follows it would be wrong too: then each operator runs
+    alone, on the tensors ``got`` that the model is known to have.
 
     Raises
     ------

@@ -11,6 +11,7 @@ and the command line import it.
 """
 
 from eightfold.run.report.result import (
+    HOST,
     REWRITTEN,
     SCHEMA_VERSION,
     OperatorReport,
@@ -23,6 +24,7 @@ from eightfold.run.report.result import (
 from eightfold.run.report.table import print_rows, print_table
 
 __all__ = [
+    "HOST",
     "REWRITTEN",
     "SCHEMA_VERSION",
     "OperatorReport",

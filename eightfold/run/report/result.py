@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.run.reference.oracle import DEVIATIONS
+from eightfold.run.reference.oracle import DEVIATIONS, FLOAT_STEPS
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.run.report.clock import Clock, times_json
 
@@ -90,13 +90,18 @@ REWRITTEN = "golden (rewritten)"
 or kept of it was computed, by golden from what the hardware has."""
 
 
+HOST = "host"
+"""Where the operators of `eightfold.operators.host_operators` ran, whatever runs the others: golden
+computes in this process what the C functions of ``network.h`` do beside the accelerator."""
+
+
 @dataclass(kw_only=True)
 class OperatorReport:
     """One operator of a run.
 
-    ``where`` is ``hardware``, ``golden`` or `REWRITTEN`, ``reason`` says why an operator ran in
-    golden. ``macs`` are those that the file asks for, ``hardware_macs`` those that the hardware
-    did: fewer where channels were left out, or none.
+    ``where`` is ``hardware``, ``golden``, `HOST` or `REWRITTEN`, ``reason`` says why an operator
+    ran in golden. ``macs`` are those that the file asks for, ``hardware_macs`` those that the
+    hardware did: fewer where channels were left out, or none.
 
     Of the pass that is timed, None where there is no such pass or the hardware did not compute it:
     ``cycles`` from the end of the operator before to its own, which add up to the run's;
@@ -201,8 +206,9 @@ class RunResult(Figures):
     """One inference: tensors by index, and what it took.
 
     ``notes`` says which tensors were not taken as the file states them, ``rewrites`` which rules
-    were applied to which operators before the network was compiled; ``provenance`` is None
-    where no `eightfold.Session` ran it.
+    were applied to which operators before the network was compiled; ``near`` has the
+    tensors that differ by no more than `eightfold.run.reference.oracle.differences` allows;
+    ``provenance`` is None where no `eightfold.Session` ran it.
 
     ``cycles`` is the sum over the operators that ran in hardware: from doorbell to done, in a pass
     that nothing disturbs. None on the golden backend, and where that pass was left out: ``untimed``
@@ -226,6 +232,7 @@ class RunResult(Figures):
     first_mismatch: str | None = None
     unread: list[int] = field(default_factory=list)
     undefined: list[int] = field(default_factory=list)
+    near: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     rewrites: list[str] = field(default_factory=list)
     provenance: Provenance | None = None
@@ -269,12 +276,13 @@ def verdict(result: RunResult) -> str:
     """Return one line that says what a run has shown."""
     hardware = [operator for operator in result.operators if operator.where == "hardware"]
     gone = sum(operator.where == REWRITTEN for operator in result.operators)
+    host = sum(operator.where == HOST for operator in result.operators)
     ran = (
         f"{len(hardware)} of {len(result.operators)} operators in hardware"
         + (f", {gone} rewritten into others" if gone else "")
         if result.backend != "golden"
-        else f"{len(result.operators)} operators in golden"
-    )
+        else f"{len(result.operators) - host} operators in golden"
+    ) + (f", {host} on the host" if host else "")
     if not result.compared:
         return f"{ran}; nothing compared (use --compare)"
     runtime = RUNTIMES[result.reference]
@@ -288,6 +296,11 @@ def verdict(result: RunResult) -> str:
     else:
         version = result.provenance and result.provenance.versions[result.reference]
         equal = f"every tensor equals {runtime.kernels(version)} bit for bit"
+    if result.near:
+        equal += (
+            f", but tensors {result.near} within {FLOAT_STEPS} steps of float32: their exp and log "
+            "are those of the machine's C library"
+        )
     names = {operator.name for operator in result.operators if result.reference == "litert"}
     deviations = [
         f", {name} as intended: {why}" for name, why in DEVIATIONS.items() if name in names

@@ -12,8 +12,9 @@ class OperatorJson(TypedDict):
     macs: Annotated[int, "its multiply-accumulates; 0 for an operator without weights"]
     where: Annotated[
         str,
-        "`hardware` or `golden`, where it ran; `golden (rewritten)` if a rule has left it "
-        "out or made it part of another: then golden rebuilds its result from what the "
+        "`hardware` or `golden`, where it ran; `host` for a QUANTIZE or DEQUANTIZE of float32 at "
+        "the edge of the network, which is the host's work; `golden (rewritten)` if a rule has "
+        "left it out or made it part of another: then golden rebuilds its result from what the "
         "hardware computed, if it is compared or kept",
     ]
     hardware_macs: Annotated[

@@ -55,7 +55,6 @@ def network(dtype: str, *, edges: bool) -> bytes:
         ),
         ("uint8", False, "scheme of TensorFlow 1, .* convert the float network again"),
         ("int16", False, "activations of 8 bits in place of 16"),
-        ("uint8", True, "inference_input_type and inference_output_type tf.int8"),
         ("int16", True, "inference_input_type and inference_output_type tf.int8"),
     ],
 )

@@ -113,7 +113,7 @@ def test_a_run_without_its_undisturbed_pass_says_that_it_has_no_cycles(page: str
     text = run_page(untimed)
     assert "the pass without it was left out" in text and "left out" not in page
     assert "cycles" not in tables(text)["operators"][0]
-    assert "18 of 18" in text and "all in golden" not in text
+    assert "18 of 18" in text and "none in hardware" not in text
 
 
 def test_times_are_told_with_the_clock_and_where_it_comes_from(page: str) -> None:
