@@ -40,8 +40,10 @@ def _images(net: SeededNetwork, image: Value) -> tuple[Value, Value]:
     depthwise = HALVED | {"depth_multiplier": 1}
     x = net.weighted("DEPTHWISE_CONV_2D", x, (1, 3, 3, 8), depthwise)
     x = net.add("LEAKY_RELU", [x], (0.03, 3), {"alpha": 0.1})
+    x = net.add("ELU", [x], (0.025, -40))
     x = net.weighted("TRANSPOSE_CONV", x, (4, 2, 2, 8), HALVED, shape=(1, 6, 6, 4))
     x = net.add("HARD_SWISH", [x], (0.04, -20))
+    x = net.add("GELU", [x], (0.03, -30))
     two = {"filter_height": 2, "filter_width": 2}
     peak = net.add("MAX_POOL_2D", [x], x, HALVED | two)
     three = {"filter_height": 3, "filter_width": 3}
@@ -58,6 +60,8 @@ def _blocks(net: SeededNetwork, coarse: Value, fine: Value) -> Value:
     padded = net.add("PAD", [x, net.integers([[0, 0], [1, 0], [0, 1], [0, 0]])], x)
     deep = net.add("SPACE_TO_DEPTH", [padded], padded, {"block_size": 2})
     gate = net.add("LOGISTIC", [deep])
+    net.add("RSQRT", [gate], (1 / 30, -128))
+    gate = net.add("SQRT", [gate], (1 / 256, -128))
     gate = net.add("QUANTIZE", [gate], (1 / 128, -100))
     x = net.add("MUL", [deep, gate], (1 / 150, 0))
     x = net.add("DEPTH_TO_SPACE", [x], x, {"block_size": 2})
@@ -114,6 +118,9 @@ def _rows(net: SeededNetwork, x: Value) -> None:
     logits = net.weighted("FULLY_CONNECTED", x, (5, 8), {"keep_num_dims": True})
     x = net.add("LOG_SOFTMAX", [logits])
     x = net.add("SOFTMAX", [x], options={"beta": 1.0})
+    x = net.add("LOG", [x], (1 / 40, 100))
+    x = net.add("EXP", [x], (1 / 200, -128))
+    x = net.add("NEG", [x], x)
     index = {"output_type": "INT32"}
     largest = net.add("ARG_MAX", [x, net.integers(1)], options=index)
     chosen = net.add("GATHER", [logits, largest], logits, {"axis": 1})

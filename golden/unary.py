@@ -1,5 +1,6 @@
-"""Functions of one byte: LOGISTIC, TANH, QUANTIZE and the RELU family."""
+"""Functions of one byte: of floats and roots by tables, rescaled ones such as the RELU family."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from eightfold.golden.fixed_point import (
     rounding_divide_by_pot,
     wrap32,
 )
+from eightfold.golden.fixed_point_log import inverse_square_root
 from eightfold.golden.fixed_point_math import input_radius
 from eightfold.golden.fixed_point_math import logistic as logistic_in_fixed_point
 from eightfold.golden.fixed_point_math import tanh as tanh_in_fixed_point
@@ -31,6 +33,9 @@ from eightfold.golden.rounding import round_half_away
 
 CODES = np.arange(-128, 128, dtype=np.int64)
 """Every int8 code, ascending."""
+
+ROOT_FRACTION = 20
+"""Fraction bits of the root in RSQRT."""
 
 
 def logistic(
@@ -72,6 +77,72 @@ def tanh(
     return look_up(x, float_table(_tanh, input_quantization, output_quantization))
 
 
+def exponential(
+    x: NDArray[np.int8],
+    *,
+    input_quantization: Quantization,
+    output_quantization: Quantization,
+) -> NDArray[np.int8]:
+    """Return EXP: the table of ``exp(real)``, see `float_table`."""
+    return look_up(x, float_table(_exp, input_quantization, output_quantization))
+
+
+def logarithm(
+    x: NDArray[np.int8],
+    *,
+    input_quantization: Quantization,
+    output_quantization: Quantization,
+) -> NDArray[np.int8]:
+    """Return LOG: the table of ``log(real)``, see `float_table`; -128 for ``real <= 0``.
+
+    Source: TFLite ``kernels/elementwise.cc``, which takes the least real number of the output,
+    ``s_out * (-128 - z_out)``, for the logarithm of what has none.
+    """
+    out_scale, out_zero = output_quantization.per_tensor()
+
+    def log(real: NDArray[np.float32]) -> NDArray[np.float32]:
+        logarithms = np.log(np.where(real > 0, real, 1).astype(np.float64)).astype(np.float32)
+        return np.where(real > 0, logarithms, out_scale * np.float32(-128 - out_zero))
+
+    return look_up(x, float_table(log, input_quantization, output_quantization))
+
+
+def gelu(
+    x: NDArray[np.int8],
+    *,
+    input_quantization: Quantization,
+    output_quantization: Quantization,
+    approximate: bool,
+) -> NDArray[np.int8]:
+    """Return GELU: a table, see `float_table`, in float32 at each step.
+
+    ``real / 2 * erfc(-real / sqrt(2))``, or ``approximate``:
+    ``real / 2 * (1 + tanh(sqrt(2 / pi) * (real + 0.044715 * real^3)))``.
+
+    Source: TFLite ``kernels/internal/reference/gelu.h``.
+    """
+    function = _gelu_of_tanh if approximate else _gelu
+    return look_up(x, float_table(function, input_quantization, output_quantization))
+
+
+def elu(
+    x: NDArray[np.int8],
+    *,
+    input_quantization: Quantization,
+    output_quantization: Quantization,
+    reference: Reference = "litert",
+) -> NDArray[np.int8]:
+    """Return ELU: the table of ``expm1(real)`` below 0, else ``real``, see `float_table`.
+
+    ``tflm``: of ``exp(real) - 1``, the exponential rounded to float32 before the subtraction.
+
+    Source: the optimized kernel of TFLite's ``kernels/activations.cc``, for there is no reference
+    kernel, and TFLite Micro's ``elu.cc``.
+    """
+    function = _elu_of_exp if reference == "tflm" else _elu
+    return look_up(x, float_table(function, input_quantization, output_quantization))
+
+
 def look_up(x: NDArray[np.int8], table: NDArray) -> NDArray:
     """Return ``table[x & 255]``: 256 entries, the negative codes in the upper half."""
     return table[x.view(np.uint8)]
@@ -98,19 +169,131 @@ def float_table(
         steps = round_half_away(real * (np.float32(1) / out_scale)) + np.float32(out_zero)
     if not np.all((steps >= INT32_MIN) & (steps < 2.0**31)):
         raise UndefinedError("a table entry leaves int32")
+    return _by_byte(steps.astype(np.int64))
+
+
+def _by_byte(results: Integers) -> NDArray[np.int8]:
+    """Return the results of `CODES`, clamped, indexed by ``q & 255``."""
     table = np.empty(256, dtype=np.int8)
-    table[CODES & 255] = clamp(steps.astype(np.int64))
+    table[CODES & 255] = clamp(results)
     return table
 
 
-def _sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:
+def _exp(x: NDArray[np.float32]) -> NDArray[np.float32]:
     # numpy's float32 exp is not correctly rounded, its float64 exp rounded to float32 is.
-    exponential = np.exp(-x.astype(np.float64)).astype(np.float32)
-    return np.float32(1) / (np.float32(1) + exponential)
+    return np.exp(x.astype(np.float64)).astype(np.float32)
+
+
+def _sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.float32(1) / (np.float32(1) + _exp(-x))
 
 
 def _tanh(x: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.tanh(x.astype(np.float64)).astype(np.float32)
+
+
+def _gelu(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    tails = [math.erfc(each) for each in (x * np.float32(-math.sqrt(0.5))).tolist()]
+    return np.float32(0.5) * x * np.array(tails, np.float32)
+
+
+def _gelu_of_tanh(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    cubic = x + x * np.float32(0.044715) * x * x
+    inner = np.multiply(cubic, np.float32(math.sqrt(2 / math.pi)), dtype=np.float32)
+    return np.multiply(x * np.float32(0.5), np.float32(1) + _tanh(inner), dtype=np.float32)
+
+
+def _elu(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.where(x < 0, np.expm1(x.astype(np.float64)).astype(np.float32), x)
+
+
+def _elu_of_exp(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.where(x < 0, _exp(x) - np.float32(1), x)
+
+
+def square_root(
+    x: NDArray[np.int8],
+    *,
+    input_quantization: Quantization,
+    output_quantization: Quantization,
+) -> NDArray[np.int8]:
+    """Return SQRT: ``sqrt(s_in * (q - z_in)) / s_out``, truncated, plus ``z_out``, clamped.
+
+    Each step in float32. LiteRT 2.3.0 has this kernel and no public source of it: the formula is
+    the one of several that equals it where they differ, at quotients next to an integer.
+
+    Raises
+    ------
+    RejectedError
+        If a code is below the zero point.
+    UndefinedError
+        If a quotient leaves int32.
+    """
+    difference = _differences(x, input_quantization, "SQRT").astype(np.float32)
+    out_scale, out_zero = output_quantization.per_tensor()
+    with np.errstate(over="ignore"):
+        steps = np.sqrt(input_quantization.per_tensor()[0] * difference) / out_scale
+    if not np.all(steps < 2.0**31):
+        raise UndefinedError("a result of SQRT leaves int32")
+    return look_up(x, _by_byte(wrap32(steps.astype(np.int64) + out_zero)))
+
+
+def reciprocal_square_root(
+    x: NDArray[np.int8],
+    *,
+    input_quantization: Quantization,
+    output_quantization: Quantization,
+) -> NDArray[np.int8]:
+    """Return RSQRT: ``1 / sqrt(q - z_in)`` in fixed point, times ``1 / (sqrt(s_in) * s_out)``.
+
+    With ``(m, shift) = 1 / sqrt(q - z_in)`` and 1 above it 20 bits:
+    ``MBQM(MBQM(1, m, shift + 20), M, S - 20) + z_out``, clamped, where (M, S) is the quotient in
+    float64 of the product in float32. The zero point itself gives 127.
+
+    Source: TFLite ``kernels/elementwise.cc``, TFLite Micro's ``elementwise.cc``.
+
+    Raises
+    ------
+    RejectedError
+        If a code is below the zero point.
+    UndefinedError
+        If ``S - 20`` is outside -31..31.
+    """
+    difference = _differences(x, input_quantization, "RSQRT")
+    out_scale, out_zero = output_quantization.per_tensor()
+    with np.errstate(over="ignore", divide="ignore"):
+        product = np.float64(np.sqrt(input_quantization.per_tensor()[0]) * out_scale)
+        multiplier, exponent = quantize_multiplier(float(1 / product))
+    root, shift = inverse_square_root(difference)
+    fraction = multiply_by_quantized_multiplier(
+        np.ones_like(difference), root, shift + ROOT_FRACTION
+    )
+    scaled = multiply_by_quantized_multiplier(fraction, multiplier, exponent - ROOT_FRACTION)
+    return look_up(x, _by_byte(np.where(difference == 0, 127, wrap32(scaled + out_zero))))
+
+
+def _differences(x: NDArray[np.int8], inputs: Quantization, operator: str) -> Integers:
+    """Return ``q - z_in`` of `CODES`, 0 for those below the zero point, of which x must have none.
+
+    Raises
+    ------
+    RejectedError
+        If it has.
+    """
+    zero_point = inputs.per_tensor()[1]
+    if (least := int(x.min(initial=127))) < zero_point:
+        raise RejectedError(
+            f"{operator} has no result for the code {least}, below the zero point {zero_point}"
+        )
+    return np.maximum(CODES - zero_point, 0)
+
+
+def negate(x: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Return NEG: ``-q`` of the code itself, in which -128 stays as it is.
+
+    LiteRT's kernel looks at no scale and no zero point.
+    """
+    return np.negative(x)
 
 
 def _fixed_point(

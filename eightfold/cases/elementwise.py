@@ -54,6 +54,60 @@ def _unary(name: str, spread: float = 3.0) -> Maker:
     return Maker(_single_unary(name, _rescaled, spread), _extend_unary(name))
 
 
+def _function(
+    name: str,
+    suited: Callable[[float], float],
+    *,
+    near: float = 0.1,
+    spread: float = 3.0,
+    far: tuple[float, float] = (-20.0, 6.0),
+    positive: bool = False,
+    edge: Callable[[Random, float], float] | None = None,
+    options: Callable[[Random], dict[str, bool]] = lambda rng: {},
+) -> Maker:
+    """Return the maker of a function whose results ``suited`` spreads over int8.
+
+    Parameters
+    ----------
+    suited
+        Returns the output's scale for the input's.
+    near, spread, far
+        Of the input's scale, and exponents of how much finer than suited the output's may be.
+    positive
+        Whether codes below the zero point are refused; in networks RELU comes before.
+    edge
+        Returns an output's scale that half of the models have, for an input's: one at which a hasty
+        rounding shows.
+    """
+
+    def single(rng: Random) -> Case:
+        model = SingleOperator(rng)
+        scale, zero_point = model.scale(near, spread), random_zero_point(rng)
+        codes = some_or_every_code(rng)
+        if positive:
+            codes = np.maximum(codes, np.int8(zero_point))
+        source = model.operand(codes, scale, zero_point)
+        out = model.output_scale(suited(scale), suited(scale), far)
+        if edge is not None and rng.integers(2):
+            out = edge(rng, scale)
+        return model.finish(name, [source], (out, random_zero_point(rng)), options(rng))
+
+    def extend(net: GrowingNetwork) -> None:
+        x = net.pick(lambda value: value.scale <= near * 2**spread)
+        if positive:
+            net.need("RELU")
+            x = net.add("RELU", [x], x)
+        net.add(name, [x], net.rescaled(suited(x.scale)), options(net.rng))
+
+    return Maker(single, extend)
+
+
+def _whole_root(rng: Random, scale: float) -> float:
+    """Return the scale at which the root of a code's real number is a whole number of steps."""
+    root = np.sqrt(np.float32(scale) * np.float32(rng.integers(1, 256)))
+    return float(root / np.float32(rng.integers(1, 128)))
+
+
 def _logistic_output(model: SingleOperator, scale: float) -> tuple[float, int]:
     return 1 / 256, -128 if model.rng.integers(4) else random_zero_point(model.rng)
 
@@ -365,7 +419,17 @@ def _extend_prelu(net: GrowingNetwork) -> None:
 ELEMENTWISE: dict[str, Maker] = {
     "ADD": _arithmetic("ADD"),
     "DEQUANTIZE": Maker(_dequantize, None),
+    # Much smaller scales tell the reference of ELU from TFLite Micro's variant.
+    "ELU": _function("ELU", lambda scale: scale, spread=20.0, far=(-31.0, 20.0)),
     "EQUAL": _comparison("EQUAL", 0.01, 4.0),
+    # At larger scales the exponential of the last code leaves int32.
+    "EXP": _function("EXP", lambda scale: np.exp(127 * scale) / 73, near=0.01),
+    "GELU": _function(
+        "GELU",
+        lambda scale: scale,
+        far=(-31.0, 20.0),
+        options=lambda rng: {"approximate": bool(rng.integers(2))},
+    ),
     "GREATER": _comparison("GREATER", 0.05, 5.0),
     "GREATER_EQUAL": _comparison("GREATER_EQUAL", 0.01, 4.0),
     # LiteRT rejects an output scale of 1/128 of the input's or less.
@@ -373,6 +437,7 @@ ELEMENTWISE: dict[str, Maker] = {
     "LEAKY_RELU": Maker(_leaky_relu, _extend_leaky_relu),
     "LESS": _comparison("LESS", 0.05, 5.0),
     "LESS_EQUAL": _comparison("LESS_EQUAL", 0.01, 4.0),
+    "LOG": _function("LOG", lambda scale: 0.04),
     "LOGISTIC": Maker(
         _single_unary("LOGISTIC", _logistic_output, 3.0), _extend_unary("LOGISTIC", None)
     ),
@@ -381,6 +446,7 @@ ELEMENTWISE: dict[str, Maker] = {
     "MAXIMUM": _extremum("MAXIMUM"),
     "MINIMUM": _extremum("MINIMUM"),
     "MUL": _arithmetic("MUL"),
+    "NEG": _unary("NEG"),
     "NOT_EQUAL": _comparison("NOT_EQUAL", 0.01, 4.0),
     "PRELU": Maker(_prelu, _extend_prelu),
     "QUANTIZE": Maker(_quantize, _extend_unary("QUANTIZE")),
@@ -388,8 +454,10 @@ ELEMENTWISE: dict[str, Maker] = {
     "RELU6": _unary("RELU6"),
     "RELU_0_TO_1": _unary("RELU_0_TO_1", 6.0),
     "RELU_N1_TO_1": _unary("RELU_N1_TO_1", 6.0),
+    "RSQRT": _function("RSQRT", lambda scale: scale**-0.5 / 100, far=(-5.0, 6.0), positive=True),
     "SELECT": _selection("SELECT"),
     "SELECT_V2": _selection("SELECT_V2"),
+    "SQRT": _function("SQRT", lambda scale: scale**0.5 / 12, positive=True, edge=_whole_root),
     "SUB": _arithmetic("SUB"),
     "TANH": Maker(_single_unary("TANH", _tanh_output, 3.0), _extend_unary("TANH", None)),
 }

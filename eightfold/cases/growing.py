@@ -122,12 +122,16 @@ class GrowingNetwork(SingleOperator):
             return value.scale, value.zero_point
         return self.rescaled(0.1)
 
+    def need(self, operator: str) -> None:
+        """Raise `UnsuitableError` if an operator may not be added."""
+        if operator not in self.operators:
+            raise UnsuitableError
+
     def equalized(self, value: Value, like: Value) -> Value:
         """Return the value with the quantization of ``like``, by a QUANTIZE if need be."""
         if (value.scale, value.zero_point) == (like.scale, like.zero_point):
             return value
-        if "QUANTIZE" not in self.operators:
-            raise UnsuitableError
+        self.need("QUANTIZE")
         return self.add("QUANTIZE", [value], like)
 
     def add_several(

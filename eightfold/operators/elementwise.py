@@ -393,13 +393,17 @@ ELEMENTWISE: dict[str, Definition] = {
         operands=(Operand(BYTES),),
         dtype="float32",
     ),
+    "ELU": _elementwise(unary.elu, unary_arguments(variants=True)),
     "EQUAL": _comparison(comparison.equal, 35),
+    "EXP": _elementwise(unary.exponential, unary_arguments()),
+    "GELU": _elementwise(unary.gelu, unary_arguments("approximate")),
     "GREATER": _comparison(comparison.greater, 31),
     "GREATER_EQUAL": _comparison(comparison.greater_equal, 32),
     "HARD_SWISH": _elementwise(hard_swish, unary_arguments()),
     "LEAKY_RELU": _elementwise(leaky_relu, unary_arguments("alpha"), _explain_leaky_relu),
     "LESS": _comparison(comparison.less, 29),
     "LESS_EQUAL": _comparison(comparison.less_equal, 33),
+    "LOG": _elementwise(unary.logarithm, unary_arguments()),
     "LOGISTIC": _elementwise(
         unary.logistic,
         unary_arguments(variants=True),
@@ -412,6 +416,7 @@ ELEMENTWISE: dict[str, Definition] = {
     "MUL": _elementwise(
         mul, _binary_arguments(variants=True), _explain_mul, **_TWO, spec=SpecEntry(10)
     ),
+    "NEG": _elementwise(unary.negate, lambda call: Arguments(call.codes(0))),
     "NOT_EQUAL": _comparison(comparison.not_equal, 36),
     "PRELU": _elementwise(
         prelu, _prelu_arguments, _explain_prelu, **_TWO | {"shapes": _prelu_shape}
@@ -430,8 +435,10 @@ ELEMENTWISE: dict[str, Definition] = {
     ),
     "RELU_0_TO_1": _clipping("RELU_0_TO_1"),
     "RELU_N1_TO_1": _clipping("RELU_N1_TO_1"),
+    "RSQRT": _elementwise(unary.reciprocal_square_root, unary_arguments()),
     "SELECT": _selection(comparison.select_slices),
     "SELECT_V2": _selection(comparison.select),
+    "SQRT": _elementwise(unary.square_root, unary_arguments()),
     "SUB": _elementwise(sub, _binary_arguments(), _explain_sum(-1), **_TWO, spec=SpecEntry(22)),
     "TANH": _elementwise(
         unary.tanh,

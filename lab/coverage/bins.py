@@ -103,9 +103,10 @@ EXCLUDED: dict[Bin, str] = {
     Bin("MAX_POOL_2D", "activation and saturation", "('NONE', 'below')"): _PASSED,
     Bin("MAX_POOL_2D", "activation and saturation", "('NONE', 'above')"): _PASSED,
     Bin("MAX_POOL_2D", "activation and saturation", "('RELU', 'above')"): _NO_RELU_END,
-    Bin(
-        "LOGISTIC", "saturation", "below"
-    ): "results are 0 or more, and the zero point at least -128",
+    **{
+        Bin(name, "saturation", "below"): "results are 0 or more, and the zero point at least -128"
+        for name in ("EXP", "LOGISTIC", "RSQRT", "SQRT")
+    },
     Bin("SOFTMAX", "saturation", "below"): "no probability is below 0, code -128",
     Bin("SOFTMAX", "pair shift", "left 8..30"): _RECIPROCAL,
     Bin("SOFTMAX", "pair shift", "left 1..7"): _RECIPROCAL,

@@ -212,7 +212,17 @@ ELEMENTWISE: dict[str, list[Point]] = {
         ),
     ),
     "HARD_SWISH": _unary(sides(), traced("tie", TIES, "reference"), CLAMPED),
-    "LOGISTIC": _unary(CLAMPED),
-    "TANH": _unary(CLAMPED),
+    **{name: _unary(sides(), CLAMPED) for name in ("ELU", "EXP", "LOG")},
+    "GELU": _unary(
+        sides(),
+        CLAMPED,
+        flags(
+            "formula",
+            erfc=lambda s: not s.option("approximate"),
+            tanh=lambda s: s.option("approximate"),
+        ),
+    ),
+    **{name: _unary(CLAMPED) for name in ("LOGISTIC", "RSQRT", "SQRT", "TANH")},
+    "NEG": _unary(),
 }
 """Points by operator."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from eightfold.compiler.lower.pointwise import FROM_ZERO_POINT
 from lab.measure.models import (
     CONTIGUOUS,
     INPUTS,
@@ -42,9 +43,11 @@ def unary(
     name: str, quantization: tuple[float, int] | None = None, **options: Any
 ) -> tuple[Series, ...]:
     """Return the series of a function of one element."""
+    zero_point = -128 if name in FROM_ZERO_POINT else ZERO_POINT  # no code is refused
 
     def build(model: MeasuredModel, size: Size) -> Workload:
-        model.subject(name, [model.operand(size.image)], quantization, options)
+        operand = model.operand(size.image, zero_point=zero_point)
+        model.subject(name, [operand], quantization, options)
         return Workload(size.elements)
 
     return (Series("any shape", build),)
@@ -241,7 +244,8 @@ COMPUTING: dict[str, CatalogueEntry] = {
         name: CatalogueEntry(unary(name), TABLES)
         for name in (
             *("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1"),
-            *("HARD_SWISH", "LOGISTIC", "TANH"),
+            *("ELU", "EXP", "GELU", "HARD_SWISH", "LOG", "LOGISTIC"),
+            *("NEG", "RSQRT", "SQRT", "TANH"),
         )
     },
     "LEAKY_RELU": CatalogueEntry(unary("LEAKY_RELU", alpha=0.1), TABLES),

@@ -36,6 +36,7 @@ SEEDS = range(2000)
 
 VARIANTS = (
     "DEQUANTIZE",
+    "ELU",
     "FULLY_CONNECTED",
     "LOGISTIC",
     "MUL",
@@ -149,6 +150,12 @@ MUTATIONS = {
     "whole int16 shift in HARD_SWISH": Mutation(
         "HARD_SWISH", rectifiers, "_shift16", without_quirk
     ),
+    "truncation in EXP": Mutation("EXP", unary, "round_half_away", np.trunc),
+    "tanh without being asked in GELU": Mutation("GELU", unary, "_gelu", unary._gelu_of_tanh),
+    "-128 out of reach in LOG": Mutation("LOG", unary, "clamp", lambda x: np.clip(x, -127, 127)),
+    "saturation in NEG": Mutation("NEG", np, "negative", lambda x: -np.maximum(x, -127)),
+    "fewer bits of the root in RSQRT": Mutation("RSQRT", unary, "ROOT_FRACTION", 12),
+    "float64 in SQRT": Mutation("SQRT", np, "sqrt", lambda x: np.asarray(x, np.float64) ** 0.5),
     "one bit more in LESS": Mutation("LESS", comparison, "COMPARISON_LEFT_SHIFT", 9),
     "one bit less in EQUAL": Mutation("EQUAL", comparison, "COMPARISON_LEFT_SHIFT", 7),
     "exact root in L2_NORMALIZATION": Mutation(

@@ -22,17 +22,28 @@ from eightfold.golden.requantize import requantize
 from eightfold.isa import Combine
 
 OF_ONE_BYTE = (
+    "ELU",
+    "EXP",
+    "GELU",
     "HARD_SWISH",
     "LEAKY_RELU",
+    "LOG",
     "LOGISTIC",
+    "NEG",
     "QUANTIZE",
     "RELU",
     "RELU6",
     "RELU_0_TO_1",
     "RELU_N1_TO_1",
+    "RSQRT",
+    "SQRT",
     "TANH",
 )
 """Operators that are functions of one byte, which `table` lowers."""
+
+FROM_ZERO_POINT = frozenset({"RSQRT", "SQRT"})
+"""Those of which golden refuses codes below the zero point: the table has the zero point's result
+there, for a table refuses nothing."""
 
 EVERY_BYTE = np.arange(256, dtype=np.uint8).view(np.int8)
 """The int8 codes in the order of a table's entries."""
@@ -43,7 +54,10 @@ def table(call: Call) -> Pointwise:
 
     Bytes that are uint8 for the operator are looked up and given as the int8 of the same bits.
     """
-    entries = call.golden(EVERY_BYTE.view(call.input(0).dtype)).view(np.int8)
+    codes = EVERY_BYTE.view(call.input(0).dtype)
+    if call.operator.name in FROM_ZERO_POINT:
+        codes = np.maximum(codes, codes.dtype.type(call.zero_point(0)))
+    entries = call.golden(codes).view(np.int8)
     return _pointwise(call, Elementwise(tables=(entries.astype(np.int32),)))
 
 

@@ -87,7 +87,8 @@ class LiteRT:
     model
         The bytes of a ``.tflite`` file.
     resolver
-        ``BUILTIN_REF``: the reference kernels. ``BUILTIN_WITHOUT_DEFAULT_DELEGATES``: the optimized
+        ``BUILTIN_REF``: the reference kernels, but for a model of ELU alone, of which there is only
+        an optimized one. ``BUILTIN_WITHOUT_DEFAULT_DELEGATES``: the optimized
         ones. ``AUTO``: those and XNNPACK for what it takes, as without an argument.
     keep
         Keep intermediate tensors. A delegate such as XNNPACK does not write them.
@@ -96,6 +97,8 @@ class LiteRT:
     def __init__(self, model: bytes, resolver: str = "BUILTIN_REF", *, keep: bool = True) -> None:
         from ai_edge_litert import interpreter
 
+        if resolver == "BUILTIN_REF" and _operators(model) == {tflite.BuiltinOperator.ELU}:
+            resolver = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
         self._interpreter = interpreter.Interpreter(
             model_content=model,
             experimental_op_resolver_type=interpreter.OpResolverType[resolver],
@@ -156,6 +159,13 @@ def _subgraph(model: bytes) -> tflite.SubGraph:
     return packed
 
 
+def _operators(model: bytes) -> set[int]:
+    """Return the codes of the builtin operators that a file lists."""
+    packed = tflite.Model.GetRootAs(model)
+    codes = (packed.OperatorCodes(number) for number in range(packed.OperatorCodesLength()))
+    return {code.BuiltinCode() for code in codes if code is not None}
+
+
 RUNTIMES = {
     "litert": Runtime(
         title="LiteRT",
@@ -171,7 +181,10 @@ RUNTIMES = {
         binding="tflite_micro.python.tflite_micro.runtime",
         prepare=TFLiteMicro,
         prints=True,
-        lacks=frozenset({"REDUCE_ANY", "RELU_0_TO_1", "RELU_N1_TO_1", "SELECT"}),
+        lacks=frozenset(
+            {"EXP", "GELU", "LOG", "NEG", "REDUCE_ANY", "RELU_0_TO_1", "RELU_N1_TO_1", "SELECT"}
+            | {"SQRT"}
+        ),
         released=False,
     ),
 }

@@ -40,8 +40,8 @@ class Refusal:
     """What every element of the inputs is; None is random."""
 
 
-def rejected(message: str, make, *arguments, **more) -> Refusal:
-    return Refusal(partial(make, *arguments, **more), OracleRejected, message)
+def rejected(message: str, make, *arguments, fill: float | None = None, **more) -> Refusal:
+    return Refusal(partial(make, *arguments, **more), OracleRejected, message, fill)
 
 
 def aborted(message: str, make, *arguments, fill: float | None = None, **more) -> Refusal:
@@ -91,6 +91,7 @@ def reduced(name: str, axes: list[int] | np.ndarray = [0], **more) -> bytes:  # 
 
 
 OVERFLOW = {"fused_activation_function": "RELU6"}
+HALF = (0.5, 0.5)
 BLOCK = {"block_size": 2}
 NO_PADS = [[0, 0], [0, 0]]
 
@@ -434,6 +435,10 @@ REFUSALS: dict[str, Refusal] = {
     "RESIZE_BILINEAR of rank 3": rejected("rank 4", bilinear, [3, 3], (2, 2, 1)),
     "RESIZE_NEAREST_NEIGHBOR of rank 3": rejected("rank 4", nearest, [3, 3], (2, 2, 1)),
     "RESIZE_NEAREST_NEIGHBOR three sizes": rejected("new size", nearest, [3, 3, 3]),
+    "RSQRT of a negative number": rejected(
+        "code -1, below the zero", unary, "RSQRT", HALF, fill=-1
+    ),
+    "SQRT of a negative number": rejected("code -1, below", unary, "SQRT", HALF, fill=-1),
 }
 """Refusals by the rule that the model breaks."""
 
@@ -443,6 +448,8 @@ UNDEFINED: dict[str, Refusal] = {
     "QUANTIZE left shift of 32": undefined("shift", unary, "QUANTIZE", (2.0**16, 2.0**-16)),
     "RELU6 bound outside int32": undefined("leaves int32", unary, "RELU6", (1e-12, 1e-12)),
     "TANH entry outside int32": undefined("leaves int32", unary, "TANH", (0.5, 1e-12)),
+    "SQRT result outside int32": undefined("leaves int32", unary, "SQRT", (0.5, 1e-12), fill=5),
+    "RSQRT right shift above 31": undefined("shift", unary, "RSQRT", (1.0, 2.0**14), fill=5),
     "TANH entry no number": undefined("leaves int32", unary, "TANH", (0.5, 1e-45)),
     "FULLY_CONNECTED sum outside int32": undefined(
         "leaves int32",
