@@ -56,6 +56,8 @@ def _images(net: SeededNetwork, image: Value) -> tuple[Value, Value]:
 def _blocks(net: SeededNetwork, coarse: Value, fine: Value) -> Value:
     """Operators of two tensors, pixels to channels and to batches and back; return 4 x 4 pixels."""
     x = net.add("SUB", [coarse, fine], (1 / 50, -10))
+    squared = net.add("SQUARED_DIFFERENCE", [coarse, fine], (1 / 20, -128))
+    net.add("DIV", [squared, net.codes((1, 3, 1, 4), 0.02, -128)], (1 / 30, 3))
     x = net.add("RELU_N1_TO_1", [x], (1 / 100, 5))
     padded = net.add("PAD", [x, net.integers([[0, 0], [1, 0], [0, 1], [0, 0]])], x)
     deep = net.add("SPACE_TO_DEPTH", [padded], padded, {"block_size": 2})
@@ -73,7 +75,7 @@ def _blocks(net: SeededNetwork, coarse: Value, fine: Value) -> Value:
     x = net.add("BATCH_TO_SPACE_ND", [x, two, none], x)
     x = net.add("PRELU", [x, net.codes((1, 1, 4), 0.02, 9)], (0.01, -5))
     same = net.add("EQUAL", [x, padded])
-    return net.add("SELECT_V2", [same, x, net.code(77, x.scale)], x)
+    return net.add("SELECT_V2", [same, net.code(77, x.scale), x], x)
 
 
 def _resized(net: SeededNetwork, pixels: Value) -> Value:

@@ -1,4 +1,4 @@
-"""ADD, SUB and MUL with broadcasting."""
+"""ADD, SUB, MUL, DIV and SQUARED_DIFFERENCE with broadcasting."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,15 +6,23 @@ from numpy.typing import NDArray
 from eightfold.golden.errors import AbortedError, RejectedError, UndefinedError
 from eightfold.golden.fixed_point import (
     Integers,
+    count_leading_zeros,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     quantize_multiplier_smaller_than_one,
+    rounding_divide_by_pot,
+    srdhm,
+    wrap32,
     wrapped,
 )
+from eightfold.golden.fixed_point_math import reciprocal
 from eightfold.golden.quantization import Quantization, Reference, clamp, fused_bounds
 
 ADD_LEFT_SHIFT = 20
 """Fraction bits that ADD and SUB give the operands before they are rescaled."""
+
+SQUARED_LEFT_SHIFT = 7
+"""Those of SQUARED_DIFFERENCE: the square of a difference has twice as many, and fits int32."""
 
 
 def broadcast(a: NDArray, b: NDArray) -> tuple[NDArray, NDArray]:
@@ -101,13 +109,15 @@ def sub(
     return _finish(total, reals[2], output_quantization, activation)
 
 
-def rescaled_operand(x: NDArray[np.int8], quantization: Quantization, real: float) -> Integers:
-    """Return ``(x - z) * 2^20 * real`` through the multiplier pair, 0 < real < 1."""
+def rescaled_operand(
+    x: NDArray[np.int8], quantization: Quantization, real: float, bits: int = ADD_LEFT_SHIFT
+) -> Integers:
+    """Return ``(x - z) * 2^bits * real`` through the multiplier pair, 0 < real < 1."""
     difference = x.astype(np.int64) - quantization.per_tensor()[1]
     if real == 0.5:  # the operand with the larger scale: what follows is exact
-        return difference << (ADD_LEFT_SHIFT - 1)
+        return difference << (bits - 1)
     return multiply_by_quantized_multiplier(
-        difference << ADD_LEFT_SHIFT, *quantize_multiplier_smaller_than_one(real)
+        difference << bits, *quantize_multiplier_smaller_than_one(real)
     )
 
 
@@ -161,3 +171,110 @@ def multiplication_scale(
         return float(a) * float(b) / float(output)
     with np.errstate(over="ignore", under="ignore"):
         return float(a * b / output)
+
+
+def squared_difference(
+    a: NDArray[np.int8],
+    b: NDArray[np.int8],
+    *,
+    a_quantization: Quantization,
+    b_quantization: Quantization,
+    output_quantization: Quantization,
+    reference: Reference = "litert",
+) -> NDArray[np.int8]:
+    """Return SQUARED_DIFFERENCE: both operands to a common scale with 7 more bits, then the square.
+
+    The multiplier of the square is that of `squared_multiplier`.
+
+    Raises
+    ------
+    AbortedError, UndefinedError
+        As `squared_multiplier`.
+    """
+    quantizations = a_quantization, b_quantization, output_quantization
+    reals = common_scales(*quantizations)
+    x, y = broadcast(a, b)
+    difference = rescaled_operand(x, a_quantization, reals[0], SQUARED_LEFT_SHIFT)
+    difference = difference - rescaled_operand(y, b_quantization, reals[1], SQUARED_LEFT_SHIFT)
+    pair = squared_multiplier(*quantizations, reference)
+    scaled = multiply_by_quantized_multiplier(difference * difference, *pair)
+    return clamp(wrapped(scaled + output_quantization.per_tensor()[1]))
+
+
+def squared_multiplier(
+    a: Quantization, b: Quantization, output: Quantization, reference: Reference
+) -> tuple[Integers, Integers]:
+    """Return the pair of ``t^2 / (2^14 * s_out)``, ``t = 2 * max(s_a, s_b)``, in float64.
+
+    Raises
+    ------
+    AbortedError
+        If it is not below 1; ``tflm`` takes larger ones.
+    UndefinedError
+        With ``tflm``, if the left shift is 32 or more.
+    """
+    first, second, out = (float(q.per_tensor()[0]) for q in (a, b, output))
+    common = 2 * max(first, second)
+    real = common * common / (2 ** (2 * SQUARED_LEFT_SHIFT) * out)
+    if reference == "tflm":
+        return quantize_multiplier(real)
+    return quantize_multiplier_smaller_than_one(real)
+
+
+def div(
+    a: NDArray[np.int8],
+    b: NDArray[np.int8],
+    *,
+    a_quantization: Quantization,
+    b_quantization: Quantization,
+    output_quantization: Quantization,
+    activation: str = "NONE",
+) -> NDArray[np.int8]:
+    """Return DIV: the quotient of the differences to the zero points, rescaled.
+
+    ``x / y`` is ``srdhm(x << h, r) * 2^-(h + o)``, h the sign bits of x, ``r * 2^-o`` the
+    reciprocal of y; its multiplier ``s_a / (s_b * s_out)``, each step in float32. The last shift
+    ``h + o - shift`` is often above 31, where C++ leaves it undefined: then it is what processors
+    of 64 bits do, see `_shifted`. Equals LiteRT and TFLite Micro there.
+
+    Raises
+    ------
+    RejectedError
+        If a divisor is 0: its code is the zero point.
+    """
+    x, y = (
+        codes.astype(np.int64) - quantization.per_tensor()[1]
+        for codes, quantization in zip(
+            broadcast(a, b), (a_quantization, b_quantization), strict=True
+        )
+    )
+    if not y.all():
+        raise RejectedError("a divisor is 0")
+    quantizations = a_quantization, b_quantization, output_quantization
+    multiplier, shift = quantize_multiplier(quotient_scale(*quantizations))
+    dividend = np.where(y < 0, -x, x)
+    inverse, over = reciprocal(np.abs(y), 31)
+    headroom = count_leading_zeros(dividend ^ (dividend >> 63)) - 1
+    quotient = srdhm(srdhm(wrap32(dividend << headroom), inverse), multiplier)
+    scaled = _shifted(quotient, headroom + over - shift)
+    codes = wrapped(scaled + output_quantization.per_tensor()[1])
+    return clamp(codes, fused_bounds(activation, output_quantization))
+
+
+def quotient_scale(a: Quantization, b: Quantization, output: Quantization) -> float:
+    """Return ``s_a / (s_b * s_out)`` in float32."""
+    first, second, out = (q.per_tensor()[0] for q in (a, b, output))
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        return float(first / (second * out))
+
+
+def _shifted(x: Integers, e: Integers) -> Integers:
+    """Return `rounding_divide_by_pot` of ``x`` by any ``e``, as x86-64 and AArch64 compute it.
+
+    They count 64-bit shifts modulo 64 and 32-bit ones modulo 32. Beyond 31 the mask of what is
+    dropped is -1, so that 1 is added to all that is not negative.
+    """
+    count = e & 63
+    inside = count <= 31
+    rounded = rounding_divide_by_pot(x, np.where(inside, count, 0))
+    return np.where(inside, rounded, (x >> (count & 31)) + (x >= 0))

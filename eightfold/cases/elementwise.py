@@ -229,11 +229,21 @@ def _arithmetic(name: str) -> Maker:
         for shape, scale in zip(shapes, scales, strict=True):
             codes = every_code(rng).reshape(shape) if every_pair else random_codes(rng, shape)
             zero_point = random_zero_point(rng)
+            if name == "DIV" and inputs:
+                codes = _beside(codes, zero_point)
             if inputs and rng.integers(4) == 0:
                 inputs.append(model.constant(codes, scale=scale, zero_point=zero_point))
             else:
                 inputs.append(model.operand(codes, scale, zero_point))
-        if name == "MUL":
+        if name == "DIV":
+            unit = scales[0] / scales[1]
+            suited = unit * 2.0 ** rng.uniform(-7, 1)
+            far = (-33.0, 29.0)
+        elif name == "SQUARED_DIFFERENCE":  # the multiplier is below 1
+            suited = max(scales) ** 2 * 73
+            unit = max(scales) ** 2 * 2.0**-12
+            far = (-33.0, -0.6)
+        elif name == "MUL":
             unit = scales[0] * scales[1]
             far = (-33.0, 29.0)
             suited = unit * 73
@@ -242,16 +252,42 @@ def _arithmetic(name: str) -> Maker:
             unit = 2.0**-19 * max(scales)
             far = (-33.0, -0.6)
         out = model.output_scale(suited, unit, far), random_zero_point(rng)
-        return model.finish(name, inputs, out, random_activation(rng))
+        options = {} if name == "SQUARED_DIFFERENCE" else random_activation(rng)
+        return model.finish(name, inputs, out, options)
 
     def extend(net: GrowingNetwork) -> None:
         a = net.pick(any_rank)
         b, scale = _partner(net, a)
+        if name == "SQUARED_DIFFERENCE":
+            net.add(name, [a, b], net.rescaled(max(a.scale, scale) ** 2 * 73))
+            return
         suited = a.scale * scale * 73 if name == "MUL" else max(a.scale, scale)
         inputs = [a, b] if net.rng.integers(2) else [b, a]
         net.add(name, inputs, net.rescaled(suited), random_activation(net.rng))
 
-    return Maker(single, extend)
+    return Maker(single, _extend_div if name == "DIV" else extend)
+
+
+def _beside(codes: np.ndarray, zero_point: int) -> np.ndarray:
+    """Return divisors: codes, a neighbour in place of the zero point, which stands for 0."""
+    neighbour = zero_point - 1 if zero_point > 0 else zero_point + 1
+    return np.where(codes == zero_point, np.int8(neighbour), codes)
+
+
+def _extend_div(net: GrowingNetwork) -> None:
+    """Divide by constants, or by what a clamp has left above the zero point."""
+    a = net.pick(any_rank)
+    scale, zero_point = net.rescaled(0.1)
+    codes = np.asarray(random_codes(net.rng, [1 if net.rng.integers(2) else s for s in a.shape]))
+    b: Value | int = net.constant(_beside(codes, zero_point), scale=scale, zero_point=zero_point)
+    if net.rng.integers(2) and "MAXIMUM" in net.operators:
+        value = net.pick(lambda value: _broadcast(value, a) and value.zero_point < 127)
+        scale = value.scale
+        least = net.constant(
+            np.array([value.zero_point + 1], np.int8), scale=scale, zero_point=value.zero_point
+        )
+        b = net.add("MAXIMUM", [value, least], value)
+    net.add("DIV", [a, b], net.rescaled(a.scale / scale / 16), random_activation(net.rng))
 
 
 def _single_pair(
@@ -419,6 +455,7 @@ def _extend_prelu(net: GrowingNetwork) -> None:
 ELEMENTWISE: dict[str, Maker] = {
     "ADD": _arithmetic("ADD"),
     "DEQUANTIZE": Maker(_dequantize, None),
+    "DIV": _arithmetic("DIV"),
     # Much smaller scales tell the reference of ELU from TFLite Micro's variant.
     "ELU": _function("ELU", lambda scale: scale, spread=20.0, far=(-31.0, 20.0)),
     "EQUAL": _comparison("EQUAL", 0.01, 4.0),
@@ -458,6 +495,7 @@ ELEMENTWISE: dict[str, Maker] = {
     "SELECT": _selection("SELECT"),
     "SELECT_V2": _selection("SELECT_V2"),
     "SQRT": _function("SQRT", lambda scale: scale**0.5 / 12, positive=True, edge=_whole_root),
+    "SQUARED_DIFFERENCE": _arithmetic("SQUARED_DIFFERENCE"),
     "SUB": _arithmetic("SUB"),
     "TANH": Maker(_single_unary("TANH", _tanh_output, 3.0), _extend_unary("TANH", None)),
 }

@@ -11,8 +11,10 @@ from eightfold.golden.binary import (
     add,
     broadcast_shape,
     common_scales,
+    div,
     mul,
     multiplication_scale,
+    squared_difference,
     sub,
 )
 from eightfold.golden.comparison import sliced_condition
@@ -108,7 +110,9 @@ def unary_arguments(
     return arguments
 
 
-def _binary_arguments(*, variants: bool = False) -> Callable[[OperatorCall], Arguments]:
+def _binary_arguments(
+    *, variants: bool = False, fused: bool = True
+) -> Callable[[OperatorCall], Arguments]:
     def arguments(call: OperatorCall) -> Arguments:
         return Arguments(
             call.codes(0),
@@ -116,7 +120,7 @@ def _binary_arguments(*, variants: bool = False) -> Callable[[OperatorCall], Arg
             a_quantization=call.quantization(0),
             b_quantization=call.quantization(1),
             output_quantization=call.output_quantization(),
-            activation=call.activation(),
+            **({"activation": call.activation()} if fused else {}),
             **({"reference": call.reference} if variants else {}),
         )
 
@@ -164,9 +168,12 @@ def _dequantize_arguments(call: OperatorCall) -> Arguments:
 
 
 def _prepare_table(definition: Definition, call: OperatorCall) -> Function | None:
-    """Return a look-up in the results of all codes there are, of one or two int8."""
+    """Return a look-up in the results of all codes there are, of one or two int8.
+
+    Of DIV there is none: it refuses some.
+    """
     arrays = [call.array(position) for position in range(len(call.inputs))]
-    if any(array.dtype != np.int8 for array in arrays) or is_per_axis(call):
+    if definition.golden is div or any(a.dtype != np.int8 for a in arrays) or is_per_axis(call):
         return None
 
     def entries(*codes: np.ndarray) -> np.ndarray:
@@ -393,6 +400,7 @@ ELEMENTWISE: dict[str, Definition] = {
         operands=(Operand(BYTES),),
         dtype="float32",
     ),
+    "DIV": _elementwise(div, _binary_arguments(), **_TWO),
     "ELU": _elementwise(unary.elu, unary_arguments(variants=True)),
     "EQUAL": _comparison(comparison.equal, 35),
     "EXP": _elementwise(unary.exponential, unary_arguments()),
@@ -439,6 +447,9 @@ ELEMENTWISE: dict[str, Definition] = {
     "SELECT": _selection(comparison.select_slices),
     "SELECT_V2": _selection(comparison.select),
     "SQRT": _elementwise(unary.square_root, unary_arguments()),
+    "SQUARED_DIFFERENCE": _elementwise(
+        squared_difference, _binary_arguments(variants=True, fused=False), **_TWO
+    ),
     "SUB": _elementwise(sub, _binary_arguments(), _explain_sum(-1), **_TWO, spec=SpecEntry(22)),
     "TANH": _elementwise(
         unary.tanh,

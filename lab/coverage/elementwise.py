@@ -173,10 +173,13 @@ REFERENCE = requantized("reference")
 CLAMPED = traced("saturation", SATURATIONS, "reference")
 """Saturation of functions in float32, in which a tie would be an accident."""
 
+
 ELEMENTWISE: dict[str, list[Point]] = {
     "ADD": _arithmetic(PAIR_SHIFTS),
     "SUB": _arithmetic(PAIR_SHIFTS),
     "MUL": _arithmetic(PAIR_SHIFTS),
+    "DIV": [*_two(), *zero_points(), *codes(), activation(), sides()],
+    "SQUARED_DIFFERENCE": [*_two(), *zero_points(), *codes()],
     "PRELU": [
         *_two(range(1, 6), tuple(s for s in STRETCHES if s not in LARGER_SECOND)),
         *zero_points(),

@@ -155,14 +155,23 @@ class MeasuredCase:
         return count_macs(self.graph, self.operator)
 
     def inputs(self, seed: int = 0) -> dict[int, np.ndarray]:
-        """Return a value for each input: int8 over the whole range, others in [0, 8)."""
+        """Return a value for each input: int8 over the whole range, others in [0, 8).
+
+        Those of DIV are never 0.
+        """
         rng = np.random.default_rng(seed)
-        return {
+        drawn = {
             tensor.index: rng.integers(-128, 128, tensor.shape, dtype=np.int8)
             if tensor.dtype == np.int8
             else rng.integers(0, 8, tensor.shape).astype(tensor.dtype)
             for tensor in (self.graph.tensors[index] for index in self.graph.inputs)
         }
+        if self.operator.name == "DIV":
+            for index, codes in drawn.items():
+                quantization = self.graph.tensors[index].quantization
+                assert quantization is not None
+                codes += codes == quantization.zero_point[0]
+        return drawn
 
 
 Build = Callable[[MeasuredModel, Size], Workload]

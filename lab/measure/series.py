@@ -235,6 +235,12 @@ COMPUTING: dict[str, CatalogueEntry] = {
         name: CatalogueEntry(binary(name, np.bool_), TWO_OPERANDS)
         for name in ("LOGICAL_AND", "LOGICAL_OR")
     },
+    "DIV": CatalogueEntry(
+        binary("DIV"),
+        None,
+        "a computed divisor of 0: `run` refuses it, a stream ends with the error INDEX",
+    ),
+    "SQUARED_DIFFERENCE": CatalogueEntry(binary("SQUARED_DIFFERENCE"), None),
     "SELECT": CatalogueEntry(binary("SELECT")[:1], None),
     "SELECT_V2": CatalogueEntry(binary("SELECT_V2"), None),
     "PRELU": CatalogueEntry(

@@ -169,6 +169,15 @@ MUTATIONS = {
         "RESIZE_NEAREST_NEIGHBOR", resize, "round_half_away", np.floor
     ),
     "ties to even in QUANTIZE of float": Mutation("QUANTIZE", floats, "round_half_away", np.round),
+    "one rounding in SQUARED_DIFFERENCE": Mutation(
+        "SQUARED_DIFFERENCE", binary, "multiply_by_quantized_multiplier", single
+    ),
+    "shifts of DIV that end at 31": Mutation(
+        "DIV",
+        binary,
+        "_shifted",
+        lambda x, e: fixed_point.rounding_divide_by_pot(x, np.clip(e, 0, 31)),
+    ),
     "no activation in SUB": Mutation("SUB", binary, "fused_bounds", lambda *_: (-128, 127)),
 }
 

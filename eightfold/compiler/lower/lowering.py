@@ -61,6 +61,7 @@ METHODS: dict[str, Callable[[Call], Step | tuple[Step, ...]]] = {
     **dict.fromkeys(("REDUCE_MAX", "REDUCE_MIN"), lower_reduction.extreme),
     **dict.fromkeys(("REDUCE_ALL", "REDUCE_ANY"), lower_reduction.truth),
     **dict.fromkeys(("SELECT", "SELECT_V2"), lower_pointwise.select),
+    **dict.fromkeys(("DIV", "SQUARED_DIFFERENCE"), lower_pointwise.of_two_bytes),
     **dict.fromkeys(("ARG_MAX", "ARG_MIN"), lower_reduction.place_of_extreme),
     "ADD": lower_pointwise.add,
     "AVERAGE_POOL_2D": lower_windowed.average_pool_2d,

@@ -8,7 +8,13 @@ import numpy as np
 
 from eightfold.compiler.exact import CompileError, pair
 from eightfold.compiler.lower.call import Call
-from eightfold.compiler.steps.elementwise import IDENTITY, Elementwise, Pointwise
+from eightfold.compiler.steps.elementwise import (
+    IDENTITY,
+    Elementwise,
+    Pointwise,
+    broadcast_steps,
+)
+from eightfold.compiler.steps.movement import Copy, Gather, Movement, strided
 from eightfold.golden.binary import (
     broadcast_shape,
     common_scales,
@@ -172,6 +178,59 @@ def mul(call: Call) -> Pointwise:
     requantize = _requantize(call, quantize_multiplier(real))
     operation = Elementwise(combine=Combine.MULTIPLY, tables=tables, requantize=requantize)
     return _pointwise(call, operation)
+
+
+def of_two_bytes(call: Call) -> tuple[Pointwise | Movement | Gather, ...]:
+    """Lower DIV and SQUARED_DIFFERENCE: GATHER looks up a table with the result of every pair.
+
+    An index is 4 bytes: a's, b's, 0 and 0. The zero point of DIV's divisor, which golden refuses,
+    gets the row behind the table's last one: a stream that meets it ends with the error INDEX.
+    """
+    a, b = call.input(0), call.input(1)
+    target = call.output
+    shape = target.shape
+    size = prod(shape)
+    first = call.zero_point(1) + 1 if call.operator.name == "DIV" else -128
+    count = 255 if call.operator.name == "DIV" else 256
+    codes = np.roll(np.arange(-128, 128), -128 - first)[:count].astype(np.int8)
+    table = call.golden(EVERY_BYTE, codes[:, None])
+    rows = Pointwise(
+        operation=Elementwise(tables=((EVERY_BYTE.astype(np.int64) - first).astype(np.int8),)),
+        sources=(b.index,),
+        shapes=(b.shape,),
+        target=call.temporary(prod(b.shape)),
+        shape=b.shape,
+    )
+    indices = call.temporary(4 * size)
+    steps = broadcast_steps(shape, shape)
+    pairs = [
+        strided(
+            tensor,
+            0,
+            byte,
+            1,
+            [
+                (count, step, 4 * to)
+                for count, step, to in zip(shape, broadcast_steps(own, shape), steps, strict=True)
+            ],
+        )
+        for byte, (tensor, own) in enumerate([(a.index, a.shape), (rows.target, b.shape)])
+    ]
+    return (
+        rows,
+        Movement(target=indices, copies=(Copy(None, 0, 0, 4 * size), *pairs)),
+        Gather(
+            source=call.temporary(table.size, table.tobytes()),
+            indices=indices,
+            target=target.index,
+            batches=1,
+            outer=1,
+            length=table.size,
+            chosen=size,
+            run=1,
+            index_bytes=4,
+        ),
+    )
 
 
 def prelu(call: Call) -> Pointwise | tuple[Pointwise, Pointwise]:

@@ -23,7 +23,7 @@ MONOTONE = frozenset({"ADD", "MAXIMUM", "MINIMUM", "MUL", "SUB"})
 """Functions of two bytes that, with one of them held, do not decrease in the other or do not
 increase: each rescales by multipliers of one sign, adds or multiplies, rounds and clamps."""
 
-BINARY = MONOTONE | {"PRELU"}
+BINARY = MONOTONE | {"DIV", "PRELU", "SQUARED_DIFFERENCE"}
 """Functions of two bytes with an int8 result."""
 
 CODES = np.arange(-128, 128, dtype=np.int8)

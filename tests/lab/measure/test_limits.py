@@ -11,7 +11,7 @@ from eightfold.compiler import compile_network
 from eightfold.isa import ErrorCode
 from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
-from eightfold.operators import load_model
+from eightfold.operators import load_model, run_graph
 from eightfold.sim.machine.machine import MachineError
 from eightfold.target.config import PRESETS
 from lab.measure.catalogue import CATALOGUE
@@ -94,7 +94,9 @@ def test_what_is_beyond_a_limit_is_refused(name: str) -> None:
 
 
 def test_every_limit_has_a_model_beyond_it() -> None:
-    assert set(BEYOND) | {"GATHER"} == {name for name, entry in CATALOGUE.items() if entry.limit}
+    assert set(BEYOND) | {"DIV", "GATHER"} == {
+        name for name, entry in CATALOGUE.items() if entry.limit
+    }
 
 
 def test_an_axis_at_the_limit_is_computed() -> None:
@@ -110,10 +112,22 @@ def test_a_computed_index_outside_of_the_axis_is_an_error_of_the_run(index: int)
     y = builder.tensor((2, 2), scale=0.5)
     builder.operator("GATHER", [x, indices], [y], {"axis": 0})
     builder.output(y)
-    graph = load_model(builder.build())
+    values = {x: np.zeros((3, 2), np.int8), indices: np.array([0, index], np.int32)}
+    expect_index_error(load_model(builder.build()), values)
+
+
+def test_a_computed_divisor_of_0_is_an_error_of_the_run() -> None:
+    model = one_operator("DIV", [(3, 2), (2,)], (3, 2), zero_points=(0, 5, 0))
+    graph = load_model(model)
+    values = {0: np.zeros((3, 2), np.int8), 1: np.array([4, 5], np.int8)}
+    expect_index_error(graph, values)
+    with pytest.raises(InputError, match="DIV: a divisor is 0"):
+        run_graph(graph, values)
+
+
+def expect_index_error(graph: Graph, values: dict[int, np.ndarray]) -> None:
     (segment,) = compile_network(graph, NANO).segments
     assert segment.compiled is not None
-    values = {x: np.zeros((3, 2), np.int8), indices: np.array([0, index], np.int32)}
     with pytest.raises(MachineError) as stopped:
         run_compiled(segment.compiled, graph, values)
     assert stopped.value.code == ErrorCode.INDEX
