@@ -150,8 +150,9 @@ def compile_command(
 ) -> None:
     """Compile MODEL into a command stream, a model image and a readable listing.
 
-    Writes commands.bin, model.bin, listing.txt and layout.json (regions, and the arena offsets of
-    inputs and outputs); with --fallback and more than one stream, a folder for each.
+    Writes commands.bin, model.bin, listing.txt, layout.json (regions; type, scale, arena offset of
+    inputs and outputs, and what the host converts) and network.h, which has the same for C; with
+    --fallback and more than one stream, a folder for each.
     """
     from eightfold.compiler.artifacts import region_bytes, write_compiled
     from eightfold.compiler.cascade.decision import explain as explanation

@@ -2,17 +2,24 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from math import prod
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from eightfold.common.files import Content, write_files
 from eightfold.compiler import Compiled
 from eightfold.isa import Space
 from eightfold.isa.listing import listing
-from eightfold.model import Graph
+from eightfold.model import Graph, Operator, Tensor
+from eightfold.operators import host_operators
 
 
 def write_compiled(graph: Graph, streams: Mapping[Path, Compiled]) -> list[Path]:
-    """Write commands.bin, model.bin, listing.txt and layout.json of each stream; return the paths.
+    """Write the files of each stream, and return their paths.
+
+    They are commands.bin, model.bin, listing.txt, layout.json, and network.h for a host in C.
 
     The files are written all or none: commands of one network beside the weights of another would
     compute something.
@@ -31,11 +38,13 @@ def write_compiled(graph: Graph, streams: Mapping[Path, Compiled]) -> list[Path]
     """
     contents: dict[Path, Content] = {}
     for folder, compiled in streams.items():
+        layout = _layout(graph, compiled)
         contents |= {
             folder / "commands.bin": compiled.words.astype("<u4").tobytes(),
             folder / "model.bin": compiled.model,
             folder / "listing.txt": _listing(graph, compiled),
-            folder / "layout.json": json.dumps(_layout(graph, compiled), indent=1) + "\n",
+            folder / "layout.json": json.dumps(layout, indent=1) + "\n",
+            folder / "network.h": _header(layout),
         }
     write_files(contents)
     return list(contents)
@@ -69,16 +78,20 @@ def _listing(graph: Graph, compiled: Compiled) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _layout(graph: Graph, compiled: Compiled) -> dict:
-    def placed(tensors) -> list[dict]:
+def _layout(graph: Graph, compiled: Compiled) -> dict[str, Any]:
+    """Return regions, where a stream's inputs and outputs lie, and what the host does to them."""
+    host = [op for op in graph.operators if op.index in host_operators(graph)]
+    before = {operator.outputs[0]: [operator] for operator in host if operator.name == "QUANTIZE"}
+    after: dict[int, list[Operator]] = {}
+    for operator in host:
+        if operator.name == "DEQUANTIZE":
+            after.setdefault(operator.inputs[0], []).append(operator)
+
+    def placed(tensors: Mapping[int, int], converted: Mapping[int, list[Operator]]) -> list[dict]:
         return [
-            {
-                "tensor": tensor,
-                "name": graph.tensors[tensor].name,
-                "offset": offset,
-                "shape": list(graph.tensors[tensor].shape),
-                "dtype": graph.tensors[tensor].dtype.name,
-            }
+            _entry(graph.tensors[tensor])
+            | {"offset": offset}
+            | {"host": [_conversion(graph, operator) for operator in converted.get(tensor, [])]}
             for tensor, offset in tensors.items()
         ]
 
@@ -87,7 +100,157 @@ def _layout(graph: Graph, compiled: Compiled) -> dict:
         "command_bytes": 4 * len(compiled.words),
         "model_bytes": len(compiled.model),
         "arena_bytes": compiled.arena,
-        "inputs": placed(compiled.inputs),
-        "outputs": placed(compiled.outputs),
+        "inputs": placed(compiled.inputs, before),
+        "outputs": placed(compiled.outputs, after),
         "operators": list(compiled.operators),
     }
+
+
+def _entry(tensor: Tensor) -> dict[str, Any]:
+    """Return what a host has to know of a tensor, without its place; None: it has no scale."""
+    quantization = tensor.quantization
+    return {
+        "tensor": tensor.index,
+        "name": tensor.name,
+        "shape": list(tensor.shape),
+        "dtype": tensor.dtype.name,
+        "scale": None if quantization is None else list(map(float, quantization.scale)),
+        "zero_point": None if quantization is None else quantization.zero_point.tolist(),
+    }
+
+
+def _conversion(graph: Graph, operator: Operator) -> dict[str, Any]:
+    """Return an operator of the host, and the model's tensor of float32 at its other side."""
+    outer = operator.inputs[0] if operator.name == "QUANTIZE" else operator.outputs[0]
+    tensor = graph.tensors[outer]
+    return {
+        "operator": operator.index,
+        "conversion": operator.name,
+        "tensor": outer,
+        "name": tensor.name,
+        "dtype": tensor.dtype.name,
+    }
+
+
+_CONVERSIONS = """\
+/* QUANTIZE of float32, equal to LiteRT's reference kernel in every bit: the codes
+ * clamp(round(x / scale) + zero_point, low, high), with ties away from zero, as bytes. low and high
+ * are -128 and 127 for int8, 0 and 255 for uint8. Returns how many values have no code: they are
+ * not a number, or round(x / scale) leaves int32, which the kernel leaves undefined. Their bytes
+ * stay as they were. To be compiled without -ffast-math.
+ */
+static inline size_t eightfold_quantize(const float *values, size_t count, float scale,
+                                        int32_t zero_point, int32_t low, int32_t high,
+                                        uint8_t *codes)
+{
+    size_t refused = 0, i;
+
+    for (i = 0; i < count; i++) {
+        const float steps = values[i] / scale;
+        int64_t code;
+        float rest;
+
+        if (!(steps >= -2147483648.0f && steps < 2147483648.0f)) {
+            refused++;
+            continue;
+        }
+        code = (int64_t)steps;
+        rest = steps - (float)code;
+        code += (rest >= 0.5f) - (rest <= -0.5f) + zero_point;
+        if (code > INT32_MAX) /* the kernel adds in int32 */
+            code -= (int64_t)1 << 32;
+        else if (code < INT32_MIN)
+            code += (int64_t)1 << 32;
+        codes[i] = (uint8_t)(code < low ? low : code > high ? high : code);
+    }
+    return refused;
+}
+
+/* DEQUANTIZE to float32, equal to LiteRT's reference kernel in every bit:
+ * scale * (code - zero_point), with one rounding. low is -128 for int8, 0 for uint8.
+ */
+static inline void eightfold_dequantize(const uint8_t *codes, size_t count, float scale,
+                                        int32_t zero_point, int32_t low, float *values)
+{
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        const int32_t code = low < 0 && codes[i] > 127 ? codes[i] - 256 : codes[i];
+
+        values[i] = (float)((double)scale * (code - zero_point));
+    }
+}
+"""
+
+
+def _header(layout: Mapping[str, Any]) -> str:
+    """Return ``network.h``: the layout for a host in C99 or C++, and what converts its tensors.
+
+    It stands alone; a source file includes that of one network. ``EIGHTFOLD_INPUT_<n>_OFFSET`` and
+    the like say of each input and output where it lies in the arena, and what it is;
+    ``eightfold_quantize_input_<n>(values, arena)`` and
+    ``eightfold_dequantize_output_<n>(arena, values)`` do what the host has to.
+    """
+    lines = [
+        "/* A compiled network: its regions, inputs and outputs. By eightfold compile. */",
+        "#ifndef EIGHTFOLD_NETWORK_H",
+        "#define EIGHTFOLD_NETWORK_H",
+        "",
+        "#include <stddef.h>",
+        "#include <stdint.h>",
+        "",
+        *(
+            f"#define EIGHTFOLD_{name.upper()} {layout[name]}u"
+            for name in ("command_bytes", "model_bytes", "arena_bytes")
+        ),
+    ]
+    functions = []
+    for side in ("input", "output"):
+        lines.append(f"#define EIGHTFOLD_{side.upper()}S {len(layout[f'{side}s'])}u")
+        for number, entry in enumerate(layout[f"{side}s"]):
+            lines += _tensor_macros(f"EIGHTFOLD_{side.upper()}_{number}", side, number, entry)
+            if entry["host"]:
+                functions += _function(side, number, entry)
+    lines += ["", *_CONVERSIONS.splitlines(), *functions] if functions else []
+    return "\n".join([*lines, "", "#endif /* EIGHTFOLD_NETWORK_H */"]) + "\n"
+
+
+def _tensor_macros(prefix: str, side: str, number: int, entry: Mapping[str, Any]) -> list[str]:
+    """Return a comment and the macros of one tensor; a scale only where there is one for all."""
+    shape, dtype = entry["shape"], np.dtype(entry["dtype"])
+    names = [
+        f"{each['conversion']}, float32 tensor {each['tensor']} {_quoted(each)}"
+        for each in entry["host"]
+    ]
+    text = f"{side.capitalize()} {number}: tensor {entry['tensor']} {_quoted(entry)}, {dtype}"
+    lines = ["", f"/* {text}{''.join(f'; host: {name}' for name in names)} */"]
+    macros = {
+        "OFFSET": f"{entry['offset']}u",
+        "ELEMENTS": f"{prod(shape)}u",
+        "BYTES": f"{prod(shape) * dtype.itemsize}u",
+        "RANK": f"{len(shape)}",
+        **({"SHAPE": f"{{{', '.join(map(str, shape))}}}"} if shape else {}),
+    }
+    if entry["scale"] is not None and len(entry["scale"]) == 1:
+        macros["SCALE"] = f"{entry['scale'][0]:.9e}f"
+        macros["ZERO_POINT"] = str(entry["zero_point"][0])
+    return lines + [f"#define {prefix}_{name} {value}" for name, value in macros.items()]
+
+
+def _quoted(entry: Mapping[str, Any]) -> str:
+    """Return a tensor's name for a comment in C."""
+    return ascii(entry["name"]).replace("*", "_").replace("?", "_")
+
+
+def _function(side: str, number: int, entry: Mapping[str, Any]) -> list[str]:
+    """Return the function that converts one tensor."""
+    prefix = f"EIGHTFOLD_{side.upper()}_{number}"
+    codes = np.iinfo(entry["dtype"])
+    values = f"{prefix}_ELEMENTS,\n        {prefix}_SCALE, {prefix}_ZERO_POINT, {codes.min}"
+    if side == "input":
+        head = f"size_t eightfold_quantize_input_{number}(const float *values, uint8_t *arena)"
+        call = f"return eightfold_quantize(values, {values}, {codes.max}, arena + {prefix}_OFFSET)"
+    else:
+        head = f"void eightfold_dequantize_output_{number}(const uint8_t *arena, float *values)"
+        call = f"eightfold_dequantize(arena + {prefix}_OFFSET, {values}, values)"
+    return ["", f"static inline {head}", "{", f"    {call};", "}"]

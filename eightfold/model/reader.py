@@ -207,6 +207,14 @@ def _check_identifier(content: bytes) -> None:
         )
 
 
+_DETECTOR = "TFLite_Detection_PostProcess"
+
+_DETECTION = (
+    f"{_DETECTOR} sorts and selects boxes in float32, by options that no schema describes: cut the "
+    "network off before it, and compute it from the outputs there"
+)
+
+
 class _Reader:
     """One reading of one file; messages do not name the file yet."""
 
@@ -261,7 +269,9 @@ class _Reader:
             listed = ", ".join(f"{name} (operator {i})" for name, i in [*unknown.items()][:_SHOWN])
             if len(unknown) > _SHOWN:
                 listed += f" and {len(unknown) - _SHOWN} more"
-            raise InputError(f"not builtin operators: {listed}; replace them by builtin ones")
+            is_detector = f"custom {_DETECTOR!r}" in unknown
+            advice = _DETECTION if is_detector else "replace them by builtin ones"
+            raise InputError(f"not builtin operators: {listed}; {advice}")
         # LiteRT refuses these even if no operator refers to them.
         if strange := [name for _, name in known if name.startswith(_UNKNOWN)]:
             raise InputError(f"among its operator codes is an unknown one, {strange[0]}; {CONVERT}")

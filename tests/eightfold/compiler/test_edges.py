@@ -1,11 +1,17 @@
 """Networks that take and give float32 or uint8: what the host converts, and what is a table."""
 
+import ctypes
+import json
+import subprocess
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from eightfold.cases.builder import SeededNetwork
 from eightfold.common.errors import InputError
 from eightfold.compiler import compile_network
+from eightfold.compiler.artifacts import write_compiled
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_int8, run_graph
 from eightfold.run.reference.oracle import Oracle
@@ -13,6 +19,7 @@ from eightfold.run.report import verdict
 from eightfold.run.session import Session
 from eightfold.target.config import PRESETS
 from lab.hostile.subject import MachineSession
+from tests.support.golden_c.library import compiler
 
 
 def edged(tail: str = "") -> bytes:
@@ -121,3 +128,118 @@ def test_uint8_to_uint8_equals_the_runtime() -> None:
         with Session() if seed else MachineSession(config="nano") as session:
             assert session.run(builder.build(), {x: codes}, compare=True).mismatches == 0
         assert run_graph(load_int8(builder.build()), {x: codes})[y].dtype == np.uint8
+
+
+WRAPPERS = """
+#include "network.h"
+size_t quantize(const float *x, size_t n, float s, int32_t z, int32_t lo, int32_t hi, uint8_t *q)
+{ return eightfold_quantize(x, n, s, z, lo, hi, q); }
+void dequantize(const uint8_t *q, size_t n, float s, int32_t z, int32_t lo, float *x)
+{ eightfold_dequantize(q, n, s, z, lo, x); }
+size_t input(const float *x, uint8_t *arena) { return eightfold_quantize_input_1(x, arena); }
+void output(const uint8_t *arena, float *x) { eightfold_dequantize_output_0(arena, x); }
+"""
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is written of `edged`, with the functions of its header as a library."""
+    folder = tmp_path_factory.mktemp("edged")
+    graph = load_int8(edged())
+    (compiled,) = compile_network(graph, PRESETS["nano"]).streams
+    write_compiled(graph, {folder: compiled})
+    (folder / "wrappers.c").write_text(WRAPPERS)
+    strict = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
+    program = [compiler("gcc"), "-std=c99", "-O2", *strict, "-shared", "-fPIC"]
+    subprocess.run([*program, "-o", "host.so", "wrappers.c"], cwd=folder, check=True)
+    return folder
+
+
+def test_the_layout_says_what_the_host_converts(written: Path) -> None:
+    layout = json.loads((written / "layout.json").read_text())
+    more, image = layout["inputs"]
+    assert (image["dtype"], image["zero_point"]) == ("int8", [3])
+    assert image["scale"] == [np.float32(0.05)]
+    assert image["host"] == [
+        {
+            "operator": 0,
+            "conversion": "QUANTIZE",
+            "tensor": 0,
+            "name": "image",
+            "dtype": "float32",
+        }
+    ]
+    assert (more["dtype"], more["zero_point"], more["host"]) == ("uint8", [131], [])
+    found = [[each["conversion"] for each in entry["host"]] for entry in layout["outputs"]]
+    assert sorted(found) == [[], ["DEQUANTIZE"], ["DEQUANTIZE"]]
+
+
+def _floats(scale: np.float32, rng: np.random.Generator) -> np.ndarray:
+    """Return ties, their neighbours, all magnitudes, and what has no code."""
+    steps = np.arange(-300, 300, 0.5, dtype=np.float32) * scale
+    near = [np.nextafter(steps, np.float32(side)) for side in (-np.inf, np.inf)]
+    ends = np.array([2**31, -(2**31), 2**31 - 128, -(2**31) - 256, 2**23 + 0.5], np.float32) * scale
+    odd = np.array([np.nan, np.inf, -np.inf, 0, -0.0, 1e-45, 3.4e38], np.float32)
+    wide = rng.integers(0, 1 << 32, 20_000, dtype=np.uint32).view(np.float32)
+    return np.concatenate([steps, *near, ends, odd, wide]).astype(np.float32)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_the_functions_in_c_equal_the_runtime(written: Path, dtype: type) -> None:
+    library = ctypes.CDLL(str(written / "host.so"))
+    library.quantize.restype = ctypes.c_size_t
+    with Oracle() as oracle:
+        for seed in range(12):
+            _expect_equal(library, oracle, dtype, seed)
+
+
+def _expect_equal(library: ctypes.CDLL, oracle: Oracle, dtype: type, seed: int) -> None:
+    limits, count = np.iinfo(dtype), ctypes.c_size_t
+    rng = np.random.default_rng(seed)
+    power = seed % 2 and round(rng.uniform(-20, 5))
+    scale = np.float32(2.0**power if power else 2.0 ** rng.uniform(-60, 20))
+    zero = int(rng.choice([limits.min, limits.max, int(rng.integers(limits.min, limits.max))]))
+    fields = ctypes.c_float(float(scale)), ctypes.c_int32(zero), ctypes.c_int32(limits.min)
+    with np.errstate(all="ignore"):
+        x = _floats(scale, rng)
+        steps = np.trunc(x / scale)
+    fits = (steps >= -(2.0**31)) & (steps < 2.0**31)
+    codes = np.full(x.size, 77, dtype)
+    refused = library.quantize(
+        x.ctypes, count(x.size), *fields, ctypes.c_int32(limits.max), codes.ctypes
+    )
+    assert refused == np.count_nonzero(~fits)
+    assert np.all(codes[~fits] == 77)
+    builder = ModelBuilder()
+    source = builder.input((int(fits.sum()),), dtype=np.float32)
+    middle = builder.tensor((int(fits.sum()),), dtype=dtype, scale=scale, zero_point=zero)
+    builder.operator("QUANTIZE", [source], [middle])
+    every = builder.input((256,), dtype=dtype, scale=scale, zero_point=zero)
+    target = builder.tensor((256,), dtype=np.float32)
+    builder.operator("DEQUANTIZE", [every], [target])
+    for result in (middle, target):
+        builder.output(result)
+    all_codes = np.arange(256, dtype=np.uint8).view(dtype)
+    given = {source: x[fits], every: all_codes}
+    expected = oracle.run(builder.build(), given)
+    np.testing.assert_array_equal(codes[fits], expected[middle])
+    values = np.empty(256, np.float32)
+    library.dequantize(all_codes.ctypes, count(256), *fields, values.ctypes)
+    np.testing.assert_array_equal(values.view(np.uint32), expected[target].view(np.uint32))
+
+
+def test_the_functions_of_a_network_read_and_write_its_arena(written: Path) -> None:
+    library = ctypes.CDLL(str(written / "host.so"))
+    layout = json.loads((written / "layout.json").read_text())
+    image, early = layout["inputs"][1], layout["outputs"][0]
+    arena = np.zeros(layout["arena_bytes"], np.uint8)
+    x = np.random.default_rng(0).normal(0, 3, image["shape"]).astype(np.float32)
+    values = run_graph(load_int8(edged()), {0: x, 1: np.zeros((1, 4, 5, 8), np.uint8)})
+    assert library.input(x.ctypes, arena.ctypes) == 0
+    codes = arena[image["offset"] :][: x.size].view(np.int8).reshape(x.shape)
+    np.testing.assert_array_equal(codes, values[image["tensor"]])
+    got = np.empty(early["shape"], np.float32)
+    raw = values[early["tensor"]].ravel().view(np.uint8)
+    arena[early["offset"] :][: raw.size] = raw
+    library.output(arena.ctypes, got.ctypes)
+    np.testing.assert_array_equal(got, values[early["host"][0]["tensor"]])

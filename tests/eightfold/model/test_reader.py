@@ -1,5 +1,6 @@
 """Every unsound file is refused in one line that says what, where and what to do instead."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,14 @@ def _swap_operators(model: Any) -> None:
     model.subgraphs[0].operators.reverse()
 
 
-def _two_custom_operators(model: Any) -> None:
-    model.operatorCodes = [
-        generated.OperatorCodeT(deprecatedBuiltinCode=32, builtinCode=32, customCode=code)
-        for code in ("Detect\nor", "Other")
-    ]
+def _custom_operators(*names: str) -> Callable[[Any], None]:
+    def edit(model: Any) -> None:
+        model.operatorCodes = [
+            generated.OperatorCodeT(deprecatedBuiltinCode=32, builtinCode=32, customCode=code)
+            for code in names
+        ]
+
+    return edit
 
 
 def _unknown_operators(model: Any) -> None:
@@ -132,8 +136,13 @@ _UNSOUND = [
     ("writes constant", _operator(1, outputs=_ints(2)), "RELU produces tensor 2 .*a constant"),
     (
         "custom operators",
-        _two_custom_operators,
+        _custom_operators("Detect\nor", "Other"),
         r"custom 'Detect\\nor' \(operator 0\), custom 'Other' \(operator 1\); replace",
+    ),
+    (
+        "detection",
+        _custom_operators("TFLite_Detection_PostProcess", "Other"),
+        r"custom 'TFLite_Detection_PostProcess' \(operator 0\), .* cut the network off before it",
     ),
     (
         "unknown operators",
