@@ -59,7 +59,12 @@ def random_activation(rng: Random) -> dict[str, str]:
 def broadcast_shapes(rng: Random) -> list[list[int]]:
     """Return two equal shapes, or two that broadcast, to rank 8 in a quarter of the cases."""
     wide = rng.integers(4) == 0
-    full = random_shape(rng, range(5, 9) if wide else (1, 2, 3, 4), 2 if wide else 6)
+    return broadcasting(rng, range(5, 9) if wide else (1, 2, 3, 4), 2 if wide else 6)
+
+
+def broadcasting(rng: Random, ranks: Sequence[int], limit: int) -> list[list[int]]:
+    """Return two equal shapes, or two that broadcast, of ranks and sizes as `random_shape`."""
+    full = random_shape(rng, ranks, limit)
     shapes = [list(full), list(full)]
     if rng.integers(2):
         for shape in shapes:

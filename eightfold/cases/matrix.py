@@ -10,6 +10,7 @@ from eightfold.cases.draws import (
     Case,
     Random,
     SingleOperator,
+    broadcasting,
     choose,
     output_shape,
     random_activation,
@@ -118,6 +119,32 @@ def _fully_connected(rng: Random) -> Case:
     return model.finish("FULLY_CONNECTED", inputs, out, options)
 
 
+def _batch_matmul(rng: Random) -> Case:
+    model = SingleOperator(rng)
+    m, k, n = (choose(rng, 1, 2, 3, 7, 16, 17, 33) for _ in range(3))
+    options = _adjoints(rng)
+    batches = broadcasting(rng, (1, 1, 2, 3), 3)
+    for place in range(choose(rng, 0, 0, 1, 2)):  # a matrix alone, or two
+        batches[place - int(rng.integers(2))] = []
+    matrices = zip(batches, ([m, k], [k, n]), options.values(), strict=True)
+    constant = choose(rng, 0, 1, 1, 2, 2, 2)  # the first, the second, or none
+    operands = []
+    scales = [model.scale(), model.scale()]
+    for place, (batch, size, adjoint) in enumerate(matrices):
+        codes = random_codes(rng, [*batch, *(size[::-1] if adjoint else size)])
+        kind = {"scale": scales[place], "zero_point": random_zero_point(rng)}
+        add = model.constant if place == constant else model.operand
+        operands.append(add(codes, **kind))
+    product = np.array([scales[0] * scales[1]])
+    return model.finish(
+        "BATCH_MATMUL", operands, _output(model, _suited(1.0, product, k), product), options
+    )
+
+
+def _adjoints(rng: Random) -> dict[str, bool]:
+    return {name: bool(rng.integers(2)) for name in ("adj_x", "adj_y")}
+
+
 def _modest_bias(model: SingleOperator, count: int, taps: int, scales: np.ndarray) -> int:
     """Add a bias: a scaled accumulator outside int32 has no defined result."""
     values = model.rng.normal(0, ACCUMULATED * np.sqrt(taps), count).astype(np.int32)
@@ -203,6 +230,34 @@ def _extend_fully_connected(net: GrowingNetwork) -> None:
     net.add("FULLY_CONNECTED", inputs, out, options)
 
 
+def _extend_batch_matmul(net: GrowingNetwork) -> None:
+    """Add a product with a constant, or with a tensor there is: half of these attend to it."""
+    x = net.pick(lambda value: 2 <= len(value.shape) <= 5)
+    options = _adjoints(net.rng)
+    k = x.shape[-2 if options["adj_x"] else -1]
+
+    def suits(value: Value) -> bool:
+        sizes = zip(value.shape[-3::-1], x.shape[-3::-1], strict=False)
+        last = value.shape[-2:][:: -1 if options["adj_y"] else 1]
+        alike = all(one == other or 1 in (one, other) for one, other in sizes)
+        return len(last) == 2 and last[0] == k and len(value.shape) <= 5 and alike
+
+    if net.rng.integers(4):
+        y = net.pick(suits)
+    else:
+        shape = [k, choose(net.rng, 1, 2, 5, 16)][:: -1 if options["adj_y"] else 1]
+        quantization = net.scale(0.02, 1.0), random_zero_point(net.rng)
+        codes = random_codes(net.rng, shape)
+        index = net.constant(codes, scale=quantization[0], zero_point=quantization[1])
+        y = Value(index, tuple(shape), *quantization)
+    suited = _suited(x.scale, np.array([y.scale]), k)
+    scores = net.add("BATCH_MATMUL", [x, y], net.rescaled(suited), options)
+    if "SOFTMAX" in net.operators and net.rng.integers(2):
+        weights = net.add("SOFTMAX", [scores], (1 / 256, -128), {"beta": 1.0})
+        options = {"adj_x": False, "adj_y": not options["adj_y"]}
+        net.add("BATCH_MATMUL", [weights, y], net.rescaled(y.scale), options)
+
+
 def _pool(name: str) -> Maker:
     def single(rng: Random) -> Case:
         model = SingleOperator(rng)
@@ -230,6 +285,7 @@ def _pool(name: str) -> Maker:
 
 MATRIX: dict[str, Maker] = {
     "AVERAGE_POOL_2D": _pool("AVERAGE_POOL_2D"),
+    "BATCH_MATMUL": Maker(_batch_matmul, _extend_batch_matmul),
     "CONV_2D": Maker(_conv_2d, _extend_conv_2d),
     "DEPTHWISE_CONV_2D": Maker(_depthwise_conv_2d, _extend_depthwise_conv_2d),
     "FULLY_CONNECTED": Maker(_fully_connected, _extend_fully_connected),

@@ -1,4 +1,4 @@
-"""Operators with weights: convolutions and FULLY_CONNECTED.
+"""Operators with weights: convolutions, FULLY_CONNECTED, and BATCH_MATMUL, which may compute them.
 
 Each is a sum of products, to which the bias is added, scaled by the multiplier of its channel, with
 a zero point, clamped.
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.golden.batch_matmul import batch_matmul, batch_matmul_shape
 from eightfold.golden.convolution import (
     channel_multipliers,
     check_bias,
@@ -49,7 +50,14 @@ from eightfold.operators.definition import (
     Shapes,
     Without,
 )
-from eightfold.operators.lines import SHOWN, end_lines, pair_lines, total, values_text
+from eightfold.operators.lines import (
+    SHOWN,
+    end_lines,
+    own_index,
+    pair_lines,
+    total,
+    values_text,
+)
 from eightfold.operators.rules import (
     INT32_RANGE,
     WEIGHT_RANGE,
@@ -59,7 +67,7 @@ from eightfold.operators.rules import (
     SpecEntry,
     TensorRule,
 )
-from eightfold.operators.stacks import IMAGES, WHOLE_ROWS, Stacks
+from eightfold.operators.stacks import IMAGES, MATRICES, WHOLE_ROWS, Stacks
 
 _MOST = 2**15 - 1
 """The most that LiteRT's 16 bits hold of a stride, dilation or padding."""
@@ -112,6 +120,14 @@ def _fully_connected_shapes(node: Node) -> Sequence[Shape]:
     return [shape]
 
 
+def _adjoints(node: Node) -> dict[str, bool]:
+    return {name: node.options[name] for name in ("adj_x", "adj_y")}
+
+
+def _batch_matmul_shapes(node: Node) -> Sequence[Shape]:
+    return [batch_matmul_shape(node.shape(0), node.shape(1), **_adjoints(node))]
+
+
 def _transpose_conv_shapes(node: Node) -> Sequence[Shape]:
     sizes = node.known_vector(0)
     window = node.filter_window()
@@ -137,6 +153,12 @@ def _rows_work(node: Node) -> int:
 def _filter_macs(call: OperatorCall) -> int:
     """Count output elements times the taps of a filter (output channels, ...)."""
     return prod(call.output.shape) * prod(call.input(1).shape[1:])
+
+
+def _batch_matmul_macs(call: OperatorCall) -> int:
+    """Count output elements times k, which the first operand's matrix has besides its rows."""
+    rows = call.output.shape[-2]
+    return prod(call.output.shape) * prod(call.input(0).shape[-2:]) // rows
 
 
 def _depthwise_macs(call: OperatorCall) -> int:
@@ -241,9 +263,9 @@ def _scaled(call: OperatorCall, acc: int, channel: int, x: int) -> tuple[list[st
     at = channel if scales.size > 1 else 0
     inputs, weights, output = (q.scale for q in quantizations)
     source = f"scale {inputs[0]} * {weights[at]} / {output[0]} = {float(scales[at])!r}"
-    if call.operator.name != "FULLY_CONNECTED":
+    if call.operator.name not in ("BATCH_MATMUL", "FULLY_CONNECTED"):
         multiplier, shift = channel_multipliers(*quantizations)
-    elif call.reference == "tflm":
+    elif call.operator.name == "BATCH_MATMUL" or call.reference == "tflm":
         multiplier, shift = integer_multipliers(*quantizations)
     else:
         scaled = int(scale_in_double(np.asarray([acc], np.int32), scales[at : at + 1])[0])
@@ -308,6 +330,19 @@ def _fully_connected_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
         part = slice(first, min(first + FEW, size))
         where = f"w[{index[-1]}, {first}:{part.stop}] by x[{row}, {first}:{part.stop}]"
         yield _Tap(where, rows[row, part], weights[index[-1], part])
+
+
+def _batch_matmul_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
+    x, y = (
+        call.codes(position).astype(np.int64).swapaxes(-1, -2 if adjoint else -1)
+        for position, adjoint in ((0, call.options["adj_x"]), (1, not call.options["adj_y"]))
+    )
+    row = x[own_index(x.shape[:-2], index[:-2])][index[-2]]
+    column = y[own_index(y.shape[:-2], index[:-2])][index[-1]]
+    for first in range(0, len(row), FEW):
+        part = slice(first, min(first + FEW, len(row)))
+        where = f"column {index[-1]}, k {first}:{part.stop} by row {index[-2]}"
+        yield _Tap(where, row[part], column[part])
 
 
 def _leading(call: OperatorCall, index: Index) -> Index:
@@ -406,6 +441,17 @@ def _fully_connected_options(call: OperatorCall) -> dict[str, Any]:
     return {"keep_num_dims": call.options["keep_num_dims"], "reference": call.reference}
 
 
+def _batch_matmul_arguments(call: OperatorCall) -> Arguments:
+    return Arguments(
+        call.codes(0),
+        call.codes(1),
+        x_quantization=call.quantization(0),
+        y_quantization=call.quantization(1),
+        output_quantization=call.output_quantization(),
+        **_adjoints(call),
+    )
+
+
 def _transpose_conv_arguments(call: OperatorCall) -> Arguments:
     return Arguments(
         call.codes(2),
@@ -423,8 +469,21 @@ def _transpose_conv_arguments(call: OperatorCall) -> Arguments:
 
 _IMAGE = Operand(ranks=(4, 4))
 _BIAS = Operand(("int32",), optional=True, absent=True)
+_MATRICES = Operand(ranks=(2, 5))
 
 CONVOLUTION: dict[str, Definition] = {
+    "BATCH_MATMUL": Definition(
+        shapes=_batch_matmul_shapes,
+        operands=(_MATRICES, _MATRICES),
+        alike=True,
+        work=_rows_work,
+        golden=batch_matmul,
+        arguments=_batch_matmul_arguments,
+        explain=_Sum(_batch_matmul_taps, weight_zero_point=True).explain,
+        stacks=MATRICES,
+        prepare=Without("golden prepares products with constant weights alone"),
+        macs=_batch_matmul_macs,
+    ),
     "CONV_2D": _weighted(
         conv_2d,
         prepare_conv_2d,

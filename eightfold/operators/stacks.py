@@ -78,6 +78,10 @@ def _elementwise(call: OperatorCall) -> bool:
     return any(map(call.is_computed, range(len(call.inputs))))
 
 
+def _matrices(call: OperatorCall) -> bool:
+    return len(call.output.shape) > 2 and _elementwise(call)
+
+
 def _reshaping(call: OperatorCall) -> bool:
     x, y = call.input(0).shape, call.output.shape
     return _first_only(call) and len(x) > 0 and prod(x) == prod(y)
@@ -121,6 +125,9 @@ WHOLE_ROWS = Stacks(_matrix)
 
 ELEMENTS = Stacks(_elementwise)
 """Element by element: computed inputs have the output's slices; constants are the same for all."""
+
+MATRICES = Stacks(_matrices)
+"""As `ELEMENTS`, of matrices; axis 0 is before the last two."""
 
 SHAPES = Stacks(_reshaping, reshapes=True)
 """The elements under another shape."""

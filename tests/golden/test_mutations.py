@@ -10,6 +10,7 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.golden import (
+    batch_matmul,
     binary,
     comparison,
     convolution,
@@ -26,6 +27,7 @@ from eightfold.golden import (
     windows,
 )
 from eightfold.golden.fixed_point import multiply_by_quantized_multiplier
+from eightfold.golden.quantization import effective_scales
 from eightfold.golden.rounding import rounding_shift
 from eightfold.operators import load_model, run_operator
 from eightfold.run.reference.oracle import Oracle
@@ -144,6 +146,12 @@ MUTATIONS = {
     ),
     "normalized multiplier in MEAN": Mutation("MEAN", reduction, "mean_multiplier", whole_mean),
     "fewer bits of the sum in SOFTMAX": Mutation("SOFTMAX", softmax, "SUM_BITS", 13),
+    "scales in double precision in BATCH_MATMUL": Mutation(
+        "BATCH_MATMUL",
+        batch_matmul,
+        "integer_multipliers",
+        lambda *quantizations: fixed_point.quantize_multiplier(effective_scales(*quantizations)),
+    ),
     "ties up in FULLY_CONNECTED": Mutation(
         "FULLY_CONNECTED", fully_connected, "round_half_away", lambda x: np.floor(x + 0.5)
     ),

@@ -41,7 +41,7 @@ def test_the_parts_with_reasons_are_all_that_may_lack_one() -> None:
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators_with_weights_say_how_to_count_their_macs(name: str) -> None:
     definition = OPERATORS[name]
-    has_weights = name == "TRANSPOSE_CONV" or any(
+    has_weights = name in ("BATCH_MATMUL", "TRANSPOSE_CONV") or any(
         operand.rule.role is Role.WEIGHT for operand in definition.operands
     )
     assert isinstance(definition.macs, Without) != has_weights

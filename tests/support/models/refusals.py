@@ -20,6 +20,7 @@ from tests.support.models.single import (
     one_operator,
     padded,
     pool,
+    product,
     softmax,
     transposed,
     unary,
@@ -184,6 +185,12 @@ REFUSALS: dict[str, Refusal] = {
     ),
     "SUB output multiplier 1": aborted("multiplier", binary, "SUB", (0.5, 0.25, 2.0**-20)),
     "MUL broadcast of rank 9": aborted("rank 8", one_operator, "MUL", NINE, NINE[0]),
+    "BATCH_MATMUL of a vector": rejected("rank 1", product, (3,), (3, 4)),
+    "BATCH_MATMUL of rank 6": rejected("rank 6", product, (1, 1, 1, 1, 2, 3), (3, 4)),
+    "BATCH_MATMUL of other lengths": rejected("by columns of 4", product, (2, 3), (4, 3)),
+    "BATCH_MATMUL axes that do not broadcast": rejected(
+        "before the last two", product, (2, 2, 3), (3, 3, 4)
+    ),
     "CONV_2D without bias": rejected("needs a bias", convolution, bias=None),
     "CONV_2D bias of int64": rejected(
         "int32", convolution, bias=(np.zeros(2, np.int64), 0.25, 0, 0)
@@ -451,6 +458,9 @@ UNDEFINED: dict[str, Refusal] = {
     "SQRT result outside int32": undefined("leaves int32", unary, "SQRT", (0.5, 1e-12), fill=5),
     "RSQRT right shift above 31": undefined("shift", unary, "RSQRT", (1.0, 2.0**14), fill=5),
     "TANH entry no number": undefined("leaves int32", unary, "TANH", (0.5, 1e-45)),
+    "BATCH_MATMUL multiplier outside float32": undefined(
+        "finite", product, (2, 3), (3, 4), scales=(1e30, 1e30, 1.0)
+    ),
     "FULLY_CONNECTED sum outside int32": undefined(
         "leaves int32",
         dense,

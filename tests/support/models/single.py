@@ -87,6 +87,10 @@ def dense(
     )
 
 
+def product(x: tuple[int, ...], y: tuple[int, ...], **more) -> bytes:
+    return one_operator("BATCH_MATMUL", [x, y], (*x[:-1], y[-1]), **more)
+
+
 def softmax(scale: float = 0.1, length: int = 4, out: float = 1 / 256, zero_point: int = -128):
     return one_operator(
         "SOFTMAX",
