@@ -120,6 +120,7 @@ def _rows(net: SeededNetwork, x: Value) -> None:
     logits = net.weighted("FULLY_CONNECTED", x, (5, 8), {"keep_num_dims": True})
     x = net.add("LOG_SOFTMAX", [logits])
     x = net.add("SOFTMAX", [x], options={"beta": 1.0})
+    net.add("BATCH_MATMUL", [x, logits], (0.05, -3), {"adj_y": True})
     x = net.add("LOG", [x], (1 / 40, 100))
     x = net.add("EXP", [x], (1 / 200, -128))
     x = net.add("NEG", [x], x)

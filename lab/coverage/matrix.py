@@ -83,7 +83,27 @@ _POOL = [
 
 _CONVOLUTION = [*_matrix(), *_pairs(), batch(), traced("overflow", ("bias", "left shift"))]
 
+
+def _constants(s: Sample) -> str:
+    return next((f"input {p}" for p in (0, 1) if s.input(p).data is not None), "none")
+
+
 MATRIX: dict[str, list[Point]] = {
+    "BATCH_MATMUL": [
+        *zero_points(0, 1),
+        *_pairs(),
+        traced("saturation", SATURATIONS),
+        rank((2, 3, 4, 5)),
+        one_of("adj_x", (False, True), lambda s: s.option("adj_x")),
+        one_of("adj_y", (False, True), lambda s: s.option("adj_y")),
+        one_of("constant", ("none", "input 0", "input 1"), _constants),
+        flags(
+            "axes before the matrices",
+            equal=lambda s: s.input(0).shape[:-2] == s.input(1).shape[:-2],
+            broadcast=lambda s: s.input(0).shape[:-2] != s.input(1).shape[:-2],
+        ),
+        channels("columns and lanes", None, "lanes"),
+    ],
     "CONV_2D": [
         *_CONVOLUTION,
         *_weights(None),

@@ -223,7 +223,28 @@ def dense() -> tuple[Series, ...]:
     )
 
 
+def products() -> tuple[Series, ...]:
+    """Return the series of BATCH_MATMUL: 4 matrices by as many computed ones, or by a constant."""
+
+    def build(model: MeasuredModel, size: Size, computed: bool) -> Workload:
+        count = 1 << (size.elements.bit_length() - 1) // 2
+        x = model.operand((4, size.elements // count // 4, count))
+        y = model.operand((4, count, count), name="weights") if computed else None
+        y = model.codes((count, count), "weights", zero_point=-7) if y is None else y
+        model.subject("BATCH_MATMUL", [x, y], (8.0, 5))
+        return Workload(size.elements)
+
+    labels = {"two computed operands": True, "constant second operand": False}
+    return tuple(
+        Series(label, lambda m, s, computed=computed: build(m, s, computed))
+        for label, computed in labels.items()
+    )
+
+
 COMPUTING: dict[str, CatalogueEntry] = {
+    "BATCH_MATMUL": CatalogueEntry(
+        products(), None, "rank 2 to 5; what a sum takes of both operands fits the scratchpad"
+    ),
     **{
         name: CatalogueEntry(binary(name), TWO_OPERANDS)
         for name in (

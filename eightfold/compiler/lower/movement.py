@@ -16,11 +16,12 @@ from eightfold.compiler.lower.call import Call
 from eightfold.compiler.steps.affine import affine_pieces
 from eightfold.compiler.steps.movement import Copy, Gather, Movement, copies, cycles, filled
 from eightfold.compiler.steps.step import Alias
-from eightfold.compiler.steps.transposition import Transposition, best_way, swapped
+from eightfold.compiler.steps.transposition import Swap, Transposition, best_way, swapped
 from eightfold.golden.indexing import checked_gather
 from eightfold.golden.resize import nearest_taps
 from eightfold.model import Tensor
 from eightfold.operators import OPERATORS, OperatorCall
+from eightfold.target.config import AcceleratorConfig
 
 FIRST = 1 << 8
 """The first position: codes, such as those of padding, are below."""
@@ -105,14 +106,23 @@ def transpose(call: Call) -> Steps:
     swap = swapped(source.shape, axes, item)
     if not isinstance(step, Movement) or swap is None or source.data is not None:
         return (step,)
-    way = best_way(swap, call.config)
-    if way is None or way.cycles(swap) >= cycles(step.copies, call.config.vector):
-        return (step,)
-    return (
-        Transposition(
-            target=step.target, copies=step.copies, source=source.index, swap=swap, way=way
-        ),
-    )
+    return (_quicker(step, source.index, swap, call.config),)
+
+
+def transposed(source: int, target: int, swap: Swap, config: AcceleratorConfig) -> Movement:
+    """Return what gives ``target`` the matrices of bytes of ``source``, each transposed."""
+    shape = (swap.outer, swap.rows, swap.columns)
+    places = np.arange(prod(shape)).reshape(shape).swapaxes(1, 2)
+    step = Movement(target=target, copies=tuple(copies(places, source, shape, 1)))
+    return _quicker(step, source, swap, config)
+
+
+def _quicker(step: Movement, source: int, swap: Swap, config: AcceleratorConfig) -> Movement:
+    """Return the transposition that the copies make, or they if it does not take fewer cycles."""
+    way = best_way(swap, config)
+    if way is None or way.cycles(swap) >= cycles(step.copies, config.vector):
+        return step
+    return Transposition(target=step.target, copies=step.copies, source=source, swap=swap, way=way)
 
 
 def padv2(call: Call) -> Alias | Movement:

@@ -27,6 +27,7 @@ from eightfold.compiler.steps.channelwise import (
     window_counts,
 )
 from eightfold.compiler.steps.convolution import Convolution, widened
+from eightfold.compiler.steps.dense import Channels
 from eightfold.compiler.steps.elementwise import RUN
 from eightfold.compiler.steps.movement import Copy, Movement, strided
 from eightfold.compiler.steps.windowed import Axis, Windowed
@@ -91,16 +92,25 @@ def fully_connected(call: Call) -> Convolution:
             call.bounds(),
             reachable(weights, folded),
         )
+    parameters = call.channels({"bias": folded, **fields})
+    return of_rows(call.input(0).index, call.output.index, batch, weights, parameters)
+
+
+def of_rows(
+    source: int, target: int, batch: int, weights: np.ndarray, parameters: Channels
+) -> Convolution:
+    """Return the product of ``batch`` rows with integer weights (outputs, size)."""
+    outputs, size = weights.shape
     parts = int8_parts(weights)
     return Convolution(
-        source=call.input(0).index,
-        target=call.output.index,
+        source=source,
+        target=target,
         source_shape=(1, 1, batch, size),
         target_shape=(1, 1, batch, outputs),
         rows=Axis(size=1, kernel=len(parts), dilation=0, outputs=1),
         columns=Axis(size=batch, outputs=batch),
         weights=np.stack(parts, axis=1)[:, :, None],
-        parameters=call.channels({"bias": folded, **fields}),
+        parameters=parameters,
         fill=0,
     )
 

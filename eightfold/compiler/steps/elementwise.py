@@ -53,11 +53,11 @@ def emit_elementwise(
     each axis; 0 where an operand is broadcast. Adjacent axes that are contiguous everywhere count
     as one.
     """
-    axes = _collapsed(shape, strides)
+    axes = collapsed(shape, strides)
     _emit(emitter, operation, list(sources), target, axes)
 
 
-def _collapsed(
+def collapsed(
     shape: Sequence[int], strides: Sequence[Sequence[int]]
 ) -> list[tuple[int, tuple[int, ...]]]:
     """Return (count, strides) per axis, with 1 dropped and what is contiguous joined."""

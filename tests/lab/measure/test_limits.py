@@ -16,7 +16,7 @@ from eightfold.sim.machine.machine import MachineError
 from eightfold.target.config import PRESETS
 from lab.measure.catalogue import CATALOGUE
 from lab.measure.facts import refused_activations
-from tests.support.models.single import convolution, moved, one_operator
+from tests.support.models.single import convolution, moved, one_operator, product
 from tests.support.networks.machine_run import run_compiled
 
 NANO = PRESETS["nano"]
@@ -58,6 +58,11 @@ def _resized() -> bytes:
 
 
 BEYOND: dict[str, list[tuple[Callable[[], bytes], str]]] = {
+    "BATCH_MATMUL": [
+        (partial(product, (1,) * 5 + (2,), (2, 3)), "has rank 6, not 2 to 5"),
+        (partial(product, (1, 20000), (20000, 1)), "smallest part does not fit a scratchpad"),
+        (partial(product, (1, 65537), (65537, 1)), "65537 products"),
+    ],
     **{
         name: [
             (partial(_long_axis, name), "an axis of 65536 elements is longer than 65535"),
