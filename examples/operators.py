@@ -44,6 +44,7 @@ def _images(net: SeededNetwork, image: Value) -> tuple[Value, Value]:
     x = net.weighted("TRANSPOSE_CONV", x, (4, 2, 2, 8), HALVED, shape=(1, 6, 6, 4))
     x = net.add("HARD_SWISH", [x], (0.04, -20))
     x = net.add("GELU", [x], (0.03, -30))
+    x = net.add("ABS", [x], (0.03, -100))
     two = {"filter_height": 2, "filter_width": 2}
     peak = net.add("MAX_POOL_2D", [x], x, HALVED | two)
     three = {"filter_height": 3, "filter_width": 3}

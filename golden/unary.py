@@ -296,6 +296,31 @@ def negate(x: NDArray[np.int8]) -> NDArray[np.int8]:
     return np.negative(x)
 
 
+def absolute(
+    x: NDArray[np.int8],
+    *,
+    input_quantization: Quantization,
+    output_quantization: Quantization,
+) -> NDArray[np.int8]:
+    """Return ABS: ``|x - z_in|`` rescaled by ``s_in / s_out`` in float32, plus ``z_out``, clamped.
+
+    LiteRT and TFLite Micro do not rescale if the scales are equal; a multiplier of 1 is exact too.
+
+    Raises
+    ------
+    UndefinedError
+        If the multiplier's left shift is 32 or more.
+    """
+    (scale, zero_point), (out_scale, out_zero) = (
+        input_quantization.per_tensor(),
+        output_quantization.per_tensor(),
+    )
+    with np.errstate(over="ignore"):
+        pair = quantize_multiplier(float(scale / out_scale))
+    magnitude = np.abs(x.astype(np.int64) - zero_point)
+    return clamp(wrap32(multiply_by_quantized_multiplier(magnitude, *pair) + out_zero))
+
+
 def _fixed_point(
     x: NDArray[np.int8],
     inputs: Quantization,

@@ -453,6 +453,7 @@ def _extend_prelu(net: GrowingNetwork) -> None:
 
 
 ELEMENTWISE: dict[str, Maker] = {
+    "ABS": _unary("ABS"),
     "ADD": _arithmetic("ADD"),
     "DEQUANTIZE": Maker(_dequantize, None),
     "DIV": _arithmetic("DIV"),

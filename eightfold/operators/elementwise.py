@@ -392,6 +392,7 @@ def _clipping(activation: str) -> Definition:
 
 
 ELEMENTWISE: dict[str, Definition] = {
+    "ABS": _elementwise(unary.absolute, unary_arguments()),
     "ADD": _elementwise(add, _binary_arguments(), _explain_sum(1), **_TWO, spec=SpecEntry(1)),
     "DEQUANTIZE": _elementwise(
         dequantize,

@@ -201,7 +201,7 @@ ELEMENTWISE: dict[str, list[Point]] = {
     "MINIMUM": _extremum(),
     **{
         name: _unary(sides(), *REFERENCE)
-        for name in ("QUANTIZE", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1")
+        for name in ("ABS", "QUANTIZE", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1")
     },
     "LEAKY_RELU": _unary(
         sides(),

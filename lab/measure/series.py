@@ -271,7 +271,7 @@ COMPUTING: dict[str, CatalogueEntry] = {
         name: CatalogueEntry(unary(name), TABLES)
         for name in (
             *("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1"),
-            *("ELU", "EXP", "GELU", "HARD_SWISH", "LOG", "LOGISTIC"),
+            *("ABS", "ELU", "EXP", "GELU", "HARD_SWISH", "LOG", "LOGISTIC"),
             *("NEG", "RSQRT", "SQRT", "TANH"),
         )
     },

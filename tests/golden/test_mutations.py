@@ -158,6 +158,7 @@ MUTATIONS = {
     "whole int16 shift in HARD_SWISH": Mutation(
         "HARD_SWISH", rectifiers, "_shift16", without_quirk
     ),
+    "one rounding in ABS": Mutation("ABS", unary, "multiply_by_quantized_multiplier", single),
     "truncation in EXP": Mutation("EXP", unary, "round_half_away", np.trunc),
     "tanh without being asked in GELU": Mutation("GELU", unary, "_gelu", unary._gelu_of_tanh),
     "-128 out of reach in LOG": Mutation("LOG", unary, "clamp", lambda x: np.clip(x, -127, 127)),

@@ -28,6 +28,7 @@ from eightfold.golden.requantize import requantize
 from eightfold.isa import Combine
 
 OF_ONE_BYTE = (
+    "ABS",
     "ELU",
     "EXP",
     "GELU",
