@@ -6,6 +6,7 @@
 from pathlib import Path
 
 import click
+import numpy as np
 
 from eightfold.cases.builder import SeededNetwork, Value
 from eightfold.common.files import write_file
@@ -112,6 +113,10 @@ def _pieces(net: SeededNetwork, x: Value) -> Value:
     first, second, third = net.add_several("UNPACK", [x], x, {"num": 3, "axis": 1})
     net.add("LESS", [first, second])
     x = net.add("PACK", [third, first], x, {"values_count": 2, "axis": 0})
+    past = net.variable(np.zeros(x.shape, np.int8), scale=x.scale, zero_point=x.zero_point)
+    before = net.add("READ_VARIABLE", [past], x)
+    net.operator("ASSIGN_VARIABLE", [past, x.index], [])
+    x = net.add("MAXIMUM", [before, x], x)
     return net.add("RESHAPE", [x, net.integers([2, -1])], x)
 
 

@@ -58,10 +58,17 @@ class NetworkBuilder(ModelBuilder):
         dtype: DTypeLike = np.int8,
         name: str | None = None,
         axis: int = 0,
+        variable: bool = False,
     ) -> int:
         """Add a tensor; see `ModelBuilder.tensor`."""
         index = super().tensor(
-            shape, scale=scale, zero_point=zero_point, dtype=dtype, name=name, axis=axis
+            shape,
+            scale=scale,
+            zero_point=zero_point,
+            dtype=dtype,
+            name=name,
+            axis=axis,
+            variable=variable,
         )
         # A row compares quantizations where results must have those of operands: all are alike.
         self._known.append(Tensor(index, "", tuple(shape or ()), np.dtype(dtype), None, None))

@@ -167,6 +167,12 @@ class GrowingNetwork(SingleOperator):
         self._truths += values if dtype == np.bool_ else []
         return values
 
+    def assign(self, handle: int, value: Value) -> None:
+        """Add ASSIGN_VARIABLE, which has no result."""
+        self.operator("ASSIGN_VARIABLE", [handle, value.index], [])
+        self.length += 1
+        self._read.add(value.index)
+
     def finish_network(self) -> Case:
         """Return the model and its inputs.
 

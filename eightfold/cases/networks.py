@@ -19,7 +19,7 @@ import numpy as np
 from eightfold.cases.draws import Case, Random, choose, random_shape
 from eightfold.cases.growing import GrowingNetwork, UnsuitableError
 from eightfold.cases.operators import MAKERS
-from eightfold.model import Graph, Operator, Tensor
+from eightfold.model import Graph, Operator, Tensor, Variable
 
 EXTENSIONS = {name: maker.extend for name, maker in MAKERS.items() if maker.extend is not None}
 """How a network grows by each operator."""
@@ -97,6 +97,7 @@ def combined(parts: Sequence[tuple[Graph, Inputs]]) -> tuple[Graph, Inputs]:
     operators: list[Operator] = []
     inputs: Inputs = {}
     outputs: list[int] = []
+    variables: list[Variable] = []
     for graph, given in parts:
         base = len(tensors)
         tensors += [replace(tensor, index=base + tensor.index) for tensor in graph.tensors]
@@ -111,7 +112,12 @@ def combined(parts: Sequence[tuple[Graph, Inputs]]) -> tuple[Graph, Inputs]:
         ]
         inputs |= {base + index: array for index, array in given.items()}
         outputs += [base + index for index in graph.outputs]
-    return Graph(tuple(tensors), tuple(operators), tuple(inputs), tuple(outputs), ""), inputs
+        variables += [
+            replace(each, before=base + each.before, after=base + each.after)
+            for each in graph.variables
+        ]
+    graph = Graph(tuple(tensors), tuple(operators), tuple(inputs), tuple(outputs), "")
+    return replace(graph, variables=tuple(variables)), inputs
 
 
 if __name__ == "__main__":

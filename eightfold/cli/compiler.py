@@ -194,7 +194,7 @@ def compile_command(
     for index, conversion in sorted(network.host.items()):
         click.echo(f"host: {graph.operators[index]}: {conversion}")
     for index, reason in sorted(network.reasons.items()):
-        click.echo(f"golden: {graph.operators[index]}: {reason}")
+        click.echo(f"golden: {graph.operator(index)}: {reason}")
     for compiled in streams if explain else ():
         for line in explanation(graph, compiled.decision):
             click.echo(line)

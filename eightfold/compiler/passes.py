@@ -154,7 +154,7 @@ def _segments(
         if not keep:
             here = {operator.index for operator in operators}
             others = (op for op in graph.operators if op.index not in here)
-            wanted &= {t for operator in others for t in operator.inputs} | set(graph.outputs)
+            wanted &= {t for operator in others for t in operator.inputs} | set(graph.results)
         compiled = compile_operators(graph, operators, lowered, config, wanted, cascades, memory)
         yield Segment(operators=operators, compiled=compiled)
 

@@ -15,6 +15,7 @@ from eightfold.model.schema import (
     options_name,
     vector_type,
 )
+from eightfold.model.variables import CALL_ONCE
 from eightfold.model.writer import Table, pack
 
 
@@ -48,6 +49,9 @@ class ModelBuilder:
         self._codes: dict[tuple[int, int], int] = {}
         self._inputs: list[int] = []
         self._outputs: list[int] = []
+        # Of the subgraph that CALL_ONCE runs.
+        self._initial_tensors: list[Table] = []
+        self._initial_operators: list[Table] = []
 
     def input(
         self,
@@ -112,10 +116,12 @@ class ModelBuilder:
         dtype: DTypeLike = np.int8,
         name: str | None = None,
         axis: int = 0,
+        variable: bool = False,
     ) -> int:
         """Add a tensor that an operator produces, and return its index.
 
-        Without ``shape`` the file leaves the shape open.
+        Without ``shape`` the file leaves the shape open. A ``variable`` tensor no operator
+        produces: it keeps what operators such as SVDF leave in it.
 
         ``scale`` is rounded to float32 and stored exactly; without it the tensor is not quantized.
         A single ``zero_point`` stands for all scales.
@@ -128,10 +134,41 @@ class ModelBuilder:
                 Type=TENSOR_TYPES[np.dtype(dtype).name.upper()],
                 Buffer=0,
                 Name=name or f"tensor_{index}",
+                IsVariable=variable,
                 Quantization=_quantization(scale, zero_point, axis),
                 HasRank=shape is not None,
             )
         )
+        return index
+
+    def variable(
+        self,
+        initial: ArrayLike,
+        *,
+        scale: ArrayLike | None = None,
+        zero_point: ArrayLike = 0,
+        name: str | None = None,
+    ) -> int:
+        """Add a resource variable and return the index of its handle.
+
+        READ_VARIABLE reads ``[handle]``, ASSIGN_VARIABLE ``[handle, tensor]``. The operators
+        CALL_ONCE, once, and VAR_HANDLE come along; a subgraph of its own assigns ``initial``, an
+        array of the variable's shape and dtype with the quantization of `constant`. Variables of
+        the same ``name`` are one, which has the initial value that was given last.
+        """
+        if not self._initial_operators:
+            ModelBuilder.operator(self, CALL_ONCE, [], [], {"init_subgraph_index": 1})
+        index = self.constant(initial, scale=scale, zero_point=zero_point, name=name)
+        value = self._tensors[index]
+        handle = Table("Tensor", Type=TENSOR_TYPES["RESOURCE"], Name=value.fields["Name"])
+        self._tensors[index] = handle
+        options = {"shared_name": handle.fields["Name"]}
+        first = len(self._initial_tensors)
+        self._initial_tensors += [handle, value]
+        ModelBuilder.operator(self, "VAR_HANDLE", [], [first], options)
+        ModelBuilder.operator(self, "ASSIGN_VARIABLE", [first, first + 1], [])
+        self._initial_operators += [self._operators.pop(-2), self._operators.pop()]
+        ModelBuilder.operator(self, "VAR_HANDLE", [], [index], options)
         return index
 
     def operator(
@@ -189,6 +226,19 @@ class ModelBuilder:
     def build(self) -> bytes:
         """Return the file's bytes."""
         greatest = OPERATOR_CODES["PLACEHOLDER_FOR_GREATER_OP_CODES"]
+        subgraphs = [
+            Table(
+                "SubGraph",
+                Tensors=self._tensors,
+                Inputs=np.array(self._inputs, np.int32),
+                Outputs=np.array(self._outputs, np.int32),
+                Operators=self._operators,
+                Name="main",
+            )
+        ]
+        if self._initial_operators:
+            fields = {"Tensors": self._initial_tensors, "Operators": self._initial_operators}
+            subgraphs.append(Table("SubGraph", **fields, Name="initial"))
         model = Table(
             "Model",
             Version=3,
@@ -201,16 +251,7 @@ class ModelBuilder:
                 )
                 for code, version in self._codes
             ],
-            Subgraphs=[
-                Table(
-                    "SubGraph",
-                    Tensors=self._tensors,
-                    Inputs=np.array(self._inputs, np.int32),
-                    Outputs=np.array(self._outputs, np.int32),
-                    Operators=self._operators,
-                    Name="main",
-                )
-            ],
+            Subgraphs=subgraphs,
             Description=self._description,
             Buffers=self._buffers,
         )

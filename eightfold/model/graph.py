@@ -1,5 +1,6 @@
 """The typed graph that `read_model` returns: plain frozen data, arrays read-only."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,11 +90,27 @@ class Operator:
 
 
 @dataclass(frozen=True, eq=False)
+class Variable:
+    """State: what a model keeps from one inference to the next; see `eightfold.model.variables`."""
+
+    name: str
+    before: int
+    """The tensor that is the value when an inference begins."""
+
+    after: int
+    """The tensor that is the value when it has ended, of the same shape and dtype."""
+
+    initial: np.ndarray
+    """The value before the first inference."""
+
+
+@dataclass(frozen=True, eq=False)
 class Graph:
     """Subgraph 0 of a model.
 
-    Operators read only tensors that are inputs, constants or results of earlier operators, and
-    every tensor is produced at most once.
+    Operators read only tensors that are inputs, constants, values of variables before the inference
+    or results of earlier operators, and every tensor is produced at most once. Tensors beyond those
+    of the file are new values of variables.
     """
 
     tensors: tuple[Tensor, ...]
@@ -101,14 +118,33 @@ class Graph:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     description: str
+    variables: tuple[Variable, ...] = ()
+
+    @property
+    def given(self) -> tuple[int, ...]:
+        """The inputs, and the tensors that are the values of variables before an inference."""
+        return (*self.inputs, *(variable.before for variable in self.variables))
+
+    @property
+    def results(self) -> tuple[int, ...]:
+        """The outputs, and the tensors that are the values of variables after an inference."""
+        return (*self.outputs, *(variable.after for variable in self.variables))
+
+    def initial_state(self) -> dict[int, np.ndarray]:
+        """Return the values of variables before the first inference, by tensor."""
+        return {variable.before: variable.initial for variable in self.variables}
+
+    def next_state(self, values: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+        """Return the values before the next inference, from the tensors of one, by tensor."""
+        return {variable.before: values[variable.after] for variable in self.variables}
 
     def operator(self, index: int) -> Operator:
         """Return the operator of a number; in a graph that was rewritten that is not its place."""
         return next(operator for operator in self.operators if operator.index == index)
 
     def unused(self) -> set[int]:
-        """Return the numbers of the operators from whose results no output of the graph comes."""
-        needed, found = set(self.outputs), set()
+        """Return the numbers of the operators from whose results neither output nor state comes."""
+        needed, found = set(self.results), set()
         for operator in reversed(self.operators):
             if needed.isdisjoint(operator.outputs):
                 found.add(operator.index)

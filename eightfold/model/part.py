@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 
+from eightfold.model.schema import OPERATOR_CODES
 from eightfold.model.writer import Table, pack, unpack
 
 
@@ -18,7 +19,8 @@ def part_of(model: bytes, operators: Collection[int]) -> bytes:
     model
         A ``.tflite`` file that is sound as a flatbuffer; what it says may have no meaning.
     operators
-        Numbers of the operators to keep, which stay in their order.
+        Numbers of the operators to keep, which stay in their order. If one is on variables, so do
+        all that are: what it reads is a matter of those before it.
 
     Returns
     -------
@@ -30,7 +32,14 @@ def part_of(model: bytes, operators: Collection[int]) -> bytes:
     table = unpack(model)
     fields = _subgraph(table).fields
     every: list[Table] = fields.get("Operators") or []
-    kept = [operator for number, operator in enumerate(every) if number in operators]
+    codes = [_code(each) for each in table.fields["OperatorCodes"]]
+    on_variables = [codes[operator.fields["OpcodeIndex"]] in _ON_VARIABLES for operator in every]
+    stateful = any(on_variables[number] for number in operators)
+    kept = [
+        operator
+        for number, operator in enumerate(every)
+        if number in operators or (stateful and on_variables[number])
+    ]
     read, made = _tensors(kept, "Inputs"), _tensors(kept, "Outputs")
     inputs, outputs = _indices(fields, "Inputs"), _indices(fields, "Outputs")
     elsewhere = set(_tensors(every, "Inputs")) - set(read) - set(outputs)
@@ -50,6 +59,15 @@ def part_of(model: bytes, operators: Collection[int]) -> bytes:
             tensor.fields["Buffer"] = 0
     _drop_data(table)
     return pack(table)
+
+
+_ON_VARIABLES = {
+    OPERATOR_CODES[name] for name in ("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")
+}
+
+
+def _code(table: Table) -> int:
+    return max(table.fields["DeprecatedBuiltinCode"], table.fields["BuiltinCode"])
 
 
 def _subgraph(table: Table) -> Table:

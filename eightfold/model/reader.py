@@ -3,7 +3,7 @@
 import os
 import stat
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import tflite
 from eightfold.common.errors import InputError
 from eightfold.model.beside import check_beside
 from eightfold.model.flatbuffer import CONVERT, Source, text
-from eightfold.model.graph import Graph, Operator
+from eightfold.model.graph import Graph, Operator, Tensor
 from eightfold.model.registered import options_fault
 from eightfold.model.schema import (
     OPERATOR_NAMES,
@@ -25,6 +25,7 @@ from eightfold.model.schema import (
     vector_type,
 )
 from eightfold.model.tensors import TensorReader
+from eightfold.model.variables import CALL_ONCE, Subgraph, initial_values, with_variables
 
 _QUANTIZED_DIMENSION = 16
 """Where a quantization's vtable says at which byte its table holds the quantized dimension."""
@@ -117,9 +118,10 @@ def read_model(source: bytes | str | Path) -> Graph:
     ------
     InputError
         If there is no such file, or it is damaged, not a model, or uses what is not supported:
-        custom operators, several subgraphs in use, dynamic shapes, sparse tensors, other element
-        types, data outside the file; or another subgraph or a signature is what LiteRT does not
-        read (`eightfold.model.beside`). The message is one line and starts with the file's name.
+        custom operators, subgraphs in use other than CALL_ONCE's, dynamic shapes, sparse tensors,
+        other element types, data outside the file; or another subgraph or a signature is what
+        LiteRT does not read (`eightfold.model.beside`). The message is one line and starts with the
+        file's name.
     """
     with named(source):
         content = source if isinstance(source, bytes) else _read_file(source)
@@ -159,7 +161,7 @@ def _check_order(graph: Graph) -> None:
             f"{tensors[min(constant)]} is both a constant and an input of the graph; "
             "remove it from the inputs"
         )
-    available |= set(graph.inputs)
+    available |= set(graph.given)
     for operator in graph.operators:
         for index in operator.inputs:
             if index != -1 and index not in available:
@@ -174,7 +176,7 @@ def _check_order(graph: Graph) -> None:
                     "already produced; give it a tensor of its own"
                 )
             available.add(index)
-    for index in graph.outputs:
+    for index in graph.results:
         if index not in available:
             raise InputError(
                 f"the graph's output {tensors[index]} is never produced; remove it from the outputs"
@@ -229,33 +231,54 @@ class _Reader:
             raise InputError(f"no buffer in it, not even the empty one; {CONVERT}")
         if self._model.SubgraphsLength() == 0:
             raise InputError(f"no subgraph in it; {CONVERT}")
-        self._subgraph = self._source.child(self._model.Subgraphs(0))
 
     def graph(self) -> Graph:
-        tensors = TensorReader(self._source, self._model, self._subgraph).read()
-        count = len(tensors)
+        packed = self._source.child(self._model.Subgraphs(0))
         codes = [self._operator_code(i) for i in range(self._model.OperatorCodesLength())]
-        packed = self._operators(codes)
+        main, used = self._part(packed, codes)
+        count = len(main.tensors)
         graph = Graph(
-            tensors=tensors,
-            operators=tuple(
-                self._operator(index, each, codes[each.OpcodeIndex()][1], count)
-                for index, each in enumerate(packed)
-            ),
-            inputs=self._indices(self._subgraph, "Inputs", "the graph", count),
-            outputs=self._indices(self._subgraph, "Outputs", "the graph", count),
+            tensors=main.tensors,
+            operators=main.operators,
+            inputs=self._indices(packed, "Inputs", "the graph", count),
+            outputs=self._indices(packed, "Outputs", "the graph", count),
             description=text(self._model.Description()),
         )
-        used = {each.OpcodeIndex() for each in packed}
         check_beside(self._source.content, [name for _, name in codes], used)
-        return graph
+        values = [self._initial(op, codes) for op in main.operators if op.name == CALL_ONCE]
+        return with_variables(graph, main, values)
 
-    def _operators(self, known: Sequence[tuple[bool, str]]) -> list[Any]:
+    def _part(self, packed: Any, codes: Sequence[tuple[bool, str]]) -> tuple[Subgraph, set[int]]:
+        """Return a subgraph, and the numbers of the operator codes that it has."""
+        reader = TensorReader(self._source, self._model, packed)
+        tensors = reader.read()
+        operators = self._operators(packed, codes)
+        used = [each.OpcodeIndex() for each in operators]
+        named = [
+            self._operator(index, each, codes[code][1], len(tensors))
+            for index, (each, code) in enumerate(zip(operators, used, strict=True))
+        ]
+        return Subgraph(tensors, tuple(named), *reader.marked()), set(used)
+
+    def _initial(
+        self, operator: Operator, codes: Sequence[tuple[bool, str]]
+    ) -> dict[Hashable, Tensor]:
+        """Return the values that variables have from the subgraph that a CALL_ONCE runs."""
+        number = operator.options["init_subgraph_index"]
+        if not 0 < number < self._model.SubgraphsLength():
+            raise InputError(f"{operator} runs subgraph {number}, and there is none; {CONVERT}")
+        try:
+            packed = self._source.child(self._model.Subgraphs(number))
+            return initial_values(self._part(packed, codes)[0])
+        except InputError as error:
+            raise InputError(f"subgraph {number}: {error}") from None
+
+    def _operators(self, subgraph: Any, known: Sequence[tuple[bool, str]]) -> list[Any]:
         """Return the packed operators; refuse all at once that are not builtin."""
         operators = []
         unknown = {}
-        for index in range(self._subgraph.OperatorsLength()):
-            packed = self._source.child(self._subgraph.Operators(index))
+        for index in range(subgraph.OperatorsLength()):
+            packed = self._source.child(subgraph.Operators(index))
             code = packed.OpcodeIndex()
             if code >= len(known):
                 raise InputError(
@@ -295,7 +318,7 @@ class _Reader:
             options = self._options(packed, name)
         except ValueError as error:
             raise InputError(f"{where}: {error}; {CONVERT}") from None
-        if any("subgraph" in field for field in options):
+        if name != CALL_ONCE and any("subgraph" in field for field in options):
             raise InputError(f"{where} runs another subgraph; flatten the model into one")
         return Operator(
             index=index,

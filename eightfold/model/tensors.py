@@ -13,6 +13,7 @@ from eightfold.model.schema import DTYPES, TENSOR_TYPES
 
 _TENSOR_LIMIT = 1 << 31  # bytes of a tensor; the hardware's addresses have 32 bits
 _RANK_LIMIT = 32
+_HANDLE = TENSOR_TYPES["RESOURCE"]
 
 
 class TensorReader:
@@ -42,15 +43,28 @@ class TensorReader:
         """Return the tensors; raise `InputError` for the first that is not sound."""
         return tuple(self._tensor(index) for index in range(self._subgraph.TensorsLength()))
 
+    def marked(self) -> tuple[frozenset[int], frozenset[int]]:
+        """Return which tensors are handles of variables, and which are variable themselves."""
+        packed = [
+            self._source.child(self._subgraph.Tensors(index))
+            for index in range(self._subgraph.TensorsLength())
+        ]
+        return (
+            frozenset(i for i, each in enumerate(packed) if each.Type() == _HANDLE),
+            frozenset(i for i, each in enumerate(packed) if each.IsVariable()),
+        )
+
     def _tensor(self, index: int) -> Tensor:
         packed = self._source.child(self._subgraph.Tensors(index))
         name = text(packed.Name())
         code = packed.Type()
         # For messages, until what the tensor really holds is known to be sound.
         label = Tensor(index, name, (), np.dtype(np.int8), None, None)
+        if code == _HANDLE:
+            return label
         if code not in DTYPES:
             kind = next((k for k, c in TENSOR_TYPES.items() if c == code), f"code {code}")
-            if kind in ("RESOURCE", "VARIANT"):
+            if kind == "VARIANT":
                 raise InputError(
                     f"{label} keeps state between runs; make the state an input and an output"
                 )
@@ -58,8 +72,6 @@ class TensorReader:
             raise InputError(f"{label} has element type {kind}, not {known}; {TO_INT8}")
         if packed.Sparsity() is not None:
             raise InputError(f"{label} is sparse; store it densely")
-        if packed.IsVariable():
-            raise InputError(f"{label} keeps state between runs; make it an input and an output")
         dtype = DTYPES[code]
         shape = self._shape(packed, label)
         size = math.prod(shape) * dtype.itemsize
@@ -70,6 +82,8 @@ class TensorReader:
             )
         quantization = self._quantization(packed, label, shape, dtype)
         content = self._content(packed, label)
+        if content is not None and packed.IsVariable():
+            raise InputError(f"{label} keeps state between runs, and has data; {CONVERT}")
         if not size and content is None and index not in self._given | self._computed:
             content = np.empty(0, np.uint8)  # of nothing, nothing is needed
         if content is not None:

@@ -47,7 +47,7 @@ def render(findings: Iterable[Finding], graph: Graph) -> list[str]:
     """
     lines = []
     for finding in findings:
-        where = str(graph.operators[finding.operator])
+        where = str(graph.operator(finding.operator))
         if finding.tensor is not None:
             where += f", {graph.tensors[finding.tensor]}"
         lines.append(

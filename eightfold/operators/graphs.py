@@ -40,13 +40,16 @@ class PreparedGraph:
     """
 
     def __init__(self, graph: Graph, reference: str, stacked: int = 1) -> None:
-        self._steps = [_Step(graph, operator, reference, stacked) for operator in graph.operators]
+        self._steps = {
+            operator.index: _Step(graph, operator, reference, stacked)
+            for operator in graph.operators
+        }
         self._unused = graph.unused()
 
     @property
     def prepared(self) -> int:
         """Return the number of operators that have a prepared function by now."""
-        return sum(step.is_prepared for step in self._steps)
+        return sum(step.is_prepared for step in self._steps.values())
 
     def run(
         self,
@@ -61,6 +64,8 @@ class PreparedGraph:
         so are those of operators that read them: the kernels run all the same.
         """
         values = dict(inputs)
+        if operators is None:
+            values = graph.initial_state() | values
         steps = [
             self._steps[op.index] for op in (graph.operators if operators is None else operators)
         ]
@@ -154,7 +159,9 @@ class _Step:
 
 
 def stackable(graph: Graph) -> bool:
-    """Return whether every operator of the graph is known to work on stacks."""
+    """Return whether every operator of the graph is known to work on stacks, and keeps no state."""
+    if graph.variables:
+        return False
     tensors = [graph.tensors[index] for index in graph.inputs]
     tensors += [graph.tensors[index] for op in graph.operators for index in op.outputs]
     return all(len(tensor.shape) > 0 for tensor in tensors) and all(
@@ -235,7 +242,9 @@ def run_graph(
     graph, reference
         As `eightfold.operators.run_operator` takes them.
     inputs
-        The graph's inputs by index; with ``operators``, every tensor that these read.
+        The graph's inputs by index; with ``operators``, every tensor that these read. The values
+        of variables before the inference too, see `eightfold.model.Graph.initial_state`: those that
+        are left out are initial.
     operators
         Run only these operators of the graph, in this order; all of them if None.
 
@@ -252,12 +261,21 @@ def run_graphs(
 ) -> list[dict[int, np.ndarray]]:
     """Return `run_graph` of each entry of ``batch``, as stacks where the graph allows it.
 
+    Those of a graph with variables are one after another, from what the first entry has of them:
+    each entry begins with the state that the one before has left.
+
     Raises
     ------
     InputError
         As `eightfold.operators.run_operator`, for the first entry that is refused.
     """
     results: list[dict[int, np.ndarray]] = []
+    if graph.variables:
+        state: dict[int, np.ndarray] = {}
+        for inputs in batch:
+            results.append(run_graph(graph, {**inputs, **state}, reference))
+            state = graph.next_state(results[-1])
+        return results
     for start in range(0, len(batch), _STACKED):
         part = batch[start : start + _STACKED]
         results += _stacked(graph, part, reference) or [

@@ -335,9 +335,27 @@ def _batches(
     )
 
 
+def _copied_whole(node: Node) -> Sequence[Shape]:
+    return [node.shape(0)]
+
+
+def _whole_arguments(call: OperatorCall) -> Arguments:
+    return Arguments(call.codes(0))
+
+
+# The graph has the handle no more: `eightfold.model.variables`.
+_VARIABLE = _copy(
+    movement.copy,
+    _whole_arguments,
+    _copied_whole,
+    (COPIED,),
+    stacks=Without("each inference begins with what the one before has left"),
+)
+
 _POSITIONS = Without("its positions count along the axis 0 of one inference")
 
 MOVEMENT: dict[str, Definition] = {
+    "ASSIGN_VARIABLE": _VARIABLE,
     "BATCH_TO_SPACE_ND": _batches(blocks.batch_to_space_nd, batch_to_space_shape, 18),
     "DEPTH_TO_SPACE": _block(blocks.depth_to_space),
     "EXPAND_DIMS": _copy(
@@ -372,6 +390,7 @@ MOVEMENT: dict[str, Definition] = {
         stacks=PADDED,
         spec=SpecEntry(30, same=True),
     ),
+    "READ_VARIABLE": _VARIABLE,
     "RESHAPE": _copy(
         reshape,
         _reshape_arguments,

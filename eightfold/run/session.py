@@ -20,7 +20,13 @@ from eightfold.model import Graph, named, normalize_dimensions, with_shapes
 from eightfold.operators import Limits, load_int8, run_graph, run_graphs
 from eightfold.run.inputs import Inputs, random_inputs, resolve_inputs
 from eightfold.run.operator_reports import golden_reports, hardware_reports
-from eightfold.run.reference.oracle import Oracle, OracleError, differences, litert_tensors
+from eightfold.run.reference.oracle import (
+    Oracle,
+    OracleError,
+    differences,
+    litert_tensors,
+    with_state,
+)
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.run.report import Provenance, RunResult, fingerprint
 from eightfold.run.report.clock import clock_of
@@ -480,7 +486,7 @@ class Session(Closing):
         runtime = self._oracle.runtime
         try:
             if self.reference == "tflm":  # takes any file as it is, and has a right SUM
-                expected = self._oracle.run(model, inputs)
+                expected = with_state(graph, self._oracle.run(model, inputs))
             else:
                 if result.notes:
                     model = normalize_dimensions(model)  # LiteRT refuses the file as it is

@@ -103,7 +103,7 @@ def simulate_network(
         If a run does not end, or a rule of the buses is broken.
     """
     compute = in_golden or (lambda tensors, ops: run_graph(graph, tensors, reference, ops))
-    runs = [NetworkRun(tensors=dict(inputs)) for inputs in batch]
+    runs = [NetworkRun(tensors={**graph.initial_state(), **inputs}) for inputs in batch]
     for segment in network.segments:
         if segment.compiled is None:
             for run in runs:

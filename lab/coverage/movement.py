@@ -117,6 +117,8 @@ MOVEMENT: dict[str, list[Point]] = {
             computed=lambda s: s.input(2).data is None,
         ),
     ],
+    "ASSIGN_VARIABLE": copied(range(6)),
+    "READ_VARIABLE": copied(range(6)),
     "RESHAPE": [
         *copied(range(1, 6), kept=False),
         one_of("rank of the result", (2, 3), lambda s: len(s.output().shape)),

@@ -50,6 +50,7 @@ def run_compiled(
         Of the order in which the engines take their turns.
     """
     check_tokens(compiled.config, compiled.words)
+    inputs = {**graph.initial_state(), **inputs}
     base = len(compiled.model)
     memory = np.zeros(base + compiled.arena, dtype=np.uint8)
     memory[:base] = np.frombuffer(compiled.model, dtype=np.uint8)
@@ -91,7 +92,7 @@ def _run(
     in_golden: InGolden,
     seed: int = 0,
 ) -> dict[int, np.ndarray]:
-    values = dict(inputs)
+    values = {**graph.initial_state(), **inputs}
     for segment in network.segments:
         if segment.compiled is None:
             values = in_golden(values, segment.operators)

@@ -134,6 +134,10 @@ class MeasuredModel(NetworkBuilder):
             results = [self.add("PACK", results, results[0], packing)]
         self.output(results[0].index)
 
+    def about(self, name: str) -> None:
+        """Let the last operator of a name be the subject."""
+        self._subject = name
+
     def finish(self, work: Workload) -> "MeasuredCase":
         """Return the model with its figures."""
         graph = load_model(self.build())

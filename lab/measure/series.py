@@ -507,6 +507,20 @@ def _renamed(name: str) -> tuple[Series, ...]:
     return (Series("any shape", build),)
 
 
+def _variable(name: str) -> tuple[Series, ...]:
+    """Return an operator on a variable that is read, and then assigned."""
+
+    def build(model: MeasuredModel, size: Size) -> Workload:
+        handle = model.variable(np.zeros(size.image, np.int8), scale=SCALE, zero_point=ZERO_POINT)
+        value = model.operand(size.image)
+        model.subject("READ_VARIABLE", [handle])
+        model.operator("ASSIGN_VARIABLE", [handle, value], [])
+        model.about(name)
+        return Workload(size.elements)
+
+    return (Series("any shape", build),)
+
+
 def _shape() -> tuple[Series, ...]:
     def build(model: MeasuredModel, size: Size) -> Workload:
         model.subject("SHAPE", [model.operand(size.image)], options={"out_type": "INT32"})
@@ -521,6 +535,7 @@ _OUTSIDE = (
 _CENTERS = "not align_corners with half_pixel_centers"
 
 COPYING: dict[str, CatalogueEntry] = {
+    "ASSIGN_VARIABLE": CatalogueEntry(_variable("ASSIGN_VARIABLE"), None),
     "BATCH_TO_SPACE_ND": CatalogueEntry(_blocks("BATCH_TO_SPACE_ND", 1), CONTIGUOUS),
     "CONCATENATION": CatalogueEntry(_joined("CONCATENATION", (1, 3)), CONTIGUOUS),
     "DEPTH_TO_SPACE": CatalogueEntry(_blocks("DEPTH_TO_SPACE", 2), CONTIGUOUS),
@@ -529,6 +544,7 @@ COPYING: dict[str, CatalogueEntry] = {
     "PACK": CatalogueEntry(_joined("PACK", (1, 4)), CONTIGUOUS),
     "PAD": CatalogueEntry(_padded("PAD"), CONTIGUOUS),
     "PADV2": CatalogueEntry(_padded("PADV2"), CONTIGUOUS),
+    "READ_VARIABLE": CatalogueEntry(_variable("READ_VARIABLE"), None),
     "RESHAPE": CatalogueEntry(_renamed("RESHAPE"), None),
     "RESIZE_BILINEAR": CatalogueEntry(_resized("RESIZE_BILINEAR"), None, _CENTERS),
     "RESIZE_NEAREST_NEIGHBOR": CatalogueEntry(_resized("RESIZE_NEAREST_NEIGHBOR"), CONTIGUOUS),

@@ -23,7 +23,7 @@ from eightfold.golden.quantization import Reference
 from eightfold.model import Graph
 from eightfold.model.part import part_of
 from eightfold.operators import load_model, run_graph
-from eightfold.run.reference.oracle import OracleRejected, litert_tensors
+from eightfold.run.reference.oracle import OracleRejected, litert_tensors, with_state
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.sim.simulator.system import Run, run_system
 from eightfold.sim.simulator.toolchain import Simulator
@@ -106,7 +106,7 @@ def _in_golden(unit: Unit, seed: int, model: bytes, inputs: Mapping[int, np.ndar
         if unit.reference == "litert":
             expected = litert_tensors(oracle("litert"), model, graph, inputs, values)
         else:
-            expected = oracle(unit.reference).run(model, inputs)
+            expected = with_state(graph, oracle(unit.reference).run(model, inputs))
         names = ("golden", RUNTIMES[unit.reference].title)
         found = compare(graph, graph.operators, values, values, expected, names)
         if found is None and is_odd(seed):
@@ -305,7 +305,7 @@ def smaller_network(
     values = dict(inputs)
     with suppress(Exception):
         values |= run_graph(graph, values, cast(Reference, reference))
-    left = shrink(range(len(graph.operators)), fails, budget)
+    left = shrink([operator.index for operator in graph.operators], fails, budget)
     evidence = case.evidence or Evidence()
     if len(left) == len(graph.operators):
         return case
@@ -428,11 +428,11 @@ def _rewritten(
     """Return what a network's streams compute, one after the other; every tensor that was kept."""
     rewritten = prepared.rewritten
     source = rewritten.source
-    inputs = {tensor: values[tensor] for tensor in source.inputs}
+    inputs = {tensor: values[tensor] for tensor in source.given}
     known = run_prepared(prepared, inputs, reference, seed)
     computed = {tensor for operator in source.operators for tensor in operator.outputs}
     wanted = computed & {
-        *source.outputs,
+        *source.results,
         *(t for t, h in rewritten.held.items() if h.tensor in known),
     }
     return rebuild(rewritten, known, wanted, reference)

@@ -23,7 +23,12 @@ from eightfold.compiler import HARDWARE, compile_network
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph
 from eightfold.operators import load_model, run_graph, run_operator
-from eightfold.run.reference.oracle import OracleRejected, deviates, litert_outputs
+from eightfold.run.reference.oracle import (
+    OracleRejected,
+    deviates,
+    litert_outputs,
+    with_state,
+)
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.run.simulate import simulate_network
 from eightfold.sim.simulator.toolchain import Simulator
@@ -119,11 +124,12 @@ def _compared(unit: Unit, seed: int, model: bytes, inputs: Mapping[int, np.ndarr
             outputs = litert_outputs(runtime, graph, operator, inputs)
             expected = dict(zip(operator.outputs, outputs, strict=True))
         else:
-            expected = runtime.run(model, inputs)
+            expected = with_state(graph, runtime.run(model, inputs))
     except OracleRejected as error:
         if unit.reference == "litert":
             raise  # every model is one that it accepts
         return Case(seed=seed, operator=unit.operator, verdict="refused", message=str(error))
+    inputs = {**graph.initial_state(), **inputs}
     results = run_operator(graph, operator, inputs, cast(Reference, unit.reference))
     got = dict(zip(operator.outputs, results, strict=True))
     names = ("golden", RUNTIMES[unit.reference].title)

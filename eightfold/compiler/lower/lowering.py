@@ -36,12 +36,14 @@ class Lowered:
 METHODS: dict[str, Callable[[Call], Step | tuple[Step, ...]]] = {
     **dict.fromkeys(
         (
+            "ASSIGN_VARIABLE",
             "BATCH_TO_SPACE_ND",
             "CONCATENATION",
             "DEPTH_TO_SPACE",
             "EXPAND_DIMS",
             "PACK",
             "PAD",
+            "READ_VARIABLE",
             "RESHAPE",
             "SLICE",
             "SPACE_TO_BATCH_ND",

@@ -162,7 +162,7 @@ class Needs:
         self._graph = graph
         self._intervals = Intervals(graph, reference)
         computed = {tensor for operator in graph.operators for tensor in operator.outputs}
-        shapes = {t: graph.tensors[t].shape for t in (*graph.inputs, *computed)}
+        shapes = {t: graph.tensors[t].shape for t in (*graph.given, *computed)}
         self.kept: dict[int, Mask] = {
             tensor: np.zeros(shape[-1] if shape else 1, dtype=bool)
             for tensor, shape in shapes.items()
@@ -183,7 +183,7 @@ class Needs:
             if operator.index not in sums
         }
         self._links = [link for found in apart.values() for link in found or ()]
-        whole = {*graph.inputs, *graph.outputs}
+        whole = {*graph.given, *graph.results}
         for operator in graph.operators:
             if operator.index not in sums:
                 whole |= _mixed(operator, apart[operator.index])

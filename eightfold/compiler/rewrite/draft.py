@@ -40,18 +40,25 @@ class Draft:
     @property
     def graph(self) -> Graph:
         """The graph as it is now."""
-        outputs = tuple(self._held[t].tensor if t in self._held else t for t in self.source.outputs)
         return replace(
             self.source,
             tensors=tuple(self.tensors),
             operators=tuple(self.operators),
-            outputs=outputs,
+            outputs=tuple(map(self._stand_in_of, self.source.outputs)),
+            variables=tuple(
+                replace(variable, after=self._stand_in_of(variable.after))
+                for variable in self.source.variables
+            ),
         )
+
+    def _stand_in_of(self, tensor: int) -> int:
+        """Return the tensor that has the elements of one of the source's outputs or variables."""
+        return self._held[tensor].tensor if tensor in self._held else tensor
 
     def rewritten(self) -> Rewritten:
         """Return what has become of the source."""
         there = {tensor for operator in self.operators for tensor in operator.outputs}
-        there |= set(self.source.inputs)
+        there |= set(self.source.given)
         held = {source: held for source, held in self._held.items() if held.tensor in there}
         return Rewritten(
             source=self.source, graph=self.graph, held=held, applied=tuple(self._applied)
@@ -62,8 +69,8 @@ class Draft:
         self._applied.append(Applied(rule=rule, operators=tuple(operators), text=text))
 
     def outputs(self) -> set[int]:
-        """Return the tensors that stand for the source's outputs."""
-        return set(self.graph.outputs)
+        """Return the tensors that stand for the source's outputs, and for what variables become."""
+        return set(self.graph.results)
 
     def each(self, *, backwards: bool = False) -> Iterator[Operator]:
         """Yield the operators in order, as they are when their turn comes, while rules change them.

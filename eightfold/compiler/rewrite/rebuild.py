@@ -45,7 +45,7 @@ class Rewritten:
     increasing order, so that the number of an operator is not its place.
 
     ``held`` says of each of the source's computed tensors that the graph computes, or a part of it,
-    where it is; all outputs are there, whole.
+    where it is; all outputs, and what variables become, are there, whole.
     """
 
     source: Graph
@@ -79,7 +79,7 @@ def rebuild(
     wanted: Collection[int],
     reference: Reference = "litert",
 ) -> dict[int, np.ndarray]:
-    """Return inputs and tensors of the source, by index.
+    """Return inputs, the values of variables and tensors of the source, by index.
 
     What the graph has computed is taken as it is; golden computes the rest from it, the operators
     that were rewritten one by one. Channels that were computed replace golden's, so that a
@@ -103,7 +103,7 @@ def rebuild(
         From golden.
     """
     source = rewritten.source
-    known = {tensor: values[tensor] for tensor in source.inputs}
+    known = {tensor: values[tensor] for tensor in source.given}
     parts = {}
     for tensor, held in rewritten.held.items():
         if held.tensor in values and held.channels is None:
@@ -120,7 +120,7 @@ def rebuild(
                 channels, computed = parts[tensor]
                 known[tensor] = known[tensor].copy()
                 known[tensor][..., channels] = computed
-    return {tensor: known[tensor] for tensor in (*source.inputs, *wanted) if tensor in known}
+    return {tensor: known[tensor] for tensor in (*source.given, *wanted) if tensor in known}
 
 
 def run_operators(

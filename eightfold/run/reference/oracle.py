@@ -16,16 +16,21 @@ import socket
 import struct
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
+import tflite
 
 from eightfold.common.child import Channel, Child, Closing, one_line, packed
 from eightfold.common.extras import needs_extra, require_module
 from eightfold.common.posix import limit_data
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.graph import Graph, Operator, Tensor
+from eightfold.model.schema import OPERATOR_CODES
+from eightfold.model.variables import UPDATED
 from eightfold.run.reference.runtimes import RUNTIMES
 
+_VAR_HANDLE = OPERATOR_CODES["VAR_HANDLE"]
 _START = "from eightfold.run.reference.oracle import serve; serve()"
 _REQUEST = struct.Struct("<?QI")  # same model as before, bytes of the model, number of inputs
 _LOADED = struct.Struct("<I")  # bytes of the runtime's name and version, when the child begins
@@ -98,11 +103,13 @@ class Oracle(Closing):
                 raise OracleAborted(self._child.end(error)) from None
         return self._loaded
 
-    def run(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+    def run(
+        self, model: bytes, inputs: Mapping[int, np.ndarray], *, next_frame: bool = False
+    ) -> dict[int, np.ndarray]:
         """Run a model once and return the tensors of subgraph 0 by their index.
 
         Running the same bytes again reuses the interpreter, so several input batches of one model
-        cost one preparation.
+        cost one preparation. A model that keeps state begins with its initial one all the same.
 
         Parameters
         ----------
@@ -110,6 +117,8 @@ class Oracle(Closing):
             The bytes of a ``.tflite`` file.
         inputs
             Arrays by tensor index, each of the tensor's shape and dtype.
+        next_frame
+            Begin with the state that the run before, which must have been of the same model, left.
 
         Returns
         -------
@@ -122,12 +131,17 @@ class Oracle(Closing):
         OracleRejected
             If the interpreter refuses the model or the inputs.
         OracleAborted
-            If the child dies or exceeds the timeout. The next run starts a new child.
+            If the child dies or exceeds the timeout, or if the run before has ended so and this is
+            to be the next frame. The next run starts a new child.
         """
         try:
             channel = self._started()
             self._child.forget()
             repeated = model == self._model
+            if next_frame and not repeated:
+                raise OracleAborted("the state is lost; reset it")
+            if repeated and not next_frame and keeps_state(model):
+                repeated = False
             sent = b"" if repeated else bytes(model)
             head = _REQUEST.pack(repeated, len(sent), len(inputs))
             channel.send(head + sent + packed(inputs))
@@ -157,6 +171,18 @@ class Oracle(Closing):
         channel = self._child.start()
         self._loaded = channel.receive(*_LOADED.unpack(channel.receive(_LOADED.size))).decode()
         return channel
+
+
+@lru_cache(maxsize=4)
+def keeps_state(model: bytes) -> bool:
+    """Return whether a model may leave something for its next run: in variables of either kind."""
+    packed = tflite.Model.GetRootAs(model)
+    codes = [packed.OperatorCodes(i) for i in range(packed.OperatorCodesLength())]
+    if any(code is not None and code.BuiltinCode() == _VAR_HANDLE for code in codes):
+        return True
+    main = packed.Subgraphs(0)
+    tensors = [main.Tensors(i) for i in range(main.TensorsLength())] if main else []
+    return any(tensor is not None and tensor.IsVariable() for tensor in tensors)
 
 
 def serve() -> None:
@@ -232,14 +258,32 @@ def deviates(graph: Graph) -> bool:
     return any(op.name in DEVIATIONS or from_library(graph, op) for op in graph.operators)
 
 
+def with_state(graph: Graph, tensors: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+    """Return tensors of a runtime's run, and what variables hold after it.
+
+    A variable holds what was assigned last, and a variable tensor has its new value. What an
+    operator leaves in one that a later operator changes again cannot be read.
+    """
+    held = {
+        operator.outputs[0]: tensors[operator.inputs[0]]
+        for operator in graph.operators
+        if operator.name == "ASSIGN_VARIABLE" and operator.inputs[0] in tensors
+    }
+    changed = {each.after: each.before for each in graph.variables if each.after not in held}
+    held |= {after: tensors[before] for after, before in changed.items() if before in tensors}
+    return {**tensors, **held}
+
+
 def litert_tensors(
     oracle: Oracle,
     model: bytes,
     graph: Graph,
     inputs: Mapping[int, np.ndarray],
     got: Mapping[int, np.ndarray],
+    *,
+    next_frame: bool = False,
 ) -> dict[int, np.ndarray]:
-    """Return LiteRT's tensors of a whole model, by index.
+    """Return LiteRT's tensors of a whole model, by index; ``next_frame`` as `Oracle.run` has it.
 
     Where an operator `deviates`, all that follows it would be wrong too: then each operator runs
     alone, on the tensors ``got`` that the model is known to have.
@@ -250,9 +294,11 @@ def litert_tensors(
         If LiteRT refuses the model or ends.
     """
     if not deviates(graph):
-        return oracle.run(model, inputs)
+        return with_state(graph, oracle.run(model, inputs, next_frame=next_frame))
     expected: dict[int, np.ndarray] = {}
     for operator in graph.operators:
+        if operator.name in UPDATED:  # alone, it cannot be given the state that it has changed
+            continue
         outputs = litert_outputs(oracle, graph, operator, got)
         expected.update(zip(operator.outputs, outputs, strict=True))
     return expected
@@ -264,7 +310,8 @@ def litert_outputs(
     """Return LiteRT's outputs of one operator alone, with the intended arithmetic.
 
     SUM runs on uint8 tensors: codes and zero points plus 128, and its output minus 128. A model of
-    ELU alone runs with LiteRT's optimized kernel.
+    ELU alone runs with LiteRT's optimized kernel. What variables hold is not asked for: it is the
+    operand.
 
     Parameters
     ----------
@@ -280,6 +327,8 @@ def litert_outputs(
     eightfold.run.reference.oracle.OracleError
         If LiteRT refuses the operator or ends.
     """
+    if operator.name in ("READ_VARIABLE", "ASSIGN_VARIABLE"):
+        return [values[operator.inputs[0]]]
     offset = _TO_UINT8 if operator.name == "SUM" else 0
     builder = ModelBuilder()
     feed: dict[int, np.ndarray] = {}

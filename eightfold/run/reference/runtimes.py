@@ -109,7 +109,7 @@ class LiteRT:
         subgraph = _subgraph(model)
         # Kernels append scratch tensors of their own, which are no tensors of the model.
         self._read = (
-            range(subgraph.TensorsLength())
+            _readable(subgraph)
             if keep
             else [subgraph.Outputs(place) for place in range(subgraph.OutputsLength())]
         )
@@ -135,7 +135,7 @@ class TFLiteMicro:
         from tflite_micro.python.tflite_micro import runtime
 
         subgraph = _subgraph(model)
-        self._count = subgraph.TensorsLength()
+        self._read = _readable(subgraph)
         self._places = {subgraph.Inputs(place): place for place in range(subgraph.InputsLength())}
         self._interpreter = runtime.Interpreter.from_bytes(
             model,
@@ -147,10 +147,7 @@ class TFLiteMicro:
         for index, array in inputs.items():
             self._interpreter.set_input(array, self._places[index])
         self._interpreter.invoke()
-        return {
-            index: self._interpreter.GetTensor(index, 0)["tensor_data"]
-            for index in range(self._count)
-        }
+        return {index: self._interpreter.GetTensor(index, 0)["tensor_data"] for index in self._read}
 
 
 def _subgraph(model: bytes) -> tflite.SubGraph:
@@ -164,6 +161,13 @@ def _operators(model: bytes) -> set[int]:
     packed = tflite.Model.GetRootAs(model)
     codes = (packed.OperatorCodes(number) for number in range(packed.OperatorCodesLength()))
     return {code.BuiltinCode() for code in codes if code is not None}
+
+
+def _readable(subgraph: tflite.SubGraph) -> list[int]:
+    """Return the tensors that have elements; handles of variables have not, and are not asked."""
+    tensors = [subgraph.Tensors(index) for index in range(subgraph.TensorsLength())]
+    handles = (tflite.TensorType.RESOURCE, tflite.TensorType.VARIANT)
+    return [i for i, each in enumerate(tensors) if each is not None and each.Type() not in handles]
 
 
 RUNTIMES = {

@@ -100,7 +100,7 @@ _UNSOUND = [
     ),
     ("strange type", _tensor(1, type=99), "tensor 1 .*element type code 99"),
     ("sparse", _tensor(1, sparsity=generated.SparsityParametersT()), "tensor 1 .*is sparse"),
-    ("variable", _tensor(3, isVariable=True), "tensor 3 .*keeps state"),
+    ("variable", _tensor(3, isVariable=True), "operator 0 CONV_2D computes tensor 3 .*state"),
     (
         "scale count",
         _quantization(1, scale=np.array([1, 1], np.float32)),

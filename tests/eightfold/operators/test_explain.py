@@ -24,6 +24,7 @@ def test_last_step_is_goldens_element(operator, reference):
         model, values = random_case(operator, rng)
         graph = load_model(model)
         (op,) = graph.operators
+        values = graph.initial_state() | values
         try:
             results = run_operator(graph, op, values, reference)
         except InputError:

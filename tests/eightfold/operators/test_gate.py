@@ -76,8 +76,9 @@ def test_another_declared_shape_does_not_pass(name: str, how: str) -> None:
     result = graph.tensors[graph.operators[0].outputs[0]]
     wrong = SHAPES[how](result.shape)
     (words,) = refusals(with_result(graph, shape=wrong))
+    operator = graph.operators[0]
     assert words == (
-        f"operator 0 {name}: {result}: declared shape {list(wrong)}, computed {list(result.shape)}"
+        f"{operator}: {result}: declared shape {list(wrong)}, computed {list(result.shape)}"
     )
 
 
@@ -98,11 +99,11 @@ def test_another_number_of_operands_does_not_pass(name: str) -> None:
     if name == "PACK":  # says in an option how many it has
         inputs = operator.inputs * 2
     (words,) = refusals(with_operator(graph, inputs=inputs))
-    assert words.startswith(f"operator 0 {name}: has {len(inputs)} inputs, ")
+    assert words.startswith(f"{operator}: has {len(inputs)} inputs, ")
     (words,) = refusals(with_operator(graph, inputs=()))
-    assert words.startswith(f"operator 0 {name}: has 0 inputs, ")
+    assert words.startswith(f"{operator}: has 0 inputs, ")
     (words,) = refusals(with_operator(graph, inputs=(-1, *operator.inputs[1:])))
-    assert words == f"operator 0 {name}: input 0 is absent"
+    assert words == f"{operator}: input 0 is absent"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -110,7 +111,7 @@ def test_another_number_of_results_does_not_pass(name: str) -> None:
     graph = case(name)
     outputs = graph.operators[0].outputs
     (words,) = refusals(with_operator(graph, outputs=(*outputs, outputs[0])))
-    assert words.startswith(f"operator 0 {name}: has {len(outputs) + 1} outputs, ")
+    assert words.startswith(f"{graph.operators[0]}: has {len(outputs) + 1} outputs, ")
 
 
 def open_shapes(last: tuple[int, ...] | None = None) -> bytes:

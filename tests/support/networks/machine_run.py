@@ -53,7 +53,7 @@ def expect_golden(
     expected = run_graph(graph, inputs, reference)
     got = run_compiled(stream, graph, inputs)
     wanted = {t for operator in graph.operators for t in operator.outputs}
-    assert set(got) == (wanted if keep else wanted & set(graph.outputs))
+    assert set(got) == (wanted if keep else wanted & set(graph.results))
     for tensor, values in got.items():
         assert values.dtype == expected[tensor].dtype
         np.testing.assert_array_equal(values, expected[tensor], err_msg=f"tensor {tensor}")
@@ -79,11 +79,11 @@ def expect_rewritten(
     rewritten = prepared.rewritten
     values = run_prepared(prepared, inputs, reference)
     computed = {t for operator in graph.operators for t in operator.outputs}
-    wanted = computed if keep else computed & set(graph.outputs)
+    wanted = computed if keep else computed & set(graph.results)
     # The network gives its outputs; only what lies between may be computed again.
     held = rewritten.held.items()
     whole = {t for t, place in held if place.channels is None and place.tensor in values}
-    assert computed & set(graph.outputs) <= whole
+    assert computed & set(graph.results) <= whole
     expected = run_graph(graph, inputs, reference)
     got = rebuild(rewritten, values, wanted, reference)
     for tensor in wanted:
