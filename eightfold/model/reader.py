@@ -5,6 +5,7 @@ import stat
 import struct
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,9 @@ _UNKNOWN = "code "
 """What the name of an operator without a name begins with."""
 
 _SHOWN = 50  # operators that are not builtin, in a message
+COMPOSITE = "STABLEHLO_COMPOSITE"
+"""The operator that names a subgraph that computes it."""
+
 _NOT_BUILTIN = {"CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES"}
 
 
@@ -118,10 +122,10 @@ def read_model(source: bytes | str | Path) -> Graph:
     ------
     InputError
         If there is no such file, or it is damaged, not a model, or uses what is not supported:
-        custom operators, subgraphs in use other than CALL_ONCE's, dynamic shapes, sparse tensors,
-        other element types, data outside the file; or another subgraph or a signature is what
-        LiteRT does not read (`eightfold.model.beside`). The message is one line and starts with the
-        file's name.
+        custom operators, subgraphs in use other than those of CALL_ONCE and composites, dynamic
+        shapes, sparse tensors, other element types, data outside the file; or another subgraph or a
+        signature is what LiteRT does not read (`eightfold.model.beside`). The message is one line
+        and starts with the file's name.
     """
     with named(source):
         content = source if isinstance(source, bytes) else _read_file(source)
@@ -183,6 +187,32 @@ def _check_order(graph: Graph) -> None:
             )
 
 
+def _bound(
+    operator: Operator, tensors: Sequence[Tensor], body: Subgraph, edges: Sequence[Sequence[int]]
+) -> dict[int, int]:
+    """Return which tensors the inputs and outputs of a composite's body are."""
+    given = [*operator.inputs, *operator.outputs]
+    if [len(each) for each in edges] != [len(operator.inputs), len(operator.outputs)]:
+        raise InputError(f"{operator} has other inputs and outputs than its body; {CONVERT}")
+    own = [index for each in edges for index in each]
+    if len(set(own)) < len(own) or -1 in given or body.handles or body.variable:
+        raise InputError(
+            f"{operator} hands on an input as it is, lacks one, or keeps state; inline its body"
+        )
+    for inner, outer in zip(own, given, strict=True):
+        one, other = body.tensors[inner], tensors[outer]
+        if one.data is not None or _kind(one) != _kind(other):
+            raise InputError(f"{operator}: {one} of its body is not as {other} is; {CONVERT}")
+    return dict(zip(own, given, strict=True))
+
+
+def _kind(tensor: Tensor) -> tuple[Any, ...]:
+    """Return all that codes mean: shape, element type, scales and zero points."""
+    values = tensor.quantization
+    parts = values and (values.scale.tolist(), values.zero_point.tolist(), values.axis)
+    return tensor.shape, tensor.dtype, parts
+
+
 def _read_file(path: str | Path) -> bytes:
     try:
         status = os.stat(path)
@@ -236,6 +266,7 @@ class _Reader:
         packed = self._source.child(self._model.Subgraphs(0))
         codes = [self._operator_code(i) for i in range(self._model.OperatorCodesLength())]
         main, used = self._part(packed, codes)
+        main = self._inlined(main, codes)
         count = len(main.tensors)
         graph = Graph(
             tensors=main.tensors,
@@ -260,16 +291,63 @@ class _Reader:
         ]
         return Subgraph(tensors, tuple(named), *reader.marked()), set(used)
 
+    def _inlined(
+        self, part: Subgraph, codes: Sequence[tuple[bool, str]], within: tuple[int, ...] = (0,)
+    ) -> Subgraph:
+        """Return a subgraph with the bodies of its composites in their places.
+
+        STABLEHLO_COMPOSITE computes what the subgraph does that its options name, whose inputs and
+        outputs its own stand for; other tensors of that body follow. ``within``: the subgraphs that
+        lead here.
+        """
+        tensors = list(part.tensors)
+        operators: list[Operator] = []
+        for operator in part.operators:
+            if operator.name != COMPOSITE:
+                operators.append(replace(operator, index=len(operators)))
+                continue
+            number = operator.options["decomposition_subgraph_index"]
+            if number in within:
+                raise InputError(f"{operator} runs subgraph {number}, in which it is; {CONVERT}")
+            packed, body = self._other(operator, number, codes)
+            body = self._inlined(body, codes, (*within, number))
+            count = len(body.tensors)
+            edges = [
+                self._indices(packed, field, f"subgraph {number}", count)
+                for field in ("Inputs", "Outputs")
+            ]
+            places = _bound(operator, tensors, body, edges)
+            for tensor in body.tensors:
+                if tensor.index not in places:
+                    places[tensor.index] = len(tensors)
+                    tensors.append(replace(tensor, index=len(tensors)))
+            for inner in body.operators:
+                inputs = tuple(places.get(index, -1) for index in inner.inputs)
+                outputs = tuple(places[index] for index in inner.outputs)
+                index = len(operators)
+                operators.append(replace(inner, index=index, inputs=inputs, outputs=outputs))
+        return replace(part, tensors=tuple(tensors), operators=tuple(operators))
+
+    def _other(
+        self, operator: Operator, number: int, codes: Sequence[tuple[bool, str]]
+    ) -> tuple[Any, Subgraph]:
+        """Return the subgraph that an operator runs, packed and read."""
+        if not 0 < number < self._model.SubgraphsLength():
+            raise InputError(f"{operator} runs subgraph {number}, and there is none; {CONVERT}")
+        packed = self._source.child(self._model.Subgraphs(number))
+        try:
+            return packed, self._part(packed, codes)[0]
+        except InputError as error:
+            raise InputError(f"subgraph {number}: {error}") from None
+
     def _initial(
         self, operator: Operator, codes: Sequence[tuple[bool, str]]
     ) -> dict[Hashable, Tensor]:
         """Return the values that variables have from the subgraph that a CALL_ONCE runs."""
         number = operator.options["init_subgraph_index"]
-        if not 0 < number < self._model.SubgraphsLength():
-            raise InputError(f"{operator} runs subgraph {number}, and there is none; {CONVERT}")
+        _, part = self._other(operator, number, codes)
         try:
-            packed = self._source.child(self._model.Subgraphs(number))
-            return initial_values(self._part(packed, codes)[0])
+            return initial_values(part)
         except InputError as error:
             raise InputError(f"subgraph {number}: {error}") from None
 
@@ -318,7 +396,7 @@ class _Reader:
             options = self._options(packed, name)
         except ValueError as error:
             raise InputError(f"{where}: {error}; {CONVERT}") from None
-        if name != CALL_ONCE and any("subgraph" in field for field in options):
+        if name not in (CALL_ONCE, COMPOSITE) and any("subgraph" in field for field in options):
             raise InputError(f"{where} runs another subgraph; flatten the model into one")
         return Operator(
             index=index,
