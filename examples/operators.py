@@ -110,6 +110,7 @@ def _pieces(net: SeededNetwork, x: Value) -> Value:
     x = net.add("CONCATENATION", [right, one, left], x, {"axis": -1})
     x = net.add("SQUEEZE", [x], x, {"squeeze_dims": [0, 1]})
     x = net.add("EXPAND_DIMS", [x, net.integers(0)], x)
+    x = net.add("REVERSE_V2", [x, net.integers([1, -1])], x)
     first, second, third = net.add_several("UNPACK", [x], x, {"num": 3, "axis": 1})
     net.add("LESS", [first, second])
     x = net.add("PACK", [third, first], x, {"values_count": 2, "axis": 0})
@@ -117,7 +118,11 @@ def _pieces(net: SeededNetwork, x: Value) -> Value:
     before = net.add("READ_VARIABLE", [past], x)
     net.operator("ASSIGN_VARIABLE", [past, x.index], [])
     x = net.add("MAXIMUM", [before, x], x)
-    return net.add("RESHAPE", [x, net.integers([2, -1])], x)
+    x = net.add("RESHAPE", [x, net.integers([2, -1])], x)
+    three = net.add("MIRROR_PAD", [x, net.integers([[0, 1], [0, 0]])], x, {"mode": "SYMMETRIC"})
+    update = net.add("GATHER_ND", [three, net.integers([[[2, 5], [0, 3], [1, 7]]])], x)
+    into = net.add("SCATTER_ND", [net.integers([[1], [0]]), x, net.integers([2, 8])], x)
+    return net.add("DYNAMIC_UPDATE_SLICE", [into, update, net.integers([1, 2])], x)
 
 
 def _rows(net: SeededNetwork, x: Value) -> None:
@@ -144,11 +149,13 @@ def _reductions(net: SeededNetwork, x: Value, pixels: Value) -> None:
     bright = net.add("GREATER", [pixels, mean])
     bright = net.add("REDUCE_ANY", [bright, net.integers([1, 3])], options={"keep_dims": True})
     total = net.add("SUM", [x, net.integers([3])], (2 * x.scale, -60))
+    total = net.add("TILE", [total, net.integers([1, 2, 1])], total)
     high = net.add("REDUCE_MAX", [total, net.integers(1)], total)
     low = net.add("REDUCE_MIN", [pixels, net.integers([1, 3])], pixels)
     wide = net.add("GREATER_EQUAL", [high, low])
     both = net.add("LOGICAL_AND", [wide, bright])
     net.add("REDUCE_ALL", [net.add("LOGICAL_OR", [both, wide]), net.integers([2])])
+    high = net.add("BROADCAST_TO", [high, net.integers([3, 4])], high)
     net.add("ARG_MIN", [high, net.integers(1)], options={"output_type": "INT64"})
 
 

@@ -1,13 +1,15 @@
-"""Operators that pick elements by index: SLICE, STRIDED_SLICE, GATHER. Nothing is rescaled."""
+"""Operators that pick or place elements by index. Nothing is rescaled."""
 
 import builtins
+import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.golden.errors import RejectedError, UndefinedError
+from eightfold.golden.errors import RejectedError, UndefinedError, shortened
 
 
 def slice(x: NDArray, begin: Sequence[int], size: Sequence[int]) -> NDArray:
@@ -221,3 +223,114 @@ def checked_gather(
     if indices is not None and np.any((indices < 0) | (indices >= shape[place])):
         raise RejectedError(f"an index must be in 0..{shape[place] - 1}")
     return place, batch
+
+
+def gather_nd(x: NDArray, indices: NDArray[np.signedinteger]) -> NDArray:
+    """Return GATHER_ND: ``out[i..., k...] = x[indices[i...], k...]``.
+
+    The last axis of ``indices`` has the coordinates along the first axes of ``x``. Equals LiteRT;
+    TFLite Micro too, which checks only that the element is inside of ``x`` as a whole.
+
+    Raises
+    ------
+    RejectedError
+        If there are more coordinates than axes, one is negative or too large, or ``x`` or
+        ``indices`` is a scalar.
+    """
+    gathered_nd_shape(x.shape, indices.shape)
+    return _rows(x, indices.shape[-1])[flat_indices(x.shape, indices)]
+
+
+def gathered_nd_shape(shape: tuple[int, ...], indices: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of the result of `gather_nd`; raises as it about shapes."""
+    if not shape or not indices:
+        raise RejectedError("neither the input nor the indices may be a scalar")
+    return (*indices[:-1], *_behind(shape, indices[-1]))
+
+
+def scatter_nd(indices: NDArray[np.int32], updates: NDArray, shape: Sequence[int]) -> NDArray:
+    """Return SCATTER_ND: zeros of ``shape`` with ``updates[i..., k...]`` added at
+    ``[indices[i...], k...]``.
+
+    The zeros are codes, whatever the zero point; updates at one place are added, and wrap around.
+    Equals LiteRT.
+
+    Raises
+    ------
+    RejectedError
+        If shapes do not fit, or a coordinate is negative or too large.
+    """
+    sizes = scattered_shape(indices.shape, updates.shape, shape)
+    result = np.zeros(sizes, updates.dtype)
+    np.add.at(_rows(result, indices.shape[-1]), flat_indices(sizes, indices), updates)
+    return result
+
+
+def scattered_shape(
+    indices: tuple[int, ...], updates: tuple[int, ...], shape: Sequence[int]
+) -> tuple[int, ...]:
+    """Return the shape of the result of `scatter_nd`; raises as it about shapes."""
+    if not indices or not updates:
+        raise RejectedError("neither the indices nor the updates may be a scalar")
+    if any(size < 0 for size in shape):
+        raise RejectedError(f"shape {shortened(shape)} has a negative size")
+    if updates != (wanted := (*indices[:-1], *_behind(tuple(shape), indices[-1]))):
+        raise RejectedError(f"updates of shape {updates}, not {wanted}")
+    return tuple(shape)
+
+
+def _behind(shape: tuple[int, ...], coordinates: int) -> tuple[int, ...]:
+    """Return the sizes behind those that have coordinates."""
+    if coordinates > len(shape):
+        raise RejectedError(f"{coordinates} coordinates in rank {len(shape)}")
+    return shape[coordinates:]
+
+
+def _rows(x: NDArray, coordinates: int) -> NDArray:
+    """Return a view of ``x`` with one axis in place of those that have coordinates."""
+    return x.reshape(math.prod(x.shape[:coordinates]), *x.shape[coordinates:])
+
+
+def flat_indices(shape: tuple[int, ...], indices: NDArray[np.signedinteger]) -> NDArray[np.int64]:
+    """Return the place of each vector of coordinates in C order; int64, without the last axis.
+
+    Raises
+    ------
+    RejectedError
+        If a coordinate is negative or too large.
+    """
+    sizes = shape[: indices.shape[-1]]
+    if np.any((indices < 0) | (indices >= np.array(sizes, np.int64))):
+        raise RejectedError(f"an index must be in 0..{shortened([size - 1 for size in sizes])}")
+    strides = [math.prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
+    return indices.astype(np.int64) @ np.array(strides, np.int64)
+
+
+def dynamic_update_slice(x: NDArray, update: NDArray, start: Sequence[int]) -> NDArray:
+    """Return DYNAMIC_UPDATE_SLICE: ``x``, but ``update`` from the position ``start`` on.
+
+    A start from which the update would not fit is clamped. Equals LiteRT, and TFLite Micro to rank
+    6.
+
+    Raises
+    ------
+    RejectedError
+        If the rank is above 8, ranks differ, or an axis of the update is longer.
+    """
+    check_update(x.shape, update.shape, len(start))
+    result = x.copy()
+    result[tuple(map(_clamped, start, x.shape, update.shape))] = update
+    return result
+
+
+def _clamped(first: int, whole: int, size: int) -> builtins.slice:
+    begin = min(max(first, 0), whole - size)
+    return builtins.slice(begin, begin + size)
+
+
+def check_update(shape: tuple[int, ...], update: tuple[int, ...], starts: int) -> None:
+    """Check the shapes of `dynamic_update_slice`; raises as it."""
+    if len(shape) > 8:
+        raise RejectedError(f"DYNAMIC_UPDATE_SLICE works to rank 8, not {len(shape)}")
+    if not len(shape) == len(update) == starts or any(map(operator.gt, update, shape)):
+        raise RejectedError(f"an update of {update} from {starts} starts on does not fit {shape}")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eightfold.golden.errors import RejectedError, UndefinedError, shortened
+from eightfold.golden.errors import AbortedError, RejectedError, UndefinedError, shortened
 from eightfold.golden.quantization import Quantization
 
 
@@ -75,6 +75,117 @@ def padded_shape(shape: tuple[int, ...], paddings: ArrayLike) -> tuple[int, ...]
         raise RejectedError(f"paddings must be {rank} pairs, none negative")
     sizes = zip(shape, amounts.tolist(), strict=True)
     return tuple(before + size + after for size, (before, after) in sizes)
+
+
+def mirror_pad(
+    x: NDArray[np.int8],
+    paddings: ArrayLike,
+    mode: str = "REFLECT",
+    *,
+    quantizations: Sequence[Quantization | None] = (),
+) -> NDArray[np.int8]:
+    """Return ``x`` surrounded by its mirror image.
+
+    ``out[i] = x[before - i - 1 + d]`` before the first element, and the same from the last one on
+    behind it; ``d`` is 1 in the mode REFLECT, where the mirror is the outermost element, and 0 in
+    the mode SYMMETRIC, where it is the edge. Equals LiteRT; TFLite Micro too, which does not look
+    at scales and takes paddings that are too large.
+
+    Parameters
+    ----------
+    paddings
+        Integers, shape (rank, 2): before and after along each axis.
+    quantizations
+        Of input and output.
+
+    Raises
+    ------
+    RejectedError
+        If a padding is missing, negative, or above the size less ``d``, or scales or zero points
+        differ.
+    """
+    check_same("MIRROR_PAD", *(quantizations or (None,)))
+    mirrored_shape(x.shape, paddings, mode)
+    if not x.ndim:  # numpy pads no scalar
+        return x.copy()
+    amounts = np.asarray(paddings, dtype=np.int64)
+    return np.pad(x, amounts, mode="reflect" if mode == "REFLECT" else "symmetric")
+
+
+def mirrored_shape(shape: tuple[int, ...], paddings: ArrayLike, mode: str) -> tuple[int, ...]:
+    """Return the shape of the result of `mirror_pad`; raises as it about paddings."""
+    amounts = np.asarray(paddings, dtype=np.int64)
+    most = np.array(shape, dtype=np.int64)[:, None] - (mode == "REFLECT")
+    if amounts.shape != (len(shape), 2):
+        raise RejectedError(f"paddings must be {len(shape)} pairs")
+    if np.any((amounts < 0) | (amounts > most)):
+        limits = shortened(most.ravel().tolist())
+        raise RejectedError(f"paddings in the mode {mode} must be 0 to {limits}")
+    sizes = zip(shape, amounts.tolist(), strict=True)
+    return tuple(before + size + after for size, (before, after) in sizes)
+
+
+def tile(x: NDArray, multiples: Sequence[int]) -> NDArray:
+    """Return ``x`` repeated ``multiples[i]`` times along axis i. Equals LiteRT.
+
+    Raises
+    ------
+    RejectedError
+        If there is not one multiple per axis, or one is negative.
+    """
+    tiled_shape(x.shape, multiples)
+    return np.tile(x, multiples)
+
+
+def tiled_shape(shape: tuple[int, ...], multiples: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape of the result of `tile`; raises as it."""
+    if len(multiples) != len(shape) or any(count < 0 for count in multiples):
+        raise RejectedError(f"multiples must be {len(shape)}, none negative")
+    return tuple(size * count for size, count in zip(shape, multiples, strict=True))
+
+
+def broadcast_to(x: NDArray, shape: Sequence[int]) -> NDArray:
+    """Return ``x`` in ``shape``: axes of 1, and those that ``x`` has not before its own, repeat it.
+
+    Equals LiteRT, and TFLite Micro to rank 5.
+
+    Raises
+    ------
+    RejectedError
+        If another axis differs, ``x`` has more of them, or a size is negative.
+    """
+    behind = zip(x.shape[::-1], shape[::-1], strict=False)
+    if (
+        x.ndim > len(shape)
+        or any(size < 0 for size in shape)
+        or any(own not in (1, size) for own, size in behind)
+    ):
+        raise RejectedError(f"shape {x.shape} does not broadcast to {shortened(shape)}")
+    return np.broadcast_to(x, shape)
+
+
+def reverse(x: NDArray, axes: Sequence[int]) -> NDArray:
+    """Return ``x`` in reverse order along ``axes``, which may be negative.
+
+    Equals LiteRT, and TFLite Micro to rank 6.
+
+    Raises
+    ------
+    RejectedError
+        If the rank is above 8, or the axes are out of range or not next to each other.
+    AbortedError
+        If there are none.
+    """
+    if x.ndim > 8:
+        raise RejectedError(f"REVERSE_V2 works to rank 8, not {x.ndim}")
+    if any(not -x.ndim <= axis < x.ndim for axis in axes):
+        raise RejectedError(f"axes {shortened(axes)} of rank {x.ndim}")
+    places = sorted(axis % x.ndim for axis in axes)
+    if not places:
+        raise AbortedError("REVERSE_V2 needs an axis")
+    if places != [*range(places[0], places[0] + len(places))]:
+        raise RejectedError(f"axes {shortened(axes)} are not next to each other")
+    return np.flip(x, tuple(places))
 
 
 def reshape(x: NDArray, shape: Sequence[int]) -> NDArray:

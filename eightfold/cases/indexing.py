@@ -1,13 +1,14 @@
-"""Operators that pick elements: SLICE, STRIDED_SLICE, GATHER, and the resizes."""
+"""Operators that pick or place elements, and the resizes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 
 import numpy as np
 
+from eightfold.cases.builder import Value
 from eightfold.cases.draws import Case, Random, choose, random_shape
 from eightfold.cases.growing import GrowingNetwork, Maker, is_image
-from eightfold.cases.movement import CopyModel
+from eightfold.cases.movement import CopyModel, index_dtype
 
 MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
@@ -119,6 +120,55 @@ def _gather(rng: Random) -> Case:
     return model.copy("GATHER", [source, model.given(indices)], options)
 
 
+def _places(rng: Random, shape: Sequence[int], ranks: Sequence[int] = (0, 1, 2)) -> np.ndarray:
+    """Return coordinates of some elements, or slices, of a shape, no two the same: an array of
+    ``ranks`` axes, and one more.
+    """
+    count = int(rng.integers(1, len(shape), endpoint=True))
+    whole = prod(shape[:count])
+    own = random_shape(rng, ranks, 3)
+    own = own if prod(own) <= whole else [1]
+    places = rng.permutation(whole)[: prod(own)].reshape(own)
+    return np.stack(np.unravel_index(places, shape[:count]), -1).astype(np.int32)
+
+
+def _gather_nd(rng: Random) -> Case:
+    model = CopyModel(rng)
+    codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 4))
+    indices = _places(rng, codes.shape).astype([np.int16, np.int32, np.int64][rng.integers(3)])
+    if rng.integers(2):
+        indices = rng.choice(indices.reshape(-1, indices.shape[-1]), random_shape(rng, (1, 2), 3))
+    model.other_pair()
+    # The accelerator computes with one coordinate that is computed, not with more.
+    one = indices.shape[-1] == 1 and rng.integers(2)
+    given = model.unquantized(indices) if one else model.given(indices)
+    return model.copy("GATHER_ND", [source, given])
+
+
+def _scatter_nd(rng: Random) -> Case:
+    model = CopyModel(rng)
+    shape = random_shape(rng, (1, 2, 3, 4, 5), 4)
+    indices = _places(rng, shape, (1, 2))
+    given = model.given(indices)
+    if given in model.inputs and rng.integers(2):
+        # Updates at one place are added: where the accelerator does not take the indices anyway.
+        indices[...] = indices.reshape(-1, indices.shape[-1])[0]
+    _, source = model.source([*indices.shape[:-1], *shape[indices.shape[-1] :]])
+    model.other_pair()
+    return model.copy("SCATTER_ND", [given, source, model.given(np.array(shape, np.int32))])
+
+
+def _dynamic_update_slice(rng: Random) -> Case:
+    model = CopyModel(rng)
+    codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 4))
+    sizes = rng.integers(1, codes.shape, endpoint=True)
+    model.other_pair()
+    _, update = model.source(sizes.tolist())
+    start = rng.integers(-2, 5, codes.ndim).astype(index_dtype(rng))
+    model.other_pair()
+    return model.copy("DYNAMIC_UPDATE_SLICE", [source, update, model.given(start)])
+
+
 def _resize(operator: str) -> Callable[[Random], Case]:
     def make(rng: Random) -> Case:
         model = CopyModel(rng)
@@ -173,6 +223,31 @@ def _extend_gather(net: GrowingNetwork) -> None:
     net.add("GATHER", [x, indices], net.kept(x), {"axis": axis})
 
 
+def _extend_gather_nd(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: 1 <= len(value.shape) <= 5)
+    indices = _places(net.rng, x.shape, (1, 2))
+    net.add("GATHER_ND", [x, net.integers(indices)], net.kept(x))
+
+
+def _extend_scatter_nd(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: 1 <= len(value.shape) <= 4)
+    rows = x.shape[0] + int(net.rng.integers(3))
+    indices = net.integers(net.rng.permutation(rows)[: x.shape[0], None])
+    net.add("SCATTER_ND", [indices, x, net.integers([rows, *x.shape[1:]])], net.kept(x))
+
+
+def _extend_dynamic_update_slice(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: len(value.shape) <= 8)
+
+    def fits(value: Value) -> bool:
+        pairs = zip(value.shape, x.shape, strict=False)
+        return len(value.shape) == len(x.shape) and all(a <= b for a, b in pairs)
+
+    update = net.pick(fits)
+    start = net.integers(net.rng.integers(-1, 4, len(x.shape)))
+    net.add("DYNAMIC_UPDATE_SLICE", [x, update, start], net.kept(x))
+
+
 def _extend_resize_bilinear(net: GrowingNetwork) -> None:
     x = net.pick(is_image)
     # Large ratios read beyond the input; these do not.
@@ -194,11 +269,14 @@ def _extend_resize_nearest_neighbor(net: GrowingNetwork) -> None:
 
 
 INDEXING: dict[str, Maker] = {
+    "DYNAMIC_UPDATE_SLICE": Maker(_dynamic_update_slice, _extend_dynamic_update_slice),
     "GATHER": Maker(_gather, _extend_gather),
+    "GATHER_ND": Maker(_gather_nd, _extend_gather_nd),
     "RESIZE_BILINEAR": Maker(_resize("RESIZE_BILINEAR"), _extend_resize_bilinear),
     "RESIZE_NEAREST_NEIGHBOR": Maker(
         _resize("RESIZE_NEAREST_NEIGHBOR"), _extend_resize_nearest_neighbor
     ),
+    "SCATTER_ND": Maker(_scatter_nd, _extend_scatter_nd),
     "SLICE": Maker(_slice, _extend_slice),
     "STRIDED_SLICE": Maker(_strided_slice, _extend_strided_slice),
 }

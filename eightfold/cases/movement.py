@@ -43,14 +43,15 @@ class CopyModel(SingleOperator):
         return self.finish(operator, inputs, self.pair, options)
 
 
-def _index_dtype(rng: Random) -> type[np.signedinteger]:
+def index_dtype(rng: Random) -> type[np.signedinteger]:
+    """Return int32 or int64."""
     return np.int32 if rng.integers(2) else np.int64
 
 
 def _pad(rng: Random) -> Case:
     model = CopyModel(rng)
     codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 4))
-    paddings = rng.integers(0, 3, (codes.ndim, 2), endpoint=True).astype(_index_dtype(rng))
+    paddings = rng.integers(0, 3, (codes.ndim, 2), endpoint=True).astype(index_dtype(rng))
     model.other_pair()
     return model.copy("PAD", [source, model.given(paddings)])
 
@@ -58,7 +59,7 @@ def _pad(rng: Random) -> Case:
 def _padv2(rng: Random) -> Case:
     model = CopyModel(rng)
     codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 4))
-    paddings = rng.integers(0, 3, (codes.ndim, 2), endpoint=True).astype(_index_dtype(rng))
+    paddings = rng.integers(0, 3, (codes.ndim, 2), endpoint=True).astype(index_dtype(rng))
     model.other_pair()
     value = random_codes(rng, [(), (1,)][rng.integers(2)])
     scale, zero_point = model.pair
@@ -68,6 +69,44 @@ def _padv2(rng: Random) -> Case:
         else model.operand(value, scale, zero_point)
     )
     return model.copy("PADV2", [source, model.given(paddings), fill])
+
+
+def _mirror_pad(rng: Random) -> Case:
+    model = CopyModel(rng)
+    codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 4))
+    mode = ("REFLECT", "SYMMETRIC")[rng.integers(2)]
+    most = np.array(codes.shape)[:, None] - (mode == "REFLECT")
+    paddings = rng.integers(0, most, (codes.ndim, 2), endpoint=True).astype(index_dtype(rng))
+    if rng.integers(2):  # often none along some axes
+        paddings[rng.integers(2, size=codes.ndim) == 0] = 0
+    return model.copy("MIRROR_PAD", [source, model.given(paddings)], {"mode": mode})
+
+
+def _tile(rng: Random) -> Case:
+    model = CopyModel(rng)
+    codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 4))
+    multiples = rng.integers(1, 3, codes.ndim, endpoint=True).astype(index_dtype(rng))
+    model.other_pair()
+    return model.copy("TILE", [source, model.given(multiples)])
+
+
+def _broadcast_to(rng: Random) -> Case:
+    model = CopyModel(rng)
+    sizes = np.array(random_shape(rng, (1, 2, 3, 4, 5), 4))
+    own = np.where(rng.integers(2, size=sizes.size), sizes, 1)[rng.integers(sizes.size + 1) :]
+    _, source = model.source(own.tolist())
+    model.other_pair()
+    return model.copy("BROADCAST_TO", [source, model.given(sizes.astype(index_dtype(rng)))])
+
+
+def _reverse_v2(rng: Random) -> Case:
+    model = CopyModel(rng)
+    codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 4))
+    first, last = np.sort(rng.integers(0, codes.ndim, 2))
+    axes = rng.permutation(np.arange(first, last + 1))
+    signed = axes - codes.ndim * rng.integers(0, 2, axes.size)
+    model.other_pair()
+    return model.copy("REVERSE_V2", [source, model.given(signed.astype(np.int32))])
 
 
 def _reshape(rng: Random) -> Case:
@@ -97,7 +136,7 @@ def _expand_dims(rng: Random) -> Case:
     model = CopyModel(rng)
     codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5)))
     axis = int(rng.integers(-codes.ndim - 1, codes.ndim, endpoint=True))
-    given = np.array(axis, _index_dtype(rng)).reshape([(), (1,)][rng.integers(2)])
+    given = np.array(axis, index_dtype(rng)).reshape([(), (1,)][rng.integers(2)])
     return model.copy("EXPAND_DIMS", [source, model.given(given)])
 
 
@@ -113,7 +152,7 @@ def _transpose(rng: Random) -> Case:
 def _shape(rng: Random) -> Case:
     model = CopyModel(rng)
     _, source = model.source(random_shape(rng, range(1, 9), 3))
-    options = {"out_type": np.dtype(_index_dtype(rng)).name.upper()}
+    options = {"out_type": np.dtype(index_dtype(rng)).name.upper()}
     return model.finish("SHAPE", [source], options=options)
 
 
@@ -167,7 +206,7 @@ def _split(rng: Random) -> Case:
 
 def _split_v(rng: Random) -> Case:
     model = CopyModel(rng)
-    sizes = rng.integers(1, 5, rng.integers(1, 5)).astype(_index_dtype(rng))
+    sizes = rng.integers(1, 5, rng.integers(1, 5)).astype(index_dtype(rng))
     shape = random_shape(rng, (1, 2, 3, 4, 5), 4)
     axis = int(rng.integers(len(shape)))
     shape[axis] = int(sizes.sum())
@@ -284,6 +323,35 @@ def _extend_padv2(net: GrowingNetwork) -> None:
     net.add("PADV2", [x, amounts, fill], (scale, zero_point))
 
 
+def _extend_mirror_pad(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: 1 <= len(value.shape) <= 5)
+    mode = ("REFLECT", "SYMMETRIC")[net.rng.integers(2)]
+    room = [[min(size - (mode == "REFLECT"), 1)] for size in x.shape]
+    amounts = net.integers(net.rng.integers(0, room, (len(x.shape), 2), endpoint=True))
+    net.add("MIRROR_PAD", [x, amounts], x, {"mode": mode})
+
+
+def _extend_tile(net: GrowingNetwork) -> None:
+    x = net.pick()
+    multiples = np.ones(len(x.shape), np.int64)
+    multiples[net.rng.integers(len(x.shape))] = net.rng.integers(1, 3, endpoint=True)
+    net.add("TILE", [x, net.integers(multiples)], net.kept(x))
+
+
+def _extend_broadcast_to(net: GrowingNetwork) -> None:
+    x = net.pick(lambda value: len(value.shape) < 5)
+    sizes = [choose(net.rng, 1, 2, 4) if size == 1 else size for size in x.shape]
+    if net.rng.integers(4) == 0:
+        sizes.insert(0, int(net.rng.integers(1, 3)))
+    net.add("BROADCAST_TO", [x, net.integers(sizes)], net.kept(x))
+
+
+def _extend_reverse_v2(net: GrowingNetwork) -> None:
+    x = net.pick()
+    first, last = np.sort(net.rng.integers(0, len(x.shape), 2))
+    net.add("REVERSE_V2", [x, net.integers(np.arange(first, last + 1))], net.kept(x))
+
+
 def _extend_concatenation(net: GrowingNetwork) -> None:
     a = net.pick()
     axis = int(net.rng.integers(len(a.shape)))
@@ -387,19 +455,23 @@ def _extend_shape(net: GrowingNetwork) -> None:
 
 MOVEMENT: dict[str, Maker] = {
     "BATCH_TO_SPACE_ND": Maker(_batch_to_space_nd, _extend_batch_to_space_nd),
+    "BROADCAST_TO": Maker(_broadcast_to, _extend_broadcast_to),
     "CONCATENATION": Maker(_concatenation, _extend_concatenation),
     "DEPTH_TO_SPACE": Maker(_blocks("DEPTH_TO_SPACE"), _extend_depth_to_space),
     "EXPAND_DIMS": Maker(_expand_dims, _extend_expand_dims),
+    "MIRROR_PAD": Maker(_mirror_pad, _extend_mirror_pad),
     "PACK": Maker(_pack, _extend_pack),
     "PAD": Maker(_pad, _extend_pad),
     "PADV2": Maker(_padv2, _extend_padv2),
     "RESHAPE": Maker(_reshape, _extend_reshape),
+    "REVERSE_V2": Maker(_reverse_v2, _extend_reverse_v2),
     "SHAPE": Maker(_shape, _extend_shape),
     "SPACE_TO_BATCH_ND": Maker(_space_to_batch_nd, _extend_space_to_batch_nd),
     "SPACE_TO_DEPTH": Maker(_blocks("SPACE_TO_DEPTH"), _extend_space_to_depth),
     "SPLIT": Maker(_split, _extend_split),
     "SPLIT_V": Maker(_split_v, _extend_split_v),
     "SQUEEZE": Maker(_squeeze, _extend_squeeze),
+    "TILE": Maker(_tile, _extend_tile),
     "TRANSPOSE": Maker(_transpose, _extend_transpose),
     "UNPACK": Maker(_unpack, _extend_unpack),
 }

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from eightfold.model.registered import LOWEST_VERSIONS
 from eightfold.model.schema import (
     OPERATOR_CODES,
     TENSOR_TYPES,
@@ -178,7 +179,7 @@ class ModelBuilder:
         outputs: Sequence[int],
         options: Mapping[str, Any] | None = None,
         *,
-        version: int = 1,
+        version: int | None = None,
     ) -> None:
         """Add a builtin operator.
 
@@ -192,8 +193,8 @@ class ModelBuilder:
             Fields of the operator's options by their schema names, ``{"padding": "SAME"}``; enums
             as strings or codes. Fields left out keep the schema's defaults.
         version
-            Version that the file asks of the operator. Runtimes only look whether it is
-            registered, and version 1 is for every operator.
+            Version that the file asks of the operator; None: the lowest. Runtimes only look whether
+            it is registered.
 
         Raises
         ------
@@ -203,7 +204,7 @@ class ModelBuilder:
         """
         if name not in OPERATOR_CODES:
             raise ValueError(f"{name}: no such builtin operator")
-        key = (OPERATOR_CODES[name], version)
+        key = (OPERATOR_CODES[name], version or LOWEST_VERSIONS.get(name, 1))
         operator = Table(
             "Operator",
             OpcodeIndex=self._codes.setdefault(key, len(self._codes)),

@@ -47,6 +47,9 @@ NO_KERNEL = frozenset(
 )
 """Operators of the schema that no version of a reference kernel computes."""
 
+LOWEST_VERSIONS = {"BROADCAST_TO": 2}
+"""Operators whose version 1 has no reference kernel, and the lowest one that has."""
+
 ELEMENT_BITS = {
     **dict(enumerate((32, 16, 32, 8, 64, 0, 8, 16, 64, 8, 64, 128, 64, 0, 0, 32, 16, 4, 16))),
     **{19: 2, 20: 4, 21: 8, 22: 8},

@@ -18,7 +18,7 @@ from eightfold.operators.definition import (
     Without,
     hollow,
 )
-from eightfold.operators.movement import UNPREPARED, explain_copy
+from eightfold.operators.movement import UNPREPARED, explain_copy, reader
 from eightfold.operators.rules import SpecEntry
 from eightfold.operators.stacks import JOINED_BEHIND
 
@@ -81,10 +81,6 @@ def _split_arguments(call: OperatorCall) -> Arguments:
     return Arguments(call.codes(1), call.integer(0), len(call.outputs))
 
 
-def _split_v_arguments(call: OperatorCall) -> Arguments:
-    return Arguments(call.codes(0), call.vector(1), call.integer(2))
-
-
 def _unpack_arguments(call: OperatorCall) -> Arguments:
     quantizations = call.every_quantization()
     axis = call.options["axis"]
@@ -134,8 +130,9 @@ JOINING: dict[str, Definition] = {
         shapes=_split_v_shapes,
         operands=(COPIED, INDEX, INT32),
         results="num_splits",
+        empty=True,
         golden=joining.split_v,
-        arguments=_split_v_arguments,
+        arguments=reader("codes", "vector", "integer"),
         explain=explain_copy,
         stacks=Without("it may take axis 0 apart"),
         prepare=UNPREPARED,

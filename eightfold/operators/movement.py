@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,26 @@ import numpy as np
 from eightfold.golden import blocks, indexing, movement
 from eightfold.golden.blocks import batch_to_space_shape, space_to_batch_shape
 from eightfold.golden.errors import RejectedError, UndefinedError
-from eightfold.golden.indexing import Masks, gathered_shape, strided_slice
-from eightfold.golden.movement import expand_dims, padded_shape, reshape, squeeze, transpose
-from eightfold.model.graph import Operator, Quantization
+from eightfold.golden.indexing import (
+    Masks,
+    check_update,
+    gathered_nd_shape,
+    gathered_shape,
+    scattered_shape,
+    strided_slice,
+)
+from eightfold.golden.movement import (
+    broadcast_to,
+    expand_dims,
+    mirrored_shape,
+    padded_shape,
+    reshape,
+    reverse,
+    squeeze,
+    tiled_shape,
+    transpose,
+)
+from eightfold.model.graph import Operator
 from eightfold.operators.call import Node, OperatorCall
 from eightfold.operators.definition import (
     COPIED,
@@ -32,7 +50,7 @@ from eightfold.operators.definition import (
 )
 from eightfold.operators.lines import value_text
 from eightfold.operators.rules import OTHER_INT8, SpecEntry, unquantized
-from eightfold.operators.stacks import FIRST_STAYS, IMAGES, PADDED, SHAPES, Stacks
+from eightfold.operators.stacks import AXES_BEHIND, FIRST_STAYS, IMAGES, PADDED, SHAPES, Stacks
 
 
 def reshape_operand(node: Node) -> bool:
@@ -48,13 +66,17 @@ def reshape_option(operator: Operator) -> list[int]:
     return [] if shape == [0] else shape
 
 
+def _known(shape_of: Callable[..., Shape], rank: int, *known: Any) -> Sequence[Shape]:
+    """Return the shape that operands decide; of a rank and open if one of them is computed."""
+    return [(None,) * rank if any(each is None for each in known) else shape_of(*known)]
+
+
 def _reshape_shapes(node: Node) -> Sequence[Shape]:
+    x = hollow(node.shape(0))
     if not reshape_operand(node):
-        return [reshape(hollow(node.shape(0)), reshape_option(node.operator)).shape]
+        return [reshape(x, reshape_option(node.operator)).shape]
     sizes = node.known_vector(1)
-    if sizes is None:
-        return [(None,) * node.shape(1)[0]]
-    return [reshape(hollow(node.shape(0)), sizes).shape]
+    return _known(lambda sizes: reshape(x, sizes).shape, node.shape(1)[0], sizes)
 
 
 def _squeeze_shapes(node: Node) -> Sequence[Shape]:
@@ -62,27 +84,26 @@ def _squeeze_shapes(node: Node) -> Sequence[Shape]:
 
 
 def _expand_dims_shapes(node: Node) -> Sequence[Shape]:
-    if not _same_quantization(node.input(0).quantization, node.output.quantization):
-        raise RejectedError("input and output must have the same scale and zero point")
-    axis, shape = node.known_integer(1), node.shape(0)
-    if axis is None:
-        return [(None,) * (len(shape) + 1)]
-    return [expand_dims(hollow(shape), axis).shape]
+    _check_same(node)
+    x = hollow(node.shape(0))
+    return _known(lambda axis: expand_dims(x, axis).shape, x.ndim + 1, node.known_integer(1))
 
 
-def _same_quantization(first: Quantization | None, second: Quantization | None) -> bool:
+def _check_same(node: Node) -> None:
+    first, second = node.input(0).quantization, node.output.quantization
     if first is None or second is None:
-        return first is second
-    return np.array_equal(first.scale, second.scale) and np.array_equal(
-        first.zero_point, second.zero_point
-    )
+        same = first is second
+    else:
+        same = np.array_equal(first.scale, second.scale) and np.array_equal(
+            first.zero_point, second.zero_point
+        )
+    if not same:
+        raise RejectedError("input and output must have the same scale and zero point")
 
 
 def _transpose_shapes(node: Node) -> Sequence[Shape]:
-    order, shape = node.known_vector(1), node.shape(0)
-    if order is None:
-        return [(None,) * len(shape)]
-    return [transpose(hollow(shape), order).shape]
+    x = hollow(node.shape(0))
+    return _known(lambda order: transpose(x, order).shape, x.ndim, node.known_vector(1))
 
 
 def _shape_shapes(node: Node) -> Sequence[Shape]:
@@ -101,6 +122,48 @@ def _padv2_shapes(node: Node) -> Sequence[Shape]:
     if (elements := int(np.prod(node.shape(2)))) != 1:
         raise RejectedError(f"the value of PADV2 must be one element, not {elements}")
     return _pad_shapes(node)
+
+
+def _mirror_pad_shapes(node: Node) -> Sequence[Shape]:
+    _check_same(node)
+    shape, mode = node.shape(0), node.options["mode"]
+    if node.known(1) is None:
+        mirrored_shape(shape, np.zeros(node.shape(1), np.int64), "SYMMETRIC")
+    return _known(lambda pads: mirrored_shape(shape, pads, mode), len(shape), node.known(1))
+
+
+def _tile_shapes(node: Node) -> Sequence[Shape]:
+    shape, multiples = node.shape(0), node.known_vector(1)
+    if multiples is None:
+        tiled_shape(shape, [1] * node.shape(1)[0])
+    return _known(lambda counts: tiled_shape(shape, counts), len(shape), multiples)
+
+
+def _broadcast_to_shapes(node: Node) -> Sequence[Shape]:
+    x, sizes = hollow(node.shape(0)), node.known_vector(1)
+    return _known(lambda sizes: broadcast_to(x, sizes).shape, node.shape(1)[0], sizes)
+
+
+def _reverse_shapes(node: Node) -> Sequence[Shape]:
+    axes = node.known_vector(1)
+    if axes is not None:
+        reverse(hollow(node.shape(0)), axes)
+    return [node.shape(0)]
+
+
+def _gather_nd_shapes(node: Node) -> Sequence[Shape]:
+    return [gathered_nd_shape(node.shape(0), node.shape(1))]
+
+
+def _scatter_nd_shapes(node: Node) -> Sequence[Shape]:
+    shapes, sizes = (node.shape(0), node.shape(1)), node.known_vector(2)
+    return _known(lambda sizes: scattered_shape(*shapes, sizes), node.shape(2)[0], sizes)
+
+
+def _update_shapes(node: Node) -> Sequence[Shape]:
+    starts = node.shape(2)
+    check_update(node.shape(0), node.shape(1), starts[0] if len(starts) == 1 else 0)
+    return [node.shape(0)]
 
 
 def _slice_shapes(node: Node) -> Sequence[Shape]:
@@ -142,6 +205,11 @@ def _gather_shapes(node: Node) -> Sequence[Shape]:
     return [gathered_shape(*arguments, node.known(1))]
 
 
+def reader(*kinds: str) -> Callable[[OperatorCall], Arguments]:
+    """Return what reads the inputs in order, each by a method of the call."""
+    return lambda call: Arguments(*(getattr(call, kind)(i) for i, kind in enumerate(kinds)))
+
+
 def _reshape_arguments(call: OperatorCall) -> Arguments:
     shape = call.vector(1) if reshape_operand(call) else reshape_option(call.operator)
     return Arguments(call.codes(0), shape)
@@ -169,6 +237,15 @@ def _pad_arguments(call: OperatorCall) -> Arguments:
     )
 
 
+def _mirror_pad_arguments(call: OperatorCall) -> Arguments:
+    return Arguments(
+        call.codes(0),
+        call.array(1),
+        call.options["mode"],
+        quantizations=call.every_quantization()[::2],
+    )
+
+
 def _padv2_arguments(call: OperatorCall) -> Arguments:
     return Arguments(
         call.codes(0),
@@ -184,16 +261,8 @@ def _strided_slice_arguments(call: OperatorCall) -> Arguments:
     return Arguments(call.codes(0), *entries, masks=masks_of(call.operator))
 
 
-def _slice_arguments(call: OperatorCall) -> Arguments:
-    return Arguments(call.codes(0), call.vector(1), call.vector(2))
-
-
 def _gather_arguments(call: OperatorCall) -> Arguments:
     return Arguments(call.codes(0), call.array(1), call.options["axis"], call.options["batch_dims"])
-
-
-def _transpose_arguments(call: OperatorCall) -> Arguments:
-    return Arguments(call.codes(0), call.vector(1))
 
 
 def _shape_arguments(call: OperatorCall) -> Arguments:
@@ -244,11 +313,26 @@ def _copied(definition: Definition, call: OperatorCall) -> list[int]:
     """Return the positions of the inputs that are copied from."""
     if definition.variadic:
         return list(range(len(call.inputs)))
-    return [[operand.values for operand in definition.operands].index(True)]
+    values = [operand.values for operand in definition.operands]
+    first = values.index(True)
+    return list(range(first, [*values, False].index(False, first)))
 
 
 def _replaced(call: OperatorCall, first: int, planes: list[np.ndarray]) -> OperatorCall:
     return call.substituted(*map(call.array, range(first)), *planes)
+
+
+def _explain_scatter(
+    definition: Definition, call: OperatorCall, output: int, index: Index
+) -> list[str]:
+    """Return the updates of the element, and their sum."""
+    indices, updates = call.array(0), call.array(1)
+    count = indices.shape[-1]
+    found = np.argwhere(np.all(indices == np.array(index[:count]), axis=-1)).tolist()
+    places = [(*each, *index[count:]) for each in found]
+    terms = [f"update {[*map(int, p)]} of {call.input(1)} = {int(updates[p])}" for p in places]
+    total = int(definition.run(call)[output][index])
+    return [*terms, f"sum of {len(terms)} updates, which wraps around = {total}"]
 
 
 def _prepare_reshape(definition: Definition, call: OperatorCall) -> Function | None:
@@ -310,10 +394,8 @@ def _batches(
     variants: bool = False,
 ) -> Definition:
     def shapes(node: Node) -> Sequence[Shape]:
-        block, margins = node.known_vector(1), node.known(2)
-        if block is None or margins is None:
-            return [(None,) * len(node.shape(0))]
-        return [shape_of(node.shape(0), block, margins)]
+        shape = node.shape(0)
+        return _known(partial(shape_of, shape), len(shape), node.known_vector(1), node.known(2))
 
     def arguments(call: OperatorCall) -> Arguments:
         return Arguments(
@@ -357,7 +439,22 @@ _POSITIONS = Without("its positions count along the axis 0 of one inference")
 MOVEMENT: dict[str, Definition] = {
     "ASSIGN_VARIABLE": _VARIABLE,
     "BATCH_TO_SPACE_ND": _batches(blocks.batch_to_space_nd, batch_to_space_shape, 18),
+    "BROADCAST_TO": _copy(
+        broadcast_to,
+        reader("codes", "vector"),
+        _broadcast_to_shapes,
+        (COPIED, INDEX),
+        stacks=Without("its sizes count the axis 0 of one inference"),
+    ),
     "DEPTH_TO_SPACE": _block(blocks.depth_to_space),
+    "DYNAMIC_UPDATE_SLICE": _copy(
+        indexing.dynamic_update_slice,
+        reader("codes", "codes", "vector"),
+        _update_shapes,
+        (COPIED, COPIED, INDEX),
+        alike=True,
+        stacks=_POSITIONS,
+    ),
     "EXPAND_DIMS": _copy(
         expand_dims,
         _expand_dims_arguments,
@@ -372,6 +469,21 @@ MOVEMENT: dict[str, Definition] = {
         (COPIED, Operand(("int16", "int32", "int64"), values=False)),
         stacks=_POSITIONS,
         spec=SpecEntry(17, same=True),
+    ),
+    "GATHER_ND": _copy(
+        indexing.gather_nd,
+        reader("codes", "array"),
+        _gather_nd_shapes,
+        (COPIED, Operand(("int16", "int32", "int64"), values=False)),
+        empty=False,  # LiteRT refuses to pick from nothing
+        stacks=_POSITIONS,
+    ),
+    "MIRROR_PAD": _copy(
+        movement.mirror_pad,
+        _mirror_pad_arguments,
+        _mirror_pad_shapes,
+        (INT8, INDEX),
+        stacks=PADDED,
     ),
     "PAD": _copy(
         movement.pad,
@@ -404,6 +516,21 @@ MOVEMENT: dict[str, Definition] = {
         prepare=_prepare_reshape,
         spec=SpecEntry(11, same=True),
     ),
+    "REVERSE_V2": _copy(
+        reverse,
+        reader("codes", "vector"),
+        _reverse_shapes,
+        (COPIED, INT32),
+        stacks=AXES_BEHIND,
+    ),
+    "SCATTER_ND": _copy(
+        indexing.scatter_nd,
+        reader("array", "codes", "vector"),
+        _scatter_nd_shapes,
+        (INT32, COPIED, INT32),
+        explain=_explain_scatter,
+        stacks=Without("its sizes count the axis 0 of one inference"),
+    ),
     "SHAPE": _copy(
         movement.shape,
         _shape_arguments,
@@ -416,7 +543,7 @@ MOVEMENT: dict[str, Definition] = {
     ),
     "SLICE": _copy(
         indexing.slice,
-        _slice_arguments,
+        reader("codes", "vector", "vector"),
         _slice_shapes,
         (COPIED, INDEX, INDEX),
         stacks=_POSITIONS,
@@ -441,9 +568,16 @@ MOVEMENT: dict[str, Definition] = {
         (COPIED, INT32, INT32, INT32),
         stacks=_POSITIONS,
     ),
+    "TILE": _copy(
+        movement.tile,
+        reader("codes", "vector"),
+        _tile_shapes,
+        (COPIED, INDEX),
+        stacks=Without("it may repeat the inferences along axis 0"),
+    ),
     "TRANSPOSE": _copy(
         transpose,
-        _transpose_arguments,
+        reader("codes", "vector"),
         _transpose_shapes,
         # Of a scalar the kernel reads beyond the permutation, and ends.
         (replace(COPIED, ranks=(1, 32)), INT32),

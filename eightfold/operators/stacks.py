@@ -136,7 +136,7 @@ PADDED = Stacks(_padding)
 """Nothing is padded along axis 0."""
 
 AXES_BEHIND = Stacks(_reduction)
-"""The axes that are reduced are not axis 0."""
+"""The axes that are reduced, or reversed, are not axis 0."""
 
 FIRST_STAYS = Stacks(_permutation)
 """The permutation leaves axis 0 in its place."""

@@ -119,6 +119,46 @@ MOVEMENT: dict[str, list[Point]] = {
     ],
     "ASSIGN_VARIABLE": copied(range(6)),
     "READ_VARIABLE": copied(range(6)),
+    "BROADCAST_TO": [
+        *copied(range(6)),
+        operand_type(1),
+        flags(
+            "axes",
+            new=lambda s: len(s.output().shape) > len(s.input().shape),
+            repeated=lambda s: any(
+                a == 1 < b
+                for a, b in zip(s.input().shape[::-1], s.output().shape[::-1], strict=False)
+            ),
+            the_same=lambda s: s.output().shape == s.input().shape,
+        ),
+    ],
+    "MIRROR_PAD": [
+        *copied(range(1, 6), kept=False),
+        _amounts(1, ("before", "behind")),
+        operand_type(1),
+        one_of("mode", ("REFLECT", "SYMMETRIC"), lambda s: s.option("mode")),
+    ],
+    "REVERSE_V2": [
+        *copied(range(1, 6)),
+        axis_place(given_axis(1)),
+        flags(
+            "axes",
+            one=lambda s: s.array(1).size == 1,
+            several=lambda s: s.array(1).size > 1,
+            all=lambda s: s.array(1).size == s.array().ndim,
+        ),
+    ],
+    "TILE": [
+        *copied(range(1, 6)),
+        operand_type(1),
+        flags(
+            "multiples",
+            none=lambda s: (s.array(1) == 1).all(),
+            first_axis=lambda s: s.array(1)[0] > 1,
+            last_axis=lambda s: s.array(1)[-1] > 1,
+            several=lambda s: (s.array(1) > 1).sum() > 1,
+        ),
+    ],
     "RESHAPE": [
         *copied(range(1, 6), kept=False),
         one_of("rank of the result", (2, 3), lambda s: len(s.output().shape)),
@@ -290,7 +330,56 @@ def _indices() -> list[Point]:
     ]
 
 
+def _coordinates(position: int, source: Callable[[Sample], tuple[int, ...]]) -> list[Point]:
+    """Return points of indices of coordinates; ``source`` has what they name elements of."""
+
+    def count(s: Sample) -> int:
+        return s.input(position).shape[-1]
+
+    return [
+        one_of("axes of the indices", (1, 2, 3), lambda s: len(s.input(position).shape)),
+        flags(
+            "coordinates",
+            one=lambda s: count(s) == 1,
+            some=lambda s: 1 < count(s) < len(source(s)),
+            all=lambda s: count(s) == len(source(s)),
+        ),
+        flags(
+            "indices",
+            constant=lambda s: s.input(position).data is not None,
+            first=lambda s: (s.array(position) == 0).any(),
+            last=lambda s: (s.array(position) + 1 == source(s)[: count(s)]).any(),
+        ),
+    ]
+
+
 INDEXING: dict[str, list[Point]] = {
+    "DYNAMIC_UPDATE_SLICE": [
+        *copied(range(1, 6)),
+        operand_type(2),
+        flags(
+            "start",
+            clamped_to_0=lambda s: (s.array(2) < 0).any(),
+            inside=lambda s: (s.array(2) > 0).any(),
+            clamped_to_the_end=lambda s: (s.array(2) + s.array(1).shape > s.array().shape).any(),
+        ),
+        flags("update", whole_tensor=lambda s: s.array(1).size == s.array().size),
+    ],
+    "GATHER_ND": [
+        *copied(range(1, 6)),
+        one_of("index type", ("int16", "int32", "int64"), lambda s: s.array(1).dtype),
+        *_coordinates(1, lambda s: s.input().shape),
+        flags("computed indices", one_coordinate=lambda s: s.input(1).data is None),
+    ],
+    "SCATTER_ND": [
+        *copied(range(1, 6), 1, kept=False),
+        *_coordinates(0, lambda s: s.output().shape),
+        flags(
+            "zeros",
+            none=lambda s: s.result().size == s.array(1).size,
+            some=lambda s: s.result().size > s.array(1).size,
+        ),
+    ],
     "SLICE": [
         *copied(range(1, 8)),
         operand_type(1),

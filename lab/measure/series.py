@@ -362,7 +362,7 @@ def _two(
 
 
 def _padded(name: str) -> tuple[Series, ...]:
-    """Return PAD or PADV2: rows and columns around an image, or channels behind each pixel."""
+    """Return padding by rows and columns around an image, or by channels behind each pixel."""
 
     def build(model: MeasuredModel, size: Size, paddings: list[list[int]]) -> Workload:
         _, height, width, depth = size.image
@@ -379,6 +379,41 @@ def _padded(name: str) -> tuple[Series, ...]:
         Series("height and width by 2", lambda m, s: build(m, s, around), unit="run"),
         Series("channels by 4", lambda m, s: build(m, s, behind), unit="run"),
     )
+
+
+def _along(name: str) -> tuple[Series, ...]:
+    """Return an operator that works along the rows, or along the channels, of an image."""
+
+    def build(model: MeasuredModel, size: Size, axis: int) -> Workload:
+        whole = np.array(size.image)
+        chosen = np.arange(4) == axis
+        half = whole // (1 + chosen)
+        rows, run = prod(size.image[: axis + 1]), prod(size.image[axis + 1 :])
+        inputs: dict[str, Callable[[], list[int]]] = {
+            "BROADCAST_TO": lambda: [
+                model.operand(np.where(chosen, 1, whole).tolist()),
+                model.integers(whole, "shape"),
+            ],
+            "DYNAMIC_UPDATE_SLICE": lambda: [
+                model.operand(size.image),
+                model.operand(half.tolist(), name="update"),
+                model.integers(chosen, "start"),
+            ],
+            "REVERSE_V2": lambda: [model.operand(size.image), model.integers([axis], "axes")],
+            "SCATTER_ND": lambda: [  # every other row
+                model.integers(np.arange(0, rows, 2)[:, None], "indices"),
+                model.operand((rows // 2, run), name="updates"),
+                model.integers([rows, run], "shape"),
+            ],
+            "TILE": lambda: [
+                model.operand(half.tolist()),
+                model.integers(1 + chosen, "multiples"),
+            ],
+        }
+        model.subject(name, inputs[name]())
+        return Workload(size.elements, rows)
+
+    return _two(build, (1, 3))
 
 
 def _sliced(name: str) -> tuple[Series, ...]:
@@ -471,16 +506,14 @@ def _resized(name: str) -> tuple[Series, ...]:
     return _thick_and_thin(build, "pixel")
 
 
-def _gathered() -> tuple[Series, ...]:
-    """Return GATHER of slices along the first axis, from 8 of them."""
+def _gathered(name: str) -> tuple[Series, ...]:
+    """Return GATHER or GATHER_ND of slices along the first axis, from 8 of them."""
 
     def build(model: MeasuredModel, size: Size, length: int) -> Workload:
         count = size.elements // length
-        inputs = [
-            model.operand((8, length)),
-            model.operand((count,), np.int32, name="indices"),
-        ]
-        model.subject("GATHER", inputs, options={"axis": 0})
+        shape, options = ((count,), {"axis": 0}) if name == "GATHER" else ((count, 1), {})
+        inputs = [model.operand((8, length)), model.operand(shape, np.int32, name="indices")]
+        model.subject(name, inputs, options=options)
         return Workload(size.elements, count)
 
     return tuple(
@@ -537,10 +570,16 @@ _CENTERS = "not align_corners with half_pixel_centers"
 COPYING: dict[str, CatalogueEntry] = {
     "ASSIGN_VARIABLE": CatalogueEntry(_variable("ASSIGN_VARIABLE"), None),
     "BATCH_TO_SPACE_ND": CatalogueEntry(_blocks("BATCH_TO_SPACE_ND", 1), CONTIGUOUS),
+    "BROADCAST_TO": CatalogueEntry(_along("BROADCAST_TO"), CONTIGUOUS),
     "CONCATENATION": CatalogueEntry(_joined("CONCATENATION", (1, 3)), CONTIGUOUS),
     "DEPTH_TO_SPACE": CatalogueEntry(_blocks("DEPTH_TO_SPACE", 2), CONTIGUOUS),
+    "DYNAMIC_UPDATE_SLICE": CatalogueEntry(_along("DYNAMIC_UPDATE_SLICE"), None),
     "EXPAND_DIMS": CatalogueEntry(_renamed("EXPAND_DIMS"), None),
-    "GATHER": CatalogueEntry(_gathered(), CONTIGUOUS, _OUTSIDE),
+    "GATHER": CatalogueEntry(_gathered("GATHER"), CONTIGUOUS, _OUTSIDE),
+    "GATHER_ND": CatalogueEntry(
+        _gathered("GATHER_ND"), CONTIGUOUS, f"computed indices of one coordinate; {_OUTSIDE}"
+    ),
+    "MIRROR_PAD": CatalogueEntry(_padded("MIRROR_PAD"), None),
     "PACK": CatalogueEntry(_joined("PACK", (1, 4)), CONTIGUOUS),
     "PAD": CatalogueEntry(_padded("PAD"), CONTIGUOUS),
     "PADV2": CatalogueEntry(_padded("PADV2"), CONTIGUOUS),
@@ -548,6 +587,8 @@ COPYING: dict[str, CatalogueEntry] = {
     "RESHAPE": CatalogueEntry(_renamed("RESHAPE"), None),
     "RESIZE_BILINEAR": CatalogueEntry(_resized("RESIZE_BILINEAR"), None, _CENTERS),
     "RESIZE_NEAREST_NEIGHBOR": CatalogueEntry(_resized("RESIZE_NEAREST_NEIGHBOR"), CONTIGUOUS),
+    "REVERSE_V2": CatalogueEntry(_along("REVERSE_V2"), None),
+    "SCATTER_ND": CatalogueEntry(_along("SCATTER_ND"), None, "no two indices the same"),
     "SHAPE": CatalogueEntry(_shape(), None),
     "SLICE": CatalogueEntry(_sliced("SLICE"), CONTIGUOUS),
     "SPACE_TO_BATCH_ND": CatalogueEntry(_blocks("SPACE_TO_BATCH_ND", 1), CONTIGUOUS),
@@ -556,6 +597,7 @@ COPYING: dict[str, CatalogueEntry] = {
     "SPLIT_V": CatalogueEntry(_apart("SPLIT_V", (1, 3)), CONTIGUOUS),
     "SQUEEZE": CatalogueEntry(_renamed("SQUEEZE"), None),
     "STRIDED_SLICE": CatalogueEntry(_sliced("STRIDED_SLICE"), CONTIGUOUS),
+    "TILE": CatalogueEntry(_along("TILE"), CONTIGUOUS),
     "TRANSPOSE": CatalogueEntry(_transposed(), CONTIGUOUS),
     "UNPACK": CatalogueEntry(_apart("UNPACK", (1, 4)), CONTIGUOUS),
 }

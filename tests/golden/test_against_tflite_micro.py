@@ -32,6 +32,7 @@ REFUSED = {
     "AVERAGE_POOL_2D": r"scale_diff <= 1.0e-6|input->params.zero_point == output->params",
     "EXPAND_DIMS": "Axis type INT64",
     "GATHER": "Positions of type 'INT(16|64)' are not supported",
+    "GATHER_ND": "Indices of type 'INT(16|64)' are not supported",
     "LOGISTIC": "output->params.zero_point != ",
     "MAX_POOL_2D": r"scale_diff <= 1.0e-6|input->params.zero_point == output->params",
     "PAD": "output_dim != expected_dim",

@@ -17,6 +17,7 @@ from eightfold.golden import (
     fixed_point,
     floats,
     fully_connected,
+    indexing,
     normalization,
     pooling,
     rectifiers,
@@ -103,6 +104,7 @@ def without_quirk(x: Any, e: int) -> Any:
 
 
 ORIGINAL_PADS = windows.Window.pads
+ORIGINAL_FLAT = indexing.flat_indices
 
 ONE_ROUNDING = {
     "QUANTIZE": unary,
@@ -186,6 +188,12 @@ MUTATIONS = {
         binary,
         "_shifted",
         lambda x, e: fixed_point.rounding_divide_by_pot(x, np.clip(e, 0, 31)),
+    ),
+    "coordinates in reverse in GATHER_ND": Mutation(
+        "GATHER_ND", indexing, "flat_indices", lambda shape, i: ORIGINAL_FLAT(shape, i[..., ::-1])
+    ),
+    "starts are not clamped in DYNAMIC_UPDATE_SLICE": Mutation(
+        "DYNAMIC_UPDATE_SLICE", indexing, "_clamped", lambda first, whole, size: slice(0, size)
     ),
     "no activation in SUB": Mutation("SUB", binary, "fused_bounds", lambda *_: (-128, 127)),
 }

@@ -17,7 +17,7 @@ from eightfold.compiler.steps.affine import affine_pieces
 from eightfold.compiler.steps.movement import Copy, Gather, Movement, copies, cycles, filled
 from eightfold.compiler.steps.step import Alias
 from eightfold.compiler.steps.transposition import Swap, Transposition, best_way, swapped
-from eightfold.golden.indexing import checked_gather
+from eightfold.golden.indexing import checked_gather, flat_indices
 from eightfold.golden.resize import nearest_taps
 from eightfold.model import Tensor
 from eightfold.operators import OPERATORS, OperatorCall
@@ -250,3 +250,62 @@ def gather(call: Call) -> Gather:
         run=prod(behind) * source.dtype.itemsize,
         index_bytes=indices.dtype.itemsize,
     )
+
+
+def gather_nd(call: Call) -> Gather:
+    """Lower GATHER_ND: a GATHER along one axis in place of those that have coordinates.
+
+    Constant coordinates become places along it. Computed ones must be of one axis already.
+    """
+    source = call.input(0)
+    indices = call.input(1)
+    count = indices.shape[-1]
+    places, item = indices.index, indices.dtype.itemsize
+    if indices.data is not None:
+        flat = flat_indices(source.shape, indices.data).astype(np.int32)
+        places, item = call.temporary(flat.nbytes, flat.tobytes()), flat.itemsize
+    elif count != 1:
+        raise CompileError(f"{indices} is computed, and has {count} coordinates rather than one")
+    return Gather(
+        source=source.index,
+        indices=places,
+        target=call.output.index,
+        batches=1,
+        outer=1,
+        length=prod(source.shape[:count]),
+        chosen=prod(indices.shape[:-1]),
+        run=prod(source.shape[count:]) * source.dtype.itemsize,
+        index_bytes=item,
+    )
+
+
+def scatter_nd(call: Call) -> Movement:
+    """Lower SCATTER_ND: the updates' copies amid zeros, where none has the place of another."""
+    updates = call.input(1)
+    target = call.output
+    indices = call.constant(0)
+    places = flat_indices(target.shape, indices).reshape(-1)
+    if np.unique(places).size < places.size:
+        raise CompileError("indices name a place twice: the mover does not add updates")
+    count = indices.shape[-1]
+    run = prod(target.shape[count:])
+    rows = np.full((prod(target.shape[:count]), 1), -1)
+    rows[places, 0] = np.arange(places.size)
+    picked = np.where(rows < 0, -1, rows * run + np.arange(run))
+    item = updates.dtype.itemsize
+    found = copies(picked, updates.index, (places.size, run), item) if places.size else []
+    if np.any(outside := np.repeat(picked < 0, item, axis=1)):
+        found = [*filled(outside, 0, call.config.vector), *found]
+    return Movement(target=target.index, copies=tuple(found))
+
+
+def dynamic_update_slice(call: Call) -> Alias | Movement:
+    """Lower DYNAMIC_UPDATE_SLICE: a copy of the first input, and over it one of the second."""
+    positions = PositionCall(call)
+    (result,) = positions.results()
+    source, update = positions.sources.values()
+    if update.size == source.size:
+        return _whole(call.input(1), call.output)
+    size = source.size * call.input(0).dtype.itemsize
+    over = _from(call, update, result)
+    return Movement(target=call.output.index, copies=(Copy(source.tensor, 0, 0, size), *over))

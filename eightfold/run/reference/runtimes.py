@@ -186,8 +186,8 @@ RUNTIMES = {
         prepare=TFLiteMicro,
         prints=True,
         lacks=frozenset(
-            {"EXP", "GELU", "LOG", "NEG", "REDUCE_ANY", "RELU_0_TO_1", "RELU_N1_TO_1", "SELECT"}
-            | {"SQRT"}
+            {"EXP", "GELU", "LOG", "NEG", "REDUCE_ANY", "RELU_0_TO_1", "RELU_N1_TO_1"}
+            | {"SCATTER_ND", "SELECT", "SQRT", "TILE"}
         ),
         released=False,
     ),

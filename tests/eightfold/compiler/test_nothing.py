@@ -27,9 +27,12 @@ _CASES: dict[str, Case] = {
     "SUM": ("SUM", (2, 3), ((0,),), (2, 3), 0.5),
     "REDUCE_MAX": ("REDUCE_MAX", (2, 3), ((0,),), (2, 3), 0.5),
     "REDUCE_MIN": ("REDUCE_MIN", (1, 7), ((0,),), (1, 7), 0.5),
+    "BROADCAST_TO": ("BROADCAST_TO", (), ((0,),), (), 0.5),
+    "MIRROR_PAD": ("MIRROR_PAD", (), ((0, 2),), (), 0.5),
     "PAD": ("PAD", (), ((0, 2),), (), 0.5),
     "SLICE": ("SLICE", (), ((0,), (0,)), (), 0.5),
     "STRIDED_SLICE": ("STRIDED_SLICE", (2, 3), ((0,), (0,), (0,)), (2, 3), 0.5),
+    "TILE": ("TILE", (), ((0,),), (), 0.5),
 }
 """Operator, shape of the input, shapes of the lists, shape and scale of the result."""
 
@@ -74,6 +77,7 @@ _REFUSED: dict[str, tuple[Case, str]] = {
     "RESHAPE": (("RESHAPE", (1, 2), ((0,),), (), 0.5), "RESHAPE"),
     "TRANSPOSE": (("TRANSPOSE", (), ((0,),), (), 0.5), "has rank 0, not 1 to 32"),
     "EXPAND_DIMS": (("EXPAND_DIMS", (2,), ((0,),), (1, 2), 0.5), "must be one integer, not 0"),
+    "REVERSE_V2": (("REVERSE_V2", (2, 3), ((0,),), (2, 3), 0.5), "needs an axis"),
     "PAD": (("PAD", (2, 3), ((0, 2),), (2, 3), 0.5), "paddings must be 2 pairs"),
 }
 
@@ -101,6 +105,11 @@ _MOVES: list[Move] = [
     ("PAD", [(0, 4)], [(0, 5)], {}, [[[0, 0], [0, 1]]]),
     ("GATHER", [(3, 0)], [(2, 0)], {"axis": 0}, [[0, 1]]),
     ("GATHER", [(3, 4)], [(0, 4)], {"axis": 0}, [np.zeros(0)]),
+    ("DYNAMIC_UPDATE_SLICE", [(3, 4), (0, 4)], [(3, 4)], {}, [[1, 0]]),
+    ("GATHER_ND", [(3, 4)], [(0, 4)], {}, [np.zeros((0, 1))]),
+    ("MIRROR_PAD", [(0, 4)], [(0, 5)], {"mode": "SYMMETRIC"}, [[[0, 0], [0, 1]]]),
+    ("SPLIT_V", [(3, 4)], [(3, 4), (3, 0)], {"num_splits": 2}, [[4, -1], 1]),
+    ("TILE", [(3, 4)], [(0, 4)], {}, [[0, 1]]),
     ("SPACE_TO_DEPTH", [(0, 4, 4, 2)], [(0, 2, 2, 8)], {"block_size": 2}, []),
     ("SPACE_TO_BATCH_ND", [(0, 4, 2)], [(0, 2, 2)], {}, [[2], [[0, 0]]]),
 ]

@@ -22,15 +22,21 @@ from tests.support.models.wide import widened
 from tests.support.networks.machine_run import expect_golden
 
 COPIES = (
+    "BROADCAST_TO",
     "CONCATENATION",
+    "DYNAMIC_UPDATE_SLICE",
     "EXPAND_DIMS",
+    "GATHER_ND",
     "PACK",
     "RESHAPE",
+    "REVERSE_V2",
+    "SCATTER_ND",
     "SLICE",
     "SPLIT",
     "SPLIT_V",
     "SQUEEZE",
     "STRIDED_SLICE",
+    "TILE",
     "TRANSPOSE",
     "UNPACK",
 )

@@ -22,17 +22,23 @@ NANO = PRESETS["nano"]
 
 RUN_TIME = (
     "BATCH_TO_SPACE_ND",
+    "BROADCAST_TO",
+    "DYNAMIC_UPDATE_SLICE",
     "EXPAND_DIMS",
+    "MIRROR_PAD",
     "PAD",
     "PADV2",
     "RESHAPE",
     "RESIZE_NEAREST_NEIGHBOR",
+    "REVERSE_V2",
+    "SCATTER_ND",
     "SLICE",
     "SPACE_TO_BATCH_ND",
     "SPLIT",
     "SPLIT_V",
     "STRIDED_SLICE",
     "SUM",
+    "TILE",
     "TRANSPOSE",
     "TRANSPOSE_CONV",
 )

@@ -16,6 +16,7 @@ from eightfold.sim.machine.machine import MachineError
 from eightfold.target.config import PRESETS
 from lab.measure.catalogue import CATALOGUE
 from lab.measure.facts import refused_activations
+from tests.support.models.refusals import scattered
 from tests.support.models.single import convolution, moved, one_operator, product
 from tests.support.networks.machine_run import run_compiled
 
@@ -57,6 +58,15 @@ def _resized() -> bytes:
     return moved("RESIZE_BILINEAR", (1, 2, 2, 1), (1, 3, 3, 1), [3, 3], options=options)
 
 
+def _gathered_at_two() -> bytes:
+    builder = ModelBuilder()
+    inputs = [builder.input((2, 3), scale=0.5), builder.input((1, 2), dtype=np.int32)]
+    y = builder.tensor((1,), scale=0.5)
+    builder.operator("GATHER_ND", inputs, [y])
+    builder.output(y)
+    return builder.build()
+
+
 BEYOND: dict[str, list[tuple[Callable[[], bytes], str]]] = {
     "BATCH_MATMUL": [
         (partial(product, (1,) * 5 + (2,), (2, 3)), "has rank 6, not 2 to 5"),
@@ -78,12 +88,14 @@ BEYOND: dict[str, list[tuple[Callable[[], bytes], str]]] = {
         (partial(_rank_3, "CONV_2D"), "rank 3, not 4|must have rank 4"),
         (partial(convolution, bias=None), "needs a bias"),
     ],
+    "GATHER_ND": [(_gathered_at_two, "computed, and has 2 coordinates")],
     "PRELU": [(partial(one_operator, "PRELU", [(1, 3), (2, 3)], (2, 3)), "larger than the input")],
     **{
         name: [(partial(_rescaled, name), "same scale and zero point")]
         for name in ("REDUCE_MAX", "REDUCE_MIN")
     },
     "RESIZE_BILINEAR": [(_resized, "not both")],
+    "SCATTER_ND": [(partial(scattered, [[1], [1]], (2, 3), 2, 3), "name a place twice")],
 }
 
 

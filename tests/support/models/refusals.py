@@ -126,8 +126,8 @@ def split(axis: int = 1, shape=(2, 4), **options) -> bytes:
 
 
 def split_v(sizes: list, axis: int = 1) -> bytes:
-    parts = {"outputs": 2, "options": {"num_splits": 2}}
-    return moved("SPLIT_V", (2, 4), (2, 2), sizes, axis, **parts)
+    options = {"num_splits": 2}
+    return moved("SPLIT_V", (2, 4), (2, 2), sizes, axis, outputs=2, options=options)
 
 
 def unpacked(scales=(0.5, 0.5), zero_points=(0, 0), **options) -> bytes:
@@ -151,6 +151,22 @@ SEVEN = (np.int8(7), 0.5, 0, 0)
 
 def gathered(indices: list | int, **options) -> bytes:
     return moved("GATHER", (2, 3), (1, 3), indices, options=options)
+
+
+def scattered(indices: list, updates: tuple[int, ...], *shape: int) -> bytes:
+    constants = (np.array(indices, np.int32), np.array(shape, np.int32))
+    return one_operator("SCATTER_ND", [updates], shape, order=(1, 0, 2), constants=constants)
+
+
+def updated(start: list, update: tuple[int, ...], shape: tuple[int, ...] = (3, 4)) -> bytes:
+    constants = (np.array(start, np.int32),)
+    return one_operator("DYNAMIC_UPDATE_SLICE", [shape, update], shape, constants=constants)
+
+
+mirrored = partial(moved, "MIRROR_PAD", (2, 3), (2, 3))
+reversed_axes = partial(moved, "REVERSE_V2", (2, 3, 4), (2, 3, 4))
+tiled = partial(moved, "TILE", (2, 3), (2, 3))
+broadcast = partial(moved, "BROADCAST_TO", (2, 3), (2, 3))
 
 
 def batches(name: str, shape=(4, 2, 2, 1), block=(2, 2), margins=NO_PADS, **more) -> bytes:
@@ -410,6 +426,51 @@ REFUSALS: dict[str, Refusal] = {
     ),
     "GATHER batches differ": rejected("differ", gathered, [[1]], axis=1, batch_dims=1),
     "GATHER of a scalar": rejected("axis 0", moved, "GATHER", (), (1,), [0]),
+    "GATHER_ND negative index": rejected("0..", moved, "GATHER_ND", (2, 3), (1,), [[1, -1]]),
+    "GATHER_ND index beyond the end": rejected("0..", moved, "GATHER_ND", (2, 3), (1,), [[0, 3]]),
+    "GATHER_ND too many coordinates": rejected(
+        "3 coordinates in rank 2", moved, "GATHER_ND", (2, 3), (1,), [[0, 0, 0]]
+    ),
+    "GATHER_ND of a scalar": rejected("scalar", moved, "GATHER_ND", (), (), [0]),
+    "GATHER_ND at a scalar": rejected("scalar", moved, "GATHER_ND", (2, 3), (3,), 0),
+    "SCATTER_ND negative index": rejected("0..", scattered, [[1, -1]], (1,), 2, 3),
+    "SCATTER_ND index beyond the end": rejected("0..", scattered, [[0, 3]], (1,), 2, 3),
+    "SCATTER_ND updates of another size": rejected("not ", scattered, [[1], [0]], (2, 2), 2, 3),
+    "SCATTER_ND updates of another rank": rejected("not ", scattered, [[1], [0]], (2,), 2, 3),
+    "SCATTER_ND too many coordinates": rejected(
+        "2 coordinates in rank 1", scattered, [[1, 0]], (1,), 3
+    ),
+    "SCATTER_ND of a scalar": rejected("scalar", scattered, [1], (), 3),
+    "SCATTER_ND at a scalar": rejected("scalar", scattered, 1, (1,), 3),
+    "DYNAMIC_UPDATE_SLICE update too long": rejected("does not fit", updated, [0, 0], (4, 2)),
+    "DYNAMIC_UPDATE_SLICE update of another rank": rejected("does not fit", updated, [0, 0], (2,)),
+    "DYNAMIC_UPDATE_SLICE starts missing": rejected("does not fit", updated, [0], (2, 2)),
+    "DYNAMIC_UPDATE_SLICE starts of rank 2": rejected("does not fit", updated, [[0, 0]], (2, 2)),
+    "DYNAMIC_UPDATE_SLICE of rank 9": rejected("rank 8", updated, [0] * 9, (1,) * 9, (1,) * 9),
+    "MIRROR_PAD zero points differ": rejected(
+        "same scale", mirrored, [[0, 0], [0, 0]], zero_points=(0, 1)
+    ),
+    "MIRROR_PAD scales differ": rejected(
+        "same scale", mirrored, [[0, 0], [0, 0]], scales=(0.5, 0.25)
+    ),
+    "MIRROR_PAD reflects more than there is": rejected("REFLECT", mirrored, [[0, 0], [0, 3]]),
+    "MIRROR_PAD repeats more than there is": rejected(
+        "SYMMETRIC", mirrored, [[3, 0], [0, 0]], options={"mode": "SYMMETRIC"}
+    ),
+    "MIRROR_PAD negative": rejected("0 to", mirrored, [[0, 0], [-1, 1]]),
+    "MIRROR_PAD pairs missing": rejected("2 pairs", mirrored, [[0, 0]]),
+    "REVERSE_V2 axis out of range": rejected("rank 3", reversed_axes, [3]),
+    "REVERSE_V2 axes apart": rejected("next to", reversed_axes, [0, 2]),
+    "REVERSE_V2 axis named twice": rejected("next to", reversed_axes, [1, 1]),
+    "REVERSE_V2 no axis": aborted("needs an axis", reversed_axes, []),
+    "REVERSE_V2 axis that is a scalar": rejected("vector", reversed_axes, 1),
+    "REVERSE_V2 of rank 9": rejected("rank 8", moved, "REVERSE_V2", NINE[0], NINE[0], [1]),
+    "TILE negative": rejected("none negative", tiled, [-1, 1]),
+    "TILE multiples missing": rejected("multiples must be 2", tiled, [2]),
+    "BROADCAST_TO another size": rejected("does not broadcast", broadcast, [2, 4]),
+    "BROADCAST_TO fewer axes": rejected("does not broadcast", broadcast, [3]),
+    "BROADCAST_TO negative size": rejected("does not broadcast", broadcast, [-1, 2, 3]),
+    "BROADCAST_TO shape of rank 2": rejected("vector", broadcast, [[2, 3]]),
     "SPACE_TO_DEPTH not divisible": rejected(
         "do not divide", moved, "SPACE_TO_DEPTH", (1, 3, 4, 2), (1, 1, 2, 8), options=BLOCK
     ),
