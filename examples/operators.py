@@ -154,6 +154,7 @@ def _reductions(net: SeededNetwork, x: Value, pixels: Value) -> None:
     low = net.add("REDUCE_MIN", [pixels, net.integers([1, 3])], pixels)
     wide = net.add("GREATER_EQUAL", [high, low])
     both = net.add("LOGICAL_AND", [wide, bright])
+    net.add("CAST", [net.add("LOGICAL_NOT", [both])], options={"out_data_type": "INT32"})
     net.add("REDUCE_ALL", [net.add("LOGICAL_OR", [both, wide]), net.integers([2])])
     high = net.add("BROADCAST_TO", [high, net.integers([3, 4])], high)
     net.add("ARG_MIN", [high, net.integers(1)], options={"output_type": "INT64"})

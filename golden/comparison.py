@@ -1,4 +1,4 @@
-"""Comparisons, MAXIMUM and MINIMUM, LOGICAL_AND and LOGICAL_OR, SELECT, with broadcasting."""
+"""Comparisons, MAXIMUM and MINIMUM, the LOGICAL operators, SELECT, with broadcasting."""
 
 from collections.abc import Callable
 
@@ -124,6 +124,11 @@ def logical_and(a: _Bools, b: _Bools) -> _Bools:
 def logical_or(a: _Bools, b: _Bools) -> _Bools:
     """Return whether one of two is true; see `logical_and`."""
     return np.logical_or(*broadcast(a, b))
+
+
+def logical_not(x: _Bools) -> _Bools:
+    """Return whether it is false. Equals LiteRT and TFLite Micro."""
+    return np.logical_not(x)
 
 
 def select(condition: _Bools, a: NDArray, b: NDArray) -> NDArray:

@@ -48,6 +48,36 @@ def dequantize(
     return (scale.astype(np.float64) * difference).astype(np.float32)
 
 
+def cast(x: NDArray[Any], *, dtype: DTypeLike, reference: Reference = "litert") -> NDArray[Any]:
+    """Return CAST: each number as another type, whatever scales and zero points say.
+
+    Integers modulo ``2^bits``; bool: whether it is not 0; a float to an integer truncated toward
+    zero, then saturated. What is not a number becomes the largest integer, or (``tflm``) 0.
+
+    Source: TFLite ``kernels/cast.cc``, TFLite Micro's ``cast.cc``.
+
+    Parameters
+    ----------
+    x, dtype
+        bool, int8, uint8, int32, int64 or float32.
+    """
+    target = np.dtype(dtype)
+    if x.dtype != np.float32 or target in (np.float32, np.bool_):
+        return x.astype(target)
+    limits = np.iinfo(target.name)
+    return _saturated(x, limits, 0 if reference == "tflm" else limits.max)
+
+
+def _saturated(x: NDArray[np.float32], limits: np.iinfo, no_number: int) -> NDArray[Any]:
+    """Return ``x`` truncated, and clamped to the limits."""
+    # The largest integer may be no float, the power of two behind it is one.
+    inside = (x >= limits.min) & (x < float(limits.max // 2 + 1) * 2)
+    ends = np.full(x.shape, limits.max, limits.dtype)
+    ends[x < 0] = limits.min
+    ends[np.isnan(x)] = no_number
+    return np.where(inside, np.where(inside, x, 0).astype(limits.dtype), ends)
+
+
 def _along_axis(
     quantization: Quantization, rank: int
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

@@ -156,7 +156,7 @@ class NetworkBuilder(ModelBuilder):
     ) -> tuple[list[tuple[int, ...]], np.dtype]:
         """Return the shapes of an operator's results, and their element type.
 
-        int8 where the file alone says the element type.
+        Where the file alone says the element type, int8, or of CAST the option ``out_data_type``.
         """
         row = OPERATORS[operator]
         every = {**_defaults(operator), **(options or {})}
@@ -167,7 +167,8 @@ class NetworkBuilder(ModelBuilder):
         for shape in row.shapes(node):
             assert shape is not None and None not in shape, "an operand decides the shape"
             shapes.append(tuple(int(size) for size in shape if size is not None))
-        return shapes, row.result_dtype(node) or np.dtype(np.int8)
+        stated = str(every.get("out_data_type", "INT8")).lower()
+        return shapes, row.result_dtype(node) or np.dtype(stated)
 
     def count_macs(
         self, operator: str, inputs: Sequence[Value | int], shapes: Sequence[tuple[int, ...]]

@@ -1,6 +1,6 @@
 """Functions of one code and of two, comparisons, and steps between float and int8."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from eightfold.cases.draws import (
     some_or_every_code,
 )
 from eightfold.cases.growing import Extension, GrowingNetwork, Maker, any_rank
+from eightfold.operators.elementwise import NUMBERS
 
 BELOW_ONE = float(np.nextafter(np.float32(1), np.float32(0)))
 
@@ -380,6 +381,45 @@ def _logical(name: str) -> Maker:
     return Maker(single, extend)
 
 
+def _logical_not(rng: Random) -> Case:
+    model = SingleOperator(rng)
+    return model.finish("LOGICAL_NOT", [model.truths(random_shape(rng))])
+
+
+def _extend_logical_not(net: GrowingNetwork) -> None:
+    net.add("LOGICAL_NOT", [net.truth(any_rank, net.pick(any_rank).shape)])
+
+
+def _numbers(rng: Random, dtype: str, shape: Sequence[int]) -> np.ndarray:
+    """Return numbers of every size that a type has; of float32 also those beyond all integers."""
+    if dtype == "float32":
+        sizes = 2.0 ** rng.choice([-140, -1, 3, 6, 7, 8, 30, 31, 32, 62, 63, 64, 127], shape)
+        signed = sizes * rng.choice([-1.0, 1.0, rng.normal()], shape)
+        beyond = rng.choice([np.nan, np.inf, -np.inf, 0.0], shape)
+        return np.where(rng.integers(6, size=shape) == 0, beyond, signed).astype(np.float32)
+    limits = np.iinfo(np.uint8 if dtype == "bool" else dtype)
+    numbers = rng.integers(limits.min, limits.max, shape, limits.dtype, endpoint=True)
+    return (numbers >> rng.integers(limits.bits, size=shape).astype(limits.dtype)).astype(dtype)
+
+
+def _cast(rng: Random) -> Case:
+    model = SingleOperator(rng)
+    source, target = (str(each) for each in rng.choice(NUMBERS, 2))
+    numbers = np.asarray(_numbers(rng, source, random_shape(rng)))
+    quantization = model.scale(), random_zero_point(rng)
+    quantized = source == "int8"
+    x = model.operand(numbers, *quantization) if quantized else model.unquantized(numbers)
+    return model.finish("CAST", [x], quantization, {"out_data_type": target.upper()})
+
+
+def _extend_cast(net: GrowingNetwork) -> None:
+    x = net.pick(any_rank)
+    if net.rng.integers(2):
+        x = net.truth(any_rank, x.shape)
+    target = str(net.rng.choice(["BOOL", "INT8", "INT32"]))
+    net.add("CAST", [x], net.rescaled(0.1), {"out_data_type": target})
+
+
 def _selection(name: str) -> Maker:
     """Return the maker of SELECT, or of SELECT_V2, whose operands broadcast."""
 
@@ -455,6 +495,7 @@ def _extend_prelu(net: GrowingNetwork) -> None:
 ELEMENTWISE: dict[str, Maker] = {
     "ABS": _unary("ABS"),
     "ADD": _arithmetic("ADD"),
+    "CAST": Maker(_cast, _extend_cast),
     "DEQUANTIZE": Maker(_dequantize, None),
     "DIV": _arithmetic("DIV"),
     # Much smaller scales tell the reference of ELU from TFLite Micro's variant.
@@ -480,6 +521,7 @@ ELEMENTWISE: dict[str, Maker] = {
         _single_unary("LOGISTIC", _logistic_output, 3.0), _extend_unary("LOGISTIC", None)
     ),
     "LOGICAL_AND": _logical("LOGICAL_AND"),
+    "LOGICAL_NOT": Maker(_logical_not, _extend_logical_not),
     "LOGICAL_OR": _logical("LOGICAL_OR"),
     "MAXIMUM": _extremum("MAXIMUM"),
     "MINIMUM": _extremum("MINIMUM"),

@@ -19,7 +19,7 @@ from eightfold.golden.binary import (
 )
 from eightfold.golden.comparison import sliced_condition
 from eightfold.golden.errors import UndefinedError
-from eightfold.golden.floats import dequantize, quantize_float
+from eightfold.golden.floats import cast, dequantize, quantize_float
 from eightfold.golden.prepared.tables import binary_table, unary_table
 from eightfold.golden.quantization import Quantization, fused_bounds, quantized_bounds
 from eightfold.golden.rectifiers import hard_swish, leaky_relu, prelu, prelu_scales, prelu_shape
@@ -48,6 +48,9 @@ from eightfold.operators.lines import (
 )
 from eightfold.operators.rules import OTHER_INT8, FixedQuantization, SpecEntry
 from eightfold.operators.stacks import ELEMENTS, is_per_axis
+
+NUMBERS = ("bool", "int8", "uint8", "int32", "int64", "float32")
+"""Element types between which CAST goes."""
 
 BYTES = ("int8", "uint8")
 """Element types between which QUANTIZE takes codes, and from which DEQUANTIZE does."""
@@ -159,6 +162,14 @@ def _quantize_arguments(call: OperatorCall) -> Arguments:
         dtype=call.output.dtype,
         reference=call.reference,
     )
+
+
+def _code_alone(call: OperatorCall) -> Arguments:
+    return Arguments(call.codes(0))
+
+
+def _cast_arguments(call: OperatorCall) -> Arguments:
+    return Arguments(call.codes(0), dtype=call.output.dtype, reference=call.reference)
 
 
 def _dequantize_arguments(call: OperatorCall) -> Arguments:
@@ -394,6 +405,7 @@ def _clipping(activation: str) -> Definition:
 ELEMENTWISE: dict[str, Definition] = {
     "ABS": _elementwise(unary.absolute, unary_arguments()),
     "ADD": _elementwise(add, _binary_arguments(), _explain_sum(1), **_TWO, spec=SpecEntry(1)),
+    "CAST": _elementwise(cast, _cast_arguments, operands=(Operand(NUMBERS),), dtypes=NUMBERS),
     "DEQUANTIZE": _elementwise(
         dequantize,
         _dequantize_arguments,
@@ -419,13 +431,18 @@ ELEMENTWISE: dict[str, Definition] = {
         spec=SpecEntry(8, output=FixedQuantization(1.0, 256.0, -128)),
     ),
     "LOGICAL_AND": _logical(comparison.logical_and),
+    "LOGICAL_NOT": _elementwise(
+        comparison.logical_not,
+        _code_alone,
+        operands=(Operand(("bool",)),),
+    ),
     "LOGICAL_OR": _logical(comparison.logical_or),
     "MAXIMUM": _extreme(comparison.maximum, 26),
     "MINIMUM": _extreme(comparison.minimum, 28),
     "MUL": _elementwise(
         mul, _binary_arguments(variants=True), _explain_mul, **_TWO, spec=SpecEntry(10)
     ),
-    "NEG": _elementwise(unary.negate, lambda call: Arguments(call.codes(0))),
+    "NEG": _elementwise(unary.negate, _code_alone),
     "NOT_EQUAL": _comparison(comparison.not_equal, 36),
     "PRELU": _elementwise(
         prelu, _prelu_arguments, _explain_prelu, **_TWO | {"shapes": _prelu_shape}

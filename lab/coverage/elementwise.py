@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from eightfold.golden.binary import broadcast
+from eightfold.operators.elementwise import NUMBERS
 from lab.coverage.points import (
     Point,
     Sample,
@@ -173,6 +174,9 @@ REFERENCE = requantized("reference")
 CLAMPED = traced("saturation", SATURATIONS, "reference")
 """Saturation of functions in float32, in which a tie would be an accident."""
 
+WHOLE = tuple(name for name in NUMBERS if name != "float32")
+"""Types of CAST that the accelerator has."""
+
 
 ELEMENTWISE: dict[str, list[Point]] = {
     "ADD": _arithmetic(PAIR_SHIFTS),
@@ -191,6 +195,17 @@ ELEMENTWISE: dict[str, list[Point]] = {
         name: _comparison()
         for name in ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
     },
+    "CAST": [
+        one_of("type", WHOLE, lambda s: s.input().dtype),
+        one_of("type of the result", WHOLE, lambda s: s.output().dtype),
+        elements(),
+        rank((1, 2, 3, 4)),
+    ],
+    "LOGICAL_NOT": [
+        flags("outcome", true=lambda s: s.result().any(), false=lambda s: not s.result().all()),
+        elements(),
+        rank((1, 2, 3, 4)),
+    ],
     "LOGICAL_AND": _logical(),
     "LOGICAL_OR": _logical(),
     "SELECT": _selection(

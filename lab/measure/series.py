@@ -40,17 +40,22 @@ WIDTH = 64
 
 
 def unary(
-    name: str, quantization: tuple[float, int] | None = None, **options: Any
+    name: str,
+    quantization: tuple[float, int] | None = None,
+    *,
+    dtype: type[np.generic] = np.int8,
+    label: str = "any shape",
+    **options: Any,
 ) -> tuple[Series, ...]:
     """Return the series of a function of one element."""
     zero_point = -128 if name in FROM_ZERO_POINT else ZERO_POINT  # no code is refused
 
     def build(model: MeasuredModel, size: Size) -> Workload:
-        operand = model.operand(size.image, zero_point=zero_point)
+        operand = model.operand(size.image, dtype, zero_point=zero_point)
         model.subject(name, [operand], quantization, options)
         return Workload(size.elements)
 
-    return (Series("any shape", build),)
+    return (Series(label, build),)
 
 
 def binary(name: str, dtype: type[np.generic] = np.int8) -> tuple[Series, ...]:
@@ -275,6 +280,15 @@ COMPUTING: dict[str, CatalogueEntry] = {
             *("NEG", "RSQRT", "SQRT", "TANH"),
         )
     },
+    "CAST": CatalogueEntry(
+        (
+            *unary("CAST", label="to bool", out_data_type="BOOL"),
+            *unary("CAST", label="to int32", out_data_type="INT32"),
+        ),
+        None,
+        "no float32",
+    ),
+    "LOGICAL_NOT": CatalogueEntry(unary("LOGICAL_NOT", dtype=np.bool_), TABLES),
     "LEAKY_RELU": CatalogueEntry(unary("LEAKY_RELU", alpha=0.1), TABLES),
     "QUANTIZE": CatalogueEntry(unary("QUANTIZE", (0.07, -9)), TABLES),
     **{

@@ -30,6 +30,7 @@ REFUSED = {
     "ARG_MAX": "Only int32_t are supported currently, got INT64",
     "ARG_MIN": "Only int32_t are supported currently, got INT64",
     "AVERAGE_POOL_2D": r"scale_diff <= 1.0e-6|input->params.zero_point == output->params",
+    "CAST": "put type (UINT8|INT64)",
     "EXPAND_DIMS": "Axis type INT64",
     "GATHER": "Positions of type 'INT(16|64)' are not supported",
     "GATHER_ND": "Indices of type 'INT(16|64)' are not supported",

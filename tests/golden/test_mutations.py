@@ -38,6 +38,7 @@ from tests.support.models.single import one_operator
 SEEDS = range(2000)
 
 VARIANTS = (
+    "CAST",
     "DEQUANTIZE",
     "ELU",
     "FULLY_CONNECTED",

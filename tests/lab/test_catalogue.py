@@ -41,7 +41,8 @@ SAME_ARITHMETIC = {
 
 CODES_ALONE = {
     *("ARG_MAX", "ARG_MIN", "MAXIMUM", "MINIMUM", "REDUCE_MAX", "REDUCE_MIN"),
-    *("LOGICAL_AND", "LOGICAL_OR", "REDUCE_ALL", "REDUCE_ANY", "SELECT", "SELECT_V2"),
+    *("LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "REDUCE_ALL", "REDUCE_ANY"),
+    *("SELECT", "SELECT_V2"),
 }
 """Operators that compare or choose codes: there is no arithmetic to get wrong."""
 

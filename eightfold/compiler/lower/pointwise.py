@@ -15,6 +15,8 @@ from eightfold.compiler.steps.elementwise import (
     broadcast_steps,
 )
 from eightfold.compiler.steps.movement import Copy, Gather, Movement, strided
+from eightfold.compiler.steps.reduction import Reduction, grouped
+from eightfold.compiler.steps.step import Step
 from eightfold.golden.binary import (
     broadcast_shape,
     common_scales,
@@ -25,7 +27,7 @@ from eightfold.golden.comparison import compared_operand, sliced_condition
 from eightfold.golden.fixed_point import quantize_multiplier, quantize_multiplier_smaller_than_one
 from eightfold.golden.rectifiers import prelu_scales
 from eightfold.golden.requantize import requantize
-from eightfold.isa import Combine
+from eightfold.isa import Combine, Reduce
 
 OF_ONE_BYTE = (
     "ABS",
@@ -66,6 +68,43 @@ def table(call: Call) -> Pointwise:
         codes = np.maximum(codes, codes.dtype.type(call.zero_point(0)))
     entries = call.golden(codes).view(np.int8)
     return _pointwise(call, Elementwise(tables=(entries.astype(np.int32),)))
+
+
+def cast(call: Call) -> Step | tuple[Step, ...]:
+    """Lower CAST of integers and truth values.
+
+    Low bytes move, and before those of a longer integer 0, or a sign that is looked up in the
+    source's bytes. So is whether a byte is not 0: the largest of a number's says it of the number.
+    """
+    source, target = call.input(0), call.output
+    for tensor in (source, target):
+        if tensor.dtype == np.float32:
+            raise CompileError(f"{tensor} is float32, which the accelerator does not have")
+    count, have, wanted = prod(source.shape), source.dtype.itemsize, target.dtype.itemsize
+    truth = target.dtype == np.bool_
+    if truth and have == 1:
+        return table(call)
+    low = Copy(source.index, 0, 0, min(have, wanted), ((count, have, wanted),))
+    if not truth and (have >= wanted or source.dtype.kind != "i"):
+        zeros = Copy(None, 0, 0, count * wanted)
+        copies = (low,) if have >= wanted else (zeros, low)
+        return Movement(target=target.index, copies=copies)
+    between = call.temporary(count * have)
+    entries = EVERY_BYTE != 0 if truth else EVERY_BYTE >> 7
+    looked_up = Pointwise(
+        operation=Elementwise(tables=(entries.astype(np.int32),)),
+        sources=(source.index,),
+        shapes=((count * have,),),
+        target=between,
+        shape=(count * have,),
+    )
+    if truth:
+        groups = grouped((count, have), (1,))
+        of_all = {"source": between, "target": target.index, "groups": groups}
+        return looked_up, Reduction(**of_all, reduce=Reduce.MAXIMUM)
+    loops = ((count, have, wanted),)
+    signs = [Copy(between, have - 1, byte, 1, loops) for byte in range(have, wanted)]
+    return looked_up, Movement(target=target.index, copies=(low, *signs))
 
 
 def stated_table(call: Call) -> Pointwise:

@@ -16,8 +16,8 @@ from tests.support.campaign.units import expect_passed, unit_parameters
 
 @pytest.fixture(scope="module")
 def graphs() -> list[Graph]:
-    """Sixty random networks."""
-    return [load_model(random_network(network_rng(seed))[0]) for seed in range(80)]
+    """A hundred and twenty random networks: each of so many operators is in few of them."""
+    return [load_model(random_network(network_rng(seed))[0]) for seed in range(120)]
 
 
 @pytest.mark.parametrize("unit", unit_parameters("networks", cases=100))

@@ -84,6 +84,7 @@ BEYOND: dict[str, list[tuple[Callable[[], bytes], str]]] = {
         name: [(partial(_rank_3, name), "rank 3, not 4|must have rank 4")]
         for name in ("DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D")
     },
+    "CAST": [(partial(one_operator, "CAST", [(2,)], (2,), dtype=np.float32), "is float32")],
     "CONV_2D": [
         (partial(_rank_3, "CONV_2D"), "rank 3, not 4|must have rank 4"),
         (partial(convolution, bias=None), "needs a bias"),
