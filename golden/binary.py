@@ -184,41 +184,27 @@ def squared_difference(
 ) -> NDArray[np.int8]:
     """Return SQUARED_DIFFERENCE: both operands to a common scale with 7 more bits, then the square.
 
-    The multiplier of the square is that of `squared_multiplier`.
-
-    Raises
-    ------
-    AbortedError, UndefinedError
-        As `squared_multiplier`.
-    """
-    quantizations = a_quantization, b_quantization, output_quantization
-    reals = common_scales(*quantizations)
-    x, y = broadcast(a, b)
-    difference = rescaled_operand(x, a_quantization, reals[0], SQUARED_LEFT_SHIFT)
-    difference = difference - rescaled_operand(y, b_quantization, reals[1], SQUARED_LEFT_SHIFT)
-    pair = squared_multiplier(*quantizations, reference)
-    scaled = multiply_by_quantized_multiplier(difference * difference, *pair)
-    return clamp(wrapped(scaled + output_quantization.per_tensor()[1]))
-
-
-def squared_multiplier(
-    a: Quantization, b: Quantization, output: Quantization, reference: Reference
-) -> tuple[Integers, Integers]:
-    """Return the pair of ``t^2 / (2^14 * s_out)``, ``t = 2 * max(s_a, s_b)``, in float64.
+    The multiplier of the square is ``t^2 / (2^14 * s_out)``, ``t = 2 * max(s_a, s_b)``, in float64.
 
     Raises
     ------
     AbortedError
-        If it is not below 1; ``tflm`` takes larger ones.
+        If the multiplier is not below 1; ``tflm`` takes larger ones.
     UndefinedError
-        With ``tflm``, if the left shift is 32 or more.
+        With ``tflm``, if its left shift is 32 or more.
     """
-    first, second, out = (float(q.per_tensor()[0]) for q in (a, b, output))
-    common = 2 * max(first, second)
-    real = common * common / (2 ** (2 * SQUARED_LEFT_SHIFT) * out)
+    reals = common_scales(a_quantization, b_quantization, output_quantization)
+    x, y = broadcast(a, b)
+    difference = rescaled_operand(x, a_quantization, reals[0], SQUARED_LEFT_SHIFT)
+    difference = difference - rescaled_operand(y, b_quantization, reals[1], SQUARED_LEFT_SHIFT)
+    common = 2 * max(float(q.per_tensor()[0]) for q in (a_quantization, b_quantization))
+    (out, zero_point), bits = output_quantization.per_tensor(), 2 * SQUARED_LEFT_SHIFT
+    quantized = quantize_multiplier_smaller_than_one
     if reference == "tflm":
-        return quantize_multiplier(real)
-    return quantize_multiplier_smaller_than_one(real)
+        quantized = quantize_multiplier
+    pair = quantized(common * common / (2**bits * float(out)))
+    scaled = multiply_by_quantized_multiplier(difference * difference, *pair)
+    return clamp(wrapped(scaled + zero_point))
 
 
 def div(
@@ -250,8 +236,10 @@ def div(
     )
     if not y.all():
         raise RejectedError("a divisor is 0")
-    quantizations = a_quantization, b_quantization, output_quantization
-    multiplier, shift = quantize_multiplier(quotient_scale(*quantizations))
+    every = a_quantization, b_quantization, output_quantization
+    first, second, out = (quantization.per_tensor()[0] for quantization in every)
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        multiplier, shift = quantize_multiplier(float(first / (second * out)))
     dividend = np.where(y < 0, -x, x)
     inverse, over = reciprocal(np.abs(y), 31)
     headroom = count_leading_zeros(dividend ^ (dividend >> 63)) - 1
@@ -259,13 +247,6 @@ def div(
     scaled = _shifted(quotient, headroom + over - shift)
     codes = wrapped(scaled + output_quantization.per_tensor()[1])
     return clamp(codes, fused_bounds(activation, output_quantization))
-
-
-def quotient_scale(a: Quantization, b: Quantization, output: Quantization) -> float:
-    """Return ``s_a / (s_b * s_out)`` in float32."""
-    first, second, out = (q.per_tensor()[0] for q in (a, b, output))
-    with np.errstate(over="ignore", under="ignore", divide="ignore"):
-        return float(first / (second * out))
 
 
 def _shifted(x: Integers, e: Integers) -> Integers:

@@ -152,7 +152,6 @@ def select(call: Call) -> Pointwise | tuple[Pointwise, ...]:
         shape = sliced_condition(shape, operands[0].shape, operands[1].shape)
     kept = np.minimum(np.arange(256), 1), (np.arange(256) == 0).astype(np.int64)
     found = [() if operand.data is None else np.unique(operand.data) for operand in operands]
-    one = [int(codes[0]) if len(codes) == 1 else None for codes in found]
 
     def product(number: int, code: int, target: int, result: tuple[int, ...]) -> Pointwise:
         return Pointwise(
@@ -168,9 +167,9 @@ def select(call: Call) -> Pointwise | tuple[Pointwise, ...]:
         )
 
     target = call.output
-    for number, code in enumerate(reversed(one)):
-        if code is not None:
-            return product(number, code, target.index, target.shape)
+    for number, codes in enumerate(reversed(found)):
+        if len(codes) == 1:
+            return product(number, int(codes[0]), target.index, target.shape)
     parts = []
     for number, operand in enumerate(operands):
         result = broadcast_shape(operand.shape, shape)
@@ -242,20 +241,11 @@ def of_two_bytes(call: Call) -> tuple[Pointwise | Movement | Gather, ...]:
         shape=b.shape,
     )
     indices = call.temporary(4 * size)
-    steps = broadcast_steps(shape, shape)
-    pairs = [
-        strided(
-            tensor,
-            0,
-            byte,
-            1,
-            [
-                (count, step, 4 * to)
-                for count, step, to in zip(shape, broadcast_steps(own, shape), steps, strict=True)
-            ],
-        )
-        for byte, (tensor, own) in enumerate([(a.index, a.shape), (rows.target, b.shape)])
-    ]
+    steps = [4 * step for step in broadcast_steps(shape, shape)]
+    pairs = []
+    for byte, (tensor, own) in enumerate([(a.index, a.shape), (rows.target, b.shape)]):
+        loops = list(zip(shape, broadcast_steps(own, shape), steps, strict=True))
+        pairs.append(strided(tensor, 0, byte, 1, loops))
     return (
         rows,
         Movement(target=indices, copies=(Copy(None, 0, 0, 4 * size), *pairs)),

@@ -78,7 +78,7 @@ class TpuMlirNetwork:
         except CompileError as error:
             raise InputError(f"{error}; use a larger one") from None
         segment = Segment(operators=graph.operators, compiled=stream)
-        return CompiledNetwork(segments=(segment,), reasons={})
+        return CompiledNetwork(segments=(segment,), reasons={}, host={})
 
     def input(self, *shape: int) -> int:
         """Add an input."""
