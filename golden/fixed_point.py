@@ -37,20 +37,22 @@ def _lowest(x: Integers) -> int:
     return int(x.min(initial=0))
 
 
-def srdhm(a: ArrayLike, b: ArrayLike) -> Integers:
+def srdhm(a: ArrayLike, b: ArrayLike, fraction: int = 31) -> Integers:
     """Saturating rounding doubling high multiply: ``(a*b + 2^30) >> 31``, ties toward +infinity.
 
-    ``a = b = -2^31``, the only product that does not fit, gives 2^31 - 1.
+    ``a = b = -2^31``, the only product that does not fit, gives 2^31 - 1. ``fraction`` 15: the same
+    of int16, with 14, 15 and 2^15.
     """
+    half, most = 1 << (fraction - 1), (1 << fraction) - 1
     if type(a) is int and type(b) is int:
-        return cast(Integers, min((a * b + 2**30) >> 31, INT32_MAX))
+        return cast(Integers, min((a * b + half) >> fraction, most))
     first, second = np.asarray(a, dtype=np.int64), np.asarray(b, dtype=np.int64)
     product = first * second
-    product += 2**30
-    product >>= 31
-    if not second.flags.writeable and _lowest(second) > INT32_MIN:
+    product += half
+    product >>= fraction
+    if not second.flags.writeable and _lowest(second) > -most - 1:
         return product
-    return np.minimum(product, INT32_MAX)
+    return np.minimum(product, most)
 
 
 @remembered
@@ -201,13 +203,17 @@ def multiply_by_quantized_multiplier(
     return rounding_divide_by_pot(srdhm(shifted, multiplier), right)
 
 
-def saturating_shift_left(x: ArrayLike, e: int) -> Integers:
-    """Return ``x * 2^e`` clamped to int32; for e < 0 `rounding_divide_by_pot` of ``x`` by -e."""
+def saturating_shift_left(x: ArrayLike, e: int, fraction: int = 31) -> Integers:
+    """Return ``x * 2^e`` clamped to int32; for e < 0 `rounding_divide_by_pot` of ``x`` by -e.
+
+    ``fraction`` 15: clamped to int16.
+    """
     if e < 0:
         return rounding_divide_by_pot(x, -e)
+    least, most = -1 << fraction, (1 << fraction) - 1
     if type(x) is int:
-        return cast(Integers, min(max(x << e, INT32_MIN), INT32_MAX))
-    return np.minimum(np.maximum(np.asarray(x, dtype=np.int64) << e, INT32_MIN), INT32_MAX)
+        return cast(Integers, min(max(x << e, least), most))
+    return np.minimum(np.maximum(np.asarray(x, dtype=np.int64) << e, least), most)
 
 
 def half_sum(a: ArrayLike, b: ArrayLike) -> Integers:

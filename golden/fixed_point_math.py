@@ -1,7 +1,9 @@
-"""exp, 1/(1+x), tanh, logistic and reciprocal in int32 fixed point.
+"""exp, 1/(1+x), tanh, logistic and reciprocal in int32 or int16 fixed point.
 
 "Qk" is an int32 with k integer bits and 31 - k fraction bits; 1 in Q0 is 2^31 - 1. The product
-of a Qa and a Qb is `srdhm`, a Q(a+b). All arrays are int64 holding int32 values.
+of a Qa and a Qb is `srdhm`, a Q(a+b). All arrays are int64 holding int32 values. ``fraction``
+15, where a function has it: the same in int16, Qk with 15 - k fraction bits, and each constant
+rounded to the upper half of what it is in int32.
 Source: gemmlowp ``fixedpoint.h``; TFLite ``kernels/internal/quantization_util.cc``.
 """
 
@@ -12,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from eightfold.golden.fixed_point import (
-    INT32_MAX,
     Integers,
     count_leading_zeros,
     half_sum,
@@ -39,70 +40,82 @@ _48_OVER_17 = 1515870810  # Q2
 _MINUS_32_OVER_17 = -1010580540  # Q2
 
 
-def exp_on_negative(a: ArrayLike, integer_bits: int) -> Integers:
+def _constant(value: int, fraction: int) -> int:
+    return value if fraction == 31 else (value + (1 << (30 - fraction))) >> (31 - fraction)
+
+
+def exp_on_negative(a: ArrayLike, integer_bits: int, fraction: int = 31) -> Integers:
     """Return ``exp(a)`` in Q0 of ``a <= 0`` in Q(``integer_bits``).
 
     ``a`` is split into a part in [-1/4, 0), whose exponential is a Taylor polynomial of degree 4
     around -1/8, and a multiple of 1/4, one factor exp(-2^n) per set bit. exp(0) is 2^31 - 1.
     """
     value = np.asarray(a, dtype=np.int64)
-    quarter = 1 << (29 - integer_bits)
+    quarter = 1 << (fraction - 2 - integer_bits)
     fine = (value & (quarter - 1)) - quarter
     rest = fine - value
-    result = _exp_on_last_quarter(saturating_shift_left(fine, integer_bits))
+    last = saturating_shift_left(fine, integer_bits, fraction)
+    result = _exp_on_last_quarter(last, fraction)
     for power, factor in _EXP_POWERS:
         if power < integer_bits:
-            bit = (rest >> (31 - integer_bits + power)) & 1
-            result = np.where(bit, srdhm(result, factor), result)
+            bit = (rest >> (fraction - integer_bits + power)) & 1
+            factor = _constant(factor, fraction)
+            result = np.where(bit, srdhm(result, factor, fraction), result)
     if integer_bits > 5:
-        result = np.where(value < -(1 << (36 - integer_bits)), 0, result)
-    return np.where(value == 0, INT32_MAX, result)
+        lowest = -(1 << (fraction + 5 - integer_bits))
+        result = np.where(value < lowest, 0, result)
+    return np.where(value == 0, (1 << fraction) - 1, result)
 
 
-def _exp_on_last_quarter(a: Integers) -> Integers:
+def _exp_on_last_quarter(a: Integers, fraction: int) -> Integers:
     """Return ``exp(a)`` in Q0 of ``a`` in [-1/4, 0) in Q0."""
-    x = a + (1 << 28)  # distance from -1/8
-    x2 = srdhm(x, x)
-    x3, x4 = srdhm(x2, x), srdhm(x2, x2)
-    tail = rounding_divide_by_pot(srdhm(rounding_divide_by_pot(x4, 2) + x3, _ONE_THIRD) + x2, 1)
-    return _EXP_MINUS_EIGHTH + srdhm(_EXP_MINUS_EIGHTH, x + tail)
+    third, eighth = _constant(_ONE_THIRD, fraction), _constant(_EXP_MINUS_EIGHTH, fraction)
+    x = a + (1 << (fraction - 3))  # distance from -1/8
+    x2 = srdhm(x, x, fraction)
+    x3, x4 = srdhm(x2, x, fraction), srdhm(x2, x2, fraction)
+    cubic = srdhm(rounding_divide_by_pot(x4, 2) + x3, third, fraction)
+    return eighth + srdhm(eighth, x + rounding_divide_by_pot(cubic + x2, 1), fraction)
 
 
-def _half_denominator_inverse(a: ArrayLike) -> Integers:
+def _half_denominator_inverse(a: ArrayLike, fraction: int) -> Integers:
     """Return ``2 / (1 + a)`` in Q2 of ``a`` in [0, 1) in Q0: three Newton-Raphson steps."""
-    half = half_sum(a, INT32_MAX)
-    x = _48_OVER_17 + srdhm(half, _MINUS_32_OVER_17)
+    half = half_sum(a, (1 << fraction) - 1)
+    slope = _constant(_MINUS_32_OVER_17, fraction)
+    x = _constant(_48_OVER_17, fraction) + srdhm(half, slope, fraction)
     for _ in range(3):
-        error = (1 << 29) - srdhm(half, x)
-        x = x + saturating_shift_left(srdhm(x, error), 2)
+        error = (1 << (fraction - 2)) - srdhm(half, x, fraction)
+        x = x + saturating_shift_left(srdhm(x, error, fraction), 2, fraction)
     return x
 
 
-def one_over_one_plus(a: ArrayLike) -> Integers:
+def one_over_one_plus(a: ArrayLike, fraction: int = 31) -> Integers:
     """Return ``1 / (1 + a)`` in Q0 of ``a`` in [0, 1) in Q0."""
-    return saturating_shift_left(_half_denominator_inverse(a), 1)
+    return saturating_shift_left(_half_denominator_inverse(a, fraction), 1, fraction)
 
 
-def one_minus_over_one_plus(a: ArrayLike) -> Integers:
+def one_minus_over_one_plus(a: ArrayLike, fraction: int = 31) -> Integers:
     """Return ``(1 - a) / (1 + a)`` in Q0 of ``a`` in [0, 1) in Q0."""
-    return saturating_shift_left(_half_denominator_inverse(a) - (1 << 29), 2)
+    excess = _half_denominator_inverse(a, fraction) - (1 << (fraction - 2))
+    return saturating_shift_left(excess, 2, fraction)
 
 
-def logistic(a: ArrayLike, integer_bits: int) -> Integers:
+def logistic(a: ArrayLike, integer_bits: int, fraction: int = 31) -> Integers:
     """Return ``1 / (1 + exp(-a))`` in Q0 of ``a`` in Q(``integer_bits``)."""
     value = np.asarray(a, dtype=np.int64)
-    positive = one_over_one_plus(exp_on_negative(-np.abs(value), integer_bits))
+    power = exp_on_negative(-np.abs(value), integer_bits, fraction)
+    positive = one_over_one_plus(power, fraction)
+    negative = (1 << fraction) - 1 - positive
     return np.where(
-        value > 0, positive, np.where(value < 0, INT32_MAX - positive, np.int64(1 << 30))
+        value > 0, positive, np.where(value < 0, negative, np.int64(1 << (fraction - 1)))
     )
 
 
-def tanh(a: ArrayLike, integer_bits: int) -> Integers:
+def tanh(a: ArrayLike, integer_bits: int, fraction: int = 31) -> Integers:
     """Return ``tanh(a)`` in Q0 of ``a`` in Q(``integer_bits``)."""
     value = np.asarray(a, dtype=np.int64)
     # The same raw value with one more integer bit is 2a: tanh(a) = (1-e^-2a) / (1+e^-2a).
-    positive = one_minus_over_one_plus(exp_on_negative(-np.abs(value), integer_bits + 1))
-    return np.sign(value) * positive
+    power = exp_on_negative(-np.abs(value), integer_bits + 1, fraction)
+    return np.sign(value) * one_minus_over_one_plus(power, fraction)
 
 
 def reciprocal(x: ArrayLike, integer_bits: int) -> tuple[Integers, Integers]:
