@@ -107,6 +107,7 @@ def combined(parts: Sequence[tuple[Graph, Inputs]]) -> tuple[Graph, Inputs]:
                 index=len(operators) + number,
                 inputs=tuple(i if i < 0 else base + i for i in operator.inputs),
                 outputs=tuple(base + i for i in operator.outputs),
+                intermediates=tuple(base + i for i in operator.intermediates),
             )
             for number, operator in enumerate(graph.operators)
         ]

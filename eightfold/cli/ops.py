@@ -31,6 +31,7 @@ _GOLDEN = "eightfold.golden."
 def ops(as_json: bool) -> None:
     """List the operators of the accelerator: engines, limits, throughput, exact reference."""
     from eightfold.cli.operator_list import describe_all, summary
+    from eightfold.compiler.lower.lowering import GOLDEN_ALONE
 
     descriptions = describe_all()
     if as_json:
@@ -38,6 +39,8 @@ def ops(as_json: bool) -> None:
         return
 
     _print(descriptions, Console(width=None if sys.stdout.isatty() else _WITH_WHOLE_REFERENCE))
+    for name, reason in GOLDEN_ALONE.items():
+        click.echo(f"{name}: in golden alone, {reason}; with --fallback golden")
     click.echo(summary(descriptions))
 
 

@@ -179,6 +179,7 @@ class ModelBuilder:
         outputs: Sequence[int],
         options: Mapping[str, Any] | None = None,
         *,
+        intermediates: Sequence[int] = (),
         version: int | None = None,
     ) -> None:
         """Add a builtin operator.
@@ -192,6 +193,8 @@ class ModelBuilder:
         options
             Fields of the operator's options by their schema names, ``{"padding": "SAME"}``; enums
             as strings or codes. Fields left out keep the schema's defaults.
+        intermediates
+            Tensor indices of the scales of what is computed on the way.
         version
             Version that the file asks of the operator; None: the lowest. Runtimes only look whether
             it is registered.
@@ -211,6 +214,8 @@ class ModelBuilder:
             Inputs=np.array(inputs, np.int32),
             Outputs=np.array(outputs, np.int32),
         )
+        if intermediates:
+            operator.fields["Intermediates"] = np.array(intermediates, np.int32)
         table = options_name(name)
         if table is None and options:
             raise ValueError(f"{name} has no options")

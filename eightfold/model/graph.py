@@ -84,6 +84,9 @@ class Operator:
     """The schema's fields, such as ``{"padding": "SAME", "stride_w": 1}``: enums as strings,
     vectors as tuples; a field that the file leaves out has the schema's default."""
 
+    intermediates: tuple[int, ...] = ()
+    """Tensors that hold no values, and the scales of what the operator computes on its way."""
+
     def __str__(self) -> str:
         """Return index and name, as messages name the operator."""
         return f"operator {self.index} {self.name}"

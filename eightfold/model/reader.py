@@ -404,6 +404,7 @@ class _Reader:
             inputs=self._indices(packed, "Inputs", where, tensor_count, lowest=-1),
             outputs=self._indices(packed, "Outputs", where, tensor_count),
             options=options,
+            intermediates=self._indices(packed, "Intermediates", where, tensor_count),
         )
 
     def _indices(

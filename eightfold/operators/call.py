@@ -36,6 +36,8 @@ class Node:
         The inputs in order; None stands for one that is absent.
     outputs
         The outputs in order.
+    intermediates
+        The tensors of scales on the way, in order.
 
     Raises
     ------
@@ -49,6 +51,7 @@ class Node:
         self.options = operator.options
         self.inputs = tuple(tensors[i] if i >= 0 else None for i in operator.inputs)
         self.outputs = tuple(tensors[index] for index in operator.outputs)
+        self.intermediates = tuple(tensors[index] for index in operator.intermediates)
 
     @property
     def output(self) -> Tensor:

@@ -21,8 +21,8 @@ Index = tuple[int, ...]
 """Where an element is in its tensor."""
 
 Function = Callable[..., np.ndarray]
-Results = np.ndarray | list[np.ndarray]
-"""The only output, or the list of all."""
+Results = np.ndarray | list[np.ndarray] | tuple[np.ndarray, ...]
+"""The only output, or all."""
 
 WORK = 48
 """Bytes per element that most operators need: some int64 at a time."""
@@ -116,6 +116,9 @@ class Definition:
     results: int | str = 1
     """How many, or the option that says it."""
 
+    updates: tuple[int, ...] = ()
+    """Which inputs are state: the last results, of their element types, are what becomes of it."""
+
     activations: frozenset[str] = frozenset()
     """Fused activations that are not refused; none: all, whether they clamp or not."""
 
@@ -174,7 +177,7 @@ class Definition:
         """
         arguments = self.arguments(call)
         results = self.golden(*arguments.positional, **arguments.named)
-        return results if isinstance(results, list) else [results]
+        return [*results] if isinstance(results, list | tuple) else [results]
 
     def spec_row(self, name: str) -> SpecRow | None:
         """Return the row of the spec's table; None if it has none. ``name`` is the operator's."""
@@ -267,8 +270,10 @@ class Definition:
             return node.output, self.dtypes
         return None
 
-    def result_dtype(self, node: Node) -> np.dtype | None:
-        """Return the results' element type; None where the file alone says it."""
+    def result_dtype(self, node: Node, number: int = 0) -> np.dtype | None:
+        """Return a result's element type; None where the file alone says it."""
+        if self.updates and (place := number - len(node.outputs) + len(self.updates)) >= 0:
+            return node.input(self.updates[place]).dtype
         if self.dtype_option:
             return node.option_dtype(self.dtype_option)
         if self.dtypes:

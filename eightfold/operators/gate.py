@@ -64,12 +64,13 @@ def prepare(graph: Graph) -> tuple[Graph, list[Refusal]]:
         try:
             definition.check(node)
             _check_scales(graph, definition, operator)
-            shapes, dtype = definition.shapes(node), definition.result_dtype(node)
+            shapes = definition.shapes(node)
+            dtypes = [definition.result_dtype(node, number) for number in range(len(shapes))]
         except (SpecError, InputError) as error:
             refusals.append(Refusal(operator, None, str(error), error))
             continue
         supported = definition.unsupported(node) is None
-        for tensor, shape in zip(node.outputs, shapes, strict=True):
+        for tensor, shape, dtype in zip(node.outputs, shapes, dtypes, strict=True):
             if not tensor.stated and shape is not None and None not in shape:
                 tensors[tensor.index] = tensor = replace(tensor, shape=shape)
             if words := difference(tensor, shape, dtype if supported else None):

@@ -7,12 +7,21 @@ from eightfold.operators.joining import JOINING
 from eightfold.operators.movement import MOVEMENT
 from eightfold.operators.normalization import NORMALIZATION
 from eightfold.operators.pooling import POOLING
+from eightfold.operators.recurrent import RECURRENT
 from eightfold.operators.reduction import REDUCTION
 from eightfold.operators.resize import RESIZE
 from eightfold.operators.rules import SpecRow
 
 OPERATORS: dict[str, Definition] = (
-    CONVOLUTION | POOLING | ELEMENTWISE | NORMALIZATION | REDUCTION | MOVEMENT | JOINING | RESIZE
+    CONVOLUTION
+    | POOLING
+    | ELEMENTWISE
+    | NORMALIZATION
+    | REDUCTION
+    | MOVEMENT
+    | JOINING
+    | RESIZE
+    | RECURRENT
 )
 """The record of every operator that golden computes, by its name in the schema."""
 

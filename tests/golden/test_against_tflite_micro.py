@@ -14,7 +14,7 @@ import pytest
 from eightfold.cases.operators import OPERATORS, accelerator_case, case_rng
 from eightfold.common.errors import InputError
 from eightfold.operators import load_model, run_operator
-from eightfold.run.reference.oracle import Oracle, OracleRejected
+from eightfold.run.reference.oracle import Oracle, OracleRejected, with_state
 from eightfold.run.reference.runtimes import RUNTIMES
 from tests.support.models.comparison import differ
 from tests.support.models.tflite_micro import variants
@@ -71,13 +71,13 @@ def agrees(oracle: Oracle, operator: str, seed: int) -> bool | None:
             run_operator(graph, graph.operators[0], inputs, "tflm")
         return None
     try:
-        every = oracle.run(model, inputs)
+        every = with_state(graph, oracle.run(model, inputs))
     except OracleRejected as error:
         if not re.search(REFUSED.get(operator, "$^"), str(error)):
             raise
         return None
-    got = run_operator(graph, graph.operators[0], inputs, "tflm")
-    expected = [every[index] for index in graph.outputs]
+    got = run_operator(graph, graph.operators[0], graph.initial_state() | inputs, "tflm")
+    expected = [every[index] for index in graph.operators[0].outputs]
     for one, other in zip(got, expected, strict=True):
         assert one.dtype == other.dtype, f"seed {seed}"
     return not differ(got, expected)

@@ -21,6 +21,7 @@ from eightfold.golden import (
     normalization,
     pooling,
     rectifiers,
+    recurrent,
     reduction,
     resize,
     softmax,
@@ -46,7 +47,9 @@ VARIANTS = (
     "MUL",
     "RELU6",
     "SPACE_TO_BATCH_ND",
+    "SVDF",
     "TANH",
+    "UNIDIRECTIONAL_SEQUENCE_LSTM",
 )
 """Operators of which TFLite Micro has another variant; that of PRELU needs chosen scales."""
 
@@ -104,6 +107,12 @@ def without_quirk(x: Any, e: int) -> Any:
     return rounding_shift(x, min(e, 31))
 
 
+def table_of_int32(function: Callable[..., Any], integer_bits: int) -> Any:
+    """Return a function of int16 as the upper half of that of int32."""
+    codes = np.arange(-32768, 32768) << 16
+    return (function(codes, integer_bits) >> 16).astype(np.int16)
+
+
 ORIGINAL_PADS = windows.Window.pads
 ORIGINAL_FLAT = indexing.flat_indices
 
@@ -115,6 +124,8 @@ ONE_ROUNDING = {
     "LEAKY_RELU": rectifiers,
     "PRELU": rectifiers,
     "SUM": reduction,
+    "SVDF": recurrent,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": recurrent,
 }
 """Operators whose module is made to round once."""
 
@@ -195,6 +206,12 @@ MUTATIONS = {
     ),
     "starts are not clamped in DYNAMIC_UPDATE_SLICE": Mutation(
         "DYNAMIC_UPDATE_SLICE", indexing, "_clamped", lambda first, whole, size: slice(0, size)
+    ),
+    "half up in the cell state of an LSTM": Mutation(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM", recurrent, "rounding_divide_by_pot", half_up
+    ),
+    "tanh of int32 in an LSTM": Mutation(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM", recurrent, "_fixed_point_table", table_of_int32
     ),
     "no activation in SUB": Mutation("SUB", binary, "fused_bounds", lambda *_: (-128, 127)),
 }

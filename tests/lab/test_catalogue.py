@@ -13,7 +13,7 @@ from eightfold.cases.networks import EXTENSIONS
 from eightfold.cases.operators import MAKERS
 from eightfold.cli.operator_list import records
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.compiler.lower.lowering import METHODS
+from eightfold.compiler.lower.lowering import GOLDEN_ALONE, METHODS
 from eightfold.operators import OPERATORS, load_model
 from examples.operators import operators_model
 from lab.coverage.bins import POINTS
@@ -21,11 +21,6 @@ from lab.measure.catalogue import CATALOGUE, SERIES
 from lab.measure.models import REQUIREMENTS, SIZES
 from lab.measure.series import COMPUTING
 from tests.golden.test_mutations import MUTATIONS, VARIANTS
-
-GOLDEN_ALONE = {
-    "DEQUANTIZE": "its results are float32, which the accelerator does not have",
-}
-"""Operators that golden computes and the accelerator does not, and why."""
 
 HARDWARE = OPERATORS.keys() - GOLDEN_ALONE.keys()
 

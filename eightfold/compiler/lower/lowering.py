@@ -110,6 +110,12 @@ OWN = {"TABLE": lower_pointwise.stated_table}
 HARDWARE = frozenset(METHODS)
 """Operators that the accelerator computes."""
 
+GOLDEN_ALONE = {
+    "DEQUANTIZE": "its results are float32",
+    **dict.fromkeys(("SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM"), "its state is int16"),
+}
+"""Operators that golden computes and the accelerator does not, and why."""
+
 
 def lower(
     graph: Graph, operator: Operator, config: AcceleratorConfig, reference: Reference
@@ -124,7 +130,9 @@ def lower(
     """
     method = (METHODS | OWN).get(operator.name)
     if method is None:
-        raise CompileError(f"the accelerator has no {operator.name}")
+        reason = GOLDEN_ALONE.get(operator.name)
+        why = f": {reason}" if reason else ""
+        raise CompileError(f"the accelerator has no {operator.name}{why}")
     if operator.name not in OWN and (unfit := unsupported(graph.tensors, operator)):
         raise CompileError(unfit)
     try:

@@ -4,7 +4,7 @@ import numpy as np
 
 from eightfold.cases.operators import case_rng, random_case
 from eightfold.operators import load_model, run_operator
-from eightfold.run.reference.oracle import Oracle, deviates, litert_outputs
+from eightfold.run.reference.oracle import Oracle, deviates, litert_outputs, with_state
 
 Outputs = list[np.ndarray]
 
@@ -15,12 +15,13 @@ def run_case(
     """Return golden's outputs and LiteRT's outputs of a case."""
     model, inputs = random_case(operator, case_rng(operator, seed))
     graph = load_model(model)
+    values = graph.initial_state() | inputs
     if deviates(graph):
         expected = litert_outputs(oracle, graph, graph.operators[0], inputs)
     else:
-        every = oracle.run(model, inputs)
-        expected = [every[index] for index in graph.outputs]
-    return run_operator(graph, graph.operators[0], inputs, reference), expected
+        every = with_state(graph, oracle.run(model, inputs))
+        expected = [every[index] for index in graph.operators[0].outputs]
+    return run_operator(graph, graph.operators[0], values, reference), expected
 
 
 def differ(got: Outputs, expected: Outputs) -> bool:
