@@ -115,6 +115,7 @@ def compile_operators(
     kept = {program.storage(tensor) for tensor in wanted if program.computed(tensor)}
     searched = {operator.index: lowered[operator.index].searched for operator in operators}
 
+    chains = Chains(program, kept)
     undecided = set[MemoryTiming]()
 
     def attempt(proposal: Proposal, planned: MemoryTiming, second: bool) -> Compiled:
@@ -142,7 +143,7 @@ def compile_operators(
         tried = partial(attempt, planned=planned, second=second)
         if strategy is None:
             return tried(Proposal())
-        return strategy(Chains(program, kept), config, tried, planned)
+        return strategy(chains, config, tried, planned)
 
     if len(program.steps) > MANY:
         return _overlapped(plan(memory), memory)

@@ -15,7 +15,7 @@ The hardware's latencies are in `estimate_timing`. Nothing depends on the values
 GATHER, each index is taken for one more than the one before.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -65,7 +65,7 @@ def estimate(streams: Iterable[Stream], memory: MemoryTiming = IDEAL) -> Estimat
     worked: dict[int, Work] = {}
     bus = 0
     for stream in streams:
-        simulated = _simulate(stream.config, stream.issued, memory)
+        simulated = _simulate_once(stream.config, stream.issued, memory)
         cycles |= _of_operators(stream, simulated)
         worked |= work(stream.issued, _spans(stream, simulated))
         bus += simulated.bus
@@ -79,7 +79,7 @@ def estimate_network(streams: Iterable[Stream], memory: MemoryTiming = IDEAL) ->
 
 def estimate_operators(stream: Stream, memory: MemoryTiming = IDEAL) -> dict[int, int]:
     """Return the estimated cycles of a stream's operators, by index."""
-    return _of_operators(stream, _simulate(stream.config, stream.issued, memory))
+    return _of_operators(stream, _simulate_once(stream.config, stream.issued, memory))
 
 
 def estimate_commands(stream: Stream, memory: MemoryTiming = IDEAL) -> tuple[dict[int, int], int]:
@@ -94,7 +94,7 @@ def estimate_stream(
     config: AcceleratorConfig, issued: Sequence[Issued], memory: MemoryTiming = IDEAL
 ) -> tuple[dict[int, int], int]:
     """Return the same for commands that need be no whole network's."""
-    simulated = _simulate(config, issued, memory)
+    simulated = _simulate_once(config, issued, memory)
     return simulated.done, simulated.end
 
 
@@ -154,6 +154,27 @@ def _spans(stream: Stream, simulated: _Simulated) -> Iterator[tuple[int, int, in
 def _order(simulated: _Simulated) -> list[int]:
     """Return the commands in the order in which they are done."""
     return sorted(simulated.done, key=lambda index: (simulated.done[index], index))
+
+
+REMEMBERED = 8
+"""Simulations whose result is kept: those that compare a few plans of one network."""
+
+_remembered: dict[Hashable, tuple[Sequence[Issued], _Simulated]] = {}
+
+
+def _simulate_once(
+    config: AcceleratorConfig, issued: Sequence[Issued], memory: MemoryTiming
+) -> _Simulated:
+    """Return what `_simulate` does: a search, a choice of plans and a report ask for the same.
+
+    Commands are told by their identity, for which they are kept.
+    """
+    key = (config, memory, tuple(map(id, issued)))
+    if key not in _remembered:
+        while len(_remembered) >= REMEMBERED:
+            del _remembered[next(iter(_remembered))]
+        _remembered[key] = (tuple(issued), _simulate(config, issued, memory))
+    return _remembered[key][1]
 
 
 def _simulate(

@@ -230,7 +230,11 @@ class Flow:
 
     def until(self, cycle: int) -> int:
         """Return how many there were up to a cycle, at most the current one."""
-        part = min(self._cycles, max(0, cycle - self._start))
+        part = cycle - self._start
+        if part <= 0:
+            return self._before
+        if part >= self._cycles:
+            return self._before + self._count
         return self._before + self._count * part // self._cycles
 
 
@@ -247,11 +251,13 @@ class Results:
 
     def until(self, cycle: int) -> int:
         """Return how many there were up to a cycle, which never goes back."""
-        while self._rows and sum(self._rows[0][:2]) <= cycle:
-            self._before += self._rows.popleft()[2]
-        first = self._rows[0] if self._rows else (cycle, 1, 0)
-        start, cycles, count = first
-        return self._before + count * max(0, cycle - start) // cycles
+        while self._rows:
+            start, cycles, count = self._rows[0]
+            if start + cycles > cycle:
+                return self._before + count * max(0, cycle - start) // cycles
+            self._before += count
+            self._rows.popleft()
+        return self._before
 
 
 @dataclass
@@ -266,8 +272,11 @@ class Traffic:
 
     def reads(self, cycle: int) -> int:
         """Return the reads up to a cycle."""
-        flows = self.index_reads, self.mover_reads, self.vector_reads
-        return sum(flow.until(cycle) for flow in flows)
+        return (
+            self.index_reads.until(cycle)
+            + self.mover_reads.until(cycle)
+            + self.vector_reads.until(cycle)
+        )
 
     def writes(self, cycle: int) -> int:
         """Return the writes up to a cycle."""

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice, product
 from math import prod
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from eightfold.estimate.memory import ARENA, MODEL, Memory
 from eightfold.isa import Space
 from eightfold.isa.issued import Issued
 from eightfold.target.config import AcceleratorConfig
-from eightfold.target.memory import Transfer
+from eightfold.target.memory import SIXTEENTHS, Transfer
 
 # So many runs of a program are looked at one by one, which takes some seconds of processor time.
 # Then only so many of each command are: there can be millions. Those left out take as long as the
@@ -150,7 +150,7 @@ class Mover:
         self._reads = False  # a run that lies in memory is cut
         self._requests: deque[tuple[int, int, int]] = deque()
         self._arrivals: deque[Transfer] = deque()  # of bursts
-        self._leaving: deque[list[int]] = deque()  # cycles in which a burst's places are free
+        self._leaving: deque[Sequence[int]] = deque()  # cycles in which a burst's places are free
         self._writes = self._done = 0
         self._runs: deque[tuple[Move, int, list[Cut], int, bool]] = deque()
         self._sent = Change(clock)
@@ -351,12 +351,12 @@ class Mover:
     def _leave(self, piece: Burst, transfer: Transfer, cycle: int) -> None:
         """Note when the places of a burst's beats are free: as they come and are written."""
         pace = piece.writes // piece.units
-        cycles = [cycle]
-        for beat in transfer.beats(range(1, piece.units)):
-            cycle += pace
-            if beat + timing.MOVE_BEAT > cycle:
-                cycle = beat + timing.MOVE_BEAT
-            cycles.append(cycle)
+        cycles: Sequence[int] = range(cycle, cycle + pace * piece.units, pace)
+        if transfer.pace > pace * SIXTEENTHS:  # else they come no slower than they are written
+            cycles = [cycle]
+            for beat in transfer.beats(range(1, piece.units)):
+                cycle = max(cycle + pace, beat + timing.MOVE_BEAT)
+                cycles.append(cycle)
         self._leaving.append(cycles)
         self._cleared.tell()
 

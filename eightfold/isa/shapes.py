@@ -50,6 +50,8 @@ class Enumeration(enum.Enum):
 
     shape: ClassVar[Shape]
 
+    __hash__ = object.__hash__  # Python's own goes by the name, and is not quick
+
     def __init_subclass__(cls, *, shape: Shape) -> None:
         super().__init_subclass__()
         cls.shape = shape

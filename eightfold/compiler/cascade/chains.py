@@ -1,10 +1,10 @@
 """Which consecutive steps of a program can be a cascade."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from eightfold.compiler.cascade.row_wise import RowWise, row_wise
-from eightfold.compiler.cascade.schedule import Chain, Choice
+from eightfold.compiler.cascade.schedule import Chain, Choice, Schedule
 from eightfold.compiler.cascade.step import Cascade
 from eightfold.compiler.step_program import StepProgram
 
@@ -31,11 +31,14 @@ class Chains:
     ----------
     parts
         Of each step, how it works by rows; None if it does not.
+    schedules
+        What searches have found out about strips; the same whatever the memory.
     """
 
     def __init__(self, program: StepProgram, kept: Collection[int]) -> None:
         self.program, self.kept = program, kept
         self.parts = [row_wise(step, program.storage, program.image) for step in program.steps]
+        self.schedules: dict[Hashable, Schedule | None] = {}
         self._last: dict[int, int] = {}
         for number, step in enumerate(program.steps):
             touched = step.uses if step.shares is None else (step.shares,)

@@ -37,13 +37,15 @@ class Decision:
 
     Both with the ``memory`` that it was planned for, which may be another one than that of the run:
     the plan is the best of several. Both before commands are cut in pieces that overlap
-    (`eightfold.compiler.overlap`).
+    (`eightfold.compiler.overlap`). Not ``estimated``: by the search's own costs, of the steps from
+    the first to the last that touch tensors outside of the scratchpad.
     """
 
     cascades: tuple[Chosen, ...]
     cycles: int
     alone: int
     memory: MemoryTiming
+    estimated: bool = True
 
 
 def chosen(
@@ -80,8 +82,9 @@ def explain(graph: Graph, decision: Decision | None) -> Iterator[str]:
     if decision is None:
         yield "no cascades: every tensor fits the scratchpad, or none pays, or they are off"
         return
+    source = "the estimate" if decision.estimated else "the search's costs"
     yield (
-        f"{len(decision.cascades)} cascades: {decision.cycles:,} cycles by the estimate, "
+        f"{len(decision.cascades)} cascades: {decision.cycles:,} cycles by {source}, "
         f"{decision.alone:,} layer by layer, with the memory {decision.memory}"
     )
     for each in decision.cascades:

@@ -175,8 +175,18 @@ class MovementRows(RowWise):
             for copy in self.step.copies
         )
 
+    @cached_property
+    def _needed(self) -> dict[tuple[int, range], range]:
+        """What `needed` has returned so far: a search asks for the same rows many times."""
+        return {}
+
     def needed(self, source: int, rows: range) -> range:
         """Return the rows that the copies read."""
+        if (source, rows) not in self._needed:
+            self._needed[source, rows] = self._find_needed(source, rows)
+        return self._needed[source, rows]
+
+    def _find_needed(self, source: int, rows: range) -> range:
         size = self.images[source].size
         spans = [
             _span(copy.source_offset, copy.run, [loop[:2] for loop in copy.loops])
@@ -325,8 +335,7 @@ def _cut(
     extent -= (count - 1) * step
     first = min(count, max(0, -((target - wanted.start) // step)))
     behind = max(first, min(count, (wanted.stop - extent - target) // step + 1))
-    partial = {first - 1, behind} & set(range(count))
-    for i in sorted(partial):
+    for i in (each for each in (first - 1, behind) if 0 <= each < count):
         yield from _cut(source + i * source_step, target + i * step, run, inner, wanted)
     if first < behind:
         whole = [(behind - first, source_step, step), *inner]

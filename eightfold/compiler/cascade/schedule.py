@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, reduce
 from itertools import pairwise
+from typing import NamedTuple
 
 from eightfold.compiler.cascade.row_wise import Image, RowWise
 from eightfold.compiler.emit.memory import Block, aligned, allocate
@@ -121,8 +122,7 @@ class Act(Enum):
     MOVE = "move"
 
 
-@dataclass(frozen=True)
-class Action:
+class Action(NamedTuple):
     """Something that is done with ``rows`` of a tensor, in strip number ``strip``.
 
     ``start`` is the row that the buffer's first byte stands for, ``before`` the same for the rows

@@ -42,6 +42,10 @@ FINAL = 9
 TRIED = 1500
 """Commands that are estimated for that: the estimate takes as long as there are many."""
 
+LONG = 4000
+"""Commands, without cascades, of a stream that is not estimated if the search's own costs say that
+cascades save a tenth: each estimate takes some seconds."""
+
 SPARE = (0, 1, 2)
 """Strips that a buffer has room for beyond what it needs; the plan is found without the last."""
 
@@ -54,8 +58,9 @@ def best_cascades(
 ) -> Compiled:
     """Return a program compiled with the cascades of the cheapest plan, or with none.
 
-    Both, and other strips for single cascades, are compared by `eightfold.estimate`, with a memory.
-    Where all tensors fit the scratchpad, none is tried.
+    Both, and other strips for single cascades, are compared by `eightfold.estimate`, with a memory;
+    of a stream of more than `LONG` commands by what the search takes for their cycles, if that
+    leaves no doubt. Where all tensors fit the scratchpad, none is tried.
     """
     alone = attempt(Proposal())
     if not alone.outside:
@@ -64,7 +69,8 @@ def best_cascades(
     candidates = search.best()
     if not candidates:
         return alone
-    before = estimate_operators(alone, memory)
+    costs = search.compared() if len(alone.issued) > LONG else None
+    before = costs[0] if costs else estimate_operators(alone, memory)
     best = alone
     cycles = before
     used = dict[int, Cascade]()
@@ -77,7 +83,7 @@ def best_cascades(
         except (CompileError, Overfull, Impossible):
             left -= len(alone.issued) // 4
             continue
-        found = estimate_operators(compiled, memory)
+        found = costs[1] if costs else estimate_operators(compiled, memory)
         left -= len(compiled.issued)
         if sum(found.values()) < sum(cycles.values()):
             best, cycles = compiled, found
@@ -90,6 +96,7 @@ def best_cascades(
         cycles=sum(cycles.values()),
         alone=sum(before.values()),
         memory=memory,
+        estimated=costs is None,
     )
     return replace(best, decision=decision)
 
@@ -170,7 +177,7 @@ class Search:
 
     def __post_init__(self) -> None:
         self.costs = Costs(self.config, self.memory)
-        self.trials = Trials(self.costs)
+        self.trials = Trials(self.costs, self.chains.schedules)
         self.blocks = {
             storage: block
             for storage, block in self.chains.program.blocks().items()
@@ -218,8 +225,9 @@ class Search:
         """Return what is needed before and behind the begin of a step."""
         return [s for s, block in self.blocks.items() if block.first < at <= block.last]
 
-    def best(self) -> list[Candidate]:
-        """Return the cheapest plan's cascades."""
+    @cached_property
+    def plan(self) -> Plan | None:
+        """The cheapest way through the region."""
         region = self.region
         plans: dict[int, dict[frozenset[int], Plan]] = {at: {} for at in (*region, region.stop)}
         before = frozenset(self._live(region.start)) & self.outside
@@ -228,9 +236,11 @@ class Search:
             for steps in self._segments_to(at):
                 if not self._extend(plans, steps) and len(steps) > 1:
                     break  # longer ones have smaller strips still
-        if not (found := plans[self.region.stop]):
-            return []
-        plan = min(found.values(), key=lambda plan: plan.cycles)
+        return min(plans[region.stop].values(), key=lambda plan: plan.cycles, default=None)
+
+    def best(self) -> list[Candidate]:
+        """Return the cheapest plan's cascades."""
+        plan = self.plan or Plan()
         candidates = []
         for segment in plan.segments:
             if segment.choice is not None:
@@ -240,6 +250,27 @@ class Search:
                     Candidate(segment.steps.start, segment.cycles, cascades, plan.outside)
                 )
         return candidates
+
+    def compared(self) -> tuple[dict[int, int], dict[int, int]] | None:
+        """Return the region's cycles without cascades, and those of the cheapest plan.
+
+        By operator, those of a chain as of its first one. None if a step alone has no room, or if
+        the plan does not save a tenth: costs are about right, no more.
+        """
+        if self.plan is None:
+            return None
+        alone = [
+            self._segment(range(number, number + 1), self.outside & set(self._during[number]))
+            for number in self.region
+        ]
+        owners = self.chains.program.owners
+        before, after = (dict.fromkeys(owners, 0) for _ in range(2))
+        for segments, found in ((alone, before), (self.plan.segments, after)):
+            for segment in segments:
+                if segment is None:
+                    return None
+                found[owners[segment.steps.start]] += segment.cycles
+        return (before, after) if 10 * sum(after.values()) < 9 * sum(before.values()) else None
 
     def _extend(self, plans: Mapping[int, dict[frozenset[int], Plan]], steps: range) -> bool:
         """Extend all plans that end in front of some steps by these; return whether that pays."""

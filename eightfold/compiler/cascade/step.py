@@ -1,7 +1,7 @@
 """A cascade as one step of a program."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from eightfold.compiler.cascade.row_wise import Held, RowWise
@@ -126,7 +126,7 @@ class Strips:
             there = here
             if action.act is Act.MOVE:
                 there = here
-                before = replace(action, start=action.before)
+                before = action._replace(start=action.before)
                 here = (Space.SCRATCHPAD, self._at(action.rows.start, before))
             else:
                 space, start = self.staging.places[tensor]

@@ -226,11 +226,16 @@ class Trial:
 
 @dataclass
 class Trials:
-    """Tries chains in strips, each kind of chain and strips once; ``costs`` knows steps' work."""
+    """Tries chains in strips, each kind of chain and strips once; ``costs`` knows steps' work.
+
+    ``schedules`` are those of chains and choices, whatever the memory: those of several searches.
+    """
 
     costs: Costs
+    schedules: dict[Hashable, Schedule | None] = field(default_factory=dict)
     _tried: dict[Hashable, Trial | None] = field(default_factory=dict)
     _steps: dict[int, Hashable] = field(default_factory=dict)
+    _kinds: dict[Hashable, int] = field(default_factory=dict)
     _like: dict[Hashable, Schedule] = field(default_factory=dict)
 
     def of(self, chain: Chain) -> Callable[[Choice], Trial]:
@@ -242,28 +247,37 @@ class Trials:
             recomputed = frozenset(names[tensor] for tensor in choice.recomputed)
             key = (kind, replace(choice, recomputed=recomputed))
             if key not in self._tried:
-                rows = (kind, *names, choice.height, choice.recomputed)
-                try:
-                    schedule = Schedule(chain, choice, self._like.get(rows))
-                    self._tried[key] = Trial(schedule, self.costs)
-                    self._like.setdefault(rows, schedule)
-                except Impossible:
-                    self._tried[key] = None
+                schedule = self._schedule(chain, choice)
+                self._tried[key] = None if schedule is None else Trial(schedule, self.costs)
             if (found := self._tried[key]) is None:
                 raise Impossible
             return found
 
         return trial
 
-    def _kind(self, chain: Chain, names: Mapping[int, int]) -> Hashable:
-        """Return what is equal for chains whose strips need and take the same."""
+    def _schedule(self, chain: Chain, choice: Choice) -> Schedule | None:
+        """Return the strips of a chain; None for impossible ones."""
+        steps = tuple(step.target for step in chain.steps)
+        rows = (steps, chain.outside, choice.height, choice.recomputed)
+        key = (rows, choice)
+        if key not in self.schedules:
+            try:
+                self.schedules[key] = Schedule(chain, choice, self._like.get(rows))
+            except Impossible:
+                self.schedules[key] = None
+        if (found := self.schedules[key]) is not None:
+            self._like.setdefault(rows, found)
+        return found
+
+    def _kind(self, chain: Chain, names: Mapping[int, int]) -> int:
+        """Return what is equal for chains whose strips need and take the same, as a number."""
         steps = []
         for step in chain.steps:
             images = tuple((names[tensor], image) for tensor, image in step.images.items())
             whole = tuple((names[tensor], chain.sizes[tensor]) for tensor in step.whole)
             steps.append((self._likeness(step), names[step.target], images, whole))
         tensors = (frozenset(names[p] for p in some) for some in (chain.results, chain.outside))
-        return (*steps, *tensors)
+        return self._kinds.setdefault((*steps, *tensors), len(self._kinds))
 
     def _likeness(self, step: RowWise) -> Hashable:
         if step.target not in self._steps:

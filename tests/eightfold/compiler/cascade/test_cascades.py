@@ -8,6 +8,7 @@ import pytest
 
 from eightfold.cases.networks import network_rng, random_network
 from eightfold.compiler import HARDWARE, Compiled, best_cascades, compile_network
+from eightfold.compiler.cascade import search
 from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.row_wise import WindowedRows
 from eightfold.compiler.cascade.schedule import Act, Action, Schedule
@@ -168,3 +169,21 @@ def test_the_choice_follows_the_memory() -> None:
 def test_a_network_larger_than_the_scratchpad_equals_golden(keep: bool, explicit: bool) -> None:
     graph = load_model(mobilenet_model(0.35, 64, explicit=explicit))
     expect_golden(graph, random_values(graph), ROOMY, keep=keep)
+
+
+def test_a_long_stream_is_chosen_by_the_costs_of_the_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = load_model(mobilenet_model(0.35, 64))
+    config = PRESETS["small"].replace(scratchpad=16384)
+    estimated = compile_network(graph, config).segments[0].compiled
+    monkeypatch.setattr(search, "LONG", 0)
+    quick = compile_network(graph, config).segments[0].compiled
+    assert estimated
+    assert estimated.decision
+    assert quick
+    assert quick.decision
+    assert (estimated.decision.estimated, quick.decision.estimated) == (True, False)
+    assert 10 * quick.decision.cycles < 9 * quick.decision.alone
+    cycles = [sum(estimate_network([each]).values()) for each in (estimated, quick)]
+    assert cycles[1] <= 1.02 * cycles[0]
