@@ -58,6 +58,7 @@ def part_of(model: bytes, operators: Collection[int]) -> bytes:
         if index not in used:
             tensor.fields["Buffer"] = 0
     _drop_data(table)
+    _drop_codes(table)
     return pack(table)
 
 
@@ -106,3 +107,12 @@ def _drop_data(table: Table) -> None:
     for number, buffer in enumerate(table.fields.get("Buffers") or ()):
         if number not in used:
             buffer.fields["Data"] = None
+
+
+def _drop_codes(table: Table) -> None:
+    """Let operator codes that no operator has be one of the others: LiteRT refuses some unused."""
+    codes = table.fields.get("OperatorCodes") or []
+    operators = [op for part in table.fields["Subgraphs"] for op in part.fields["Operators"] or ()]
+    used = {operator.fields.get("OpcodeIndex", 0) for operator in operators}
+    for number in set(range(len(codes))) - used if used else ():
+        codes[number] = codes[min(used)]
