@@ -204,6 +204,21 @@ def _quantize_float(rng: Random) -> Case:
     return model.build(), model.inputs
 
 
+def _extend_quantize(net: GrowingNetwork) -> None:
+    """Grow by a QUANTIZE; one of four gives an output of uint8."""
+    x = net.pick(any_rank)
+    scale, zero_point = net.rescaled(x.scale)
+    if net.rng.integers(4):
+        net.add("QUANTIZE", [x], (scale, zero_point))
+    else:
+        net.quantized(x.index, x.shape, np.uint8, scale, zero_point + 128)
+
+
+def _extend_dequantize(net: GrowingNetwork) -> None:
+    """Grow by an output of float32."""
+    net.add("DEQUANTIZE", [net.pick(any_rank)])
+
+
 def _dequantize(rng: Random) -> Case:
     model = SingleOperator(rng)
     codes = every_code(rng).reshape([(256,), (4, 64), (2, 2, 4, 16)][rng.integers(3)])
@@ -453,7 +468,8 @@ def _selection(name: str) -> Maker:
             condition = net.truth(lambda value: value.shape in others, a.shape[:1])
         else:
             b, _ = _partner(net, a)
-            condition = net.truth(lambda value: _broadcast(value, a), a.shape)
+            both = [each for each in (a, b) if isinstance(each, Value)]
+            condition = net.truth(lambda value: all(_broadcast(value, o) for o in both), a.shape)
         net.add(name, [condition, a, b], net.kept(a))
 
     return Maker(single, extend)
@@ -496,7 +512,7 @@ ELEMENTWISE: dict[str, Maker] = {
     "ABS": _unary("ABS"),
     "ADD": _arithmetic("ADD"),
     "CAST": Maker(_cast, _extend_cast),
-    "DEQUANTIZE": Maker(_dequantize, None),
+    "DEQUANTIZE": Maker(_dequantize, _extend_dequantize),
     "DIV": _arithmetic("DIV"),
     # Much smaller scales tell the reference of ELU from TFLite Micro's variant.
     "ELU": _function("ELU", lambda scale: scale, spread=20.0, far=(-31.0, 20.0)),
@@ -529,7 +545,7 @@ ELEMENTWISE: dict[str, Maker] = {
     "NEG": _unary("NEG"),
     "NOT_EQUAL": _comparison("NOT_EQUAL", 0.01, 4.0),
     "PRELU": Maker(_prelu, _extend_prelu),
-    "QUANTIZE": Maker(_quantize, _extend_unary("QUANTIZE")),
+    "QUANTIZE": Maker(_quantize, _extend_quantize),
     "RELU": _unary("RELU"),
     "RELU6": _unary("RELU6"),
     "RELU_0_TO_1": _unary("RELU_0_TO_1", 6.0),

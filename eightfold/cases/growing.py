@@ -72,14 +72,40 @@ class GrowingNetwork(SingleOperator):
         self._results: list[int] = []
 
     def graph_input(self, shape: Sequence[int], scale: float | None = None) -> Value:
-        """Add an input of the graph."""
+        """Add an input of the graph, and return its int8 codes.
+
+        If there may be a QUANTIZE some are uint8 and, if a DEQUANTIZE too, float32 in front of one.
+        """
         self._need_room(shape)
         scale, zero_point = self.scale() if scale is None else scale, random_zero_point(self.rng)
-        index = self.operand(np.asarray(random_codes(self.rng, shape)), scale, zero_point)
-        self._graph_inputs.add(index)
+        codes = np.asarray(random_codes(self.rng, shape))
+        kind = self.rng.integers(8) if "QUANTIZE" in self.operators else 0
+        if kind == 1:
+            above = (codes.astype(np.int16) + 128).astype(np.uint8)
+            source = self.operand(above, scale, random_zero_point(self.rng) + 128)
+        elif kind == 2 and "DEQUANTIZE" in self.operators:
+            steps = codes.astype(np.float32) - self.rng.integers(3, size=shape) / np.float32(2)
+            source = self.unquantized((steps * np.float32(scale)).astype(np.float32))
+        else:
+            source = self.operand(codes, scale, zero_point)
+        self._graph_inputs.add(source)
+        index = source
+        if self.inputs[source].dtype != np.int8:
+            index = self.quantized(source, shape, np.int8, scale, zero_point)
         value = Value(index, tuple(shape), scale, zero_point)
         self._values.append(value)
         return value
+
+    def quantized(
+        self, source: int, shape: Sequence[int], dtype: type, scale: float, zero_point: int
+    ) -> int:
+        """Return the result of a QUANTIZE to int8 or uint8, which operators need not read."""
+        result = self.tensor(shape, scale=scale, zero_point=zero_point, dtype=dtype)
+        self.operator("QUANTIZE", [source], [result])
+        self.length += 1
+        self._read.add(source)
+        self._results.append(result)
+        return result
 
     def pick(self, suits: Callable[[Value], bool] = has_axes) -> Value:
         """Return one of the tensors that suit; the newest ones often, so that chains form."""
@@ -206,7 +232,7 @@ class Maker:
     single
         Makes a model of it alone.
     extend
-        Makes a network grow by it; None: its results are float32, which networks do not have.
+        Makes a network grow by it; None: networks do not have it.
     """
 
     single: Callable[[Random], Case]

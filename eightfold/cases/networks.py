@@ -1,4 +1,4 @@
-"""Random int8 networks of several operators, and random inputs for them.
+"""Random int8 networks, float32 and uint8 at some of their edges, and random inputs for them.
 
 Branches, residual sums, tensors that several operators read, several inputs and outputs of the
 graph, constants as operands. Scales, zero points and codes are drawn as for the models of one
@@ -36,7 +36,9 @@ def random_network(
     max_macs: int = 200_000,
     lengths: tuple[int, int] = (5, 25),
 ) -> Case:
-    """Return a model of several operators, and an int8 array for each of its inputs by index.
+    """Return a model of several operators, and an array for each of its inputs by index.
+
+    Inputs and outputs are int8; with a QUANTIZE some are uint8, with a DEQUANTIZE float32 too.
 
     Parameters
     ----------
@@ -49,7 +51,8 @@ def random_network(
     max_macs
         Most multiply-accumulates of the network, padding taps included.
     lengths
-        Fewest and most operators aimed at; a QUANTIZE that makes operands alike may add to it.
+        Fewest and most operators aimed at; a QUANTIZE in front, or that makes operands alike,
+        may add to it.
 
     Raises
     ------

@@ -177,8 +177,8 @@ def _for_accelerator(unit: Unit) -> frozenset[str]:
 def _others(rng: np.random.Generator, inputs: Tensors) -> Tensors:
     """Return other codes for the inputs that are codes."""
     return {
-        tensor: rng.integers(-128, 128, array.shape).astype(np.int8)
-        if array.dtype == np.int8
+        tensor: rng.integers(0, 256, array.shape).astype(np.uint8).view(array.dtype)
+        if array.dtype in (np.int8, np.uint8)
         else array
         for tensor, array in inputs.items()
     }

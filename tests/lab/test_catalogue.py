@@ -53,7 +53,7 @@ PLACES: dict[str, tuple[Callable[[], Collection[str]], Collection[str]]] = {
     "eightfold/compiler/lower/lowering.py": (lambda: METHODS, HARDWARE),
     "lab/measure/series.py": (lambda: CATALOGUE, HARDWARE),
     "eightfold/cli/operators.json, by python -m lab.measure": (records, HARDWARE),
-    "eightfold/cases, to extend a network": (lambda: EXTENSIONS, HARDWARE),
+    "eightfold/cases, to extend a network": (lambda: EXTENSIONS, HARDWARE | {"DEQUANTIZE"}),
     "lab/coverage": (lambda: POINTS, HARDWARE),
     "examples/operators.py": (
         lambda: [operator.name for operator in load_model(operators_model()).operators],

@@ -49,6 +49,13 @@ def test_networks_branch_and_have_several_inputs_and_outputs(graphs: list[Graph]
     assert min(counts) > 0, counts
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_networks_have_other_types_at_their_edges(graphs: list[Graph], dtype: type) -> None:
+    for side in ("inputs", "outputs"):
+        edges = [[graph.tensors[i].dtype for i in getattr(graph, side)] for graph in graphs]
+        assert 4 < sum(dtype in edge for edge in edges) < len(graphs) - 4
+
+
 def test_networks_make_and_read_scalars_and_shapes(graphs: list[Graph]) -> None:
     codes = integers = shapes = 0
     for graph in graphs:
