@@ -90,7 +90,7 @@ def _resized(net: SeededNetwork, pixels: Value) -> Value:
     fill = net.codes((), scale, zero_point)
     rim = net.integers([[0, 0], [0, 1], [1, 0], [0, 0]])
     x = net.add("PADV2", [x, rim, fill], x)
-    codes = np.arange(-64, 64, 2, np.int8).reshape(x.shape)
+    codes = np.arange(-64, 64, 2, dtype=np.int8).reshape(x.shape)
     past = net.variable(codes, scale=scale, zero_point=zero_point)
     before = net.add("READ_VARIABLE", [past], x)
     net.operator("ASSIGN_VARIABLE", [past, x.index], [])
