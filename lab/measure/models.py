@@ -51,6 +51,9 @@ class Size:
 SIZES = (Size("small", 4, 4), Size("medium", 16, 16), Size("large", 32, 64))
 """256, 4,096 and 32,768 elements: two operands and a result of the last fit `base`'s scratchpad."""
 
+QUARTER = Size("large", 16, 32)
+"""The last one where the operator has more operands, wider results or temporaries beside them."""
+
 
 @dataclass(frozen=True)
 class Workload:
@@ -199,12 +202,20 @@ class Series:
         What `Workload.elements` counts.
     unit
         What `Workload.units` counts, in the singular; empty if it is None.
+    largest
+        The last size, of which all that the operator touches fits `base`'s scratchpad.
     """
 
     label: str
     build: Build
     counted: str = OUTPUTS
     unit: str = ""
+    largest: Size = SIZES[-1]
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """The sizes of the models that are measured."""
+        return (*SIZES[:-1], self.largest)
 
     def case(self, size: Size, *, inside: bool = True) -> MeasuredCase:
         """Return the model of a size; ``inside`` as `MeasuredModel` takes it."""

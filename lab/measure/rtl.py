@@ -29,7 +29,7 @@ from eightfold.sim.simulator.system import Run, RunResult, run_system
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
 from lab.measure.catalogue import SERIES
-from lab.measure.models import SIZES, MeasuredCase, Size
+from lab.measure.models import SIZES, MeasuredCase
 
 PRESET = "base"
 """The configuration that the figures are of."""
@@ -86,10 +86,10 @@ class _Job:
 
 def measure(
     operators: Iterable[str] = tuple(SERIES),
-    sizes: Sequence[Size] = SIZES,
+    count: int = len(SIZES),
     on_progress: OnProgress | None = None,
 ) -> dict[str, dict[str, list[Figure]]]:
-    """Measure operators with Verilator, all in one simulation.
+    """Measure operators with Verilator at ``count`` sizes, the smallest first, in one simulation.
 
     Raises
     ------
@@ -97,7 +97,10 @@ def measure(
         If a result is not golden's.
     """
     named = [
-        (name, series, size) for name in operators for series in SERIES[name] for size in sizes
+        (name, series, size)
+        for name in operators
+        for series in SERIES[name]
+        for size in series.sizes[:count]
     ]
     cases = [(series.case(size), series.case(size, inside=False)) for _, series, size in named]
     results = _simulate([case for pair in cases for case in pair], on_progress)
@@ -124,7 +127,7 @@ def _simulate(
         Run(
             inputs={
                 job.stream.inputs[tensor]: array
-                for tensor, array in job.case.inputs().items()
+                for tensor, array in (job.case.graph.initial_state() | job.case.inputs()).items()
                 if tensor in job.stream.inputs  # SHAPE reads none
             },
             words=job.stream.words,

@@ -16,8 +16,10 @@ from lab.measure.models import (
     INPUTS,
     OUTPUTS,
     POOLS,
+    QUARTER,
     REDUCTIONS,
     SCALE,
+    SIZES,
     SOFTMAX,
     TABLES,
     TWO_OPERANDS,
@@ -45,6 +47,7 @@ def unary(
     *,
     dtype: type[np.generic] = np.int8,
     label: str = "any shape",
+    largest: Size = SIZES[-1],
     **options: Any,
 ) -> tuple[Series, ...]:
     """Return the series of a function of one element."""
@@ -55,10 +58,12 @@ def unary(
         model.subject(name, [operand], quantization, options)
         return Workload(size.elements)
 
-    return (Series(label, build),)
+    return (Series(label, build, largest=largest),)
 
 
-def binary(name: str, dtype: type[np.generic] = np.int8) -> tuple[Series, ...]:
+def binary(
+    name: str, dtype: type[np.generic] = np.int8, largest: Size = SIZES[-1]
+) -> tuple[Series, ...]:
     """Return the series of a function of two elements, the second also broadcast.
 
     Those of SELECT and SELECT_V2 have a condition before them.
@@ -78,9 +83,15 @@ def binary(name: str, dtype: type[np.generic] = np.int8) -> tuple[Series, ...]:
 
     unit = "pixel with a broadcast operand"
     return (
-        Series("equal shapes", lambda m, s: build(m, s, s.image, 0), unit=unit),
-        Series("one value per channel", lambda m, s: build(m, s, (s.depth,), s.pixels), unit=unit),
-        Series("one value", lambda m, s: build(m, s, (1,), None)),
+        Series("equal shapes", lambda m, s: build(m, s, s.image, 0), OUTPUTS, unit, largest),
+        Series(
+            "one value per channel",
+            lambda m, s: build(m, s, (s.depth,), s.pixels),
+            OUTPUTS,
+            unit,
+            largest,
+        ),
+        Series("one value", lambda m, s: build(m, s, (1,), None), largest=largest),
     )
 
 
@@ -241,7 +252,7 @@ def products() -> tuple[Series, ...]:
 
     labels = {"two computed operands": True, "constant second operand": False}
     return tuple(
-        Series(label, lambda m, s, computed=computed: build(m, s, computed))
+        Series(label, lambda m, s, computed=computed: build(m, s, computed), largest=QUARTER)
         for label, computed in labels.items()
     )
 
@@ -262,13 +273,13 @@ COMPUTING: dict[str, CatalogueEntry] = {
         for name in ("LOGICAL_AND", "LOGICAL_OR")
     },
     "DIV": CatalogueEntry(
-        binary("DIV"),
+        binary("DIV", largest=QUARTER),
         None,
         "a computed divisor of 0: `run` refuses it, a stream ends with the error INDEX",
     ),
-    "SQUARED_DIFFERENCE": CatalogueEntry(binary("SQUARED_DIFFERENCE"), None),
-    "SELECT": CatalogueEntry(binary("SELECT")[:1], None),
-    "SELECT_V2": CatalogueEntry(binary("SELECT_V2"), None),
+    "SQUARED_DIFFERENCE": CatalogueEntry(binary("SQUARED_DIFFERENCE", largest=QUARTER), None),
+    "SELECT": CatalogueEntry(binary("SELECT", largest=QUARTER)[:1], None),
+    "SELECT_V2": CatalogueEntry(binary("SELECT_V2", largest=QUARTER), None),
     "PRELU": CatalogueEntry(
         binary("PRELU"), TWO_OPERANDS, "slopes are broadcast, the input is not"
     ),
@@ -283,7 +294,7 @@ COMPUTING: dict[str, CatalogueEntry] = {
     "CAST": CatalogueEntry(
         (
             *unary("CAST", label="to bool", out_data_type="BOOL"),
-            *unary("CAST", label="to int32", out_data_type="INT32"),
+            *unary("CAST", label="to int32", largest=QUARTER, out_data_type="INT32"),
         ),
         None,
         "no float32",
