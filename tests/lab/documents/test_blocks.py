@@ -18,7 +18,7 @@ from lab.documents.blocks import (
 
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAMS = re.compile(
-    r"(\.venv/bin/|rtl-check/bin/)?(eightfold|make|python3?|pip|pytest|dask|iverilog|cc|verilator|sbatch)\b"
+    r"(\.venv/bin/|rtl-check/bin/)?(eightfold|make|python3?|pip|pytest|dask|git|iverilog|cc|verilator|sbatch)\b"
 )
 """What the first line of a block of commands begins with."""
 
