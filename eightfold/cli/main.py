@@ -71,6 +71,13 @@ def commands(context: click.Context) -> None:
 )
 @click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
 @click.option(
+    "--frames",
+    type=click.IntRange(1, 100_000),
+    metavar="N",
+    help="Run N inferences one after another, each from the state that the one before has left; "
+    "frame n is drawn with seed + n, or is n along a further first axis of the arrays of --input.",
+)
+@click.option(
     "--backend",
     type=click.Choice(["golden", "verilator", "icarus"]),
     default="golden",
@@ -131,6 +138,7 @@ def run(
     model: Path,
     input_file: Path | None,
     seed: int,
+    frames: int | None,
     backend: str,
     config: str,
     reference: str,
@@ -152,7 +160,7 @@ def run(
     clock: float | None,
     source: "AcceleratorSource | None" = None,
 ) -> None:
-    """Run MODEL once and report every operator."""
+    """Run MODEL once and report every operator; with --frames those of the last inference."""
     from eightfold.run.session import Session  # the model reader and golden load only when needed
 
     inputs = _load_inputs(input_file) if input_file else None
@@ -179,19 +187,28 @@ def run(
             batch=batch,
         ) as session,
     ):
-        result = session.run(
-            model,
-            inputs=inputs,
-            seed=seed,
-            compare=compare,
-            all_tensors=all_tensors,
-            record=html_file is not None,
-        )
+        options = {
+            "inputs": inputs,
+            "seed": seed,
+            "compare": compare,
+            "all_tensors": all_tensors,
+            "record": html_file is not None,
+        }
+        if frames is None:
+            results = [session.run(model, **options)]
+        else:
+            results = session.run_frames(model, frames, **options)
+    result = results[-1]
     if input_file and result.provenance:
         result.provenance = replace(result.provenance, input_file=str(input_file))
     if output:
         tensors = result.tensors if all_tensors else result.outputs
-        arrays = {f"tensor_{index}": tensor for index, tensor in tensors.items()}
+        arrays = {
+            f"tensor_{index}": tensors[index]
+            if frames is None
+            else np.stack([each.tensors[index] for each in results])
+            for index in tensors
+        }
         write_file(output, lambda file: np.savez(file, allow_pickle=False, **arrays))
     if json_file:
         text = json.dumps(result.as_json(), indent=1) + "\n"
@@ -205,8 +222,11 @@ def run(
         write_file(html_file, run_page(result))
     if str(json_file) != "-":
         print_table(result, Console(width=None if sys.stdout.isatty() else 120))
-        click.echo(verdict(result))
-    raise SystemExit(1 if result.mismatches else 0)
+        for number, each in enumerate(results if frames else ()):
+            click.echo(f"frame {number}: {verdict(each)}")
+        if frames is None:
+            click.echo(verdict(result))
+    raise SystemExit(1 if any(each.mismatches for each in results) else 0)
 
 
 @commands.command()

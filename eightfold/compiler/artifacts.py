@@ -15,11 +15,14 @@ from eightfold.isa.listing import listing
 from eightfold.model import Graph, Operator, Tensor
 from eightfold.operators import host_operators
 
+STATE_FILE = "state.bin"
+
 
 def write_compiled(graph: Graph, streams: Mapping[Path, Compiled]) -> list[Path]:
     """Write the files of each stream, and return their paths.
 
-    They are commands.bin, model.bin, listing.txt, layout.json, and network.h for a host in C.
+    They are commands.bin, model.bin, listing.txt, layout.json, and network.h for a host in C; and
+    state.bin, what the arena has of variables before the first run, if there are any.
 
     The files are written all or none: commands of one network beside the weights of another would
     compute something.
@@ -39,6 +42,8 @@ def write_compiled(graph: Graph, streams: Mapping[Path, Compiled]) -> list[Path]
     contents: dict[Path, Content] = {}
     for folder, compiled in streams.items():
         layout = _layout(graph, compiled)
+        if compiled.state:
+            contents[folder / STATE_FILE] = _initial_state(graph, compiled)
         contents |= {
             folder / "commands.bin": compiled.words.astype("<u4").tobytes(),
             folder / "model.bin": compiled.model,
@@ -48,6 +53,23 @@ def write_compiled(graph: Graph, streams: Mapping[Path, Compiled]) -> list[Path]
         }
     write_files(contents)
     return list(contents)
+
+
+def _state_bytes(graph: Graph, compiled: Compiled) -> tuple[int, int]:
+    """Return the first byte of the arena that holds variables, and the one behind the last."""
+    places = [(compiled.inputs[tensor], graph.tensors[tensor].nbytes) for tensor in compiled.state]
+    return min(place for place, _ in places), max(place + size for place, size in places)
+
+
+def _initial_state(graph: Graph, compiled: Compiled) -> bytes:
+    """Return what the bytes of variables are before the first run."""
+    start, stop = _state_bytes(graph, compiled)
+    content = np.zeros(stop - start, np.uint8)
+    initial = graph.initial_state()
+    for tensor in compiled.state:
+        value = np.frombuffer(initial[tensor].tobytes(), np.uint8)
+        content[compiled.inputs[tensor] - start :][: value.size] = value
+    return content.tobytes()
 
 
 def region_bytes(streams: Iterable[Compiled]) -> dict[str, int]:
@@ -79,7 +101,10 @@ def _listing(graph: Graph, compiled: Compiled) -> str:
 
 
 def _layout(graph: Graph, compiled: Compiled) -> dict[str, Any]:
-    """Return regions, where a stream's inputs and outputs lie, and what the host does to them."""
+    """Return regions, where a stream's inputs and outputs lie, and what the host does to them.
+
+    Values of variables that stay in the arena are the state, and neither.
+    """
     host = [op for op in graph.operators if op.index in host_operators(graph)]
     before = {operator.outputs[0]: [operator] for operator in host if operator.name == "QUANTIZE"}
     after: dict[int, list[Operator]] = {}
@@ -93,8 +118,17 @@ def _layout(graph: Graph, compiled: Compiled) -> dict[str, Any]:
             | {"offset": offset}
             | {"host": [_conversion(graph, operator) for operator in converted.get(tensor, [])]}
             for tensor, offset in tensors.items()
+            if tensor not in kept
         ]
 
+    kept = {*compiled.state, *compiled.state.values()} - {*graph.outputs}
+    state = None
+    if compiled.state:
+        start, stop = _state_bytes(graph, compiled)
+        entries = [
+            _entry(graph.tensors[old]) | {"offset": compiled.inputs[old]} for old in compiled.state
+        ]
+        state = {"offset": start, "bytes": stop - start, "file": STATE_FILE, "variables": entries}
     return {
         "config": compiled.config.as_dict(),
         "command_bytes": 4 * len(compiled.words),
@@ -102,6 +136,7 @@ def _layout(graph: Graph, compiled: Compiled) -> dict[str, Any]:
         "arena_bytes": compiled.arena,
         "inputs": placed(compiled.inputs, before),
         "outputs": placed(compiled.outputs, after),
+        "state": state,
         "operators": list(compiled.operators),
     }
 
@@ -204,6 +239,15 @@ def _header(layout: Mapping[str, Any]) -> str:
             for name in ("command_bytes", "model_bytes", "arena_bytes")
         ),
     ]
+    if state := layout["state"]:
+        lines += [
+            "",
+            f"/* The arena keeps these bytes from run to run. {STATE_FILE} is what they are before",
+            " * the first one, and after a reset. */",
+            f"#define EIGHTFOLD_STATE_OFFSET {state['offset']}u",
+            f"#define EIGHTFOLD_STATE_BYTES {state['bytes']}u",
+            "",
+        ]
     functions = []
     for side in ("input", "output"):
         lines.append(f"#define EIGHTFOLD_{side.upper()}S {len(layout[f'{side}s'])}u")

@@ -2,16 +2,17 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate, chain
 
 import numpy as np
 
+from eightfold.compiler import state
 from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.decision import Decision
 from eightfold.compiler.emit.emitter import Buffered, Emitter
-from eightfold.compiler.emit.memory import Block, Layout, allocate, plan
+from eightfold.compiler.emit.memory import Block, Layout, aligned, allocate, plan
 from eightfold.compiler.emit.staging import Arrival, NoRoomError, Place, Staging
 from eightfold.compiler.exact import CompileError
 from eightfold.compiler.lower.lowering import Lowered
@@ -61,10 +62,12 @@ class Placement:
 class Compiled(Stream):
     """A command stream, the model region, and where the arena has inputs and results.
 
-    ``inputs`` and ``outputs`` are arena offsets by tensor. ``searched``: per operator, the channels
-    whose requantization had to be searched and proved. ``placements``: which bytes of scratchpad
-    and arena are in use for what, and from when to when. ``outside``: tensors, the graph's and
-    temporaries, that are not in the scratchpad; ``decision``: which cascades were chosen.
+    ``inputs`` and ``outputs`` are arena offsets by tensor. ``state``: of variables that are in one
+    place, the tensor of the value before a run, and of that after it. ``searched``: per operator,
+    the channels whose requantization had to be searched and proved. ``placements``: which bytes of
+    scratchpad and arena are in use for what, and from when to when. ``outside``: tensors, the
+    graph's and temporaries, that are not in the scratchpad; ``decision``: which cascades were
+    chosen.
     """
 
     model: bytes
@@ -72,6 +75,7 @@ class Compiled(Stream):
     inputs: Mapping[int, int]
     outputs: Mapping[int, int]
     searched: Mapping[int, int]
+    state: Mapping[int, int] = field(default_factory=dict)
     placements: tuple[Placement, ...] = ()
     outside: frozenset[int] = frozenset()
     decision: Decision | None = None
@@ -114,29 +118,30 @@ def compile_operators(
     program = StepProgram(graph, operators, lowered)
     kept = {program.storage(tensor) for tensor in wanted if program.computed(tensor)}
     searched = {operator.index: lowered[operator.index].searched for operator in operators}
+    variables = state.local(program, graph.variables)
 
     chains = Chains(program, kept)
     undecided = set[MemoryTiming]()
 
     def attempt(proposal: Proposal, planned: MemoryTiming, second: bool) -> Compiled:
-        changed = program.replaced(proposal.cascades)
-        compiler = _NetworkCompiler(changed, config, planned, kept, proposal.outside, second)
+        placed = state.placed(program.replaced(proposal.cascades), variables, wanted)
+        compiler = _NetworkCompiler(placed, config, planned, proposal.outside, second)
         emitter, places = compiler.compile()
         undecided.update([planned] if emitter.undecided else [])
         offsets = places.arena.offsets
         issued = tuple(hoist_tables(emitter.issued))
-        results = sorted(tensor for tensor in wanted if program.computed(tensor))
         return Compiled(
             config=config,
             issued=issued,
             model=bytes(emitter.image),
             arena=places.arena.size,
             inputs={tensor: offsets[program.storage(tensor)] for tensor in program.inputs()},
-            outputs={tensor: offsets[program.storage(tensor)] for tensor in results},
+            outputs={t: offsets[storage] for t, storage in sorted(placed.places.items())},
             operators=tuple(searched),
             searched=searched,
-            placements=tuple(_placements(changed, places, issued, len(graph.tensors))),
-            outside=frozenset(set(places.blocks) - set(places.layout.tensors)),
+            state={variable.before: variable.after for variable in variables},
+            placements=tuple(_placements(placed.program, places, issued, len(graph.tensors))),
+            outside=frozenset(set(places.blocks) - {*places.layout.tensors, *placed.homes}),
         )
 
     def plan(planned: MemoryTiming, second: bool = False) -> Compiled:
@@ -233,8 +238,8 @@ def _placements(
         if step not in memory.buffered
     ]
     blocks += [
-        (Space.ARENA, offset, memory.arena.lives[storage], storage)
-        for storage, offset in memory.arena.offsets.items()
+        (Space.ARENA, memory.arena.offsets[storage], life, storage)
+        for storage, life in memory.arena.lives.items()
     ]
     for space, offset, block, storage in blocks:
         first = bisect_left(steps, block.first)
@@ -268,16 +273,19 @@ class _NetworkCompiler:
 
     def __init__(
         self,
-        program: StepProgram,
+        placed: state.Placed,
         config: AcceleratorConfig,
         memory: MemoryTiming,
-        kept: Collection[int],
         outside: Collection[int] = (),
         second: bool = False,
     ) -> None:
-        self.program, self.config, self.outside = program, config, outside
+        program = placed.program
+        self.program, self.config = program, config
         self.memory, self.second = memory, second
-        self.kept = set(kept)
+        self.kept = set(placed.places.values())
+        self.homes, self.region = placed.homes, placed.region
+        stored = {step.target for step in program.steps if isinstance(step, state.Store)}
+        self.outside = {*outside, *(stored & {*placed.homes})}
         self.rooms = dict.fromkeys(range(len(program.steps)), config.scratchpad // 2)
 
     def compile(self) -> tuple[Emitter, _Memory]:
@@ -355,19 +363,28 @@ class _NetworkCompiler:
         """Return arena offsets of inputs, kept tensors and what is not in the scratchpad."""
         given = {self.program.storage(tensor) for tensor in self.program.inputs()}
         constant = {storage for storage in blocks if self.program.constant(storage)}
-        there = [s for s in blocks if s in self.kept | given or s not in constant | set(resident)]
+        there = [
+            s
+            for s in blocks
+            if s not in self.homes and (s in self.kept | given or s not in constant | set(resident))
+        ]
+        there.sort(key=lambda s: s not in self.region)
         end = len(self.program.steps)
         lives = [
             Block(
                 blocks[s].size,
                 -1 if s in given else blocks[s].first,
-                end if s in self.kept else blocks[s].last,
+                end if s in self.kept or s in self.region else blocks[s].last,
             )
             for s in there
         ]
-        offsets = allocate(lives, None)
-        arena = {s: offset for s, offset in zip(there, offsets, strict=True) if offset is not None}
+        count = len(self.region)
+        offsets = [*accumulate((aligned(life.size) for life in lives[:count]), initial=0)]
+        start = offsets.pop()
+        offsets += [start + (offset or 0) for offset in allocate(lives[count:], None)]
+        arena = dict(zip(there, offsets, strict=True))
         size = max((arena[s] + blocks[s].size for s in there), default=0)
+        arena |= {new: arena[old] for new, old in self.homes.items()}
         return _Arena(arena, dict(zip(there, lives, strict=True)), size)
 
     def _places(

@@ -8,7 +8,7 @@ from eightfold.compiler.cascade.row_wise import Image
 from eightfold.compiler.cascade.step import Cascade
 from eightfold.compiler.emit.memory import Block
 from eightfold.compiler.lower.lowering import Lowered
-from eightfold.compiler.steps.step import Step
+from eightfold.compiler.steps.step import Step, Temporary
 from eightfold.model import Graph, Operator
 from eightfold.target.config import AcceleratorConfig
 
@@ -63,6 +63,22 @@ class StepProgram:
             program.owners.append(self.owners[number])
             number += len(cascade.parts) if cascade else 1
         program._computed = {t for step in program.steps for t in step.targets}
+        return program
+
+    @property
+    def spare(self) -> int:
+        """The first number that no tensor has."""
+        return 1 + max(len(self._graph.tensors), *self._temporaries, *self._computed)
+
+    def extended(
+        self, steps: Sequence[Step], temporaries: Mapping[int, Temporary]
+    ) -> "StepProgram":
+        """Return the program with steps behind the last one, which its operator owns."""
+        program = copy(self)
+        program.steps = [*self.steps, *steps]
+        program.owners = [*self.owners, *[self.owners[-1]] * len(steps)]
+        program._temporaries = {**self._temporaries, **temporaries}
+        program._computed = self._computed | temporaries.keys()
         return program
 
     def image(self, tensor: int) -> Image | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,11 @@ class Tensor:
     open_batch: bool = False
     """Whether the file leaves dimension 0 of an input open, ``shape_signature`` -1, and states what
     it is for now."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return prod(self.shape) * self.dtype.itemsize
 
     def __str__(self) -> str:
         """Return index and name in one line, as messages name the tensor."""

@@ -73,6 +73,23 @@ def resolve_inputs(graph: Graph, given: Inputs) -> dict[int, np.ndarray]:
     return inputs
 
 
+def frames_of(graph: Graph, given: Inputs, count: int) -> list[dict[int, np.ndarray]]:
+    """Return what `resolve_inputs` does for each of ``count`` frames, the first axis of each array.
+
+    Raises
+    ------
+    InputError
+        As `resolve_inputs`; or if an array has not as many frames.
+    """
+    for key, array in given.items():
+        if array.shape[:1] != (count,):
+            raise InputError(
+                f"input {key} of shape {array.shape} must have {count} frames along its first axis"
+            )
+    frames = [{key: array[n] for key, array in given.items()} for n in range(count)]
+    return [resolve_inputs(graph, frame) for frame in frames]
+
+
 def _index(graph: Graph, key: int | str) -> int:
     """Return the index of the input that a key names."""
     if isinstance(key, int):

@@ -5,7 +5,7 @@ import logging
 import platform
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -17,8 +17,8 @@ from eightfold.common.errors import HardwareError, InputError
 from eightfold.common.extras import needs_extra
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, named, normalize_dimensions, with_shapes
-from eightfold.operators import Limits, load_int8, run_graph, run_graphs
-from eightfold.run.inputs import Inputs, random_inputs, resolve_inputs
+from eightfold.operators import Limits, load_int8, run_graphs
+from eightfold.run.inputs import Inputs, frames_of, random_inputs, resolve_inputs
 from eightfold.run.operator_reports import golden_reports, hardware_reports
 from eightfold.run.reference.oracle import (
     Oracle,
@@ -43,8 +43,23 @@ if TYPE_CHECKING:
 Backend = Literal["golden", "verilator", "icarus"]
 
 
+@dataclass
+class _State:
+    """What a model has kept: the values of its variables, and the runtime that has run the same."""
+
+    values: dict[int, np.ndarray]
+    frames: int = 0
+    oracle: Oracle | None = None
+    seen: int = 0
+    """Inferences that the runtime has run; not all, if some were not compared."""
+
+
 class Session(Closing):
     """Runs models on one backend; simulator builds and the runtime's process are kept between runs.
+
+    A model that keeps state goes on where its last run has ended: `run` is its next inference. The
+    state belongs to the model, which is known by its bytes; `reset` makes it initial. A run that
+    raises an error leaves the state of before.
 
     Parameters
     ----------
@@ -172,12 +187,21 @@ class Session(Closing):
         self.limits = Limits(max_memory, max_elements)
         self.batch = batch
         self._oracle: Oracle | None = None
+        self._states: dict[str, _State] = {}
 
     def close(self) -> None:
-        """End the runtime's process, if one was started."""
+        """End the runtime's processes, if any were started, and forget the state of models."""
+        self.reset()
         if self._oracle is not None:
             self._oracle.close()
             self._oracle = None
+
+    def reset(self, model: bytes | str | Path | None = None) -> None:
+        """Make the state of a model initial, that of all models if none is given."""
+        for key in [*self._states] if model is None else [_hash(model)]:
+            state = self._states.pop(key, None)
+            if state and state.oracle:
+                state.oracle.close()
 
     def run(
         self,
@@ -189,7 +213,7 @@ class Session(Closing):
         compare: bool = False,
         record: bool = False,
     ) -> RunResult:
-        """Run one inference.
+        """Run one inference; of a model that keeps state the next one.
 
         Parameters
         ----------
@@ -222,10 +246,44 @@ class Session(Closing):
         all_tensors: bool = False,
         compare: bool = False,
     ) -> list[RunResult]:
-        """Run one inference for each entry of ``batch``, in one simulation."""
+        """Run one inference for each entry of ``batch``, in one simulation.
+
+        Those of a model that keeps state are frames: one after another, each from the state that
+        the one before has left, and the first one from that of the run before. If one of them
+        raises an error, the state is as it was before all of them.
+        """
         graph = load_int8(model, self.limits, self.batch)
         resolved = [resolve_inputs(graph, inputs) for inputs in batch]
         return self._run(model, graph, resolved, all_tensors, compare)
+
+    def run_frames(
+        self,
+        model: bytes | str | Path,
+        count: int,
+        inputs: Inputs | None = None,
+        *,
+        seed: int = 0,
+        all_tensors: bool = False,
+        compare: bool = False,
+        record: bool = False,
+    ) -> list[RunResult]:
+        """Run ``count`` inferences as `run_batch` does, and return the result of each.
+
+        Parameters
+        ----------
+        inputs
+            As of `run`, each array with a further axis in front, of ``count`` frames; without it
+            frame n has the inputs that are drawn with ``seed + n``.
+        seed, all_tensors, compare, record
+            As of `run`.
+        """
+        graph = load_int8(model, self.limits, self.batch)
+        if inputs is None:
+            frames = [random_inputs(graph, seed + number) for number in range(count)]
+        else:
+            frames = frames_of(graph, inputs, count)
+        drawn = seed if inputs is None else None
+        return self._run(model, graph, frames, all_tensors, compare, seed=drawn, record=record)
 
     def _run(
         self,
@@ -238,8 +296,12 @@ class Session(Closing):
         seed: int | None = None,
         record: bool = False,
     ) -> list[RunResult]:
-        if compare and self._oracle is None:
-            self._oracle = Oracle(self.reference)
+        state = None
+        if graph.variables:
+            state = self._states.setdefault(_hash(model), _State(graph.initial_state()))
+        given = batch
+        if state:
+            batch = [{**batch[0], **state.values}, *batch[1:]]
         started = time.monotonic()
         undisturbed: list[dict[int, np.ndarray]] = [{} for _ in batch]
         if self.backend == "golden":
@@ -248,29 +310,31 @@ class Session(Closing):
             results = [self._result(model, graph, tensors) for tensors in runs]
         else:
             with named(model):
-                for inputs in batch:
-                    # Such as a computed shape that is not the declared one, an index outside, a row
-                    # of SOFTMAX without a result.
-                    run_graph(graph, inputs, self.reference)
+                # Such as a computed shape that is not the declared one, an index outside, a row
+                # of SOFTMAX without a result.
+                run_graphs(graph, batch, self.reference)
             with needs_extra("rtl", f"backend {self.backend}"):
                 results, undisturbed = self._simulate(
                     model, graph, batch, all_tensors, compare, record
                 )
         if compare:
-            for result, inputs in zip(results, batch, strict=True):
-                content = _model_bytes(model)
-                if self.batch is not None:
-                    content = with_shapes(content, graph)
-                self._compare(result, graph, content, inputs)
+            content = _model_bytes(model)
+            if self.batch is not None:
+                content = with_shapes(content, graph)
+            self._compare_all(results, graph, content, given, state)
         for result, outputs in zip(results, undisturbed, strict=True):
             if not result.mismatches:
                 _expect_the_same(result, outputs)
         seconds = (time.monotonic() - started) / len(batch)
         provenance = self._provenance(model, seed, all_tensors, compare)
-        for result, inputs in zip(results, batch, strict=True):
+        if state:
+            state.values = graph.next_state(results[-1].tensors)
+            state.frames += len(batch)
+        for number, (result, inputs) in enumerate(zip(results, batch, strict=True)):
             result.seconds = seconds
             result.provenance = replace(
                 provenance,
+                seed=None if seed is None else seed + number,
                 inputs=_fingerprints(graph, graph.inputs, inputs),
                 outputs=_fingerprints(graph, graph.outputs, result.outputs),
             )
@@ -297,7 +361,7 @@ class Session(Closing):
         if self.backend != "golden":
             versions["simulator"] = self._simulator_version()
         return Provenance(
-            model_sha256=hashlib.sha256(_model_bytes(model)).hexdigest(),
+            model_sha256=_hash(model),
             configuration=self.config.as_dict(),
             fallback=self.fallback,
             no_rewrite=list(self.no_rewrite),
@@ -364,7 +428,7 @@ class Session(Closing):
             [None] * len(runs) if disturbed else runs
         )
         computed = {tensor for operator in graph.operators for tensor in operator.outputs}
-        outputs = computed & set(graph.outputs)
+        outputs = computed & set(graph.results)
         results: list[RunResult] = []
         again: list[dict[int, np.ndarray]] = []
         for run, clean in zip(runs, timed, strict=True):
@@ -478,19 +542,53 @@ class Session(Closing):
             ),
         )
 
+    def _compare_all(
+        self,
+        results: Sequence[RunResult],
+        graph: Graph,
+        model: bytes,
+        batch: Sequence[Mapping[int, np.ndarray]],
+        state: _State | None,
+    ) -> None:
+        """Compare the inferences of a batch; a model that keeps state has a runtime of its own."""
+        if self._oracle is None:
+            self._oracle = Oracle(self.reference)
+        if state is None:
+            for result, inputs in zip(results, batch, strict=True):
+                self._compare(self._oracle, result, graph, model, inputs)
+            return
+        if state.seen != state.frames:
+            title = self._oracle.runtime.title
+            raise InputError(
+                f"{results[0].model}: {title} has not run the {state.frames} inferences before, "
+                "and so has another state; compare each from the first one on, or call reset()"
+            )
+        state.oracle = state.oracle or Oracle(self.reference)
+        for result, inputs in zip(results, batch, strict=True):
+            following = state.seen > 0
+            state.seen += 1  # also where what follows fails: then it is ahead
+            self._compare(state.oracle, result, graph, model, inputs, following)
+
     def _compare(
-        self, result: RunResult, graph: Graph, model: bytes, inputs: Mapping[int, np.ndarray]
+        self,
+        oracle: Oracle,
+        result: RunResult,
+        graph: Graph,
+        model: bytes,
+        inputs: Mapping[int, np.ndarray],
+        next_frame: bool = False,
     ) -> None:
         """Count differing elements of every operator's outputs."""
-        assert self._oracle is not None
-        runtime = self._oracle.runtime
+        runtime = oracle.runtime
         try:
             if self.reference == "tflm":  # takes any file as it is, and has a right SUM
-                expected = with_state(graph, self._oracle.run(model, inputs))
+                expected = with_state(graph, oracle.run(model, inputs, next_frame=next_frame))
             else:
                 if result.notes:
                     model = normalize_dimensions(model)  # LiteRT refuses the file as it is
-                expected = litert_tensors(self._oracle, model, graph, inputs, result.tensors)
+                expected = litert_tensors(
+                    oracle, model, graph, inputs, result.tensors, next_frame=next_frame
+                )
         except OracleError as error:
             kernels = runtime.kernels(self._runtime_version())
             raise InputError(f"{result.model}: {kernels} refuse this model: {error}") from None
@@ -526,10 +624,10 @@ class Session(Closing):
 def _expect_the_same(result: RunResult, undisturbed: Mapping[int, np.ndarray]) -> None:
     """Check that a run has the outputs of the undisturbed pass over its input."""
     for index, tensor in undisturbed.items():
-        if _differ(tensor, result.outputs[index]).any():
-            place = tuple(np.argwhere(_differ(tensor, result.outputs[index]))[0].tolist())
+        if _differ(tensor, result.tensors[index]).any():
+            place = tuple(np.argwhere(_differ(tensor, result.tensors[index]))[0].tolist())
             raise HardwareError(
-                f"output tensor {index} {list(place)} is {result.outputs[index][place]}, and "
+                f"output tensor {index} {list(place)} is {result.tensors[index][place]}, and "
                 f"{tensor[place]} in the undisturbed pass over the same input, which stores only "
                 "what the network needs: the hardware or the compiler is wrong"
             )
@@ -564,6 +662,11 @@ def _fingerprints(
         for index in indices
         if index in tensors
     ]
+
+
+def _hash(model: bytes | str | Path) -> str:
+    """Return the SHA-256 of a model's bytes."""
+    return hashlib.sha256(_model_bytes(model)).hexdigest()
 
 
 def _model_bytes(model: bytes | str | Path) -> bytes:

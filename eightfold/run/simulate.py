@@ -6,6 +6,7 @@ runs. Simulators know streams and memory, not networks: this is where the two me
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -69,12 +70,16 @@ def simulate_network(
 ) -> list[NetworkRun]:
     """Run a compiled network once for each input of ``batch``: one simulation per stream.
 
+    Runs of a network with variables follow each other: each begins with the state that the one
+    before has left, in memory. Of several streams each run then has simulations of its own.
+
     Parameters
     ----------
     graph, network
         A model, and what `eightfold.compiler.compile_network` has made of it.
     batch
-        Input tensors by index, for each inference.
+        Input tensors by index, for each inference; the values of variables for the first one, where
+        they are not initial.
     reference
         ``litert`` or ``tflm``: whose kernels operators in golden equal; as the network's.
     source
@@ -103,24 +108,15 @@ def simulate_network(
         If a run does not end, or a rule of the buses is broken.
     """
     compute = in_golden or (lambda tensors, ops: run_graph(graph, tensors, reference, ops))
-    runs = [NetworkRun(tensors={**graph.initial_state(), **inputs}) for inputs in batch]
-    for segment in network.segments:
-        if segment.compiled is None:
-            for run in runs:
-                run.tensors = compute(run.tensors, segment.operators)
-            continue
-        compiled = segment.compiled
-        jobs = [
-            Run(inputs={offset: run.tensors[t] for t, offset in compiled.inputs.items()})
-            for run in runs
-        ]
+
+    def simulate(compiled: Compiled, runs: Sequence[NetworkRun]) -> None:
         results = run_system(
             compiled.config,
             simulator,
             words=compiled.words,
             model=compiled.model,
             arena_bytes=compiled.arena,
-            runs=jobs,
+            runs=_jobs(graph, compiled, runs),
             stall=stall,
             timing=memory,
             seed=seed,
@@ -135,7 +131,37 @@ def simulate_network(
             if record:
                 counts = result.events[:, 2:]
                 run.streams.append(StreamRecord(compiled=compiled, spans=spans, counts=counts))
+
+    runs = [NetworkRun(tensors={**graph.initial_state(), **inputs}) for inputs in batch]
+    together = not graph.variables or len(network.segments) == 1
+    previous: NetworkRun | None = None
+    for group in [runs] if together else [[run] for run in runs]:
+        if previous is not None:
+            group[0].tensors |= graph.next_state(previous.tensors)
+        for segment in network.segments:
+            if segment.compiled is not None:
+                simulate(segment.compiled, group)
+                continue
+            for run in group:
+                run.tensors = compute(run.tensors, segment.operators)
+        previous = group[-1]
+    for run, following in pairwise(runs):
+        following.tensors |= graph.next_state(run.tensors)
     return runs
+
+
+def _jobs(graph: Graph, compiled: Compiled, runs: Sequence[NetworkRun]) -> list[Run]:
+    """Return what a stream runs on: the state is put into memory once, and stays there."""
+    kept = []
+    for tensor in compiled.state:
+        start = compiled.inputs[tensor]
+        kept.append((start, start + graph.tensors[tensor].nbytes))
+    jobs = []
+    for run in runs:
+        places = compiled.inputs.items()
+        given = {o: run.tensors[t] for t, o in places if not jobs or t not in compiled.state}
+        jobs.append(Run(inputs=given, kept=kept if jobs else ()))
+    return jobs
 
 
 def _take(graph: Graph, compiled: Compiled, run: NetworkRun, result: RunResult) -> None:

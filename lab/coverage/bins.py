@@ -63,8 +63,8 @@ def covered(
         Tensors by index; ``results`` are the accelerator's.
     """
     asked = any(operator.name in REQUANTIZED for operator in graph.operators)
-    labels = accelerator_labels(compiled, inputs, results) if asked else {}
-    values = {**inputs, **results}
+    values = {**graph.initial_state(), **inputs, **results}
+    labels = accelerator_labels(compiled, values, results) if asked else {}
     hits: Counter[Bin] = Counter()
     for operator in graph.operators:
         reference = reference_labels(graph, operator, values) if asked else Labels(set)

@@ -122,7 +122,11 @@ class MachineSession(Session):
         in_golden: InGolden,
         **_: Any,
     ) -> list[NetworkRun]:
-        return [NetworkRun(tensors=_run(graph, network, each, in_golden)) for each in batch]
+        runs: list[NetworkRun] = []
+        for each in batch:
+            state = graph.next_state(runs[-1].tensors) if runs else {}
+            runs.append(NetworkRun(tensors=_run(graph, network, {**each, **state}, in_golden)))
+        return runs
 
     def _simulator_version(self) -> str:
         return "machine model"

@@ -164,7 +164,7 @@ class MeasuredCase:
     def inputs(self, seed: int = 0) -> dict[int, np.ndarray]:
         """Return a value for each input: int8 over the whole range, others in [0, 8).
 
-        Those of DIV are never 0.
+        And what variables are at first. Those of DIV are never 0.
         """
         rng = np.random.default_rng(seed)
         drawn = {
@@ -178,7 +178,7 @@ class MeasuredCase:
                 quantization = self.graph.tensors[index].quantization
                 assert quantization is not None
                 codes += codes == quantization.zero_point[0]
-        return drawn
+        return self.graph.initial_state() | drawn
 
 
 Build = Callable[[MeasuredModel, Size], Workload]

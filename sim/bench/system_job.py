@@ -91,6 +91,7 @@ class SystemJob:
             "arena": self.job["arena_bytes"],
         }
         self.image = MemoryImage(rng(1), sizes)
+        self._left = np.zeros(0, np.uint8)  # the arena after the run before
 
     @property
     def longest(self) -> int:
@@ -143,6 +144,7 @@ class SystemJob:
             watched = memory.watched()
         await clock_cycles(dut, SETTLE)
         found = await memory.dump(len(self.image.contents))
+        self._left = found[self.image.regions["arena"].part]
         self._check_elsewhere(index, found)
         memory.check()
         events = memory.events()
@@ -150,9 +152,7 @@ class SystemJob:
             totals = dict(zip(outcome.counters, events[-1, 2:].tolist(), strict=True))
             assert totals == outcome.counters, f"traced {totals}, counted {outcome.counters}"
         result = self.folder / f"result_{index}.npz"
-        np.savez(
-            result, allow_pickle=False, arena=found[self.image.regions["arena"].part], events=events
-        )
+        np.savez(result, allow_pickle=False, arena=self._left, events=events)
         return {
             **outcome.as_dict(),
             "ended": ended,
@@ -203,6 +203,8 @@ class SystemJob:
         arena = rng(2 + index).integers(0, 256, self.job["arena_bytes"], dtype=np.uint8)
         self.image.place("commands", words.tobytes())
         self.image.place("model", self._models[index])
+        for start, stop in run["kept"]:
+            arena[start:stop] = self._left[start:stop]
         self.image.place("arena", arena.tobytes())
         for offset, contents in self._arrays[index].items():
             self.image.place("arena", contents.tobytes(), int(offset))

@@ -43,6 +43,9 @@ class Run:
     ----------
     inputs
         Contents of the arena by byte offset; bytes not given are random.
+    kept
+        Bytes of the arena, first offset and the one behind the last, that stay as the run before
+        has left them.
     words, model
         Commands, uint32, and contents of the model region, in place of the system's.
     registers
@@ -62,6 +65,7 @@ class Run:
     """
 
     inputs: Mapping[int, NDArray | bytes] = field(default_factory=dict)
+    kept: Sequence[tuple[int, int]] = ()
     words: NDArray[np.uint32] | None = None
     model: bytes | None = None
     registers: Mapping[str, int] = field(default_factory=dict)
@@ -300,6 +304,7 @@ def _write_run(folder: Path, index: int, run: Run, port: int) -> dict[str, Any]:
         arrays[str(offset)] = np.frombuffer(data, np.uint8)
     np.savez(folder / f"run_{index}.npz", allow_pickle=False, **arrays)
     return {
+        "kept": [list(each) for each in run.kept],
         "registers": dict(run.registers),
         "read_error": run.read_error,
         "write_error": run.write_error,
