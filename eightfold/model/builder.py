@@ -74,7 +74,9 @@ class ModelBuilder:
         )
         self._inputs.append(index)
         if open_batch:
-            self._tensors[index].fields["ShapeSignature"] = np.array([-1, *shape[1:]], np.int32)
+            fields = self._tensors[index].fields
+            ranked = fields.pop("HasRank")  # it is behind the signature, as in the schema
+            fields |= {"ShapeSignature": np.array([-1, *shape[1:]], np.int32), "HasRank": ranked}
         return index
 
     def constant(
@@ -135,8 +137,8 @@ class ModelBuilder:
                 Type=TENSOR_TYPES[np.dtype(dtype).name.upper()],
                 Buffer=0,
                 Name=name or f"tensor_{index}",
-                IsVariable=variable,
                 Quantization=_quantization(scale, zero_point, axis),
+                IsVariable=variable,
                 HasRank=shape is not None,
             )
         )
@@ -214,8 +216,6 @@ class ModelBuilder:
             Inputs=np.array(inputs, np.int32),
             Outputs=np.array(outputs, np.int32),
         )
-        if intermediates:
-            operator.fields["Intermediates"] = np.array(intermediates, np.int32)
         table = options_name(name)
         if table is None and options:
             raise ValueError(f"{name} has no options")
@@ -223,6 +223,8 @@ class ModelBuilder:
             union = next(union for union, codes in UNIONS.items() if table in codes)
             operator.fields[f"{union}Type"] = UNIONS[union][table]
             operator.fields[union] = _options(name, table, options or {})
+        if intermediates:  # behind the options, as in the schema
+            operator.fields["Intermediates"] = np.array(intermediates, np.int32)
         self._operators.append(operator)
 
     def output(self, index: int) -> None:
