@@ -100,7 +100,7 @@ def _table(
     codes = CODES.astype(np.int8)
     if operator == "QUANTIZE":
         if profile.rounding == "double":
-            return quantize(codes, **quantizations)
+            return quantize(codes, input_quantization=inputs, output_quantization=output)
         (scale, zero_point), (out_scale, out_zero) = inputs.per_tensor(), output.per_tensor()
         pair = quantize_multiplier(float(scale) / float(out_scale))
         return clamp(

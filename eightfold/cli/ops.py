@@ -38,9 +38,10 @@ def ops(as_json: bool) -> None:
         click.echo(json.dumps([each.as_json() for each in descriptions], indent=1))
         return
 
-    _print(descriptions, Console(width=None if sys.stdout.isatty() else _WITH_WHOLE_REFERENCE))
+    console = Console(width=None if sys.stdout.isatty() else _WITH_WHOLE_REFERENCE, highlight=False)
+    _print(descriptions, console)
     for name, reason in GOLDEN_ALONE.items():
-        click.echo(f"{name}: in golden alone, {reason}; with --fallback golden")
+        console.print(f"  {name}: in golden alone, {reason}; with --fallback golden", markup=False)
     click.echo(summary(descriptions))
 
 
