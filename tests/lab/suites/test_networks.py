@@ -172,7 +172,8 @@ def test_commands_that_are_wrong_in_an_odd_configuration_are_told(
     assert case.evidence is not None
     assert "AcceleratorConfig(lanes=" in case.evidence.log
     assert case.evidence.model is not None
-    assert len(load_model(case.evidence.model).operators) == 1
+    names = [operator.name for operator in load_model(case.evidence.model).operators]
+    assert len(names) == 1 or names == ["READ_VARIABLE", "ASSIGN_VARIABLE"]
 
 
 def test_odd_configurations_are_legal_and_of_all_kinds() -> None:
