@@ -39,6 +39,7 @@ REFUSED = {
     "PAD": "output_dim != expected_dim",
     "PADV2": "output_dim != expected_dim",
     "QUANTIZE": "scale->size == 1|output UINT8 not supported",
+    "SELECT_V2": "other than int8.int16.float32",
     "SHAPE": "Output type INT64",
     "STRIDED_SLICE": "input dim should not exceed 4|stride value has to be non-zero"
     "|output_shape->data.* != dim_shape",
