@@ -177,12 +177,7 @@ def _zero(tensor: Tensor) -> np.ndarray:
     code = 0
     if tensor.dtype == np.int8 and tensor.quantization is not None:
         code = int(tensor.quantization.zero_point[0])
-    return _frozen(np.full(tensor.shape, code, tensor.dtype))
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array.setflags(write=False)
-    return array
+    return np.broadcast_to(np.array(code, tensor.dtype), tensor.shape)  # takes no memory
 
 
 def _keys(subgraph: Subgraph) -> dict[int, Hashable]:

@@ -127,7 +127,7 @@ def _simulate(
         Run(
             inputs={
                 job.stream.inputs[tensor]: array
-                for tensor, array in (job.case.graph.initial_state() | job.case.inputs()).items()
+                for tensor, array in job.case.inputs().items()
                 if tensor in job.stream.inputs  # SHAPE reads none
             },
             words=job.stream.words,
