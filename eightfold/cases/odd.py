@@ -16,6 +16,7 @@ from eightfold.cases.draws import Case, Random, choose, random_codes
 from eightfold.cases.growing import GrowingNetwork, UnsuitableError, has_axes
 from eightfold.cases.networks import DRAWN, EXTENSIONS
 from eightfold.common.errors import InputError
+from eightfold.golden.errors import SpecError
 from eightfold.operators import load_model
 
 MAX_ELEMENTS = 80_000
@@ -93,7 +94,7 @@ class OddNetwork(GrowingNetwork):
         try:
             grow(other)
             load_model(other.build())
-        except (UnsuitableError, InputError):
+        except (UnsuitableError, InputError, SpecError):
             return None
         except ValueError:  # of the generator: an axis of a scalar, one of no sizes
             return None
