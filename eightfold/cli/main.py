@@ -12,6 +12,7 @@ from numpy.lib.format import MAGIC_PREFIX as ARRAY_PREFIX
 from rich.console import Console
 
 from eightfold.cli.campaign import campaign
+from eightfold.cli.check import check
 from eightfold.cli.compiler import (
     batch_option,
     cascade_option,
@@ -229,35 +230,6 @@ def run(
     raise SystemExit(1 if any(each.mismatches for each in results) else 0)
 
 
-@commands.command()
-@model_argument
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def check(model: Path, as_json: bool) -> None:
-    """Hold MODEL against the gate that every model passes, and against the rows of the spec.
-
-    Exit status 1 if it violates one.
-    """
-    from eightfold.model import read_model
-    from eightfold.operators import (
-        check_model,
-        check_prepared,
-        findings_as_json,
-        has_violation,
-        render,
-    )
-
-    graph, findings = check_prepared(read_model(model))
-    findings += check_model(graph)
-    if as_json:
-        click.echo(json.dumps(findings_as_json(findings), indent=1))
-    else:
-        for line in render(findings, graph):
-            click.echo(line)
-        if not findings:
-            click.echo(f"{model}: {len(graph.operators)} operators conform to the spec")
-    raise SystemExit(has_violation(findings))
-
-
 def _load_inputs(path: Path) -> dict[str, np.ndarray]:
     """Read the arrays of an npz file."""
     try:
@@ -283,6 +255,7 @@ def _load_inputs(path: Path) -> dict[str, np.ndarray]:
 
 for _command in (
     campaign,
+    check,
     compile_command,
     doctor,
     estimate,

@@ -8,5 +8,9 @@ class InputError(Exception):
     """
 
 
+class Untaken(InputError):  # noqa: N818 (says what it is)
+    """A sound file, of something that Eightfold does not take: no damage to it."""
+
+
 class HardwareError(Exception):
     """The simulated hardware hung or broke a rule of its streams; the command line exits with 1."""

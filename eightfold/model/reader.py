@@ -11,7 +11,7 @@ from typing import Any
 
 import tflite
 
-from eightfold.common.errors import InputError
+from eightfold.common.errors import InputError, Untaken
 from eightfold.model.beside import check_beside
 from eightfold.model.flatbuffer import CONVERT, Source, text
 from eightfold.model.graph import Graph, Operator, Tensor
@@ -143,7 +143,7 @@ def named(source: bytes | str | Path) -> Iterator[None]:
     except InputError as error:
         label = "model" if isinstance(source, bytes) else os.fspath(source)
         printable = "".join(c if c.isprintable() else "?" for c in label)
-        raise InputError(f"{printable}: {error}") from None
+        raise type(error)(f"{printable}: {error}") from None
 
 
 def _check_order(graph: Graph) -> None:
@@ -196,7 +196,7 @@ def _bound(
         raise InputError(f"{operator} has other inputs and outputs than its body; {CONVERT}")
     own = [index for each in edges for index in each]
     if len(set(own)) < len(own) or -1 in given or body.handles or body.variable:
-        raise InputError(
+        raise Untaken(
             f"{operator} hands on an input as it is, lacks one, or keeps state; inline its body"
         )
     for inner, outer in zip(own, given, strict=True):
@@ -338,7 +338,7 @@ class _Reader:
         try:
             return packed, self._part(packed, codes)[0]
         except InputError as error:
-            raise InputError(f"subgraph {number}: {error}") from None
+            raise type(error)(f"subgraph {number}: {error}") from None
 
     def _initial(
         self, operator: Operator, codes: Sequence[tuple[bool, str]]
@@ -349,7 +349,7 @@ class _Reader:
         try:
             return initial_values(part)
         except InputError as error:
-            raise InputError(f"subgraph {number}: {error}") from None
+            raise type(error)(f"subgraph {number}: {error}") from None
 
     def _operators(self, subgraph: Any, known: Sequence[tuple[bool, str]]) -> list[Any]:
         """Return the packed operators; refuse all at once that are not builtin."""
@@ -372,7 +372,7 @@ class _Reader:
                 listed += f" and {len(unknown) - _SHOWN} more"
             is_detector = f"custom {_DETECTOR!r}" in unknown
             advice = _DETECTION if is_detector else "replace them by builtin ones"
-            raise InputError(f"not builtin operators: {listed}; {advice}")
+            raise Untaken(f"not builtin operators: {listed}; {advice}")
         # LiteRT refuses these even if no operator refers to them.
         if strange := [name for _, name in known if name.startswith(_UNKNOWN)]:
             raise InputError(f"among its operator codes is an unknown one, {strange[0]}; {CONVERT}")
@@ -397,7 +397,7 @@ class _Reader:
         except ValueError as error:
             raise InputError(f"{where}: {error}; {CONVERT}") from None
         if name not in (CALL_ONCE, COMPOSITE) and any("subgraph" in field for field in options):
-            raise InputError(f"{where} runs another subgraph; flatten the model into one")
+            raise Untaken(f"{where} runs another subgraph; flatten the model into one")
         return Operator(
             index=index,
             name=name,

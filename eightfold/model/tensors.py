@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.common.errors import InputError
+from eightfold.common.errors import InputError, Untaken
 from eightfold.golden.errors import shortened
 from eightfold.model.flatbuffer import CONVERT, EXTERNAL_BUFFER, TO_INT8, Source, text
 from eightfold.model.graph import Quantization, Tensor
@@ -65,13 +65,13 @@ class TensorReader:
         if code not in DTYPES:
             kind = next((k for k, c in TENSOR_TYPES.items() if c == code), f"code {code}")
             if kind == "VARIANT":
-                raise InputError(
+                raise Untaken(
                     f"{label} keeps state between runs; make the state an input and an output"
                 )
             known = ", ".join(dtype.name for dtype in DTYPES.values())
-            raise InputError(f"{label} has element type {kind}, not {known}; {TO_INT8}")
+            raise Untaken(f"{label} has element type {kind}, not {known}; {TO_INT8}")
         if packed.Sparsity() is not None:
-            raise InputError(f"{label} is sparse; store it densely")
+            raise Untaken(f"{label} is sparse; store it densely")
         dtype = DTYPES[code]
         shape = self._shape(packed, label)
         size = math.prod(shape) * dtype.itemsize
@@ -102,10 +102,10 @@ class TensorReader:
     def _shape(self, packed: Any, label: Tensor) -> tuple[int, ...]:
         vector = self._source.vector(packed, "Shape")
         if vector.size > _RANK_LIMIT:
-            raise InputError(f"{label} has {vector.size} dimensions; the limit is {_RANK_LIMIT}")
+            raise Untaken(f"{label} has {vector.size} dimensions; the limit is {_RANK_LIMIT}")
         shape = self._source.integers(packed, "Shape")
         if min(shape, default=0) < 0:
-            raise InputError(f"{label} has shape {shortened(shape)}; dimensions must be fixed")
+            raise Untaken(f"{label} has shape {shortened(shape)}; dimensions must be fixed")
         return shape
 
     def _content(self, packed: Any, label: Tensor) -> np.ndarray | None:
@@ -119,7 +119,7 @@ class TensorReader:
         buffer = self._source.child(self._model.Buffers(index))
         external = self._source.number(packed, EXTERNAL_BUFFER)
         if external or buffer.Offset():
-            raise InputError(f"{label} has its data outside the flatbuffer; store it inside")
+            raise Untaken(f"{label} has its data outside the flatbuffer; store it inside")
         if index == 0 or buffer.DataIsNone():
             return None
         return self._source.vector(buffer, "Data")
@@ -131,7 +131,7 @@ class TensorReader:
         if values is None:
             return None
         if values.DetailsType():
-            raise InputError(f"{label} has a custom quantization; use scale and zero point")
+            raise Untaken(f"{label} has a custom quantization; use scale and zero point")
         scale = self._numbers(values, "Scale", np.float32)
         if not scale.size:
             return None

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eightfold.common.errors import InputError
+from eightfold.common.errors import InputError, Untaken
 from eightfold.golden.errors import shortened
 from eightfold.model.flatbuffer import CONVERT
 from eightfold.model.graph import Graph, Operator, Tensor, Variable
@@ -101,7 +101,7 @@ class _Resolver:
         """Return the graph."""
         for index in (*self._graph.inputs, *self._graph.outputs):
             if index in self._main.handles | self._main.variable:
-                raise InputError(
+                raise Untaken(
                     f"{self._tensors[index]} keeps state between runs, and is an input or output; "
                     "make it one or the other"
                 )
@@ -125,7 +125,7 @@ class _Resolver:
             return replace(operator, inputs=(value,), outputs=(self._assign(operator, handle),))
         for index in operator.outputs:
             if index in self._main.variable:
-                raise InputError(
+                raise Untaken(
                     f"{operator} computes {self._tensors[index]}, which keeps state between runs; "
                     f"only {', '.join(UPDATED)} change such a tensor"
                 )
@@ -146,7 +146,7 @@ class _Resolver:
         if state.now != state.before:
             return state.now
         if state.initial is None:
-            raise InputError(
+            raise Untaken(
                 f"{operator} reads {self._tensors[index]}, which nothing has assigned before; give "
                 "it an initial value, by a subgraph that CALL_ONCE runs"
             )
@@ -158,7 +158,7 @@ class _Resolver:
         held = self._tensors[state.now]
         known = state.initial is not None or state.now != state.before
         if known and (held.shape, held.dtype) != (value.shape, value.dtype):
-            raise InputError(
+            raise Untaken(
                 f"{operator} assigns {value} of shape {shortened(value.shape)} and type "
                 f"{value.dtype} to a variable of shape {shortened(held.shape)} and type "
                 f"{held.dtype}; give it one shape and type"

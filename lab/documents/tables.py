@@ -17,6 +17,7 @@ from eightfold.common.files import IMPORT_ROOT
 from eightfold.conformance.report import schema as statement
 from eightfold.operators import OPERATORS, SPEC_ROWS
 from eightfold.operators.rules import INT8_RANGE, SAME, Authority, Granularity, SpecRow, TensorRule
+from eightfold.run import check_schema as verdict
 from eightfold.run.report import schema as run
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from lab.documents.part import markdown, number, table_part
@@ -24,7 +25,7 @@ from lab.formal.proof import Proof
 from lab.formal.proofs import BY_NAME
 from lab.hostile.trial import REASONS
 
-SCHEMAS = {"run": run, "conform": statement, "campaign": campaign}
+SCHEMAS = {"check": verdict, "run": run, "conform": statement, "campaign": campaign}
 """By the name of the page: modules whose last class is the whole report."""
 
 WORDS = {int: "integer", float: "number", str: "string", bool: "boolean", NoneType: "null"}

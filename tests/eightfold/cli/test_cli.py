@@ -14,8 +14,6 @@ from eightfold.cli.main import commands
 from eightfold.cli.operator_list import describe_all
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.common.program import one_line_errors
-from eightfold.model.builder import ModelBuilder
-from tests.support.models.single import pool
 
 DIGITS = IMPORT_ROOT / "examples" / "digits"
 MODEL = str(DIGITS / "digits.tflite")
@@ -165,48 +163,6 @@ def test_a_comparison_that_fails_ends_with_1(
     status, out, _ = call("run", MODEL, "--compare", capsys=capsys)
     assert status == 1
     assert "elements differ from LiteRT: first at operator 0 CONV_2D" in out
-
-
-def test_check_finds_nothing_in_a_conforming_model(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = call("check", MODEL, capsys=capsys)
-    assert status == 0
-    assert out.endswith("digits.tflite: 18 operators conform to the spec\n")
-    assert call("check", MODEL, "--json", capsys=capsys)[0] == 0
-
-
-def test_check_names_what_violates_the_spec(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    builder = ModelBuilder()
-    x = builder.input((1, 4), scale=0.5)
-    y = builder.tensor((1, 4), scale=0.0078125, zero_point=-128, name="gate")
-    builder.operator("LOGISTIC", [x], [y])
-    builder.output(y)
-    path = tmp_path / "wrong.tflite"
-    path.write_bytes(builder.build())
-    status, out, _ = call("check", path, capsys=capsys)
-    assert status == 1
-    assert out.startswith("violation: operator 0 LOGISTIC, tensor 1 'gate': ")
-    assert out.count("\n") == 1
-    assert "0.0078125" in out
-    status, out, _ = call("check", path, "--json", capsys=capsys)
-    assert status == 1
-    assert json.loads(out)["violations"] == 1
-
-
-def test_check_says_what_the_gate_refuses_in_the_same_words(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "wrong.tflite"
-    path.write_bytes(pool("MAX_POOL_2D", filter_height=1))
-    words = "declared shape [1, 2, 2, 1], computed [1, 3, 2, 1]"
-    status, out, _ = call("check", path, capsys=capsys)
-    assert status == 1
-    assert out.startswith(f"violation: operator 0 MAX_POOL_2D, tensor 1 'tensor_1': {words}; rule")
-    for command in (("run", path), ("compile", path, "-o", tmp_path / "out"), ("estimate", path)):
-        status, out, err = call(*command, capsys=capsys)
-        assert (status, out) == (2, "")
-        assert err == f"eightfold: {path}: operator 0 MAX_POOL_2D: tensor 1 'tensor_1': {words}\n"
 
 
 @pytest.mark.parametrize(

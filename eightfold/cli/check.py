@@ -1,0 +1,123 @@
+"""``eightfold check``: one verdict about a file."""
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from eightfold.cli.compiler import reference_option
+from eightfold.common.program import model_argument
+from eightfold.common.terminal import terminal_progress
+from eightfold.run.assessment import Assessment, assess
+from eightfold.run.report.clock import clock_of
+from eightfold.target.config import PRESETS, AcceleratorConfig
+
+if TYPE_CHECKING:  # golden loads only when needed
+    from eightfold.golden.quantization import Reference
+
+SHOWN = 6
+"""Findings, and operators of a kind, that are shown without ``--all``: there is one screen."""
+
+ON = {"hardware": "accelerator"}
+
+VERDICTS = {
+    "runs": "runs on the accelerator",
+    "fallback": "runs with --fallback golden, not without",
+    "refused": "does not run, with --fallback golden or without",
+}
+
+
+@click.command()
+@model_argument
+@click.option(
+    "--config",
+    "configs",
+    multiple=True,
+    default=tuple(PRESETS),
+    help="Of what size: a preset or a .toml file; all presets without it. May be given several "
+    "times.",
+)
+@reference_option
+@click.option("--all", "everything", is_flag=True, help="Show every finding, not the first ones.")
+@click.option("--spec", is_flag=True, help="End with 1 also if a row of the spec is violated.")
+@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
+def check(
+    model: Path,
+    configs: tuple[str, ...],
+    reference: "Reference",
+    everything: bool,
+    spec: bool,
+    as_json: bool,
+) -> None:
+    """Say what becomes of MODEL: does it keep to the spec, what runs where, what does it take.
+
+    Exit status 0 if it runs, with --fallback golden or without, 1 if it does not.
+    """
+    with terminal_progress(f"checking {model.name}") as progress:
+        found = assess(model, configs, reference, on_progress=progress)
+    data = found.as_json()
+    if as_json:
+        click.echo(json.dumps(data, indent=1))
+    else:
+        _print(found, everything)
+    raise SystemExit(found.best.status == "refused" or (spec and not data["conforms"]))
+
+
+def _print(found: Assessment, everything: bool) -> None:
+    console = Console(width=None if sys.stdout.isatty() else 100, highlight=False, markup=False)
+    lines = found.finding_lines()
+    shown = lines if everything else lines[:SHOWN]
+    for line in shown:
+        click.echo(line)
+    if lines[len(shown) :]:
+        click.echo(f"... and {len(lines) - len(shown)} more; --all shows them")
+    best = found.best
+    if found.graph is not None:
+        count = len(found.graph.operators)
+        data = found.as_json()
+        click.echo(
+            f"{found.model}: {count} operators conform to the spec"
+            if data["conforms"]
+            else f"{found.model}: {data['violations']} violations of the spec in {count} operators"
+        )
+        _print_places(found)
+    if best.status != "refused":
+        console.print(_table(found))
+    for what, line in found.advice:
+        click.echo(f"{what}: {line}")
+    reason = f": {best.reason}" if best.reason else ""
+    click.echo(f"{found.model}: {VERDICTS[best.status]}{reason}")
+
+
+def _print_places(found: Assessment) -> None:
+    """Print where operators run, a line for each place, with the reasons of those that do not."""
+    assert found.graph is not None
+    places = found.best.places
+    for place in ("hardware", "host", "golden", "nowhere"):
+        here = [op for op in found.graph.operators if places.get(op.index, ("",))[0] == place]
+        counts = Counter(operator.name for operator in here)
+        if names := ", ".join(f"{name} {count}" for name, count in counts.most_common()):
+            click.echo(f"{ON.get(place, place)}: {names}")
+        reasons = {reason: op for op in reversed(here) if (reason := places[op.index][1])}
+        for reason, operator in [*reversed(reasons.items())][:SHOWN]:
+            click.echo(f"  {operator}: {reason}")
+
+
+def _table(found: Assessment) -> Table:
+    """Return a row for each configuration: whether it fits, cycles, time and bytes."""
+    table = Table("config", "fits")
+    for name in ("cycles", "ms", "commands", "model", "arena", "scratchpad"):
+        table.add_column(name, justify="right")
+    for fit in found.fits:
+        clock = clock_of(AcceleratorConfig.load(fit.config))
+        time = f"{clock.milliseconds(fit.cycles):.2f}" if clock and fit.cycles else ""
+        sizes = [f"{size:,}" for size in (fit.bytes or {}).values()]
+        cycles = "" if fit.cycles is None else f"{fit.cycles:,}"
+        fits = {"runs": "yes", "fallback": "with fallback", "refused": "no"}[fit.status]
+        table.add_row(fit.config, fits, cycles, time, *sizes)
+    return table

@@ -1,0 +1,149 @@
+"""``eightfold check``: one verdict about a file, its exit status, its advice, and its JSON."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eightfold.model.builder import ModelBuilder
+from eightfold.run.check_schema import CheckJson
+from tests.eightfold.cli.test_cli import MODEL, call
+from tests.support.documented import check_fields
+from tests.support.models.single import pool
+
+RUNS, FALLBACK, REFUSED = (
+    "runs on the accelerator",
+    "runs with --fallback golden, not without",
+    "does not run, with --fallback golden or without",
+)
+
+
+def dense(dtype: type = np.int8, *, edges: bool = False, tail: str = "", code: int = 1) -> bytes:
+    """Return FULLY_CONNECTED of an element type; with float32 edges, and a tail of its own."""
+    b = ModelBuilder()
+    values: dict[str, Any] = {} if dtype in (np.float32, np.float16) else {"scale": 0.5}
+    x = b.input((1, 4), dtype=np.float32) if edges else b.input((1, 4), dtype=dtype, **values)
+    if edges:
+        given, x = x, b.tensor((1, 4), scale=0.5)
+        b.operator("QUANTIZE", [given], [x])
+    weights = b.constant(np.full((4, 4), code, dtype), **values)
+    y = b.tensor((1, 4), dtype=dtype, **values)
+    b.operator("FULLY_CONNECTED", [x, weights, -1], [y])
+    for name in ["DEQUANTIZE"] * edges + [tail] * bool(tail):
+        before, y = y, b.tensor((1, 4), dtype=np.float32)
+        b.operator(name, [before], [y], {"beta": 1.0} if name == "SOFTMAX" else None)
+    b.output(y)
+    return b.build()
+
+
+def gate() -> bytes:
+    """Return a LOGISTIC whose scale no kernel computes with."""
+    b = ModelBuilder()
+    x = b.input((1, 4), scale=0.5)
+    y = b.tensor((1, 4), scale=0.0078125, zero_point=-128, name="gate")
+    b.operator("LOGISTIC", [x], [y])
+    b.output(y)
+    return b.build()
+
+
+INT8 = "converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]"
+EDGES = "float32 input: converter.inference_input_type = tf.int8"
+NEW = "quantization that the spec forbids: converter.experimental_new_quantizer = True"
+
+FILES = {
+    "int8": (dense(), 0, RUNS, ["1 operators conform to the spec", "accelerator: FULLY_C"]),
+    "edges": (dense(edges=True), 0, RUNS, ["host: QUANTIZE 1, DEQUANTIZE 1", EDGES]),
+    "tail": (dense(edges=True, tail="SOFTMAX"), 0, FALLBACK, ["golden: ", "operator 3 SOFTMAX: "]),
+    "codes": (dense(code=-128), 0, RUNS, ["violation: operator 0 FULLY_CONNECTED", NEW]),
+    "scale": (gate(), 1, REFUSED, ["violation: operator 0 LOGISTIC, tensor 1 'gate': ", "0.0078"]),
+    "shape": (
+        pool("MAX_POOL_2D", filter_height=1),
+        1,
+        REFUSED,
+        ["declared shape [1, 2, 2, 1], computed [1, 3, 2, 1]; rule"],
+    ),
+    "float32": (dense(np.float32), 1, REFUSED, [f"operators on float32: {INT8}", "nowhere: FULLY"]),
+    "uint8": (dense(np.uint8), 1, REFUSED, ["operators on uint8: converter.experimental_new_qu"]),
+    "int16": (dense(np.int16), 1, REFUSED, [f"operators on int16: {INT8}"]),
+    "float16": (dense(np.float16), 1, REFUSED, ["has element type FLOAT16"]),
+}
+"""By name: the file, the exit status, the last line, and what else is said."""
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_verdict_says_whether_a_file_runs_and_what_is_in_the_way(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    content, expected, verdict, words = FILES[name]
+    path = tmp_path / "model.tflite"
+    path.write_bytes(content)
+    status, out, err = call("check", path, "--config", "base", capsys=capsys)
+    assert (status, err) == (expected, "")
+    assert out.splitlines()[-1].startswith(f"{path}: {verdict}")
+    for each in words:
+        assert each in out
+    assert len(out.splitlines()) <= 24
+
+
+def test_a_model_is_held_against_every_preset(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = call("check", MODEL, capsys=capsys)
+    assert status == 0
+    assert "18 operators conform to the spec" in out
+    rows = [line.split("│")[1:3] for line in out.splitlines() if line.startswith("│")]
+    assert [[cell.strip() for cell in row] for row in rows] == [
+        [name, "yes"] for name in ("nano", "small", "base", "large")
+    ]
+
+
+@pytest.mark.parametrize("name", ["int8", "tail", "float32", "codes", "float16"])
+def test_every_field_is_documented(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(FILES[name][0])
+    status, out, _ = call("check", path, "--json", "--config", "base", capsys=capsys)
+    report: dict[str, Any] = json.loads(out)
+    check_fields(report, CheckJson)
+    assert status == FILES[name][1] == (report["status"] == "refused")
+    (preset,) = report["presets"]
+    assert (preset["cycles"] is None) == (report["status"] == "refused")
+
+
+def test_a_violation_ends_with_1_if_that_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(dense(code=-128))
+    for options, expected in (([], 0), (["--spec"], 1)):
+        assert call("check", path, "--config", "nano", *options, capsys=capsys)[0] == expected
+
+
+@pytest.mark.parametrize(
+    "content",
+    [None, b"", b"nothing of TFLite", dense()[:60]],
+    ids=["missing", "empty", "other", "cut"],
+)
+def test_what_is_no_model_ends_with_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None
+) -> None:
+    path = tmp_path / "model.tflite"
+    if content is not None:
+        path.write_bytes(content)
+    status, out, err = call("check", path, capsys=capsys)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"eightfold: {path}: ")
+    assert err.count("\n") == 1
+
+
+def test_the_gate_refuses_in_the_same_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "wrong.tflite"
+    path.write_bytes(pool("MAX_POOL_2D", filter_height=1))
+    words = "declared shape [1, 2, 2, 1], computed [1, 3, 2, 1]"
+    for command in (("run", path), ("compile", path, "-o", tmp_path / "out"), ("estimate", path)):
+        status, out, err = call(*command, capsys=capsys)
+        assert (status, out) == (2, "")
+        assert err == f"eightfold: {path}: operator 0 MAX_POOL_2D: tensor 1 'tensor_1': {words}\n"
