@@ -12,7 +12,6 @@ from rich.table import Table
 
 from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra
-from eightfold.common.plugins import plugins
 from eightfold.common.program import Stopped, output_folder_option
 from eightfold.common.terminal import terminal_progress
 
@@ -93,10 +92,6 @@ def campaign() -> None:
 class _RunCommand(click.Command):
     """The command that begins campaigns: the options of the suites are options of it."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        _require_suites()
-        return super().parse_args(ctx, args)
-
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         argument, *options = super().get_params(ctx)
         return [argument, *_suite_options().values(), *options]
@@ -108,15 +103,6 @@ class _RunCommand(click.Command):
 
 def _described(suite: "Suite") -> str:
     return f"{suite.text}{f' ({suite.cases} cases)' if suite.cases else ''}"
-
-
-def _require_suites() -> None:
-    """Raise `InputError` if no package brings suites that this command begins."""
-    if all(entry.value.startswith("eightfold.") for entry in plugins("eightfold.suites").values()):
-        raise InputError(
-            "campaign run: the suites test the hardware of a checkout of Eightfold, and come with "
-            "it; an implementation of your own is tested by eightfold conform run"
-        )
 
 
 @needs_extra("campaign", "campaign")
@@ -141,7 +127,7 @@ def _suite_options() -> dict[str, click.Option]:
 
 
 @campaign.command("run", cls=_RunCommand)
-@click.argument("suites", nargs=-1, required=True, metavar="SUITE...")
+@click.argument("suites", nargs=-1, required=True, metavar="SUITE... [PATH...]")
 @click.option(
     "--cases",
     multiple=True,
@@ -170,13 +156,18 @@ def run_command(
 ) -> None:
     """Begin a campaign of one or several suites.
 
-    Suites that run together take the options that all of them know.
+    Suites that run together take the options that all of them know. Behind the suite files come the
+    paths of the files, of folders of them, or of lists.
     """
     from eightfold.campaign.campaign import begin, planned
     from eightfold.campaign.folder import Folder
 
     farm = {name: options.pop(name) for name in FARM}
-    chosen = _chosen(suites)
+    names, paths = _split(suites)
+    chosen = _chosen(names)
+    if paths and len(chosen) > 1:
+        raise InputError("suite files runs in a campaign of its own")
+    options["path"] = (*options["path"], *paths)
     _check_options(context, chosen)
     counts = _counts(cases, chosen)
     options = {name: list(v) if isinstance(v, tuple) else v for name, v in options.items()}
@@ -198,10 +189,18 @@ def run_command(
     _go_on(folder, **ready)
 
 
+def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the names of suites, and the paths of files behind the suite that takes them."""
+    behind = words[words.index("files") + 1 :] if "files" in words else ()
+    paths = [word for word in behind if word not in _runnable()]
+    return [word for word in words if word not in paths], paths
+
+
 def _chosen(names: Sequence[str]) -> "list[Suite]":
     known = _runnable()
     if unknown := [name for name in names if name not in known]:
-        raise InputError(f"no suite {unknown[0]}; the suites are {', '.join(known)}")
+        more = "" if "operators" in known else "; those that test the hardware come with a checkout"
+        raise InputError(f"no suite {unknown[0]}; the suites are {', '.join(known)}{more}")
     return [known[name] for name in dict.fromkeys(names)]
 
 

@@ -200,6 +200,7 @@ def test_the_base_needs_no_extra(base: Installation, command: list[str], said: s
             ["conform", "run", "--adapter", "golden"],
             "conform run needs distributed, *'eightfold[campaign]'",
         ),
+        (["campaign", "run", "files", "."], "campaign needs distributed, *'eightfold[campaign]'"),
         (["run", str(DIGITS), "--compare"], "compare needs ai-edge-litert, *'eightfold[compare]'"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
@@ -222,14 +223,10 @@ def test_a_session_names_the_extra_too(base: Installation) -> None:
     assert "'eightfold[rtl]'" in done.stdout, done.stderr
 
 
-def test_suites_that_test_this_hardware_come_with_a_checkout(
-    wheel: Path, base: Installation
-) -> None:
-    done = base.run("eightfold", "campaign", "run", "operators", "--cases", "5")
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert done.stderr.startswith("eightfold: campaign run: the suites test the hardware of a che")
+def test_suites_that_test_this_hardware_come_with_a_checkout(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith("/entry_points.txt"))
         text = archive.read(name).decode()
     assert "conform = eightfold.conformance.commands:conform" in text
+    assert "files = eightfold.campaign.files:SUITE" in text
     assert not re.search(r"\blab\b", text)

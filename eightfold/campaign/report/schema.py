@@ -54,6 +54,27 @@ class EndJson(TypedDict):
     files: Annotated[int, "how many files ended so"]
 
 
+class FileJson(TypedDict):
+    """What became of somebody's own file."""
+
+    file: Annotated[str, "its path, from the folder or list that was given on"]
+    on: Annotated[str, "backend and configuration"]
+    verdict: Annotated[str, "of its case"]
+    status: Annotated[
+        str, "`runs`, `fallback` or `refused`, as `eightfold check` has it; `error` or `lost`"
+    ]
+    cycles: Annotated[str, "of the simulation, on golden by the estimate; `-` if there are none"]
+    golden: Annotated[str, "the runtime that golden equals; `differs`, `not compared` or `-`"]
+    rtl: Annotated[str, "`golden` if it equals that; `differs`, `fails`, `not simulated` or `-`"]
+    why: Annotated[str, "why not; empty if nothing is in the way"]
+
+
+class FilesJson(TypedDict):
+    """What became of somebody's own files."""
+
+    rows: Annotated[list[FileJson], "the files that have ended, by path"]
+
+
 class HostileJson(TypedDict):
     """What became of mutated models."""
 
@@ -161,6 +182,7 @@ class CampaignJson(TypedDict):
     machine: Annotated[dict[str, Any], "`platform` and `processors` of the machine that began it"]
     sessions: Annotated[list[SessionJson], "each time that it ran"]
     coverage: Annotated[CoverageJson | None, "functional coverage; null if none was asked for"]
+    files: Annotated[FilesJson | None, "what became of your own files; null if there are none"]
     hostile: Annotated[HostileJson | None, "what became of mutated models; null if there are none"]
     mutants: Annotated[
         MutantsJson | None,

@@ -262,7 +262,10 @@ WRONG = {
         ("run", "faults", "--out", "{new}"),
         "suite faults does not run on golden",
     ),
-    "suite": (("run", "nonsense", "--out", "{new}"), "no suite nonsense; the suites are faults, "),
+    "suite": (
+        ("run", "nonsense", "--out", "{new}"),
+        "no suite nonsense; the suites are ",
+    ),
     "option of another suite": (
         ("run", "operators", "streams", "--coverage", "--out", "{new}"),
         "--coverage: suite streams does not know it; its options are --cases, --seed, --backend",
