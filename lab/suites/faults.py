@@ -66,7 +66,7 @@ def _disturbed(unit: Unit, made: Network, trace: Path | None) -> Case:
     (segment,) = made.job.network.segments
     assert segment.compiled is not None
     compiled = segment.compiled
-    given = made.job.graph.initial_state() | made.job.batch[0]
+    given = {**made.job.graph.initial_state(), **made.job.batch[0]}
     good = Run(inputs={offset: given[tensor] for tensor, offset in compiled.inputs.items()})
     rng = np.random.default_rng([0xFA017, made.seed])
     faults = [random_fault(rng, compiled, good) for _ in range(FAULTS)]

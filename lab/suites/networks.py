@@ -344,7 +344,7 @@ def simulate_together(
         streams.append(segment.compiled)
     runs = [
         Run(
-            inputs={o: (job.graph.initial_state() | given)[t] for t, o in stream.inputs.items()},
+            inputs={o: {**job.graph.initial_state(), **given}[t] for t, o in stream.inputs.items()},
             words=stream.words,
             model=stream.model,
             registers={"ARENA_SIZE": stream.arena},
