@@ -11,6 +11,8 @@ modules of their kinds: `convolution`, `pooling`, `elementwise`, `normalization`
 - `edges`: which operators the host computes, between float32 and the accelerator's bytes.
 - `folding`: what a graph computes whatever its inputs are.
 - `explain`: the arithmetic of one element, as text.
+- `spec`: the spec's sentences as numbered rules, derived from the records' rows, which findings
+  cite.
 - `check`: a model beside the spec's operator table, whose words are in `rules`;
   ``docs/operators.md`` is generated from the same rows.
 

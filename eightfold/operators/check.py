@@ -11,16 +11,25 @@ from eightfold.operators.cost import Limits, check_cost
 from eightfold.operators.findings import Finding, Severity
 from eightfold.operators.folding import fold_operands
 from eightfold.operators.gate import Refusal, prepare
-from eightfold.operators.registry import SPEC_ROWS, spec_row
+from eightfold.operators.registry import spec_row
 from eightfold.operators.rules import (
     SAME,
-    Authority,
     FixedQuantization,
     Granularity,
     Restriction,
     Role,
     SpecRow,
     TensorRule,
+)
+from eightfold.operators.spec import (
+    DIMENSION,
+    FORMULA,
+    LISTED,
+    RESTRICTION,
+    RESULTS,
+    ZERO_POINT,
+    SpecRule,
+    rule_at,
 )
 
 BIAS_SCALE_TOLERANCE = 2.0**-22
@@ -31,13 +40,6 @@ _SMALLEST = 2.0**-149  # float32's spacing below 2^-126, where the relative erro
 
 
 _SOURCE = "LiteRT, Prepare"
-
-
-SUMMARY = "spec, specification summary"
-"""The spec's section on the tensors of every operator: formula, ranges, zero points."""
-
-PER_AXIS = "spec, per-axis vs per-tensor"
-"""The spec's section on scales along a dimension, which is counted in the tensor's shape."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,21 +55,18 @@ class BoundOperand:
     tensor: Tensor
 
     @property
-    def label(self) -> str:
-        """The table's name of the operand: ``"Input 1 (Weight)"``."""
-        return self.place + self.rule.label
+    def _source(self) -> str:
+        return self.row.operand_source(self.place, self.rule)
 
-    @property
-    def source(self) -> str:
-        """Who says what the operand must be."""
-        if self.rule.source is Authority.SPEC:
-            return f"{self.row.source}, {self.label}"
-        return f"{Authority.KERNELS}, {self.row.name}, {self.label}"
+    def listed(self, part: str = "") -> SpecRule | None:
+        """Return what the row says of the operand, or only restricts; None if it says nothing."""
+        return rule_at(self.row.name, f"{self.place} {part}".strip())
 
     def finding(
-        self, severity: Severity, rule: str, found: str, source: str | None = None
+        self, severity: Severity, rule: str, found: str, cited: SpecRule | None = None
     ) -> Finding:
-        """Return a finding about this operand."""
+        """Return a finding about this operand; ``cited``: the spec's rule, if not its entry."""
+        cited = cited or self.listed()
         return Finding(
             severity=severity,
             operator=self.operator.index,
@@ -75,7 +74,8 @@ class BoundOperand:
             tensor=self.tensor.index,
             tensor_name=self.tensor.name,
             rule=rule,
-            source=source or self.source,
+            identity=cited and cited.identity,
+            source=cited.source if cited and cited.is_of_more else self._source,
             found=found,
         )
 
@@ -124,8 +124,9 @@ def _without_row(operator: Operator) -> Finding:
         operator_name=operator.name,
         tensor=None,
         tensor_name=None,
-        rule=f"the operator table has {len(SPEC_ROWS)} rows",
-        source="spec, int8 quantized operator specifications",
+        rule=LISTED.checks[0],
+        identity=LISTED.identity,
+        source=LISTED.source,
         found=f"no row for {operator.name}",
     )
 
@@ -168,21 +169,29 @@ def _bind(
             elif tensor is not None:
                 found = f"{place} is {tensor.dtype.name}"
                 rule_words = f"{row.name} has no {place}"
-                findings.append(_of_operator(operator, row, "note", rule_words, found))
+                cited = rule_at(row.name, RESULTS)
+                findings.append(_of_operator(operator, row, "note", rule_words, found, cited))
     return operands, findings
 
 
 def _absent(operator: Operator, row: SpecRow, place: str, rule: TensorRule) -> Iterator[Finding]:
     name = place + rule.label
+    listed = rule_at(row.name, place)
+    cited = listed or rule_at(row.name, RESULTS)
     if rule.role is Role.BIAS:
-        yield _of_operator(operator, row, "note", f"has {name}", f"no {name}")
+        yield _of_operator(operator, row, "note", f"has {name}", f"no {name}", cited)
     elif not rule.optional:
-        severity: Severity = "violation" if rule.source is Authority.SPEC else "note"
-        yield _of_operator(operator, row, severity, f"has {name}", f"no {name}")
+        severity: Severity = "violation" if listed else "note"
+        yield _of_operator(operator, row, severity, f"has {name}", f"no {name}", cited)
 
 
 def _of_operator(
-    operator: Operator, row: SpecRow, severity: Severity, rule: str, found: str
+    operator: Operator,
+    row: SpecRow,
+    severity: Severity,
+    rule: str,
+    found: str,
+    cited: SpecRule | None,
 ) -> Finding:
     return Finding(
         severity=severity,
@@ -191,6 +200,7 @@ def _of_operator(
         tensor=None,
         tensor_name=None,
         rule=rule,
+        identity=cited and cited.identity,
         source=row.source,
         found=found,
     )
@@ -214,8 +224,8 @@ def _integer_finding(operands: Sequence[BoundOperand]) -> Finding:
     """Return the note on an operator for which `_is_integer_arithmetic` holds."""
     operand = next(operand for operand in operands if operand.rule.quantized)
     found = f"{operand.tensor.dtype.name} without scale: arithmetic on shapes or indices"
-    wanted = f"data_type {' or '.join(operand.rule.dtypes)}"
-    return _of_operator(operand.operator, operand.row, "note", wanted, found)
+    words = operand.rule.dtype_words
+    return _of_operator(operand.operator, operand.row, "note", words, found, operand.listed())
 
 
 def _check_same(operands: Sequence[BoundOperand]) -> Iterator[Finding]:
@@ -232,7 +242,7 @@ def _check_same(operands: Sequence[BoundOperand]) -> Iterator[Finding]:
             and np.array_equal(first.zero_point, this.zero_point)
         ):
             found = f"{operand.place} has {_words(this)}; {values[0].place} has {_words(first)}"
-            yield operand.finding("violation", SAME, found, operand.row.source)
+            yield operand.finding("violation", SAME, found, rule_at(operand.row.name, RESTRICTION))
 
 
 def _check_bias(operands: Sequence[BoundOperand]) -> Iterator[Finding]:
@@ -274,7 +284,8 @@ def _bias_scales(bias: BoundOperand, data: Tensor, weight: Tensor) -> Iterator[F
         )
         if len(scale) > 1:
             found += f"; {wrong.size} of {len(scale)} channels"
-        yield bias.finding("violation", Restriction.BIAS.value, found)
+        cited = bias.listed(RESTRICTION)
+        yield bias.finding("violation", Restriction.BIAS.value, found, cited)
 
 
 def _is_input(operand: BoundOperand) -> bool:
@@ -313,12 +324,7 @@ def _check_tensor(operand: BoundOperand, edges: frozenset[int]) -> Iterator[Find
         return
     quantization = tensor.quantization
     if quantization is None:
-        yield operand.finding(
-            "violation",
-            "real_value = (code - zero_point) * scale",
-            "no scale and zero point",
-            SUMMARY,
-        )
+        yield operand.finding("violation", FORMULA.checks[0], "no scale and zero point", FORMULA)
     else:
         yield from _scales(operand, quantization)
         yield from _zero_points(operand, quantization)
@@ -330,13 +336,13 @@ def _check_tensor(operand: BoundOperand, edges: frozenset[int]) -> Iterator[Find
 def _dimension(operand: BoundOperand) -> Iterator[Finding]:
     quantization = operand.tensor.quantization
     if quantization is not None and quantization.stated_axis is not None:
-        wanted = "quantized_dimension is a dimension of the tensor"
-        yield operand.finding("note", wanted, quantization.dimension_note(), PER_AXIS)
+        (wanted,) = DIMENSION.checks
+        yield operand.finding("note", wanted, quantization.dimension_note(), DIMENSION)
 
 
 def _dtype_finding(operand: BoundOperand, edges: frozenset[int]) -> Finding:
     rule, tensor = operand.rule, operand.tensor
-    wanted = f"data_type {' or '.join(rule.dtypes)}"
+    wanted = rule.dtype_words
     found = tensor.dtype.name
     if not rule.quantized:
         return operand.finding("note", wanted, found)
@@ -350,7 +356,7 @@ def _scales(operand: BoundOperand, quantization: Quantization) -> Iterator[Findi
     wrong = np.flatnonzero(~(np.isfinite(scale) & (scale > 0)))
     if wrong.size:
         found = f"scale {scale[wrong[0]]!s}{_at(quantization, wrong[0])}"
-        yield operand.finding("violation", "scale is finite and above 0", found, SUMMARY)
+        yield operand.finding("violation", FORMULA.checks[1], found, FORMULA)
 
 
 def _zero_points(operand: BoundOperand, quantization: Quantization) -> Iterator[Finding]:
@@ -359,15 +365,15 @@ def _zero_points(operand: BoundOperand, quantization: Quantization) -> Iterator[
     if isinstance(restriction, Restriction):  # symmetric, and the bias is too
         rule = Restriction.SYMMETRIC.value
         wrong = np.flatnonzero(points != 0)
-        source = None
+        cited = operand.listed(RESTRICTION)
     else:
         low, high = np.iinfo(np.int8).min, np.iinfo(np.int8).max
-        rule = f"zero_point in [{low}, {high}]"
-        source = SUMMARY
+        (rule,) = ZERO_POINT.checks
+        cited = ZERO_POINT
         wrong = np.flatnonzero((points < low) | (points > high))
     if wrong.size:
         found = f"zero point {points[wrong[0]]}{_at(quantization, wrong[0])}"
-        yield operand.finding("violation", rule, found, source)
+        yield operand.finding("violation", rule, found, cited)
 
 
 def _granularity(operand: BoundOperand, quantization: Quantization) -> Iterator[Finding]:
@@ -376,14 +382,13 @@ def _granularity(operand: BoundOperand, quantization: Quantization) -> Iterator[
     count = len(quantization.scale)
     if rule.role is Role.BIAS:
         return
-    wanted = f"granularity {rule.granularity}"
+    wanted = rule.granularity_words
     found = f"{count} scales along dimension {quantization.axis}"
     if rule.granularity is Granularity.PER_TENSOR:
         if count > 1:
             accepted = rule.axis is not None and quantization.axis == rule.axis
             yield operand.finding("note" if accepted else "violation", wanted, found)
         return
-    wanted += f" (dim = {rule.axis})"
     if count > 1 and quantization.axis != rule.axis:
         yield operand.finding("violation", wanted, found)
     elif count == 1 and _channels(operand) not in (1, None):
@@ -404,7 +409,8 @@ def _fixed(operand: BoundOperand, quantization: Quantization) -> Iterator[Findin
     if (quantization.scale != wanted.scale).any() or (
         quantization.zero_point != wanted.zero_point
     ).any():
-        yield operand.finding("violation", str(wanted), _words(quantization))
+        cited = operand.listed(RESTRICTION)
+        yield operand.finding("violation", str(wanted), _words(quantization), cited)
 
 
 def _range(operand: BoundOperand) -> Iterator[Finding]:
@@ -412,7 +418,7 @@ def _range(operand: BoundOperand) -> Iterator[Finding]:
     limits = operand.rule.range
     if limits is None or operand.rule.role is not Role.WEIGHT:
         return  # every code of the dtype is allowed
-    wanted = f"range [{limits[0]}, {limits[1]}]"
+    wanted = operand.rule.range_words
     if tensor.data is None:
         yield operand.finding("note", wanted, "computed, so that its range is not known")
         return
@@ -473,6 +479,7 @@ def _filled_in(operator: Operator, tensor: Tensor) -> Finding:
         tensor=tensor.index,
         tensor_name=tensor.name,
         rule="the file states a tensor's shape",
+        identity=None,
         source=_SOURCE,
         found=f"no shape, computed {list(tensor.shape)}",
     )
@@ -487,6 +494,7 @@ def _refused(refusal: Refusal) -> Finding:
         tensor=None if tensor is None else tensor.index,
         tensor_name=None if tensor is None else tensor.name,
         rule="a result is declared as the kernel computes it" if tensor else "the kernel takes it",
+        identity=None,
         source=_SOURCE,
         found=refusal.message,
     )

@@ -28,6 +28,10 @@ class Finding:
     rule: str
     """What is asked, in words."""
 
+    identity: str | None
+    """The spec's rule that asks it, by which `eightfold.operators.spec.rule` has it; None of what
+    the reference kernels ask."""
+
     source: str
     """Who asks it: the spec's section or row, or the reference kernels."""
 
@@ -50,8 +54,10 @@ def render(findings: Iterable[Finding], graph: Graph) -> list[str]:
         where = str(graph.operator(finding.operator))
         if finding.tensor is not None:
             where += f", {graph.tensors[finding.tensor]}"
+        cited = f"{finding.identity}: " if finding.identity else ""
         lines.append(
-            f"{finding.severity}: {where}: {finding.found}; rule: {finding.rule} [{finding.source}]"
+            f"{finding.severity}: {where}: {finding.found}; rule: {finding.rule} "
+            f"[{cited}{finding.source}]"
         )
     return lines
 

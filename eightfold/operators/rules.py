@@ -98,6 +98,22 @@ class TensorRule:
         """The role in parentheses, as the table writes it behind the operand's number."""
         return f" ({self.role})" if self.role else ""
 
+    @property
+    def dtype_words(self) -> str:
+        """The column of the table that says the element type."""
+        return f"data_type {' or '.join(self.dtypes)}"
+
+    @property
+    def range_words(self) -> str:
+        """The column of the codes' range; empty where the table gives none."""
+        return f"range [{self.range[0]}, {self.range[1]}]" if self.range else ""
+
+    @property
+    def granularity_words(self) -> str:
+        """The column of the scales' number, with the dimension where it gives one."""
+        along = f" (dim = {self.axis})" if self.granularity is Granularity.PER_AXIS else ""
+        return f"granularity {self.granularity}{along if self.axis is not None else ''}"
+
 
 def unquantized(*dtypes: str, optional: bool = False) -> TensorRule:
     """Return the rule of integers or truth values that only the kernels define."""
@@ -148,6 +164,12 @@ class SpecRow:
     def source(self) -> str:
         """How findings name the row."""
         return f"spec, row {self.entry.number} {self.name}"
+
+    def operand_source(self, place: str, rule: TensorRule) -> str:
+        """How findings name an operand, such as ``"Input 1"``, and who defines it."""
+        if rule.source is Authority.SPEC:
+            return f"{self.source}, {place}{rule.label}"
+        return f"{Authority.KERNELS}, {self.name}, {place}{rule.label}"
 
     @property
     def title(self) -> str:

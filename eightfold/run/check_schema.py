@@ -12,6 +12,11 @@ class FindingJson(TypedDict):
     tensor: Annotated[int | None, "the tensor's index; null if it is about the operator"]
     tensor_name: Annotated[str | None, "its name"]
     rule: Annotated[str, "what is asked"]
+    identity: Annotated[
+        str | None,
+        "the rule of the spec that asks it, such as `TFL8-CONV_2D-3`; null of what the reference "
+        "kernels ask",
+    ]
     source: Annotated[str, "who asks it"]
     found: Annotated[str, "what the model has instead"]
 

@@ -200,9 +200,9 @@ def test_lines_and_json_say_the_same() -> None:
     findings = check_model(graph)
     assert render(findings, graph) == [
         "note: operator 0 CONV_2D: no Input 2 (Bias); rule: has Input 2 (Bias) "
-        "[spec, row 4 CONV_2D]",
+        "[TFL8-CONV_2D-4: spec, row 4 CONV_2D]",
         "violation: operator 0 CONV_2D, tensor 1 'kernel\\n': -128 at [0, 0, 0, 0], 6 of 6 codes; "
-        "rule: range [-127, 127] [spec, row 4 CONV_2D, Input 1 (Weight)]",
+        "rule: range [-127, 127] [TFL8-CONV_2D-2: spec, row 4 CONV_2D, Input 1 (Weight)]",
     ]
     document = findings_as_json(findings)
     assert json.loads(json.dumps(document)) == document
@@ -214,6 +214,7 @@ def test_lines_and_json_say_the_same() -> None:
         "tensor": 1,
         "tensor_name": "kernel\n",
         "rule": "range [-127, 127]",
+        "identity": "TFL8-CONV_2D-2",
         "source": "spec, row 4 CONV_2D, Input 1 (Weight)",
         "found": "-128 at [0, 0, 0, 0], 6 of 6 codes",
     }

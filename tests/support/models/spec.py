@@ -8,6 +8,7 @@ import numpy as np
 from eightfold.model import Graph, read_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import check_model
+from eightfold.operators.spec import RESULTS, rule
 
 _WINDOW = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
 _POOL = {**_WINDOW, "filter_height": 2, "filter_width": 2}
@@ -137,8 +138,18 @@ def operator_graph(name: str, **changes: Mapping[str, Any] | None) -> Graph:
 
 
 def found_in(graph: Graph) -> list[str]:
-    """Return each finding as ``severity tensor: found; rule [source]``."""
+    """Return each finding as ``severity tensor: found; rule [source]``.
+
+    What the spec asks cites the rule that has these words and stands there.
+    """
+    findings = check_model(graph)
+    for f in findings:
+        assert (f.identity is not None) == f.source.startswith("spec"), f
+        if f.identity and rule(f.identity).place != RESULTS:
+            assert f.rule in rule(f.identity).checks, f
+            where = rule(f.identity).source.removesuffix("...")
+            assert f.source.startswith(where) or where.startswith(f.source), f
     return [
         f"{f.severity} {'-' if f.tensor is None else f.tensor}: {f.found}; {f.rule} [{f.source}]"
-        for f in check_model(graph)
+        for f in findings
     ]
