@@ -1,7 +1,7 @@
 """The kit's commands: ``eightfold vectors``, ``eightfold conform`` and ``eightfold golden-c``."""
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from json import dumps, loads
@@ -19,10 +19,12 @@ from eightfold.common.terminal import terminal_progress
 if TYPE_CHECKING:  # golden loads only when needed
     from eightfold.campaign.folder import Folder
     from eightfold.common.progress import OnProgress
+    from eightfold.conformance.judge.models.impact import Network
     from eightfold.conformance.profile import Profile
     from eightfold.conformance.results.vectors import Draw
     from eightfold.conformance.units.unit import Level
     from eightfold.conformance.vectors.unit_files import Format
+    from eightfold.conformance.verdict import Statement
 
 UNITS = {
     "requantizer": "An int32 accumulator to int8: multiplier, shift, zero point, clamp.",
@@ -81,7 +83,15 @@ def conform() -> None:
 
 
 def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the files of the report: --html, --junit, --json."""
+    """Add --impact, and the files of the report: --html, --junit, --json."""
+    impact = click.option(
+        "--impact",
+        multiple=True,
+        metavar="MODEL.tflite[=INPUTS.npz]",
+        help="Run a network with the mistake that was found, and say what changes; INPUTS.npz may "
+        "have labels. Without it inputs are random. More than once for several networks.",
+    )
+    command = impact(command)
     for name, text in reversed(REPORTS.items()):
         path = click.Path(path_type=Path)
         command = click.option(f"--{name}", type=path, metavar="FILE", help=text)(command)
@@ -149,6 +159,7 @@ def run(
     claims: str | None,
     backend: str,
     out: Path | None,
+    impact: tuple[str, ...],
     html: Path | None,
     junit: Path | None,
     json: Path | None,
@@ -172,6 +183,7 @@ def run(
 
     require_reports(html)  # better before the work than after
     claimed = Profile.load(profile)
+    _networks(impact, claimed)
     ready = farm_of(**farm)
     task = Task.of(adapter_name(adapter), claimed, level, seed)
     chosen = claims_of(task.load(), claimed, claims.split(",") if claims else ())
@@ -188,7 +200,7 @@ def run(
         folder = Folder(path)
         begin(folder, asked, units)
         run_units(folder, kept=out is not None, **ready)
-        _report(folder, html=html, junit=junit, json=json)
+        _report(folder, impact, html=html, junit=junit, json=json)
 
 
 @contextmanager
@@ -204,7 +216,13 @@ def _folder(out: Path | None) -> Iterator[Path]:
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @report_options
 @needs_extra("campaign", "conform report")
-def report(folder: Path, html: Path | None, junit: Path | None, json: Path | None) -> None:
+def report(
+    folder: Path,
+    impact: tuple[str, ...],
+    html: Path | None,
+    junit: Path | None,
+    json: Path | None,
+) -> None:
     """Judge what eightfold conform run --out DIR has answered so far.
 
     What has not been answered is incomplete. Exit status as that of eightfold conform run.
@@ -213,20 +231,47 @@ def report(folder: Path, html: Path | None, junit: Path | None, json: Path | Non
     from eightfold.conformance.report import require_reports
 
     require_reports(html)
-    _report(Folder(folder), html=html, junit=junit, json=json)
+    _report(Folder(folder), impact, html=html, junit=junit, json=json)
 
 
-def _report(folder: "Folder", html: Path | None, junit: Path | None, json: Path | None) -> None:
+def _report(folder: "Folder", impact: Sequence[str], **files: Path | None) -> None:
     """Judge a run, write its reports, print the statement, and end with its status."""
-    from eightfold.conformance.report import print_statement, write_reports
     from eightfold.conformance.runs import judge_run, run_facts
 
     facts = run_facts(folder)  # which refuses what is no run, before the work
     with terminal_progress("judging") as on_progress:
         judged = judge_run(folder, on_progress)
-    write_reports(judged.statement, judged.names, html=html, junit=junit, json=json, facts=facts)
-    print_statement(judged.statement)
-    raise SystemExit(0 if judged.statement.holds else 1)
+    _say(judged.statement, judged.names, impact, facts, files)
+
+
+def _say(
+    statement: "Statement",
+    cases: Mapping[str, Sequence[str]],
+    impact: Sequence[str],
+    facts: Sequence[tuple[str, str]],
+    files: Mapping[str, Path | None],
+) -> None:
+    """Write the reports of a statement, print it with its impact, and end with its status."""
+    from eightfold.conformance.report import print_statement, write_reports
+
+    found = []
+    if networks := _networks(impact, statement.profile):
+        from eightfold.conformance.judge.models.impact import impact_facts
+
+        found = impact_facts(statement.findings, networks)
+    write_reports(statement, cases, **files, facts=[*facts, *found])
+    print_statement(statement, found)
+    raise SystemExit(0 if statement.holds else 1)
+
+
+def _networks(impact: Sequence[str], profile: "Profile") -> "list[Network]":
+    """Return the networks of --impact; raises InputError if one cannot be run."""
+    if not impact:
+        return []
+    from eightfold.conformance.judge.models.impact import Network, check_profile
+
+    check_profile(profile)
+    return [Network.load(each, reference=profile.reference) for each in impact]
 
 
 @conform.command("judge", epilog=JUDGE_EXAMPLE)
@@ -240,7 +285,12 @@ def _report(folder: "Folder", html: Path | None, junit: Path | None, json: Path 
 )
 @report_options
 def judge(
-    vectors: Path, results: Path, html: Path | None, junit: Path | None, json: Path | None
+    vectors: Path,
+    results: Path,
+    impact: tuple[str, ...],
+    html: Path | None,
+    junit: Path | None,
+    json: Path | None,
 ) -> None:
     """Judge results by the vectors in DIR, which eightfold vectors has written.
 
@@ -254,15 +304,14 @@ def judge(
     Exit status 0 if all is right, 1 if anything deviates, 2 if vectors or results cannot be used:
     changed since they were written, cut, or of other cases.
     """
-    from eightfold.conformance.report import print_statement, require_reports, write_reports
+    from eightfold.conformance.report import require_reports
     from eightfold.conformance.results.folders import judge_folders
 
     require_reports(html)  # better before the work than after
     with terminal_progress("judging") as on_progress:
         judged = judge_folders(vectors, results, _judge_models, _remembered(on_progress))
-    write_reports(judged.statement, judged.cases, html=html, junit=junit, json=json)
-    print_statement(judged.statement)
-    raise SystemExit(0 if judged.statement.holds else 1)
+    files = {"html": html, "junit": junit, "json": json}
+    _say(judged.statement, judged.cases, impact, (), files)
 
 
 def _judge_models(*arguments: Any) -> Any:

@@ -84,15 +84,19 @@ def _standing(statement: Statement, claim: str, finding: ClaimFinding | None) ->
     return "not asked" if claim in statement.profile.claims else "not claimed"
 
 
+Facts = Sequence[tuple[str, str]]
+"""What else is said: pairs of a name and a value."""
+
 FAILED = 5
 """Failed cases of a claim that are printed."""
 
 
-def statement_lines(statement: Statement) -> Iterator[str]:
-    """Return what was found of each claim, what was not asked, and the statement last."""
+def statement_lines(statement: Statement, facts: Facts = ()) -> Iterator[str]:
+    """Return what was found of each claim, facts, what was not asked, and the statement last."""
     for finding in statement.findings:
         yield from _finding_lines(finding, statement.level)
         yield ""
+    yield from (f"{title}: {text}." for title, text in facts)
     if claims := [row.claim for row in claim_rows(statement) if row.standing == "not asked"]:
         yield f"Claimed, not asked: {claims_text(claims)}."
     yield statement.line()
@@ -107,9 +111,9 @@ def _finding_lines(finding: ClaimFinding, level: Level) -> Iterator[str]:
     yield from finding.power
 
 
-def print_statement(statement: Statement) -> None:
+def print_statement(statement: Statement, facts: Facts = ()) -> None:
     """Print `statement_lines`."""
-    for line in statement_lines(statement):
+    for line in statement_lines(statement, facts):
         click.echo(line)
 
 
@@ -123,7 +127,7 @@ SCHEMA_VERSION = 2
 """Counts up when a field goes or changes its meaning, not when one comes."""
 
 
-def statement_as_json(statement: Statement, facts: Sequence[tuple[str, str]] = ()) -> StatementJson:
+def statement_as_json(statement: Statement, facts: Facts = ()) -> StatementJson:
     """Return a statement as what `json.dumps` takes."""
     return {
         "schema_version": SCHEMA_VERSION,

@@ -20,6 +20,7 @@ from eightfold.conformance.judge.variants import MISTAKES, results_with
 from eightfold.conformance.profile import PROFILES, UNITS
 from eightfold.conformance.units.requantizer import RESULTS
 from eightfold.conformance.vectors.unit_files import hex_lines, write_unit
+from examples.digits.network import MODEL_FILE
 from tests.eightfold.cli.test_cli import call
 from tests.support.conformance import bad_adapters
 
@@ -286,9 +287,13 @@ def test_a_wrong_requantizer_is_told_what_is_wrong(
     folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     vectors, results = folders
-    status, said, _ = call("conform", "judge", vectors, "--results", results, capsys=capsys)
+    words = ("--results", results, "--impact", MODEL_FILE, "--json", results / "report.json")
+    status, said, _ = call("conform", "judge", vectors, *words, capsys=capsys)
     assert status == 1
     lines = said.splitlines()
+    (impact,) = (line for line in lines if line.startswith("Impact on digits: second_down in 12 "))
+    facts = json.loads((results / "report.json").read_text("utf-8"))["facts"]
+    assert impact == f"Impact on digits: {facts['Impact on digits']}."
     assert lines[0].startswith("requantizer: deviates, ")
     assert lines[1].startswith("second_down: The second rounding, of the right shift, is an ari")
     assert "The smallest failing case:" in lines

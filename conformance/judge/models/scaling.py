@@ -4,7 +4,7 @@ So every mistake of a requantizer can be made inside an operator, everywhere tha
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +18,8 @@ from eightfold.conformance.judge.models.subject import (
     Results,
     SameError,
 )
-from eightfold.conformance.judge.variants import Mistake, mistakes_of
+from eightfold.conformance.judge.subject import Mistake, made
+from eightfold.conformance.judge.variants import mistakes_of
 from eightfold.golden.binary import ADD_LEFT_SHIFT, broadcast, common_scales, multiplication_scale
 from eightfold.golden.convolution import (
     channel_multipliers,
@@ -294,21 +295,31 @@ _ENDS = {"bias", "scaled", "zero_point", "clamp"}
 """Choices that are the same whatever scales."""
 
 
-def _arithmetic(mistake: Mistake, reference: Arithmetic) -> Arithmetic:
-    """Return the mistake in an operator that computes as ``reference`` says.
+def _arithmetic(mistakes: Sequence[Mistake], reference: Arithmetic) -> Arithmetic:
+    """Return the mistakes in an operator that computes as ``reference`` says.
 
     A mistake of integers is made by what scales in integers, also where the reference does not.
     """
-    base = reference if mistake.changes.keys() <= _ENDS else Arithmetic()
-    return mistake.of(base)
+    at_ends = all(mistake.changes.keys() <= _ENDS for mistake in mistakes)
+    return made(reference if at_ends else Arithmetic(), mistakes)
 
 
-def _inside(mistake: Mistake) -> Callable[[OperatorRun], Results]:
+def _inside(*mistakes: Mistake) -> Callable[[OperatorRun], Results]:
     def compute(subject: OperatorRun) -> Results:
         scaling = SCALINGS[subject.operator.name](subject.call)
-        return [scaling.results(_arithmetic(mistake, scaling.arithmetic))]
+        return [scaling.results(_arithmetic(mistakes, scaling.arithmetic))]
 
     return compute
+
+
+def in_operators(mistakes: Sequence[Mistake]) -> dict[str, OperatorMistake]:
+    """Return mistakes of a requantizer, all at once, inside each operator of `SCALINGS`, by name.
+
+    A contract is one too: a `Mistake` whose changes make the reference's arithmetic the contract's.
+    """
+    name = " and ".join(mistake.name for mistake in mistakes)
+    sentence = " ".join(mistake.sentence for mistake in mistakes)
+    return dict.fromkeys(SCALINGS, OperatorMistake(name, sentence, _inside(*mistakes)))
 
 
 def _two_roundings(subject: OperatorRun) -> Results:
