@@ -5,11 +5,13 @@ What lies outside of a profile is *not claimed*: no case of it is made, and none
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
 from eightfold.common.errors import InputError
 from eightfold.common.files import named_or_file
+from eightfold.conformance.judge.variants import mistakes_of
 from eightfold.golden.quantization import Reference
 from eightfold.operators import SPEC_ROWS
 
@@ -104,6 +106,17 @@ class ProfileLimits:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Waiver:
+    """A place where something is meant to differ from the spec."""
+
+    rule: str
+    """What is done there: a name of `eightfold.conformance.judge.variants.MISTAKES`."""
+
+    reason: str = ""
+    """Why it is meant; nothing where a contract is stated by its name alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Profile:
     """What is claimed: which spec, which parts of it, within which limits.
 
@@ -127,18 +140,24 @@ class Profile:
 
     limits: ProfileLimits = field(default_factory=ProfileLimits)
 
+    contract: tuple[Waiver, ...] = ()
+    """What a requantizer keeps in place of the spec: the spec but for these, all at once."""
+
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip() or not self.name.isprintable():
             raise InputError(f"name must be a text of one line, not {self.name!r}")
         _check_choice("spec", self.spec, get_args(Spec))
         _check_choice("reference", self.reference, get_args(Reference))
-        known = CLAIMS[self.spec]
+        known = ("requantizer",) if self.contract else CLAIMS[self.spec]
         if self.claims == ():
             object.__setattr__(self, "claims", known)
         _check_list("claims", self.claims, "names")
         for claim in self.claims:
             if claim not in known:
-                raise InputError(f"claims: no unit or operator {claim!r}; use {', '.join(known)}")
+                what = " with a contract" * bool(self.contract)
+                raise InputError(
+                    f"claims: no unit or operator {claim!r}{what}; use {', '.join(known)}"
+                )
         if self.spec == "tpu-mlir" and self.limits.rounding == "double":
             raise InputError('rounding: TPU-MLIR rounds once; two roundings are spec = "tflite"')
         if self.limits.multiplier_bits not in MULTIPLIER_BITS[self.spec]:
@@ -148,6 +167,19 @@ class Profile:
         low, high = SHIFTS[self.spec]
         if self.limits.shift != "any":
             _check_pair("shift", self.limits.shift, low, high)
+        _check_contract(self.form, self.contract)
+
+    @property
+    def form(self) -> str:
+        """The form of requantization, a name of `eightfold.conformance.judge.forms.FORMS`."""
+        if self.spec == "tpu-mlir":
+            return f"tpu_mlir_{self.limits.multiplier_bits}"
+        return "tflite" if self.rounding == "double" else "tflite_single"
+
+    @property
+    def contract_text(self) -> str:
+        """The contract's name: those of its rules; nothing where the spec itself is kept."""
+        return JOIN.join(each.rule for each in self.contract)
 
     @property
     def rounding(self) -> Roundings:
@@ -173,6 +205,10 @@ class Profile:
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, as a ``.toml`` file would state them; no None."""
         table = asdict(self)
+        waivers = table.pop("contract")
+        if waivers:
+            reasons = any(each.reason for each in self.contract)
+            table["contract"] = waivers if reasons else self.contract_text
         return table | {"limits": {k: v for k, v in table["limits"].items() if v is not None}}
 
     def replace(self, **changes: Any) -> Self:
@@ -196,6 +232,7 @@ class Profile:
             raise InputError(f"limits must be a table, not {limits!r}")
         _check_fields(ProfileLimits, limits)
         values: dict[str, Any] = {name: _tuples(value) for name, value in table.items()}
+        values["contract"] = _waivers(table.get("contract", ()))
         inner = {name: _tuples(value) for name, value in limits.items()}
         values["limits"] = ProfileLimits(**inner)
         return cls(**values)
@@ -212,6 +249,41 @@ class Profile:
         if isinstance(source, Profile):
             return source
         return named_or_file("profile", "profile", source, PROFILES, cls.from_dict)
+
+
+JOIN = " and "
+"""Between the rules of a contract in its name."""
+
+
+def _waivers(stated: object) -> tuple[Waiver, ...]:
+    """Return a contract as a file states it: by its name, or as a list of tables."""
+    if isinstance(stated, str):
+        return tuple(Waiver(rule=rule) for rule in stated.split(JOIN))
+    if not isinstance(stated, list | tuple) or not all(isinstance(e, Mapping) for e in stated):
+        raise InputError(f"contract must be a name, or tables of rule and reason, not {stated!r}")
+    for each in stated:
+        _check_fields(Waiver, each)
+        for name in ("rule", "reason"):
+            if not isinstance(each.get(name), str) or not each[name].strip():
+                raise InputError(f"contract: each table needs a {name}, a text of its own: {each}")
+    return tuple(Waiver(**each) for each in stated)
+
+
+def _check_contract(form: str, contract: tuple[Waiver, ...]) -> None:
+    """Raise `InputError` unless the rules are the form's, and can be kept at once."""
+    rules = {each.name: each for each in mistakes_of(form)}
+    changed: dict[str, str] = {}
+    for waiver in contract:
+        if waiver.rule not in rules:
+            near = get_close_matches(waiver.rule, rules, 3) or ["docs/contracts.md has all"]
+            raise InputError(f"contract: {form} has no rule {waiver.rule!r}; {', '.join(near)}")
+        for choice in rules[waiver.rule].changes:
+            if choice in changed:
+                raise InputError(
+                    f"contract: {changed[choice]} and {waiver.rule} say two things of one place, "
+                    f"{choice}; state one of them"
+                )
+            changed[choice] = waiver.rule
 
 
 def _plain(value: object) -> str:

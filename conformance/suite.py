@@ -29,9 +29,9 @@ from eightfold.conformance.answers import (
     pack_unit,
     seal,
 )
+from eightfold.conformance.judge.contracts import contract_cases
 from eightfold.conformance.judge.models.outcomes import shown
 from eightfold.conformance.profile import NETWORKS, PROFILES, UNITS, Profile
-from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.units.unit import Level, UnitCases
 from eightfold.conformance.vectors.networks import COUNTS, network_cases
 from eightfold.conformance.vectors.operators import (
@@ -192,7 +192,7 @@ def _loaded(adapter: str) -> Adapter:
 
 @lru_cache(maxsize=1)
 def _unit_cases(claim: str, profile: str, level: Level, seed: int) -> UnitCases:
-    return unit_cases(claim, Profile.from_dict(json.loads(profile)), level, seed)
+    return contract_cases(claim, Profile.from_dict(json.loads(profile)), level, seed)
 
 
 def run(unit: Unit, trace: Path | None = None) -> Result:

@@ -95,6 +95,8 @@ class ClaimFinding:
         The cases that are not exact, `LISTED` of them at most.
     smallest
         The smallest failing case: the reference's arithmetic line by line, theirs beside it.
+    contract
+        How far the contract is from the spec, in lines; none where the spec is kept.
     power
         Sentences on the mistakes that these cases could not have told apart.
     known, unseen
@@ -110,6 +112,7 @@ class ClaimFinding:
     diagnosis: tuple[str, ...] = ()
     failed: tuple[FailedCase, ...] = ()
     smallest: tuple[str, ...] = ()
+    contract: tuple[str, ...] = ()
     power: tuple[str, ...] = ()
     known: int = 0
     unseen: int = 0
@@ -239,8 +242,10 @@ class Statement:
         spec = "TFLite int8" if self.profile.spec == "tflite" else "TPU-MLIR int8"
         reference = f" ({self.profile.reference})" if self.profile.spec == "tflite" else ""
         limits = self.profile.limits_text
+        contract = self.profile.contract_text
         parts = [
             f"Eightfold conformance {self.kit}, {spec}{reference}",
+            *([f"contract ({contract})"] if contract else []),
             f"limits ({limits})" if limits else "no limits",
             *self._conforming(),
             f"{self._highest} level",

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.conformance.answers import UnitAnswers
+from eightfold.conformance.judge.contracts import contract_of
 from eightfold.conformance.judge.diagnosis import UnitVerdict, examine
 from eightfold.conformance.judge.dot import DOT
 from eightfold.conformance.judge.forms import cases_of
 from eightfold.conformance.judge.ranges import RANGES
-from eightfold.conformance.judge.requantizer import requantizer
 from eightfold.conformance.judge.subject import Cases, Subject, agree
 from eightfold.conformance.judge.tables import float_table, quantize_table
 from eightfold.conformance.profile import Profile
@@ -142,6 +142,7 @@ def judge_unit(
         ),
         failed=tuple(failed[:LISTED]),
         smallest=_smallest(parts),
+        contract=_distance(unit, profile, columns, cases.kinds),
         power=tuple(
             f"{part.label}{sentence}"
             for part in parts
@@ -172,18 +173,11 @@ class _Judged:
     label: str
 
 
-def form_of(profile: Profile) -> str:
-    """Return the form of requantization that a profile claims, a name of `forms.FORMS`."""
-    if profile.spec == "tpu-mlir":
-        return f"tpu_mlir_{profile.limits.multiplier_bits}"
-    return "tflite" if profile.rounding == "double" else "tflite_single"
-
-
 def _parts(unit: str, profile: Profile, columns: Cases) -> Iterator[_Part]:
     everything = np.arange(len(next(iter(columns.values()))))
     if unit == "requantizer":
-        form = form_of(profile)
-        yield _Part(requantizer(form), cases_of(form, columns), everything)
+        cases = cases_of(profile.form, columns)
+        yield _Part(contract_of(profile).subject, cases, everything)
     elif unit == "tables":
         for number, operator in enumerate(OPERATORS):
             if operator == "QUANTIZE":
@@ -195,6 +189,16 @@ def _parts(unit: str, profile: Profile, columns: Cases) -> Iterator[_Part]:
             yield _Part(subject, chosen, indices, f"{operator}: ")
     else:
         yield _Part({"dot": DOT, "fake_quantize": RANGES}[unit], columns, everything)
+
+
+def _distance(
+    unit: str, profile: Profile, columns: Cases, kinds: NDArray[np.str_]
+) -> tuple[str, ...]:
+    """Return how far a contract is from the spec, in lines; nothing where there is none."""
+    if unit != "requantizer" or not profile.contract:
+        return ()
+    cases = cases_of(profile.form, columns)
+    return tuple(contract_of(profile).distance(cases, kinds).lines())
 
 
 def _joined(unit: str, arrays: Mapping[str, NDArray], count: int) -> Integers:

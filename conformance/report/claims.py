@@ -108,6 +108,7 @@ def _finding_lines(finding: ClaimFinding, level: Level) -> Iterator[str]:
         yield "The first cases that are not exact:"
         for case in finding.failed[:FAILED]:
             yield f"  {case.name}: {case.outcome.text}{f', {case.message}' * bool(case.message)}"
+    yield from finding.contract
     yield from finding.power
 
 
@@ -175,6 +176,7 @@ def _finding(finding: ClaimFinding, level: Level) -> FindingJson:
             }
             for case in finding.failed
         ],
+        "contract": list(finding.contract),
         "power": list(finding.power),
         "known": finding.known,
         "unseen": finding.unseen,

@@ -94,6 +94,10 @@ def _facts(statement: Statement) -> Iterator[tuple[str, str]]:
         yield "Kernels where they differ", profile.reference
     yield "Profile", profile.name
     yield "Limits", profile.limits_text or "none"
+    yield "Contract", profile.contract_text or "the spec"
+    for each in profile.contract:
+        if each.reason:
+            yield f"Why {each.rule}", each.reason
     yield "Level", statement.level
     yield "Seed", str(statement.seed)
     yield "Conformance kit", statement.kit

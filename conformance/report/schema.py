@@ -53,6 +53,11 @@ class FindingJson(TypedDict):
         "the smallest failing case: the reference's arithmetic line by line, theirs beside it",
     ]
     failed: Annotated[list[FailedJson], "the cases that are not exact, the first 1,000 of them"]
+    contract: Annotated[
+        list[str],
+        "how far the profile's contract is from the spec, and the smallest case that differs; "
+        "empty where the spec is kept",
+    ]
     power: Annotated[
         list[str],
         "sentences on the mistakes that these cases could not have told apart",

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.files import write_files
+from eightfold.conformance.judge.contracts import contract_cases
 from eightfold.conformance.profile import Profile
-from eightfold.conformance.units.registry import UNIT_KINDS, unit_cases
+from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import Column, Level, UnitCases, UnitKind
 from eightfold.conformance.vectors.manifest import (
     NAME,
@@ -244,9 +245,9 @@ def unit_files(
     Raises
     ------
     InputError
-        As `eightfold.conformance.units.registry.unit_cases`.
+        As `eightfold.conformance.judge.contracts.contract_cases`.
     """
-    cases = unit_cases(unit, profile, level, seed)
+    cases = contract_cases(unit, profile, level, seed)
     kind = UNIT_KINDS[unit]
     identity = hashlib.sha256(hex_lines(kind.inputs, cases.inputs)).hexdigest()
     origin = identity_line(identity, unit, profile.name, level, seed)

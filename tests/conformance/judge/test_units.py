@@ -12,7 +12,6 @@ from eightfold.conformance.judge.tables import float_table
 from eightfold.conformance.judge.units import (
     displacement,
     displacement_sentence,
-    form_of,
     judge_unit,
 )
 from eightfold.conformance.judge.variants import MISTAKES, results_with
@@ -43,7 +42,7 @@ def test_right_answers_conform(unit: str, name: str) -> None:
 
 
 def test_the_form_is_the_profiles() -> None:
-    forms = {name: form_of(profile) for name, profile in PROFILES.items()}
+    forms = {name: profile.form for name, profile in PROFILES.items()}
     assert forms == {
         "tflite": "tflite",
         "tflite-single": "tflite_single",
@@ -60,7 +59,7 @@ def test_the_form_is_the_profiles() -> None:
 def test_a_requantizers_mistake_is_named(name: str, mistake: str) -> None:
     profile = PROFILES[name]
     cases = unit_cases("requantizer", profile, "smoke", 0)
-    form = form_of(profile)
+    form = profile.form
     results = results_with(FORMS[form], cases_of(form, cases.inputs), MISTAKES[mistake])
     finding = judge_unit("requantizer", profile, cases, UnitAnswers(results={"result": results}))
     assert finding.mistakes == (mistake,)

@@ -8,7 +8,6 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.conformance.judge.forms import FORMS as JUDGED
 from eightfold.conformance.judge.forms import cases_of
-from eightfold.conformance.judge.units import form_of
 from eightfold.conformance.judge.variants import mistakes_of, results_with
 from eightfold.conformance.profile import PROFILES, Profile, ProfileLimits
 from eightfold.conformance.units.registry import unit_cases
@@ -81,7 +80,7 @@ def test_micro_and_litert_requantize_alike() -> None:
 def test_mistakes_show_at_the_lowest_level(name: str, seed: int) -> None:
     profile = PROFILES[name]
     cases = unit_cases("requantizer", profile, "smoke", seed)
-    form = form_of(profile)
+    form = profile.form
     columns = cases_of(form, cases.inputs)
     for mistake in mistakes_of(form):
         wrong = results_with(JUDGED[form], columns, mistake) != cases.results["result"]
