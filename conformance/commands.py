@@ -126,8 +126,8 @@ docs/conformance.md shows what such a class says.
     "--adapter",
     required=True,
     metavar="FILE.py:CLASS|NAME",
-    help="How it is asked: a class of yours, or litert, litert-optimized, xnnpack, tflm, golden, "
-    "eightfold, eightfold-icarus.",
+    help="How it is asked: a class of yours, or litert, litert-optimized, xnnpack, tflm, tosa, "
+    "openvino, openvino-float, golden, eightfold, eightfold-icarus.",
 )
 @case_options
 @click.option(

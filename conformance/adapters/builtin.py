@@ -1,12 +1,18 @@
-"""Adapters that come with the kit: LiteRT's kernels, TFLite Micro's, golden, our accelerator."""
+"""Adapters that come with the kit: LiteRT's kernels, other runtimes, golden, our accelerator."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+import contextlib
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+import tflite
 
 from eightfold.common.errors import InputError
-from eightfold.common.extras import needs_extra, require_module
+from eightfold.common.extras import missing_package, needs_extra, require_module
 from eightfold.conformance.adapters.adapter import ModelRunner
 from eightfold.conformance.adapters.model import ModelAdapter, Refused
 from eightfold.conformance.answers import ModelAnswer
@@ -71,6 +77,126 @@ class TFLiteMicro(_Runtime):
             return runtimes.TFLiteMicro(model).run(inputs)
         except (ValueError, RuntimeError):
             raise Refused from None  # the reason has been printed
+
+
+class _Packaged(ModelAdapter):
+    """What computes in packages of an extra, which the child alone loads.
+
+    A run is of the packages as they are installed: of the lists of their files' digests.
+    """
+
+    extra: ClassVar[str]
+    packages: ClassVar[Sequence[str]]
+
+    def made_of(self) -> list[Path]:
+        records = []
+        for package in self.packages:
+            try:
+                records += [
+                    Path(str(file.locate()))
+                    for file in distribution(package).files or ()
+                    if file.match("*.dist-info/RECORD")
+                ]
+            except PackageNotFoundError:
+                raise missing_package(type(self).__name__, package, self.extra) from None
+        return records
+
+    def answer(self, model: bytes, inputs: Inputs) -> ModelAnswer:
+        self.made_of()  # which says what is missing
+        return super().answer(model, inputs)
+
+
+@contextlib.contextmanager
+def _beside(model: bytes) -> Iterator[None]:
+    """Within it, ``model.tflite`` is in the working folder, so that messages name no other one."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path("model.tflite").write_bytes(model)
+        yield
+
+
+class Tosa(_Packaged):
+    """Arm's reference model of TOSA, of what Arm's converter makes of a ``.tflite`` file.
+
+    A model is refused that the converter refuses, or converts in part only; and one whose result
+    TOSA calls unpredictable.
+    """
+
+    extra = "tosa"
+    packages = ("tosa-converter-for-tflite", "tosa-tools")
+
+    def run(self, model: bytes, inputs: Inputs) -> list[np.ndarray]:
+        import tosa_converter_for_tflite as converter  # pyright: ignore[reportMissingImports]
+        import tosa_reference_model as reference  # pyright: ignore[reportMissingImports]
+
+        with _beside(model):
+            try:
+                converter.tflite_flatbuffer_to_tosa_mlir("model.tflite", "model.mlirbc")
+            except RuntimeError:
+                raise Refused from None  # the reason has been printed
+            program = distribution("tosa-tools").locate_file("bin/tosa-opt")
+            words = ["--tosa-serialize", "--tosa-flatbuffer-filename=model.tosa", "model.mlirbc"]
+            done = subprocess.run(
+                [str(program), *words, "-o", "model.mlir"],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if "dialect 'tfl' is unknown" in done.stderr:
+                raise Refused("the converter leaves operators of TFLite as they are")
+            if done.returncode:
+                raise Refused(next(iter(done.stderr.splitlines()), "tosa-opt has failed"))
+            graph = Path("model.tosa").read_bytes()
+        try:
+            outputs, status = reference.run(graph, [inputs[i] for i in _input_indices(model)])
+        except ValueError as error:  # such as more dimensions than TOSA has
+            raise Refused(error) from None
+        if status != reference.GraphStatus.TOSA_VALID:
+            raise Refused(f"the reference model ends with {status.name}")
+        return outputs
+
+
+class OpenVINO(_Packaged):
+    """OpenVINO on the processor, as it is by default but for bfloat16.
+
+    It reads an int8 model as float32 operators between FakeQuantizes, and then computes those that
+    it can in kernels of int8. On x86 processors without VNNI these add pairs of products in int16,
+    which saturates: results depend on the processor.
+    """
+
+    extra = "openvino"
+    packages = ("openvino",)
+    properties: ClassVar[Mapping[str, Any]] = {}
+    _core: Any = None
+
+    def run(self, model: bytes, inputs: Inputs) -> list[np.ndarray]:
+        import openvino
+
+        properties = {"INFERENCE_NUM_THREADS": 1, "INFERENCE_PRECISION_HINT": "f32"}
+        with _beside(model):
+            try:
+                self._core = self._core or openvino.Core()
+                compiled = self._core.compile_model(
+                    "model.tflite", "CPU", {**properties, **self.properties}
+                )
+                results = compiled([inputs[index] for index in _input_indices(model)])
+            except RuntimeError as error:
+                lines = [line for line in str(error).splitlines() if line]
+                raise Refused(
+                    next((line for line in lines if "src/" not in line), lines[0])
+                ) from None
+        return list(results.values())
+
+
+class OpenVINOFloat(OpenVINO):
+    """OpenVINO with int8 simulated: float32 operators between FakeQuantizes, on any processor."""
+
+    properties: ClassVar[Mapping[str, Any]] = {"LP_TRANSFORMS_MODE": False}
+
+
+def _input_indices(model: bytes) -> list[int]:
+    graph = tflite.Model.GetRootAs(model).Subgraphs(0)
+    assert graph is not None
+    return [graph.Inputs(place) for place in range(graph.InputsLength())]
 
 
 class Golden(ModelRunner):

@@ -26,7 +26,10 @@ BUILTIN: dict[str, tuple[str, str]] = {
     "golden": (_HERE, "Golden"),
     "litert": (_HERE, "LiteRT"),
     "litert-optimized": (_HERE, "LiteRTOptimized"),
+    "openvino": (_HERE, "OpenVINO"),
+    "openvino-float": (_HERE, "OpenVINOFloat"),
     "tflm": (_HERE, "TFLiteMicro"),
+    "tosa": (_HERE, "Tosa"),
     "xnnpack": (_HERE, "XNNPACK"),
 }
 """Module and class of the adapters that come with the kit, by name."""

@@ -47,12 +47,16 @@ def needs_extra(extra: str, what: str) -> Iterator[None]:
         found = _package_of(error.name or "", extra)
         if found is None:
             raise
-        package, where = found
-        only = f", where {where}" if where else ""
-        raise InputError(
-            f"{what} needs {package}, which is not installed: "
-            f"pip install 'eightfold[{extra}]'{only}"
-        ) from None
+        raise missing_package(what, found, extra) from None
+
+
+def missing_package(what: str, package: str, extra: str) -> InputError:
+    """Return the error that ``what`` needs a package of an extra, which is not installed."""
+    where = packages_of(extra).get(package)
+    only = f", where {where}" if where else ""
+    return InputError(
+        f"{what} needs {package}, which is not installed: pip install 'eightfold[{extra}]'{only}"
+    )
 
 
 def require_module(module: str) -> None:
@@ -73,17 +77,16 @@ def installed_versions(packages: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _package_of(module: str, extra: str) -> tuple[str, Marker | None] | None:
-    """Return the package of an extra that a module comes with, and the platforms that have it.
+def _package_of(module: str, extra: str) -> str | None:
+    """Return the package of an extra that a module comes with.
 
     That is the one of the same name, or of the name that the module's begins with (cocotb brings
     ``cocotb_tools``).
     """
-    packages = packages_of(extra)
     name = module.partition(".")[0].replace("_", "-").lower()
+    packages = packages_of(extra)
     fitting = [package for package in packages if f"{name}-".startswith(f"{package.lower()}-")]
-    package = max(fitting, key=len, default=None)
-    return None if package is None else (package, packages[package])
+    return max(fitting, key=len, default=None)
 
 
 def packages_of(extra: str) -> dict[str, Marker | None]:

@@ -3,7 +3,9 @@
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -14,7 +16,9 @@ from eightfold.conformance.adapters.load import BUILTIN, load_adapter
 from eightfold.conformance.adapters.model import GIVE_UP, ModelAdapter
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.vectors.operators import OperatorCase, operator_cases
+from eightfold.operators import load_model, run_graph
 from tests.support.conformance import bad_adapters
+from tests.support.models.single import one_operator
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +198,78 @@ def test_runtimes_of_the_kit_compute_and_refuse(name: str, operator: str) -> Non
         assert bool(answer.message) is bool(case.refusal)
         for index, tensor in case.tensors.items():
             np.testing.assert_array_equal(answer.tensors[index], tensor, strict=True)
+
+
+def installed(module: str, extra: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(
+        find_spec(module) is None, reason=f"pip install 'eightfold[{extra}]': there is no {module}"
+    )
+
+
+TOSA, OPENVINO = installed("tosa_tools_cli", "tosa"), installed("openvino", "openvino")
+ONE_PIXEL = {"padding": "VALID", **dict.fromkeys(("stride_h", "stride_w"), 1)}
+ONE_PIXEL |= dict.fromkeys(("filter_height", "filter_width"), 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "operator"),
+    [
+        pytest.param("tosa", "RESHAPE", marks=TOSA),
+        pytest.param("tosa", "SUB", marks=TOSA),
+        pytest.param("openvino", "SUB", marks=OPENVINO),
+        pytest.param("openvino-float", "CONCATENATION", marks=OPENVINO),
+    ],
+)
+def test_runtimes_of_extras_compute(name: str, operator: str) -> None:
+    cases = [case for case in operator_cases(operator, PROFILES["tflite"]) if not case.refusal]
+    with cast(ModelRunner, load_adapter(name)) as adapter:
+        assert all(path.name == "RECORD" and path.is_file() for path in adapter.made_of())
+        answers = adapter.answer_all([(case.model, case.inputs) for case in cases])
+    for case, answer in zip(cases, answers, strict=True):
+        assert answer.ending == "computed", answer.message
+        for index in load_model(case.model).outputs:
+            np.testing.assert_array_equal(answer.tensors[index], case.tensors[index], strict=True)
+
+
+@TOSA
+@pytest.mark.parametrize("operator", ["MAX_POOL_2D", "AVERAGE_POOL_2D"])
+def test_the_converter_to_tosa_ignores_the_activation_of_pools(operator: str) -> None:
+    """The smallest model: a pool of one pixel and RELU, which makes 0 of -1."""
+    shape, options = (1, 1, 1, 1), ONE_PIXEL | {"fused_activation_function": "RELU"}
+    model = one_operator(operator, [shape], shape, scales=(1.0, 1.0), options=options)
+    inputs = {0: np.full(shape, -1, np.int8)}
+    right = run_graph(load_model(model), inputs)
+    with cast(ModelRunner, load_adapter("tosa")) as adapter:
+        answer = adapter.answer(model, inputs)
+    assert (right[1].item(), answer.tensors[1].item()) == (0, -1)
+
+
+@TOSA
+def test_what_the_converter_to_tosa_leaves_is_refused() -> None:
+    case = next(operator_cases("LESS", PROFILES["tflite"]))
+    with cast(ModelRunner, load_adapter("tosa")) as adapter:
+        answer = adapter.answer(case.model, case.inputs)
+    assert (answer.ending, answer.message) == (
+        "refused",
+        "the converter leaves operators of TFLite as they are",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("tosa", r"Tosa needs absent-one, .*: pip install 'eightfold\[tosa\]'$"),
+        ("openvino", r"OpenVINO needs absent-one, .*: pip install 'eightfold\[openvino\]'$"),
+    ],
+)
+def test_a_runtime_that_is_not_installed_names_its_extra(
+    name: str, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapter = cast(ModelRunner, load_adapter(name))
+    monkeypatch.setattr(type(adapter), "packages", ("absent-one",))
+    for ask in (adapter.made_of, lambda: adapter.answer(b"", {})):
+        with pytest.raises(InputError, match=line):
+            ask()
 
 
 @pytest.mark.slow
