@@ -161,7 +161,10 @@ def run(
     clock: float | None,
     source: "AcceleratorSource | None" = None,
 ) -> None:
-    """Run MODEL once and report every operator; with --frames those of the last inference."""
+    """Run MODEL once and report every operator; with --frames those of the last inference.
+
+    --json and --html have besides how each frame compares.
+    """
     from eightfold.run.session import Session  # the model reader and golden load only when needed
 
     inputs = _load_inputs(input_file) if input_file else None

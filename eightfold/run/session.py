@@ -30,7 +30,7 @@ from eightfold.run.reference.oracle import (
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.run.report import Provenance, RunResult, fingerprint
 from eightfold.run.report.clock import clock_of
-from eightfold.run.report.result import Record, TensorRecord
+from eightfold.run.report.result import Frame, Record, TensorRecord
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
 
@@ -269,6 +269,8 @@ class Session(Closing):
     ) -> list[RunResult]:
         """Run ``count`` inferences as `run_batch` does, and return the result of each.
 
+        The last result has in ``frames`` how each of them compares.
+
         Parameters
         ----------
         inputs
@@ -283,7 +285,12 @@ class Session(Closing):
         else:
             frames = frames_of(graph, inputs, count)
         drawn = seed if inputs is None else None
-        return self._run(model, graph, frames, all_tensors, compare, seed=drawn, record=record)
+        results = self._run(model, graph, frames, all_tensors, compare, seed=drawn, record=record)
+        results[-1].frames = [
+            Frame(cycles=r.cycles, mismatches=r.mismatches, first_mismatch=r.first_mismatch)
+            for r in results
+        ]
+        return results
 
     def _run(
         self,

@@ -173,6 +173,15 @@ def fingerprint(index: int, name: str, array: np.ndarray) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """One of several inferences in a row: its cycles and how it compares, as `RunResult` has it."""
+
+    cycles: int | None
+    mismatches: int | None
+    first_mismatch: str | None
+
+
 class Figures:
     """What operators took, in all: of one inference, or of its estimate."""
 
@@ -215,6 +224,7 @@ class RunResult(Figures):
     then names what has disturbed the only one. ``clock``: what times are told of, if any.
 
     ``record`` is there if `eightfold.Session.run` was asked for it: what a page shows besides.
+    ``frames``: of the last inference of `eightfold.Session.run_frames` all of them; else empty.
     """
 
     model: str
@@ -237,6 +247,7 @@ class RunResult(Figures):
     rewrites: list[str] = field(default_factory=list)
     provenance: Provenance | None = None
     record: Record | None = None
+    frames: list[Frame] = field(default_factory=list)
 
     @property
     def mismatches(self) -> int | None:
@@ -264,6 +275,7 @@ class RunResult(Figures):
             "notes": self.notes,
             "rewrites": self.rewrites,
             "operators": [asdict(operator) for operator in self.operators],
+            "frames": [asdict(frame) for frame in self.frames],
         }
 
 

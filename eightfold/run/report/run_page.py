@@ -86,7 +86,9 @@ def run_page(result: RunResult) -> str:
     return render(
         "run.html.j2",
         title=f"{result.model.rpartition('/')[2]} on {_where(result)}",
-        verdict=Verdict(state=_state_of(result), sentence=f"{verdict(result)}."),
+        verdict=Verdict(
+            state=_state_of(result), sentence=f"{_of_frames(result)}{verdict(result)}."
+        ),
         sections=list(_sections(result, simulated, bool(left), bool(changed))),
         facts=list(_facts(result)),
         result=result,
@@ -107,12 +109,24 @@ def _where(result: RunResult) -> str:
 def _state_of(result: RunResult) -> Any:
     if not result.compared:
         return "incomplete"
-    return "failed" if result.mismatches else "passed"
+    return "failed" if any(each.mismatches for each in result.frames or [result]) else "passed"
+
+
+def _of_frames(result: RunResult) -> str:
+    """Return how many frames there were and which differ, and that the rest is of the last one."""
+    if not result.frames:
+        return ""
+    wrong = [str(n) for n, frame in enumerate(result.frames) if frame.mismatches]
+    told = f"; frames that differ: {', '.join(wrong)}" if wrong else "; none differs"
+    told = told if result.compared else ""
+    return f"{len(result.frames)} frames{told}. What follows is of the last one. "
 
 
 def _sections(
     result: RunResult, simulated: bool, left: bool, changed: bool
 ) -> Iterator[tuple[str, str]]:
+    if result.frames:
+        yield "frames", "Frames"
     if result.mismatches:
         yield "differences", "Differences"
     if simulated:
@@ -207,7 +221,8 @@ def _facts(result: RunResult) -> Iterator[tuple[str, str]]:
         yield "SHA-256 of the model", provenance.model_sha256
         yield "Command", _command(result)
         if provenance.seed is not None:
-            yield "Input", f"random, seed {provenance.seed}"
+            frames = " + n in frame n" if result.frames else ""
+            yield "Input", f"random, seed {_first_seed(result)}{frames}"
         else:
             yield "Input", provenance.input_file or "given from Python"
         if result.backend != "golden":
@@ -229,6 +244,12 @@ def _facts(result: RunResult) -> Iterator[tuple[str, str]]:
     yield "Seconds", f"{result.seconds:.1f}"
 
 
+def _first_seed(result: RunResult) -> int:
+    """Return ``--seed``: the seed of the last frame is as many more as there were before it."""
+    assert result.provenance is not None and result.provenance.seed is not None
+    return result.provenance.seed - max(0, len(result.frames) - 1)
+
+
 def _command(result: RunResult) -> str:
     """Return what repeats the run."""
     provenance = result.provenance
@@ -236,7 +257,9 @@ def _command(result: RunResult) -> str:
     words = ["eightfold", "run", result.model, "--backend", result.backend]
     words += ["--config", result.config, "--reference", result.reference]
     if provenance.seed is not None:
-        words += ["--seed", str(provenance.seed)]
+        words += ["--seed", str(_first_seed(result))]
+    if result.frames:
+        words += ["--frames", str(len(result.frames))]
     if provenance.input_file:
         words += ["--input", provenance.input_file]
     if provenance.fallback:

@@ -52,6 +52,18 @@ class OperatorJson(TypedDict):
     rewritten: Annotated[list[str], "what rules have done to it"]
 
 
+class FrameJson(TypedDict):
+    """One of several inferences in a row."""
+
+    cycles: Annotated[int | None, "its cycles, as those of the run"]
+    mismatches: Annotated[
+        int | None,
+        "elements that differ from the reference's, over all tensors and what the variables hold "
+        "after it; null if nothing was compared",
+    ]
+    first_mismatch: Annotated[str | None, "the first of them: operator, tensor, place and values"]
+
+
 class TensorJson(TypedDict):
     """An input or output of a model."""
 
@@ -84,7 +96,7 @@ class VersionsJson(TypedDict):
 
 
 class RunJson(TypedDict):
-    """A run: what it found, and all that is needed to repeat it."""
+    """A run, of `--frames` the last one: what it found, and all that is needed to repeat it."""
 
     schema_version: Annotated[int, "version of this format"]
     model: Annotated[
@@ -172,4 +184,8 @@ class RunJson(TypedDict):
     operators: Annotated[
         list[OperatorJson],
         "one for each operator, in the order in which they run",
+    ]
+    frames: Annotated[
+        list[FrameJson],
+        "with `--frames` each inference, of which all else here is the last; else empty",
     ]

@@ -1,5 +1,6 @@
 """What a session keeps of a model from run to run: golden, the machine model, and its command."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,10 @@ from click.testing import CliRunner
 from eightfold.cli.main import commands
 from eightfold.common.errors import InputError
 from eightfold.run.reference.oracle import OracleRejected
+from eightfold.run.report.schema import RunJson
 from eightfold.run.session import Session
 from lab.hostile.subject import MachineSession
+from tests.support.documented import check_fields
 from tests.support.models.streaming import CHANNELS, NEW, streaming
 
 FRAMES = np.random.default_rng(1).integers(-128, 128, (5, 1, NEW, CHANNELS), np.int8)
@@ -66,9 +69,13 @@ def test_frames_of_the_command(tmp_path: Path) -> None:
     np.savez(tmp_path / "in.npz", tensor_0=FRAMES)
     run = ["run", str(tmp_path / "m.tflite"), "--frames"]
     given = ["--input", str(tmp_path / "in.npz"), "--output", str(tmp_path / "out.npz")]
+    given += ["--json", str(tmp_path / "out.json")]
     result = CliRunner().invoke(commands, [*run, "5", "--compare", *given])
     assert result.exit_code == 0, result.output
     assert result.output.count("every tensor equals LiteRT") == 5
+    report = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    check_fields(report, RunJson)
+    assert [frame["mismatches"] for frame in report["frames"]] == [0] * 5
     with np.load(tmp_path / "out.npz") as arrays, Session() as session:
         expected = session.run_frames(streaming(), 5, {0: FRAMES})
         np.testing.assert_array_equal(arrays["tensor_10"], [each.outputs[10] for each in expected])

@@ -93,6 +93,23 @@ def test_what_was_not_compared_has_no_columns_of_a_comparison() -> None:
             assert len({*map(len, found[name])}) == 1
 
 
+@pytest.mark.parametrize("wrong", [False, True])
+def test_frames_are_shown_and_judged_all_together(wrong: bool) -> None:
+    with Session() as session:
+        last = session.run_frames(MODEL, 3, seed=5, compare=True, record=True)[-1]
+    if wrong:
+        last.frames[1] = replace(last.frames[1], mismatches=2, first_mismatch="at <here>")
+    page = run_page(last)
+    assert tables(page)["frames"][2] == [
+        "1",
+        *(["2 differ", "at <here>"] if wrong else ["equal", ""]),
+    ]
+    assert ("frames that differ: 1. What" if wrong else "3 frames; none differs. What") in page
+    assert f'<p class="verdict {"failed" if wrong else "passed"}">' in page
+    assert "--seed 5 --frames 3" in page
+    assert "seed 5 + n in frame n" in page
+
+
 def test_a_limit_beyond_the_cycles_is_shown_as_it_is() -> None:
     overlapped = simulated()
     operator = overlapped.operators[0]
