@@ -299,7 +299,8 @@ def judge(
     mistakes that these cases could not have told apart, and the conformance statement comes last.
 
     The cases are drawn again from the profile, level and seed that DIR names: who has edited, left
-    out or relabelled some is told so.
+    out or relabelled some is told so. A set of eightfold vectors --set is judged as it is, of any
+    version; the statement names its digest.
 
     Exit status 0 if all is right, 1 if anything deviates, 2 if vectors or results cannot be used:
     changed since they were written, cut, or of other cases.
@@ -310,8 +311,9 @@ def judge(
     require_reports(html)  # better before the work than after
     with terminal_progress("judging") as on_progress:
         judged = judge_folders(vectors, results, _judge_models, _remembered(on_progress))
+    facts = [("Vectors", judged.statement.vectors)] if judged.statement.vectors else []
     files = {"html": html, "junit": junit, "json": json}
-    _say(judged.statement, judged.cases, impact, (), files)
+    _say(judged.statement, judged.cases, impact, facts, files)
 
 
 def _judge_models(*arguments: Any) -> Any:
@@ -341,12 +343,39 @@ def _remembered(on_progress: "OnProgress | None") -> "Draw":
     return draw
 
 
-@click.group()
-def vectors() -> None:
+@click.group(invoke_without_command=True)
+@click.option("--set", "name", metavar="NAME", help="A set to cite: smoke@1.0 or standard@1.0.")
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where the set goes: a new folder.",
+)
+@click.pass_context
+def vectors(context: click.Context, name: str | None, folder: Path | None) -> None:
     """Write cases with the results that the spec demands, for hardware and programs of yours.
 
-    docs/conformance.md says what the files are.
+    With --set all units, operators and networks as a set that stays the same, whoever writes it:
+    its digest is known, and README.md in it says how it is read and cited. docs/conformance.md says
+    what the other files are.
+
+    \b
+    Example:
+      eightfold vectors --set smoke@1.0 -o vectors
     """
+    if context.invoked_subcommand is not None:
+        if name is not None or folder is not None:
+            raise click.UsageError(f"--set and -o come without {context.invoked_subcommand}")
+        return
+    if name is None or folder is None:
+        raise click.UsageError("name a set and a folder, --set NAME -o DIR, or a command")
+    from eightfold.conformance.vectors.frozen import recipe_of, write_set
+
+    with terminal_progress("vectors") as on_progress:
+        made = write_set(folder, recipe_of(name), on_progress)
+    click.echo(f"{made.name}: {made.cases} cases in {folder}, SHA-256 {made.sha256}")
 
 
 def _unit_command(unit: str, text: str) -> click.Command:

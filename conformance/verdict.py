@@ -208,6 +208,8 @@ class Statement:
         What the cases were drawn by.
     findings
         In the order of the claims.
+    vectors
+        Which frozen set of cases was asked, with its digest; empty of cases that were drawn.
     """
 
     subject: str
@@ -216,6 +218,7 @@ class Statement:
     seed: int
     findings: tuple[ClaimFinding, ...]
     kit: str = field(default=KIT)
+    vectors: str = ""
 
     @property
     def standing(self) -> Standing:
@@ -250,6 +253,7 @@ class Statement:
             *self._conforming(),
             f"{self._highest} level",
             self.level,
+            *([self.vectors] if self.vectors else []),
         ]
         return "; ".join([", ".join(parts), *self._others()])
 

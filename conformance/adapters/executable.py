@@ -7,10 +7,8 @@ file, what it reads, and what it must write. In the form
     ``{inputs}`` and ``{outputs}`` are ``.npz`` files of numpy: an array ``tensor_<index>`` for each
     input of the graph; at least one for each output, others as it likes.
 ``raw``
-    They are folders. ``tensors.txt`` in both has a line for each tensor, the inputs or the graph's
-    outputs in order: index, type as numpy calls it, and sizes, such as ``3 int8 1 8 8 4``. The
-    elements of each are the file ``tensor_<index>.bin``: row by row, the last dimension fastest,
-    little endian, nothing else. The outputs must be written like this; other tensors may.
+    They are folders of `eightfold.conformance.tensors`: ``tensors.txt`` has the inputs, or the
+    graph's outputs, in their order. The outputs must be written like this; other tensors may.
 
 It ends with exit status 0 when it has computed the model, with 3 for a model that it does not take;
 the last line that it has printed then says why. Every other status, and a signal, is a crash.
@@ -32,6 +30,7 @@ from eightfold.common.child import ending
 from eightfold.common.errors import InputError
 from eightfold.common.posix import limit_data, require_posix
 from eightfold.conformance.answers import ModelAnswer
+from eightfold.conformance.tensors import LIST, read_known, tensor_files, tensor_line
 from eightfold.model import Graph, Tensor, read_model
 
 REFUSES = 3
@@ -138,18 +137,10 @@ def _write_raw(
 ) -> None:
     for folder in (inputs, outputs):
         folder.mkdir()
-    lines = []
-    for index, array in arrays.items():
-        lines.append(_line(index, array.dtype, array.shape))
-        (inputs / f"tensor_{index}.bin").write_bytes(np.asarray(array, order="C").tobytes())
-    (inputs / "tensors.txt").write_text("".join(lines))
-    (outputs / "tensors.txt").write_text(
-        "".join(_line(each.index, each.dtype, each.shape) for each in _outputs(graph))
-    )
-
-
-def _line(index: int, dtype: np.dtype, shape: Sequence[int]) -> str:
-    return " ".join([str(index), dtype.name, *map(str, shape)]) + "\n"
+    for name, content in tensor_files(arrays).items():
+        (inputs / name).write_bytes(content)
+    lines = (tensor_line(each.index, each.dtype, each.shape) for each in _outputs(graph))
+    (outputs / LIST).write_text("".join(lines))
 
 
 def _read_npz(path: Path, graph: Graph | None) -> ModelAnswer:
@@ -167,17 +158,10 @@ def _read_npz(path: Path, graph: Graph | None) -> ModelAnswer:
 
 
 def _read_raw(folder: Path, graph: Graph | None) -> ModelAnswer:
-    tensors = {}
-    for tensor in graph.tensors if graph is not None else ():
-        path = folder / f"tensor_{tensor.index}.bin"
-        if not path.is_file():
-            continue
-        content = path.read_bytes()
-        size = int(np.prod(tensor.shape)) * tensor.dtype.itemsize
-        if len(content) != size:
-            message = f"{path.name} has {len(content)} bytes, not {size}"
-            return ModelAnswer(ending="missing", message=message)
-        tensors[tensor.index] = np.frombuffer(content, tensor.dtype).reshape(tensor.shape)
+    try:
+        tensors = read_known(folder, graph.tensors if graph is not None else ())
+    except ValueError as error:
+        return ModelAnswer(ending="missing", message=str(error))
     return _complete(tensors, graph)
 
 

@@ -1,8 +1,8 @@
 """The statement on a folder of results, held against the vectors that they were made from.
 
 Each model has a folder: ``results.npz`` with ``tensor_<index>``, or ``output_<place>`` of the
-model's outputs; or one of ``refused.txt``, ``crashed.txt`` and ``timeout.txt``, whose first line
-says why there are no tensors.
+model's outputs; or files of `eightfold.conformance.tensors`; or one of ``refused.txt``,
+``crashed.txt`` and ``timeout.txt``, whose first line says why there are no tensors.
 """
 
 import re
@@ -17,9 +17,11 @@ from eightfold.common.files import read_arrays
 from eightfold.conformance.answers import Ending, ModelAnswer
 from eightfold.conformance.judge.units import judge_unit
 from eightfold.conformance.profile import OPERATORS, UNITS, Profile
+from eightfold.conformance.results.frozen import FrozenSet, frozen_models, frozen_unit, load_set
 from eightfold.conformance.results.unit_results import (
     copied_manifest,
     identified_answers,
+    read_answers,
 )
 from eightfold.conformance.results.vectors import (
     OF_MODELS,
@@ -31,6 +33,8 @@ from eightfold.conformance.results.vectors import (
     model_digests,
     unit_cases_of,
 )
+from eightfold.conformance.tensors import read_known
+from eightfold.conformance.vectors.frozen import SET, SUMS
 from eightfold.conformance.vectors.manifest import NAME
 from eightfold.conformance.vectors.operators import OperatorCase
 from eightfold.conformance.verdict import NETWORKS, CaseOutcome, ClaimFinding, Statement
@@ -58,7 +62,7 @@ def model_answer(folder: Path, model: bytes) -> ModelAnswer:
     if len(found) > 1:
         raise InputError(f"{folder}: {' and '.join(found)}; a model has one end: leave one of them")
     if not found:
-        return ModelAnswer(ending="missing")
+        return _plain_tensors(folder, model)
     path = folder / found[0]
     if path.suffix == ".npz":
         return ModelAnswer(ending="computed", tensors=_tensors(path, model))
@@ -68,6 +72,16 @@ def model_answer(folder: Path, model: bytes) -> ModelAnswer:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; it must be a text") from None
     return ModelAnswer(ending=ENDINGS[names.index(found[0]) - 1], message=message)
+
+
+def _plain_tensors(folder: Path, model: bytes) -> ModelAnswer:
+    """Return the answer in files of elements, ``missing`` if there are none."""
+    if not any(folder.glob("tensor_*.bin")):
+        return ModelAnswer(ending="missing")
+    try:
+        return ModelAnswer(ending="computed", tensors=read_known(folder, read_model(model).tensors))
+    except ValueError as error:
+        raise InputError(f"{folder}: {error}; see whether the file was cut") from None
 
 
 def _tensors(path: Path, model: bytes) -> dict[int, np.ndarray]:
@@ -115,13 +129,13 @@ class JudgedFolders:
 def judge_folders(
     vectors: Path, results: Path, judge_models: JudgeModels, draw: Draw = model_digests
 ) -> JudgedFolders:
-    """Judge results by vectors, whose cases are drawn again.
+    """Judge results by vectors, whose cases are drawn again; by a frozen set as it is.
 
     Parameters
     ----------
     vectors
-        A folder that ``eightfold vectors`` has written, or one with several such folders, all of
-        one profile, level and seed.
+        A folder that ``eightfold vectors`` has written, a set or one with several such folders,
+        all of one profile, level and seed.
     results
         A folder with the results of the first; or one with a folder of the same name for each.
     judge_models
@@ -135,6 +149,8 @@ def judge_folders(
         If the vectors are not those that are drawn or do not belong together, or results cannot be
         read or are of other cases.
     """
+    if (vectors / SUMS).exists() or (vectors / SET).exists():
+        return _judge_set(load_set(vectors), results, judge_models)
     folders = _pairs(vectors, results)
     loaded = [(load_vectors(folder), theirs) for folder, theirs in folders]
     first = loaded[0][0]
@@ -161,6 +177,54 @@ def judge_folders(
         ),
     )
     return JudgedFolders(statement, names)
+
+
+def _judge_set(found: FrozenSet, results: Path, judge_models: JudgeModels) -> JudgedFolders:
+    """Judge by a set; what the results have no folder of is not asked."""
+    asked = [claim for claim in found.profile.claims if (results / claim).is_dir()]
+    if not asked:
+        raise InputError(
+            f"{results}: no folder of any claim of {found.folder}; give results of one at least, "
+            f"{' or '.join(found.profile.claims[:2])} for example"
+        )
+    findings: dict[str, ClaimFinding] = {}
+    names: dict[str, Sequence[str]] = {}
+    for claim in asked:
+        if claim in found.units:
+            cases = frozen_unit(found, claim)
+            answers, *_ = read_answers(results / claim, claim, len(cases))
+            findings[claim] = judge_unit(claim, found.profile, cases, answers)
+        else:
+            named = frozen_models(found, claim)
+            given = [model_answer(results / name, case.model) for name, case in named.items()]
+            findings[claim] = _judge_named(claim, named, given, judge_models, found.profile, names)
+    statement = Statement(
+        subject=results.resolve().name or str(results),
+        profile=found.profile,
+        level=found.level,
+        seed=found.seed,
+        findings=tuple(findings.values()),
+        vectors=found.title,
+    )
+    return JudgedFolders(statement, names)
+
+
+def _judge_named(
+    claim: str,
+    named: Mapping[str, OperatorCase],
+    answers: Sequence[ModelAnswer],
+    judge_models: JudgeModels,
+    profile: Profile,
+    names: dict[str, Sequence[str]],
+) -> ClaimFinding:
+    """Judge the models of a claim; failed ones are called by their folders, as in ``names``."""
+    folders = names[claim] = list(named)
+    found = judge_models(claim, list(named.values()), answers, profile)
+    failed = tuple(
+        replace(each, name=folders[int(each.name)]) if each.name.isdecimal() else each
+        for each in found.failed
+    )
+    return replace(found, failed=failed)
 
 
 def _pairs(vectors: Path, results: Path) -> list[tuple[Path, Path]]:
@@ -230,14 +294,7 @@ def _judge_models(
             "crashed.txt or timeout.txt there"
         )
     check_models(vectors, cases, draw)
-    findings = {}
-    for claim, named in cases.items():
-        folders = list(named)
-        names[claim] = folders
-        found = judge_models(claim, list(named.values()), answers[claim], vectors.profile)
-        failed = tuple(
-            replace(each, name=folders[int(each.name)]) if each.name.isdecimal() else each
-            for each in found.failed
-        )
-        findings[claim] = replace(found, failed=failed)
-    return findings
+    return {
+        claim: _judge_named(claim, named, answers[claim], judge_models, vectors.profile, names)
+        for claim, named in cases.items()
+    }

@@ -265,17 +265,27 @@ def identified_answers(vectors: Vectors, results: Path) -> tuple[UnitAnswers, bo
         If there is no file of results or several, it cannot be read, or it says that it has the
         results of other cases.
     """
-    path = _file(results)
-    columns = UNIT_KINDS[vectors.unit].results
-    count = vectors.manifest["cases"]
-    identity = None
-    if path.suffix == ".hex":
-        answers, identity = read_words(path, columns, count)
-    else:
-        answers = (read_npz if path.suffix == ".npz" else read_csv)(path, columns, count)
+    answers, identity, path = read_answers(results, vectors.unit, vectors.manifest["cases"])
     if identity is not None:
         check_identity(vectors, path, *identity)
     return answers, copied_manifest(vectors, results) or identity is not None
+
+
+def read_answers(
+    results: Path, unit: str, count: int
+) -> tuple[UnitAnswers, tuple[str, str] | None, Path]:
+    """Return the answers to a unit's cases, what the file says of whose they are, and the file.
+
+    Raises
+    ------
+    InputError
+        If there is no file of results or several, or it cannot be read.
+    """
+    path = _file(results)
+    columns = UNIT_KINDS[unit].results
+    if path.suffix == ".hex":
+        return *read_words(path, columns, count), path
+    return (read_npz if path.suffix == ".npz" else read_csv)(path, columns, count), None, path
 
 
 def _file(results: Path) -> Path:

@@ -1,0 +1,74 @@
+"""Tensors as files that every language reads: a text, and the elements of each.
+
+A folder has ``tensors.txt`` with a line for each tensor: index, type as numpy calls it, and sizes,
+such as ``3 int8 1 8 8 4``. The elements of each are the file ``tensor_<index>.bin``: row by row,
+the last dimension fastest, little endian, nothing else.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.model import Tensor
+
+LIST = "tensors.txt"
+
+
+def file_of(index: int) -> str:
+    """Return the name of the file with a tensor's elements."""
+    return f"tensor_{index}.bin"
+
+
+def tensor_line(index: int, dtype: np.dtype[Any], shape: Sequence[int]) -> str:
+    """Return the line of a tensor."""
+    return " ".join([str(index), dtype.name, *map(str, shape)]) + "\n"
+
+
+def tensor_files(arrays: Mapping[int, NDArray[Any]]) -> dict[str, bytes]:
+    """Return the files of tensors by their names, in the order of ``arrays``."""
+    lines = (tensor_line(index, array.dtype, array.shape) for index, array in arrays.items())
+    contents = {
+        file_of(index): np.asarray(array, array.dtype.newbyteorder("<"), order="C").tobytes()
+        for index, array in arrays.items()
+    }
+    return {LIST: "".join(lines).encode(), **contents}
+
+
+def read_listed(folder: Path) -> dict[int, NDArray[Any]]:
+    """Return the tensors that a folder's ``tensors.txt`` lists.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read.
+    ValueError, TypeError
+        If a line is none of a tensor, or a file has another size.
+    """
+    arrays: dict[int, NDArray[Any]] = {}
+    for line in (folder / LIST).read_text(encoding="ascii").splitlines():
+        index, dtype, *sizes = line.split(" ")
+        arrays[int(index)] = _read(folder, int(index), np.dtype(dtype), [*map(int, sizes)])
+    return arrays
+
+
+def read_known(folder: Path, tensors: Iterable[Tensor]) -> dict[int, NDArray[Any]]:
+    """Return those of some tensors that a folder has, whatever its ``tensors.txt`` lists.
+
+    Raises
+    ------
+    ValueError
+        If a file has another size than its tensor; the message names the file.
+    """
+    there = (each for each in tensors if (folder / file_of(each.index)).is_file())
+    return {each.index: _read(folder, each.index, each.dtype, each.shape) for each in there}
+
+
+def _read(folder: Path, index: int, dtype: np.dtype[Any], shape: Sequence[int]) -> NDArray[Any]:
+    content = (folder / file_of(index)).read_bytes()
+    size = int(np.prod(shape)) * dtype.itemsize
+    if len(content) != size:
+        raise ValueError(f"{file_of(index)} has {len(content)} bytes, not {size}")
+    return np.frombuffer(content, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
