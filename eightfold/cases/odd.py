@@ -29,7 +29,7 @@ LARGE = 4096
 """Elements from which on a tensor counts as large."""
 
 MOST_LARGE = 2
-"""Operators of a network whose results are large."""
+"""Operators of a network, beside its edges and variables, whose results are large."""
 
 
 def odd_network(

@@ -123,7 +123,8 @@ class _Step:
                 self._prepared = self._prepare(graph, values)
             if self._prepared is not None:
                 with named_errors(operator):
-                    values[operator.outputs[0]] = self._prepared(*arrays)
+                    # A result without dimensions is a scalar, which cannot be written into.
+                    values[operator.outputs[0]] = np.asarray(self._prepared(*arrays))
                 return
         outputs = run_operator(graph, operator, values, self._reference)
         if self._open:

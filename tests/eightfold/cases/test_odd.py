@@ -15,6 +15,9 @@ from eightfold.operators import load_model
 
 SEEN = range(150)
 
+EDGES = {"QUANTIZE", "DEQUANTIZE", "READ_VARIABLE", "ASSIGN_VARIABLE"}
+"""Operators that stand around the network, as large as what they bring or take."""
+
 
 @cache
 def graph(seed: int) -> Graph:
@@ -87,6 +90,10 @@ def test_the_same_seed_gives_the_same_network_within_its_limits(seed: int) -> No
         np.testing.assert_array_equal(array, second[1][index])
     found = load_model(first[0])
     assert {operator.name for operator in found.operators} <= HARDWARE
-    sizes = [np.prod(found.tensors[o.outputs[0]].shape) for o in found.operators]
+    sizes = [
+        np.prod(found.tensors[operator.outputs[0]].shape)
+        for operator in found.operators
+        if operator.name not in EDGES
+    ]
     assert max(sizes, default=0) <= MAX_ELEMENTS
     assert sum(size >= LARGE for size in sizes) <= MOST_LARGE

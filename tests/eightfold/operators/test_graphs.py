@@ -80,6 +80,19 @@ def test_prepared_operators_equal_their_functions(operator: str, reference: str)
         assert prepared > CASES / 4
 
 
+@pytest.mark.parametrize("operator", ["RELU", "ADD"])
+def test_a_prepared_result_without_dimensions_is_an_array(operator: str) -> None:
+    b = ModelBuilder()
+    x, y = b.input((), scale=0.5), b.tensor((), scale=0.25)
+    b.operator(operator, [x, x][: 1 + (operator == "ADD")], [y])
+    b.output(y)
+    graph = load_model(b.build())
+    runs = PreparedGraph(graph, "litert")
+    for _ in range(3):
+        assert isinstance(runs.run(graph, {x: np.array(5, np.int8)})[y], np.ndarray)
+    assert runs.prepared
+
+
 def network(seed: int) -> Case:
     """Return a network; every other one is short, so that all its operators may work on stacks."""
     return random_network(network_rng(seed), lengths=(1, 4) if seed % 2 else (5, 25))
