@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eightfold.cli.campaign import farm_of, farm_options, run_units
+from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra
 from eightfold.common.files import source_key
 from eightfold.common.program import output_folder_option
@@ -23,7 +24,7 @@ if TYPE_CHECKING:  # golden loads only when needed
     from eightfold.conformance.profile import Profile
     from eightfold.conformance.results.vectors import Draw
     from eightfold.conformance.units.unit import Level
-    from eightfold.conformance.vectors.unit_files import Format
+    from eightfold.conformance.vectors.unit_files import Benches, Format
     from eightfold.conformance.verdict import Statement
 
 UNITS = {
@@ -212,6 +213,42 @@ def _folder(out: Path | None) -> Iterator[Path]:
         yield Path(name)
 
 
+@conform.command("init")
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE.v|.sv|.vhd|.py")
+@click.option("--top", metavar="NAME", help="The module, if the file has several.")
+@click.option(
+    "--unit",
+    type=click.Choice([*UNITS]),
+    default="requantizer",
+    show_default=True,
+    help="What it claims to be.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=".",
+    metavar="DIR",
+    help="Where to write; here by default.",
+)
+@needs_extra("rtl", "conform init")
+def init(file: Path, top: str | None, unit: str, folder: Path) -> None:
+    """Read a module's ports, and write an adapter and a profile to be edited.
+
+    Ports are understood by their names. What could not be guessed has a comment "edit:".
+    """
+    from eightfold.common.files import write_files
+    from eightfold.conformance.adapters.draft import draft
+
+    adapter, profile = folder / f"{file.stem}_adapter.py", folder / f"{file.stem}.toml"
+    if there := [str(path) for path in (adapter, profile) if path.exists()]:
+        raise InputError(f"{' and '.join(there)}: already there; remove it, or name a folder by -o")
+    found = draft(file, top, unit, adapter)
+    write_files({adapter: found.adapter.encode(), profile: found.profile.encode()})
+    click.echo(f"{adapter} and {profile}: look at {found.questions} places that say edit:")
+
+
 @conform.command("report")
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @report_options
@@ -378,6 +415,21 @@ def vectors(context: click.Context, name: str | None, folder: Path | None) -> No
     click.echo(f"{made.name}: {made.cases} cases in {folder}, SHA-256 {made.sha256}")
 
 
+def _benches(adapter: str, unit: str, form: "Format") -> "Benches":
+    """Return what writes the benches of an adapter."""
+    from eightfold.conformance.adapters.load import load_adapter
+    from eightfold.conformance.adapters.stream import StreamAdapter
+
+    loaded = load_adapter(adapter)
+    if form != "hex":
+        raise InputError(f"--adapter: benches read words; use --format hex, not {form}")
+    if not isinstance(loaded, StreamAdapter):
+        raise InputError(f"--adapter {adapter}: benches are written for a StreamAdapter alone")
+    if loaded.unit != unit:
+        raise InputError(f"--adapter {adapter}: answers {loaded.unit}; use vectors {loaded.unit}")
+    return loaded.bench_files
+
+
 def _unit_command(unit: str, text: str) -> click.Command:
     @click.command(unit, help=text)
     @case_options
@@ -391,11 +443,26 @@ def _unit_command(unit: str, text: str) -> click.Command:
         help="hex: words for $readmemh with benches in Verilog and SystemVerilog; c: C99 arrays "
         "and a loop.",
     )
-    def write(profile: str, level: "Level", form: "Format", seed: int, folder: Path) -> None:
+    @click.option(
+        "--adapter",
+        metavar="FILE.py:CLASS",
+        help="Write benches for the module of a StreamAdapter: its ports, handshakes and pauses, "
+        "in Verilog, SystemVerilog and VHDL; only with --format hex.",
+    )
+    def write(
+        profile: str,
+        level: "Level",
+        form: "Format",
+        adapter: str | None,
+        seed: int,
+        folder: Path,
+    ) -> None:
         from eightfold.conformance.profile import Profile
         from eightfold.conformance.vectors.unit_files import write_unit
 
-        files, cases = write_unit(folder, unit, Profile.load(profile), level, form, seed)
+        benches = _benches(adapter, unit, form) if adapter else None
+        claimed = Profile.load(profile)
+        files, cases = write_unit(folder, unit, claimed, level, form, seed, benches)
         count = len(cases)
         outside = "".join(f", {n} {why} left out" for why, n in cases.left_out.items() if n)
         click.echo(f"{count} cases of {unit} in {folder}: {', '.join(files)}{outside}")

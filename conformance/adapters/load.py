@@ -120,7 +120,7 @@ def adapter_class(file: str, name: str) -> type[Adapter]:
     path = Path(file)
     if not path.is_file():
         raise InputError(f"adapter {file}:{name}: no such file")
-    module = _imported(path)
+    module = imported(path)
     found = getattr(module, name, None)
     if isinstance(found, type) and issubclass(found, Adapter):
         if unwritten := sorted(getattr(found, "__abstractmethods__", ())):
@@ -144,13 +144,17 @@ def _private(path: Path) -> str:
     return f"eightfold_adapter_{digest[:16]}"
 
 
-def _imported(path: Path) -> ModuleType:
+def imported(path: Path, what: str = "adapter") -> ModuleType:
+    """Return the module of a file, under a name of its own; raises as `load_adapter`.
+
+    ``what`` the file is, for messages.
+    """
     name = _private(path)
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise InputError(f"adapter {path}: is no Python file")
+        raise InputError(f"{what} {path}: is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -160,9 +164,7 @@ def _imported(path: Path) -> ModuleType:
         raise
     except BaseException as error:  # SystemExit too
         del sys.modules[name]
-        raise InputError(
-            f"adapter {path}: cannot be imported: {raised(error, str(path))}"
-        ) from None
+        raise InputError(f"{what} {path}: cannot be imported: {raised(error, str(path))}") from None
     return module
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.bits import PortBits, check_range
 from eightfold.conformance.adapters.buses import BUSES, Bus
+from eightfold.conformance.adapters.dialects import VERILOG, driven
 from eightfold.conformance.adapters.formulas import Formula, check_formula, evaluate
 from eightfold.conformance.adapters.memory import (
     DATA,
@@ -38,7 +39,7 @@ from eightfold.conformance.adapters.registers import (
     parse_register,
     read_values,
 )
-from eightfold.conformance.adapters.rtl import RtlAdapter, driven, failure_note, template
+from eightfold.conformance.adapters.rtl import RtlAdapter, failure_note
 from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
 from eightfold.conformance.units.unit import Column
 
@@ -152,6 +153,8 @@ class MemoryMappedAdapter(RtlAdapter):
     def harness(self) -> tuple[str, str]:
         """Return the name and the text of the module around theirs."""
         self._check()
+        if self.is_vhdl:
+            raise InputError(f"{self.name}.sources: VHDL behind a bus; name Verilog, or a stream")
         bus, found = self._bus, self._signals
         registers = [f"  {bus.registers}"]
         wires = list[str]()
@@ -171,17 +174,18 @@ class MemoryMappedAdapter(RtlAdapter):
             connections[port] = f"m_{name}" if name in bus.driven else f"out_{name}"
             if name in bus.answered:
                 wires.append(f"  wire [{self._bits(name) - 1}:0] out_{name};")
-        wires += self._constants()
-        connections |= {place.port: f"in_{place.port}" for place in self._places}
+        constants = self._constants()
+        connections |= {place.port: f"to_{place.port}" for place in self._places}
         memory_wires, ends = self._memory_wires()
-        text = template(
-            "memory_mapped.v.in",
+        declared, assigned, instance = self.instance(connections | ends)
+        text = VERILOG.template(
+            "memory_mapped",
             top=self.top,
             data=str(self._data),
             address=str(self._bits(bus.address)),
             bus_registers="\n".join(registers),
-            wires="\n".join([*wires, *memory_wires]),
-            instance=self.instance(connections | ends),
+            wires="\n".join([*wires, *constants, *memory_wires, *declared, *assigned]),
+            instance=instance,
             memory="\n".join(self._memory_text()),
             bus_initial="\n".join(initial),
             bus_samples="\n".join(samples),
@@ -308,7 +312,8 @@ class MemoryMappedAdapter(RtlAdapter):
             for text, value in self.inputs.items()
         }
 
-    def _constants(self) -> Iterator[str]:
+    def _constants(self) -> list[str]:
+        """Return the wires of constants, and what is assigned to them."""
         widths = dict[str, int]()
         sources = []
         for place, value in self._places.items():
@@ -319,7 +324,7 @@ class MemoryMappedAdapter(RtlAdapter):
             low, bits = place.within(what, widths[place.port])
             check_range(what, np.array([value], object), bits)
             sources.append((place, low, bits, f"{bits}'h{value & ((1 << bits) - 1):x}"))
-        yield from driven(widths, sources)
+        return [line for lines in driven(widths, sources) for line in lines]
 
     def _check(self) -> None:
         self.check_clock()
@@ -566,8 +571,8 @@ class MemoryMappedAdapter(RtlAdapter):
         clock = f"  wire memory_clk = {edge};"
         if self.memory.port == "axi4":
             return [clock, *logic]
-        text = template(
-            "simple_memory.v.in",
+        text = VERILOG.template(
+            "simple_memory",
             memory_bits=str(self._memory_bits),
             words=str(self._memory_words),
             memory_logic="\n".join(logic),

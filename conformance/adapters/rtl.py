@@ -6,12 +6,11 @@ of cases and writes another with the results, so that no Python runs in a cycle.
 
 import sys
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from importlib.resources import files
+from importlib import import_module
 from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import NDArray
@@ -19,16 +18,20 @@ from numpy.typing import NDArray
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.adapter import UnitAdapter
 from eightfold.conformance.adapters.bits import Element, PortBits
+from eightfold.conformance.adapters.dialects import VERILOG, Dialect
+from eightfold.conformance.adapters.load import imported, raised
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import UnitKind
 
 if TYPE_CHECKING:  # loads a simulator's toolchain
+    from amaranth.lib.wiring import Component
+
     from eightfold.sim.simulator.build import Design
     from eightfold.sim.simulator.foreign import Foreign, Module, Port
 
 
 class RtlAdapter(UnitAdapter):
-    """A module in Verilog or SystemVerilog, in a simulator.
+    """A module in Verilog, SystemVerilog, VHDL or Amaranth, in a simulator.
 
     Attributes
     ----------
@@ -44,8 +47,15 @@ class RtlAdapter(UnitAdapter):
     files
         Files that the module reads in simulation, by ``$readmemh`` for example: they are in the
         simulator's working directory, under their own names.
+    component
+        In place of sources, a class of Amaranth's, an `amaranth.lib.wiring.Component`:
+        ``"file.py:Class"``, the file relative to the adapter's, or ``"package.module:Class"``. It
+        is made with ``arguments``, and converted to Verilog: its ports are those of Amaranth's
+        netlist, such as ``i__payload``, and its clock and reset ``clk`` and ``rst``.
+    arguments
+        What it is made with, by name.
     top
-        The module's name.
+        The module's name; of a component that of its class, if nothing else is said.
     parameters
         Of the module, by name: numbers, or texts for strings.
     clock
@@ -65,6 +75,8 @@ class RtlAdapter(UnitAdapter):
     defines: ClassVar[Mapping[str, str | int]] = {}
     systemverilog: bool = True
     files: Sequence[str | Path] = ()
+    component: str = ""
+    arguments: ClassVar[Mapping[str, Any]] = {}
     top: str = ""
     parameters: ClassVar[Mapping[str, str | int]] = {}
     clock: str | None = "clk"
@@ -79,6 +91,7 @@ class RtlAdapter(UnitAdapter):
     def __init_subclass__(cls, **options: Any) -> None:
         """Note the file that a class is in: a file that was run is no module that knows it."""
         super().__init_subclass__(**options)
+        cls.top = cls.top or cls.component.rpartition(":")[2]
         frame = sys._getframe(1)
         while frame and frame.f_globals.get("__name__") != cls.__module__:  # of metaclasses
             frame = frame.f_back
@@ -114,6 +127,9 @@ class RtlAdapter(UnitAdapter):
 
     def made_of(self) -> Iterable[Path]:
         """Return its sources, all that is read with them, and `files`."""
+        if self.component:
+            file = sys.modules[type(self._made).__module__].__file__
+            return (*([Path(file).resolve()] if file else []), *self.data_files().values())
         return (*self._whole.texts(), *self.data_files().values())
 
     def modules(self) -> tuple[Path, ...]:
@@ -158,7 +174,7 @@ class RtlAdapter(UnitAdapter):
         if path.is_dir() if is_folder else path.is_file():
             return path.resolve()
         beside = path.parent
-        ends = () if is_folder else tuple({path.suffix, ".v", ".sv"} - {""})
+        ends = () if is_folder else tuple({path.suffix, ".v", ".sv", ".vhd"} - {""})
         there = sorted(
             each.name
             for each in (beside.iterdir() if beside.is_dir() else ())
@@ -180,6 +196,10 @@ class RtlAdapter(UnitAdapter):
         for what in ("sources", "include_dirs", "files"):
             if isinstance(getattr(self, what), str | Path):
                 raise InputError(f"{self.name}.{what}: must be a list of paths")
+        if self.component:
+            from eightfold.sim.simulator.sources import source_of
+
+            return Foreign((source_of(self._made, self.top).file(),))
         if not self.sources or not self.top:
             raise InputError(f"{self.name}: names no {'top' if self.sources else 'sources'}")
         return Foreign(
@@ -189,6 +209,30 @@ class RtlAdapter(UnitAdapter):
             self.systemverilog,
         )
 
+    @cached_property
+    def _made(self) -> "Component":
+        """The component in Amaranth."""
+        from amaranth.lib.wiring import Component
+
+        what = f"{self.name}.component"
+        place, colon, name = self.component.rpartition(":")
+        if not colon:
+            raise InputError(f"{what}: {self.component!r}; name a class, as in file.py:Class")
+        if place.endswith(".py"):
+            module = imported(self.path("component", place), what)
+        else:
+            try:
+                module = import_module(place)
+            except ImportError as error:
+                raise InputError(f"{what}: {error}; name a file.py, or a module") from None
+        kind = getattr(module, name, None)
+        if not isinstance(kind, type) or not issubclass(kind, Component):
+            raise InputError(f"{what}: {name} is no amaranth.lib.wiring.Component in {place}")
+        try:
+            return kind(**self.arguments)
+        except Exception as error:
+            raise InputError(f"{what}: cannot be made: {raised(error, place)}") from None
+
     @property
     def _whole(self) -> "Foreign":
         """The sources, and what is read with them."""
@@ -197,12 +241,32 @@ class RtlAdapter(UnitAdapter):
     @cached_property
     def _module(self) -> "Module":
         from eightfold.sim.simulator.foreign import read_module
+        from eightfold.sim.simulator.vhdl import read_entity
 
-        foreign = self._foreign
+        read = read_entity if self.is_vhdl else read_module
         try:
-            return read_module(foreign, self.top, self.parameters)
+            return read(self._foreign, self.top, self.parameters)
         except InputError as error:
             raise InputError(f"{self.name}.top: {error}") from None
+
+    @cached_property
+    def is_vhdl(self) -> bool:
+        """Whether the sources are VHDL.
+
+        Raises
+        ------
+        InputError
+            If some are, and others are not.
+        """
+        from eightfold.sim.simulator.vhdl import is_vhdl
+
+        found = {is_vhdl(path) for path in self._foreign.sources}
+        if len(found) > 1:
+            raise InputError(
+                f"{self.name}.sources: VHDL and Verilog; name those of one language, and write "
+                "files for a simulator of both: eightfold vectors --adapter"
+            )
+        return True in found
 
     @property
     def _ports(self) -> "Mapping[str, Port]":
@@ -258,19 +322,23 @@ class RtlAdapter(UnitAdapter):
                 'or a constant in inputs, such as {"%s": 0}' % left[0]
             )
 
-    def instance(self, connections: Mapping[str, str]) -> str:
-        """Return the instance of their module, with clock and reset."""
-        from eightfold.sim.simulator.foreign import literal
-
-        ends = dict(connections)
-        if self.clock:
-            ends[self.clock] = "clk" if self.clock_edge == "rising" else "~clk"
-        if self.reset:
-            ends[self.reset] = "reset" if self.reset_active else "~reset"
-        values = [f".{name}({literal(value)})" for name, value in self.parameters.items()]
-        head = f" #({', '.join(values)})" if values else ""
-        lines = ",\n".join(f"    .{port}({end})" for port, end in ends.items())
-        return f"  {self.top}{head} dut (\n{lines}\n  );"
+    def instance(
+        self, connections: Mapping[str, str], dialect: Dialect = VERILOG
+    ) -> tuple[list[str], list[str], str]:
+        """Return declarations, statements, and the instance of their module, with clock and
+        reset."""
+        ends, declared, assigned = dict(connections), list[str](), list[str]()
+        for port, wire, is_same in (
+            (self.clock, "clk", self.clock_edge == "rising"),
+            (self.reset, "reset", self.reset_active),
+        ):
+            if port:
+                ends[port] = wire if is_same else f"not_{wire}"
+            if port and not is_same:
+                declared.append(dialect.bit(f"not_{wire}"))
+                assigned.append(dialect.assign(f"not_{wire}", f"{dialect.inverse}{wire}"))
+        more, instance = dialect.instance(self.top, self.parameters, self._ports, ends)
+        return [*declared, *more], assigned, instance
 
     def result_elements(self, outputs: Mapping[str, str]) -> "list[tuple[Element, PortBits]]":
         """Return where each number of the results is, of columns in places of ports.
@@ -329,42 +397,3 @@ def failure_note(error: Exception) -> str:
     if "prematurely" in text or "ended early" in text:
         return "the simulation ended early: by $finish, or by an error in the module"
     return text
-
-
-def template(name: str, **values: str) -> str:
-    """Return a harness of this room with its ``$names`` replaced."""
-    text = files("eightfold.conformance.adapters").joinpath(name).read_text(encoding="utf-8")
-    return Template(text).substitute(values)
-
-
-def driven(
-    ports: Mapping[str, int], sources: Iterable[tuple[PortBits, int, int, str]]
-) -> Iterator[str]:
-    """Return the wires ``in_PORT`` that feed ports.
-
-    ``sources`` has places, the lowest bit and the number of bits in the port, and what drives
-    them; other bits of a port are 0.
-    """
-    listed = sorted(sources, key=lambda source: source[1])
-    for port, width in ports.items():
-        parts = list[str]()
-        end = 0
-        for _, low, bits, source in (each for each in listed if each[0].port == port):
-            if low > end:
-                parts.append(f"{low - end}'d0")
-            parts.append(source)
-            end = low + bits
-        if end < width:
-            parts.append(f"{width - end}'d0")
-        yield f"  wire [{width - 1}:0] in_{port} = {{{', '.join(reversed(parts))}}};"
-
-
-def shown(elements: Sequence[tuple[Element, PortBits]], widths: Mapping[str, int]) -> str:
-    """Return the expression of the word of results, the first element in its lowest bits."""
-    parts = []
-    for element, place in reversed(elements):
-        if fill := 4 * element.digits - element.width:
-            parts.append(f"{fill}'d0")
-        bits = f"[{place.high}:{place.low}]"
-        parts.append(f"out_{place.port}{bits if widths[place.port] > 1 else ''}")
-    return f"{{{', '.join(parts)}}}"

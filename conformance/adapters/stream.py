@@ -1,7 +1,9 @@
 """A module that answers a stream of cases: at once, after a latency, or by valid and ready."""
 
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,14 +20,55 @@ from eightfold.conformance.adapters.bits import (
     read_words,
     write_words,
 )
+from eightfold.conformance.adapters.dialects import (
+    DIALECTS,
+    SYSTEMVERILOG,
+    VERILOG,
+    VHDL,
+    Dialect,
+    driven,
+    shown,
+)
 from eightfold.conformance.adapters.formulas import Formula, check_formula, evaluate
-from eightfold.conformance.adapters.rtl import RtlAdapter, driven, failure_note, shown, template
+from eightfold.conformance.adapters.rtl import RtlAdapter, failure_note
 from eightfold.conformance.answers import UnitAnswers
+from eightfold.conformance.units.unit import UnitCases
+from eightfold.conformance.vectors.manifest import COUNTS
 
 BENCH = "eightfold.sim.benches.foreign_stream"
 
+COUNTED = {
+    "accepted": "takes",
+    "answered": "answers",
+    "early": "earlies",
+    "late": "lates",
+    "unknown_valid": "valids",
+    "unknown_ready": "readies",
+}
+"""What the last line of results in files counts, and the counters' names in VHDL."""
+
 LINGER = 256
 """Cycles after the last answer in which others count as surplus."""
+
+
+_INDEX = re.compile(r"\d+(?:\s*[-+*]\s*\d+)+")
+_NO_CASE = {"": np.zeros(1, np.int64)}
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A place that is fed, as `StreamAdapter.inputs` has it.
+
+    ``low`` and ``bits`` are those in the port, ``start`` the lowest bit in a word of the cases;
+    ``lane`` is None of what all lanes share.
+    """
+
+    text: str
+    lane: int | None
+    place: PortBits
+    low: int
+    bits: int
+    start: int
 
 
 class StreamAdapter(RtlAdapter):
@@ -100,6 +143,12 @@ class StreamAdapter(RtlAdapter):
         ports for this. Of every 1024 cycles, 256 are without pauses, 256 with those of the cases,
         256 with those of the answers, and 256 with both.
 
+    lanes
+        Cases that are taken at once, and answered at once. ``{lane}`` in a place is the number of
+        a lane, from 0 on, as in ``"acc_{lane}"`` or ``"acc[32*{lane}+31:32*{lane}]"``: each lane
+        has its case's numbers there. A place without it is the same for all lanes, and so must be
+        the cases' numbers. A result is in a place of each lane.
+
     See `eightfold.conformance.adapters.rtl.RtlAdapter` for files, parameters, clock and reset.
     """
 
@@ -112,10 +161,21 @@ class StreamAdapter(RtlAdapter):
     out_ready: str | None = None
     one_at_a_time: bool = False
     pauses: float = 0.3
+    lanes: int = 1
 
-    def harness(self) -> tuple[str, str]:
-        """Return the name and the text of the module around theirs."""
+    def harness(self, dialect: Dialect | None = None, origin: str | None = None) -> tuple[str, str]:
+        """Return the name and the text of the module around theirs.
+
+        Parameters
+        ----------
+        dialect
+            Its language; that of their module by default.
+        origin
+            The line that results begin with, in files for `eightfold conform judge`: numbers are
+            as wide as their columns then.
+        """
         self._check()
+        dialect = dialect or (VHDL if self.is_vhdl else VERILOG)
         elements, widths = self._results
         handshakes = {
             port: wire
@@ -127,28 +187,87 @@ class StreamAdapter(RtlAdapter):
             )
             if port
         }
-        wires = [f"  wire {wire};" for wire in handshakes.values() if wire.startswith("hs_")]
-        wires += [f"  wire [{width - 1}:0] out_{port};" for port, width in widths.items()]
-        wires += driven(self._input_widths, self._sources())
-        connections = {port: f"in_{port}" for port in self._input_widths}
-        connections |= {port: f"out_{port}" for port in widths}
-        text = template(
-            "stream.v.in",
+        wires, assigned = driven(self._input_widths, self._sources(dialect), dialect)
+        wires += [dialect.bit(wire) for wire in handshakes.values() if wire.startswith("hs_")]
+        wires += [dialect.wire(f"from_{port}", width) for port, width in widths.items()]
+        connections = {port: f"to_{port}" for port in self._input_widths}
+        connections |= {port: f"from_{port}" for port in widths}
+        declared, more, instance = self.instance(connections | handshakes, dialect)
+        bits = None if origin is None else self._column_bits()
+        sizes = (4 * each.digits if bits is None else bits[each.column] for each, _ in elements)
+        text = dialect.template(
+            "stream",
             top=self.top,
             word=str(8 * -(-self._word_bits // 8)),
-            result=str(4 * sum(element.digits for element, _ in elements)),
+            result=str(sum(sizes) // self.lanes),
+            lanes=str(self.lanes),
             latency=str(self.latency or 0),
             one_at_a_time=str(int(self.one_at_a_time)),
-            wires="\n".join(wires),
-            in_ready="hs_in_ready" if self.in_ready else "1'b1",
-            out_valid="hs_out_valid" if self.out_valid else "1'b1",
-            came="out_ready && out_valid_now === 1'b1" if self.out_valid else "under_way[LATENCY]",
+            wires="\n".join([*wires, *declared]),
+            assigned="\n".join([*assigned, *more]),
+            in_ready="hs_in_ready" if self.in_ready else dialect.high,
+            out_valid="hs_out_valid" if self.out_valid else dialect.high,
+            came=dialect.came if self.out_valid else dialect.due,
             can_wait=str(int(self.out_ready is not None)),
             can_pause=str(int(self.in_valid is not None)),
-            answer=shown(elements, widths),
-            instance=self.instance(connections | handshakes),
+            answer=shown(elements, dialect, bits),
+            instance=instance,
+            header="" if origin is None else dialect.line(f"// {origin}", {}),
+            footer="" if origin is None else dialect.line(f"// {COUNTS}", COUNTED),
         )
         return "eightfold_stream", text
+
+    def _column_bits(self) -> dict[str, int]:
+        """Return the bits of a column's number in files."""
+        columns = {column.name: column.bits for column in self.kind.results}
+        for element, place in self._results[0]:
+            if element.width > columns[element.column]:
+                raise InputError(
+                    f"{self.name}.outputs[{element.column!r}]: has {element.width} bits, and files "
+                    f"{columns[element.column]}; say which, as in "
+                    f'"{place.port}[{columns[element.column] - 1}:0]"'
+                )
+        return columns
+
+    def bench_files(self, cases: UnitCases, origin: str, seed: int) -> dict[str, bytes]:
+        """Return what a simulator of any maker runs by itself, for cases of the unit.
+
+        ``stimulus.hex`` has what the ports are fed with; ``bench.v``, ``bench.sv`` and
+        ``bench.vhd`` read it, drive the module as `answer` does, with the same pauses, and write
+        ``results.hex`` for `eightfold conform judge`.
+
+        Raises
+        ------
+        InputError
+            If something does not fit, as in `answer`.
+        """
+        with tempfile.TemporaryDirectory(prefix="eightfold-") as name:
+            path = Path(name, "stimulus.hex")
+            self._check()
+            self._write(path, cases.inputs)
+            found = {path.name: path.read_bytes()}
+        for dialect in DIALECTS:
+            if self._ports_beyond(dialect):
+                continue
+            _, harness = self.harness(dialect, origin)
+            bench = dialect.template(
+                "bench",
+                seed=str(seed),
+                total=str(-(-len(cases) // self.lanes)),
+                count=str(len(cases)),
+                pauses=str(round(256 * self.pauses)),
+                patience=str(self.patience),
+                linger=str(LINGER + (self.latency or 0)),
+                reset_cycles=str(self.reset_cycles),
+            )
+            found[f"bench{dialect.suffix}"] = (dialect.head + harness + bench).encode()
+        return found
+
+    def _ports_beyond(self, dialect: Dialect) -> bool:
+        """Return whether a port is an array, which is nothing to a bench in another language."""
+        return dialect is not SYSTEMVERILOG and any(
+            port.elements is not None for port in self._ports.values()
+        )
 
     def answer(
         self,
@@ -169,8 +288,9 @@ class StreamAdapter(RtlAdapter):
         count = self.check_cases(cases)
         design = self.designs()[0]
         elements = [element for element, _ in self._results[0]]
+        elements = elements[: len(elements) // self.lanes]  # of a line: a lane's
         with tempfile.TemporaryDirectory(prefix="eightfold-") as name:
-            words, results = Path(name, "cases.hex"), Path(name, "results.hex")
+            words, results = Path(name, "stimulus.hex"), Path(name, "results.hex")
             self._write(words, cases)
             try:
                 report = run_bench(
@@ -178,7 +298,8 @@ class StreamAdapter(RtlAdapter):
                     BENCH,
                     checked_simulator(simulator),
                     parameters={
-                        "total": count,
+                        "total": -(-count // self.lanes),
+                        "count": count,
                         "patience": self.patience,
                         "linger": LINGER + (self.latency or 0),
                         "pauses": round(256 * self.pauses),
@@ -207,7 +328,7 @@ class StreamAdapter(RtlAdapter):
         if answered < count:
             after = f"after {answered} of {count} answers" if answered else "ever"
             notes.append(f"no answer within {self.patience} cycles, {after}")
-            if report["accepted"] == answered and self.in_ready:
+            if report["accepted"] == report["answered"] and self.in_ready:
                 notes.append(f"{self.in_ready} stayed 0: case {answered} was never taken")
         if early := report["early"]:
             first = f"the first in cycle {report['first_early']}"
@@ -220,72 +341,106 @@ class StreamAdapter(RtlAdapter):
         return "; ".join(notes)
 
     def _write(self, path: Path, cases: Mapping[str, NDArray[Any]]) -> None:
+        count = len(next(iter(cases.values())))
+        words = -(-count // self.lanes)
+        # The last case fills what is left of the last word.
+        order = np.minimum(np.arange(words * self.lanes), count - 1)
         fields = []
-        for place, _, bits, start in self._fields:
-            formula = self.inputs[self._texts[place]]
+        for field in self._fields:
+            formula = self.inputs[field.text]
             if isinstance(formula, int):
                 continue
-            what = f"{self.name}.inputs[{self._texts[place]!r}]"
+            what = f"{self.name}.inputs[{field.text!r}]"
             values = evaluate(what, formula, cases)
-            check_range(what, values, element_bits(what, values, bits))
-            fields.append((values, start, bits))
-        write_words(path, fields, self._word_bits, len(next(iter(cases.values()))))
+            check_range(what, values, element_bits(what, values, field.bits))
+            if field.lane is None and self.lanes > 1:
+                self._check_shared(what, values[order])
+            values = values[order][(field.lane or 0) :: self.lanes]
+            fields.append((values, field.start, field.bits))
+        write_words(path, fields, self._word_bits, words)
 
-    def _sources(self) -> Iterator[tuple[PortBits, int, int, str]]:
+    def _check_shared(self, what: str, values: NDArray[Any]) -> None:
+        """Raise `InputError` if cases that are asked at once differ in what all lanes share."""
+        groups = values.reshape(-1, self.lanes, *values.shape[1:])
+        if len(bad := np.argwhere(groups != groups[:, :1])):
+            case = int(bad[0][0]) * self.lanes
+            raise InputError(
+                f"{what}: all lanes share it, and cases {case} and {case + int(bad[0][1])}, which "
+                "are asked at once, differ in it; give each lane its own place, with {lane}, or "
+                "limit the profile to one value"
+            )
+
+    def _sources(self, dialect: Dialect) -> Iterator[tuple[PortBits, int, int, str]]:
         """Return places, their lowest bits and bits, and what drives them."""
-        for place, low, bits, start in self._fields:
-            formula = self.inputs[self._texts[place]]
+        for each in self._fields:
+            formula = self.inputs[each.text]
             if isinstance(formula, int):
-                what = f"{self.name}.inputs[{self._texts[place]!r}]"
-                check_range(what, np.array([int(formula)], object), bits)
-                yield place, low, bits, f"{bits}'h{int(formula) & ((1 << bits) - 1):x}"
+                what = f"{self.name}.inputs[{each.text!r}]"
+                check_range(what, np.array([int(formula)], object), each.bits)
+                source = dialect.constant(each.bits, int(formula) & ((1 << each.bits) - 1))
             else:
-                yield place, low, bits, f"word[{start + bits - 1}:{start}]"
+                source = dialect.part("word", each.start + each.bits - 1, each.start)
+            yield each.place, each.low, each.bits, source
 
-    @cached_property
-    def _texts(self) -> dict[PortBits, str]:
-        """What each place is called in `inputs`."""
-        return {PortBits.parse(f"{self.name}.inputs", text): text for text in self.inputs}
+    def _places(self, what: str, text: str) -> list[tuple[int | None, PortBits]]:
+        """Return the places of a text: one, or that of each lane."""
+        if not isinstance(text, str) or "{lane}" not in text:
+            return [(None, PortBits.parse(what, text))]
+        found = []
+        for lane in range(self.lanes):
+            filled = text.replace("{lane}", str(lane))
+            parts = _INDEX.sub(lambda part: str(evaluate(what, part[0], _NO_CASE)[0]), filled)
+            found.append((lane, PortBits.parse(what, parts)))
+        return found
 
     @cached_property
     def _input_widths(self) -> dict[str, int]:
         return {
             place.port: self.width(f"inputs[{text!r}]", place.port, is_input=True)
-            for place, text in self._texts.items()
+            for text in self.inputs
+            for _, place in self._places(f"{self.name}.inputs", text)
         }
 
     @cached_property
-    def _fields(self) -> list[tuple[PortBits, int, int, int]]:
-        """Places, lowest bit and bits in the port, and lowest bit in a word of the cases."""
-        found = []
+    def _fields(self) -> "list[_Field]":
+        found = list[_Field]()
         start = 0
-        for place, text in self._texts.items():
+        for text in self.inputs:
             what = f"{self.name}.inputs[{text!r}]"
-            low, bits = place.within(what, self._input_widths[place.port])
-            for other, other_low, other_bits, _ in found:
-                if (
-                    other.port == place.port
-                    and low < other_low + other_bits
-                    and other_low < low + bits
-                ):
-                    raise InputError(f"{what}: has bits of {self._texts[other]!r} too")
-            found.append((place, low, bits, start))
-            start += 0 if isinstance(self.inputs[text], int) else bits
+            for lane, place in self._places(f"{self.name}.inputs", text):
+                low, bits = place.within(what, self._input_widths[place.port])
+                for other in found:
+                    if (
+                        other.place.port == place.port
+                        and low < other.low + other.bits
+                        and other.low < low + bits
+                    ):
+                        raise InputError(f"{what}: has bits of {other.text!r} too")
+                found.append(_Field(text, lane, place, low, bits, start))
+                start += 0 if isinstance(self.inputs[text], int) else bits
         return found
 
     @property
     def _word_bits(self) -> int:
-        words = [
-            bits
-            for place, _, bits, _ in self._fields
-            if not isinstance(self.inputs[self._texts[place]], int)
-        ]
+        words = [each.bits for each in self._fields if not isinstance(self.inputs[each.text], int)]
         return max(sum(words), 1)
 
     @cached_property
     def _results(self) -> tuple[list[tuple[Element, PortBits]], dict[str, int]]:
-        """The numbers of an answer with their places, and the widths of the ports they are in."""
-        elements = self.result_elements(self.outputs)
+        """The numbers of an answer with their places, those of the first lane first, and the
+        widths of the ports they are in."""
+        elements = []
+        for lane in range(self.lanes):
+            outputs = dict(self.outputs)
+            for name, text in self.outputs.items():
+                places = self._places(f"{self.name}.outputs[{name!r}]", text)
+                if self.lanes > 1 and len(places) == 1:
+                    raise InputError(
+                        f"{self.name}.outputs[{name!r}]: {text!r} is the same for {self.lanes} "
+                        'lanes; say where each has its own, as in "q[8*{lane}+7:8*{lane}]"'
+                    )
+                outputs[name] = str(places[lane][1])
+            elements += self.result_elements(outputs)
         ports = {place.port for _, place in elements}
         return elements, {
             port: self.width("outputs", port, is_input=False) for port in sorted(ports)
@@ -293,6 +448,8 @@ class StreamAdapter(RtlAdapter):
 
     def _check(self) -> None:
         self.check_clock()
+        if type(self.lanes) is not int or self.lanes < 1:
+            raise InputError(f"{self.name}.lanes: 1 or more, not {self.lanes!r}")
         for text, formula in self.inputs.items():
             check_formula(f"{self.name}.inputs[{text!r}]", formula)
         for what, is_input in (

@@ -24,12 +24,13 @@ from eightfold.conformance.results.vectors import (
 )
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import Column
-from eightfold.conformance.vectors.manifest import IDENTITY, NAME
+from eightfold.conformance.vectors.manifest import COUNTS, IDENTITY, NAME
 
 SHOWN = 24
 """Characters of a wrong line that a message has."""
 
 _WORD = re.compile(rb"[0-9a-fA-FxXzZ]+")
+_COUNTS = re.compile(rf"// {COUNTS}((?: \w+ \d{{1,18}})+)\s*$".encode())
 _IDENTITY = re.compile(rf"//\s*{IDENTITY} ([0-9a-f]{{64}}): ([^\n\r]*)".encode())
 
 
@@ -68,7 +69,20 @@ def read_words(
         results[column.name] = filled
     found = _IDENTITY.search(text)
     identity = (found[1].decode(), found[2].decode("utf-8", "replace").strip()) if found else None
-    return UnitAnswers(results=results, extra=max(0, len(words) - count)), identity
+    counted = _counted(text)
+    extra = max(0, len(words) - count) + counted.get("early", 0) + counted.get("late", 0)
+    said = [
+        name for name in ("early", "late", "unknown_valid", "unknown_ready") if counted.get(name)
+    ]
+    note = f"the bench has counted {', '.join(f'{counted[name]} {name}' for name in said)}"
+    return UnitAnswers(results=results, extra=extra, note=note if said else ""), identity
+
+
+def _counted(text: bytes) -> dict[str, int]:
+    """Return what a bench has counted, by name; nothing if it did not."""
+    found = _COUNTS.search(text)
+    words = found[1].decode().split() if found else []
+    return dict(zip(words[::2], map(int, words[1::2]), strict=True))
 
 
 def _split(data: NDArray[np.uint8], columns: tuple[Column, ...]) -> dict[str, NDArray[Any]]:

@@ -22,6 +22,9 @@ NAME = "manifest.json"
 IDENTITY = "eightfold cases sha256"
 """What begins the comment of ``results.hex`` that says which cases it has the results of."""
 
+COUNTS = "eightfold bench:"
+"""What begins the comment, the last of ``results.hex``, in which a bench has counted what came."""
+
 
 def identity_line(identity: str, unit: str, profile: str, level: Level, seed: int) -> str:
     """Return that comment, without what makes it one; fit for a text in C and in Verilog."""

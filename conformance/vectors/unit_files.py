@@ -9,7 +9,7 @@ a function for each case.
 import hashlib
 import io
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -234,13 +234,23 @@ DATA_FILES: dict[str, tuple[str, ...]] = {
 }
 """The files of a format that have what is asked and what is expected."""
 
+Benches = Callable[[UnitCases, str, int], Mapping[str, bytes]]
+"""From cases, the line that results begin with, and the seed, to files by name."""
+
 _WRITERS = {"hex": hex_files, "npz": npz_files, "csv": csv_files, "c": c_files}
 
 
 def unit_files(
-    unit: str, profile: Profile, level: Level = "smoke", form: Format = "hex", seed: int = 0
+    unit: str,
+    profile: Profile,
+    level: Level = "smoke",
+    form: Format = "hex",
+    seed: int = 0,
+    benches: Benches | None = None,
 ) -> tuple[dict[str, bytes], UnitCases]:
     """Return the files of a unit by their names, ``manifest.json`` first, and its cases.
+
+    ``benches`` stand in place of those of ``hex``.
 
     Raises
     ------
@@ -252,6 +262,9 @@ def unit_files(
     identity = hashlib.sha256(hex_lines(kind.inputs, cases.inputs)).hexdigest()
     origin = identity_line(identity, unit, profile.name, level, seed)
     files = _WRITERS[form](kind, cases, origin)
+    if benches is not None:
+        files = {name: text for name, text in files.items() if not name.startswith("bench.")}
+        files |= benches(cases, origin, seed)
     what = {
         "unit": unit,
         "format": form,
@@ -272,6 +285,7 @@ def write_unit(
     level: Level = "smoke",
     form: Format = "hex",
     seed: int = 0,
+    benches: Benches | None = None,
 ) -> tuple[dict[str, bytes], UnitCases]:
     """Write `unit_files` into a folder, all or none, and return them.
 
@@ -280,6 +294,6 @@ def write_unit(
     InputError
         As `unit_files`, and if the folder cannot be written.
     """
-    files, cases = unit_files(unit, profile, level, form, seed)
+    files, cases = unit_files(unit, profile, level, form, seed, benches)
     write_files({folder / name: content for name, content in files.items()})
     return files, cases

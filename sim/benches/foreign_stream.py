@@ -1,7 +1,8 @@
 """Runs the harness of `eightfold.conformance.adapters.stream` around somebody's module.
 
-Parameters: ``total``, ``patience``, ``linger`` and ``pauses`` of the harness, and ``reset_cycles``.
-The bench starts clocks and waits: the harness does the rest, and this reports its counts.
+Parameters: ``total``, ``count``, ``patience``, ``linger`` and ``pauses`` of the harness, and
+``reset_cycles``. The bench starts clocks and waits: the harness does the rest, and this reports its
+counts.
 """
 
 from typing import Any
@@ -38,7 +39,7 @@ async def start(dut: Any, reset_cycles: int) -> None:
 async def cases(dut: Any) -> None:
     """Send all cases, and take the answers."""
     job = parameters()
-    for name in ("total", "patience", "linger", "pauses"):
+    for name in ("total", "count", "patience", "linger", "pauses"):
         getattr(dut, name).value = job[name]
     dut.seed.value = (seed() * 0x9E3779B1 + 1) & 0xFFFF_FFFF
     await start(dut, job["reset_cycles"])

@@ -37,12 +37,19 @@ class Port:
     is_input
         Whether somebody else drives it.
     width
-        Its bits; None of what is no vector: an array, an interface, a real number.
+        Its bits, of an unpacked array all together; None of what is no vector: an array of arrays,
+        an interface, a real number.
+    elements
+        Both ends of an unpacked array's range, as they are declared.
+    kind
+        The type of a port in VHDL, without its range.
     """
 
     name: str
     is_input: bool
     width: int | None
+    elements: tuple[int, int] | None = None
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -175,7 +182,7 @@ def read_module(foreign: Foreign, top: str, parameters: Mapping[str, str | int])
     }
     module = next(each for each in tree["modulesp"] if _name(each) == top)
     ports = [
-        Port(_name(each), each["direction"] == "INPUT", _bits(types, each["dtypep"]))
+        _port(types, _name(each), each["direction"] == "INPUT", each["dtypep"])
         for each in module["stmtsp"]
         if each["type"] == "VAR" and each["direction"] in ("INPUT", "OUTPUT", "INOUT")
     ]
@@ -233,6 +240,17 @@ def literal(value: str | int) -> str:
 def _first_error(lines: Iterable[str]) -> str:
     found = [line for line in lines if line.strip()]
     return next((line for line in found if line.startswith("%Error")), " ".join(found[:1]))
+
+
+def _port(types: Mapping[str, Any], name: str, is_input: bool, address: str) -> Port:
+    kind = types.get(address, {})
+    while kind.get("type") == "REFDTYPE":
+        kind = types.get(kind["refDTypep"], {})
+    if kind.get("type") != "UNPACKARRAYDTYPE":
+        return Port(name, is_input, _bits(types, address))
+    left, right = (int(end) for end in kind["declRange"].strip("[]").split(":"))
+    each = _bits(types, kind["refDTypep"])
+    return Port(name, is_input, each and each * (abs(left - right) + 1), (left, right))
 
 
 def _bits(types: Mapping[str, Any], address: str) -> int | None:

@@ -1,6 +1,6 @@
 """Modules that answer with some bits of the accumulator, behind adapters; and cases for them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from eightfold.conformance.adapters.formulas import Formula
 from eightfold.conformance.adapters.rtl import RtlAdapter
 from eightfold.conformance.adapters.stream import StreamAdapter
+from eightfold.conformance.profile import Profile, ProfileLimits
 
 Changed = TypeVar("Changed", bound=RtlAdapter)
 
@@ -92,3 +93,33 @@ def columns(count: int) -> dict[str, NDArray[Any]]:
 def bytes_of(values: NDArray[Any]) -> NDArray[np.int64]:
     """Return the lowest 8 bits of integers, signed."""
     return values.astype(np.int64).astype(np.int8).astype(np.int64)
+
+
+class Requantize(StreamAdapter):
+    """A right requantizer that shifts to the right alone, in Verilog."""
+
+    sources: Sequence[str | Path] = ("requantize.v",)
+    top = "requantize"
+    reset, reset_active = "rst_n", 0
+    in_valid, in_ready, out_valid, out_ready = "in_valid", "in_ready", "out_valid", "out_ready"
+    inputs: ClassVar[Mapping[str, Formula]] = {
+        "acc": "accumulator",
+        "mult": "multiplier",
+        "shr": "-shift",
+        "zp": "zero_point",
+    }
+    outputs: ClassVar[Mapping[str, str]] = {"result": "result"}
+
+
+class InVhdl(Requantize):
+    """The same in VHDL."""
+
+    sources = ("requantize.vhd",)
+
+
+RIGHT_SHIFTS = Profile(
+    name="right shifts",
+    claims=("requantizer",),
+    limits=ProfileLimits(shift=(-31, 0), clamp=((-128, 127),)),
+)
+"""What they claim."""
