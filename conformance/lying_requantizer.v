@@ -20,11 +20,11 @@ module lying_requantizer (
   input [1:0] with_scale,
   input with_shift,
   input [2:0] with_left,
-  input [3:0] with_first,
+  input [4:0] with_first,
   input with_first_shift,
   input [2:0] with_high,
   input [2:0] with_right,
-  input [3:0] with_second,
+  input [4:0] with_second,
   input [2:0] with_scaled,
   input [2:0] with_zero_point,
   input [3:0] with_clamp,
@@ -57,7 +57,7 @@ module lying_requantizer (
 
   // x / 2^e, rounded; a logical shift is one of a word of 32 bits where `narrow`.
   function signed [63:0] divided(
-    input [3:0] how, input narrow, input signed [63:0] x, input [6:0] e
+    input [4:0] how, input narrow, input signed [63:0] x, input [6:0] e
   );
     reg signed [63:0] half, down, moved;
     reg [63:0] word, rest;
@@ -86,6 +86,18 @@ module lying_requantizer (
           moved = x[63] ? x - half : x + half;
           down = moved >>> e;
         end
+        `FIRST_MASK_SHORT: begin
+          // Half is a bit of the mask that is missing, and the threshold half of what is there.
+          rest = x & (half - 64'sd1);
+          more = rest > ((half - 64'd1) >> 1) + (x[63] ? 64'd1 : 64'd0);
+        end
+        `FIRST_ADDEND_OVERFLOWS: begin
+          moved = x + half - (x[63] ? 64'sd1 : 64'sd0);
+          down = (narrow ? wrap32(moved) : moved) >>> e;
+        end
+        `FIRST_ONE_AT_0_UP: more = rest >= half;
+        `FIRST_TOP_AT_0, `FIRST_ONE_AT_0, `FIRST_NUDGE_AT_0:
+          more = rest > half || (rest == half && !x[63]);
         `FIRST_NUDGE_SHIFTED: begin
           moved = x[63] ? x + 64'sd1 - half : x + half;
           down = moved >>> e;
@@ -96,7 +108,18 @@ module lying_requantizer (
           down = word >> e;
         end
       endcase
-      divided = e == 0 ? x : more ? down + 64'sd1 : down;
+      divided = more ? down + 64'sd1 : down;
+      if (e == 0) case (how)
+        `FIRST_TOP_AT_0: begin
+          moved = x + (narrow ? 64'sd2147483648 : {1'b1, 63'd0}) - (x[63] ? 64'sd1 : 64'sd0);
+          divided = narrow ? wrap32(moved) : moved;
+        end
+        `FIRST_ONE_AT_0: divided = x[63] ? x : narrow ? wrap32(x + 64'sd1) : x + 64'sd1;
+        `FIRST_NUDGE_AT_0:
+          divided = x[63] ? (narrow ? wrap32(x - 64'sd1) : x - 64'sd1) : x;
+        `FIRST_ONE_AT_0_UP: divided = x + 64'sd1;
+        default: divided = x;
+      endcase
     end
   endfunction
 
@@ -119,7 +142,7 @@ module lying_requantizer (
 
   // x * factor * 2^exponent, each in a float, rounded to an integer and far from int32's ends.
   function signed [63:0] float_scaled(
-    input single, input [3:0] how, input signed [63:0] x, input [63:0] factor,
+    input single, input [4:0] how, input signed [63:0] x, input [63:0] factor,
     input signed [7:0] exponent
   );
     reg [63:0] product, magnitude;
@@ -150,12 +173,13 @@ module lying_requantizer (
     case (how)
       `ZERO_POINT_ADDED: with_offset = wrap32(z + offset);
       `ZERO_POINT_WIDE: with_offset = z + offset;
+      `ZERO_POINT_UNSIGNED: with_offset = wrap32(z + (offset & 64'd255));
       `ZERO_POINT_SUBTRACTED: with_offset = wrap32(z - offset);
       default: with_offset = z;
     endcase
   endfunction
 
-  reg signed [63:0] x, s, m, factor, shifted, product, y, z, v, least, most, lower;
+  reg signed [63:0] x, s, m, factor, shifted, product, y, z, v, offset, least, most, lower;
   reg signed [7:0] left, right;
   reg [6:0] e, down, by;
   reg lost;
@@ -185,6 +209,7 @@ module lying_requantizer (
       `MULTIPLIER_ROUNDED_16:
         factor = m + 64'sd32768 > 64'sd2147418112 ? 64'sd2147418112
                                                   : (m + 64'sd32768) & ~64'sd65535;
+      `MULTIPLIER_LEADING_ONE: factor = m | 64'sd1073741824;
       default: factor = m;
     endcase
 
@@ -231,6 +256,7 @@ module lying_requantizer (
     if (with_bias == `BIAS_AFTER) z = wrap32(z + bias);
     z = kept(with_scaled, z);
     v = with_offset(with_zero_point, z, zero_point);
+    offset = zero_point;
     least = low;
     most = high;
     lower = least;
@@ -244,6 +270,7 @@ module lying_requantizer (
       );
       default: begin
         if (with_clamp == `CLAMP_RELU_AT_0 && least > -128) lower = 0;
+        if (with_clamp == `CLAMP_RELU_AT_0_OF_ZERO_POINT && least == offset) lower = 0;
         if (with_clamp == `CLAMP_RELU_ALWAYS && least < 0) lower = 0;
         if (with_clamp == `CLAMP_SYMMETRIC && least < -127) lower = -127;
         if (v < lower) v = lower;

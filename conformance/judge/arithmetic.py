@@ -126,6 +126,7 @@ MULTIPLIERS: dict[str, Callable[[Integers], Integers]] = {
     "full": lambda m: m,
     "upper_16": lambda m: m >> 16 << 16,
     "rounded_16": lambda m: np.minimum((m + 2**15) >> 16, 2**15 - 1) << 16,
+    "leading_one": lambda m: m | 2**30,
 }
 """The bits of the multiplier that are used (``multiplier``)."""
 
@@ -164,8 +165,21 @@ EXTRA_ROUNDINGS: dict[str, Callable[[Integers, Integers, int], Integers]] = {
     "nudge_shifted": lambda x, e, bits: (x + np.where(x < 0, 1 - _half(e), _half(e))) >> e,
     "logical": lambda x, e, bits: _logical(x, e, bits),
     "half_up_logical": lambda x, e, bits: _logical(x + _half(e), e, bits),
+    "mask_short": lambda x, e, bits: (
+        (x >> e) + ((x & (_half(e) - 1)) > ((_half(e) - 1) >> 1) + (x < 0))
+    ),
+    "addend_overflows": lambda x, e, bits: wrap(x + _half(e) - (x < 0), bits) >> e,
 }
 """Divisions by ``2^e``, e > 0, that nobody means, beside `eightfold.golden.rounding.ROUNDINGS`."""
+
+AT_0: dict[str, tuple[str, Callable[[Integers, int], Integers]]] = {
+    "top_at_0": ("half_away", lambda x, bits: wrap(x + (1 << (bits - 1)) - (x < 0), bits)),
+    "one_at_0": ("half_away", lambda x, bits: wrap(x + (x >= 0), bits)),
+    "nudge_at_0": ("half_away", lambda x, bits: wrap(x - (x < 0), bits)),
+    "one_at_0_up": ("half_up", lambda x, bits: x + 1),
+}
+"""Divisions whose addend, ``1 << (e - 1)``, is wrong where e is 0: how they round elsewhere, and
+what they give there."""
 
 
 def _logical(x: Integers, e: Integers, bits: int) -> Integers:
@@ -176,6 +190,9 @@ def _logical(x: Integers, e: Integers, bits: int) -> Integers:
 
 def _divide(x: Integers, e: Integers, rounding: str, bits: int) -> Integers:
     """Return ``x / 2^e`` rounded; ``bits`` is the width of the register that is shifted."""
+    if rounding in AT_0:
+        elsewhere, at_0 = AT_0[rounding]
+        return np.where(e == 0, at_0(x, bits), _divide(x, e, elsewhere, bits))
     if rounding in ROUNDINGS:
         # `rounding_shift` ends at 62, and e at 63: what the first bit dropped is remembered by the
         # next, which is exact in every mode.
@@ -240,6 +257,7 @@ ZERO_POINTS: dict[str, Callable[[Integers, Integers], Integers]] = {
     "subtracted": lambda z, offset: wrap32(z - offset),
     "missing": lambda z, offset: z,
     "before_shift": lambda z, offset: z,
+    "unsigned": lambda z, offset: wrap32(z + (offset & 0xFF)),
 }
 """``z`` and the zero point (``zero_point``); ``before_shift`` has it in ``z`` already."""
 
@@ -255,6 +273,9 @@ CLAMPS: dict[str, Callable[[Integers, Offset, Integers, Integers, Integers], Int
     ),
     "relu_at_0": lambda z, add, offset, low, high: np.minimum(
         np.maximum(add(z, offset), np.where(low > -128, 0, low)), high
+    ),
+    "relu_at_0_of_zero_point": lambda z, add, offset, low, high: np.minimum(
+        np.maximum(add(z, offset), np.where(low == offset, 0, low)), high
     ),
     "relu_always": lambda z, add, offset, low, high: np.minimum(
         np.maximum(add(z, offset), np.maximum(low, 0)), high
@@ -272,7 +293,7 @@ CLAMPS: dict[str, Callable[[Integers, Offset, Integers, Integers, Integers], Int
 SCALES = ("two", "one", "float32", "float64")
 """How often, and in what, the scaling rounds (``scale``)."""
 
-DIVISIONS = (*ROUNDINGS, *EXTRA_ROUNDINGS)
+DIVISIONS = (*ROUNDINGS, *EXTRA_ROUNDINGS, *AT_0)
 
 CHOICES: dict[str, tuple[str | int, ...]] = {
     "bias": (*BIASES,),

@@ -102,8 +102,9 @@ def _functions(operator: str) -> dict[str, Callable[[Floats], Floats]]:
 FUNCTIONS = {operator: _functions(operator) for operator in ("LOGISTIC", "TANH")}
 """What is taken for the function (``function``)."""
 
-RANGES: dict[str, float] = {"whole": np.inf, "2": 2.0, "4": 4.0}
-"""Beyond what magnitude the input is cut (``input_range``)."""
+RANGES: dict[str, float] = {"whole": np.inf, "unsigned": np.inf, "2": 2.0, "4": 4.0}
+"""Beyond what magnitude the input is cut (``input_range``); ``unsigned``: what is negative counts
+as beyond the upper end."""
 
 STEPS = {
     "LOGISTIC": {"exact": 256, "one_less": 255},
@@ -122,14 +123,53 @@ CLAMPS: dict[str, Callable[[Integers], Integers]] = {
     "int8": lambda v: np.clip(v, -128, 127),
     "wraps": lambda v: v << 56 >> 56,
     "symmetric": lambda v: np.clip(v, -127, 127),
+    "unsigned": lambda v: np.where(v < 0, 127, np.minimum(v, 127)),
 }
 """The end (``clamp``)."""
 
 ORDERS: dict[str, Callable[[Integers], Integers]] = {
     "codes": lambda table: table,
     "bytes": lambda table: np.roll(table, 128, axis=1),
+    "one_up": lambda table: np.roll(table, -1, axis=1),
+    "one_up_ends": lambda table: np.concatenate([table[:, 1:], table[:, -1:]], axis=1),
+    "one_down": lambda table: np.roll(table, 1, axis=1),
+    "one_down_ends": lambda table: np.concatenate([table[:, :1], table[:, :-1]], axis=1),
+    "last": lambda table: np.where(CODES < 0, table[:, -1:], table),
 }
-"""The order of the results: of ascending codes, or of codes read as bytes (``order``)."""
+"""The order of the results: of ascending codes, of codes read as bytes, of the codes beside them,
+at the end the other end's or its own, or of the last one for what is negative (``order``)."""
+
+_ORDERED = {
+    "byte_order": (
+        "Results are in the order of the codes read as bytes, 0 to 127 and then -128 to -1: the "
+        "table is indexed without a sign.",
+        "bytes",
+    ),
+    "entry_after": (
+        "The table is off by one: each code gets the result of the next one, and 127 that of -128.",
+        "one_up",
+    ),
+    "entry_after_or_last": (
+        "The table is off by one: each code gets the result of the next one, and 127 its own.",
+        "one_up_ends",
+    ),
+    "entry_before": (
+        "The table is off by one: each code gets the result of the one before it, and -128 that "
+        "of 127.",
+        "one_down",
+    ),
+    "entry_before_or_first": (
+        "The table is off by one: each code gets the result of the one before it, and -128 its "
+        "own.",
+        "one_down_ends",
+    ),
+    "compared_unsigned": (
+        "Codes are compared without their sign: negative ones are beyond the table's end, and get "
+        "the last result.",
+        "last",
+    ),
+}
+"""Sentences of the mistakes of every table's order, and the order."""
 
 OFFSETS = {"LOGISTIC": -128, "TANH": 0}
 """The output's zero point in TFLite Micro's form."""
@@ -151,6 +191,8 @@ def compute(arithmetic: TableArithmetic, operator: str, cases: Cases) -> Integer
         z = _fixed_point(a, operator, v, cases)
     else:
         z = _float(a, operator, v, cases)
+    if a.input_range == "unsigned":
+        z = np.where(v < 0, 127, z)
     return ORDERS[a.order](CLAMPS[a.clamp](z))
 
 
@@ -231,10 +273,17 @@ def _mistakes(operator: str, fixed: bool) -> tuple[Mistake, ...]:
         ("wraps", "What exceeds 127 wraps in 8 bits and is not clamped.", {"clamp": "wraps"}),
         ("symmetric", "The least result is -127.", {"clamp": "symmetric"}),
         (
-            "byte_order",
-            "Results are in the order of the codes read as bytes, 0 to 127 and then -128 to -1.",
-            {"order": "bytes"},
+            "input_compared_unsigned",
+            "The input less its zero point is compared with the ends of its range without its "
+            "sign: what is negative gives the largest result.",
+            {"input_range": "unsigned"},
         ),
+        (
+            "result_compared_unsigned",
+            "The result is compared with 127 without its sign: what is negative becomes 127.",
+            {"clamp": "unsigned"},
+        ),
+        *((name, text, {"order": order}) for name, (text, order) in _ORDERED.items()),
     ]
     if low:
         found.append(
@@ -399,6 +448,7 @@ class QuantizeArithmetic(Arithmetic):
 ALWAYS_INT8 = {
     "clamp_int8",
     "relu_at_0",
+    "relu_at_0_of_zero_point",
     "relu_always",
     "clamp_wraps_first",
     "clamp_first",
@@ -408,9 +458,11 @@ ALWAYS_INT8 = {
     "left_wide",
     "product_48",
     "right_5_bits",
+    "second_addend_overflows",
+    "multiplier_leading_one",
 }
 """Mistakes of a requantizer that a table of codes cannot show, whatever its scales: the clamp is
-that of int8, and the accumulator has nine bits."""
+that of int8, the accumulator has nine bits, and a ratio's multiplier its leading one."""
 
 _QUANTIZE_OWN = (
     Mistake(
@@ -433,10 +485,9 @@ _QUANTIZE_OWN = (
         "The input's zero point is added, not subtracted.",
         {"input_zero_point": "added"},
     ),
-    Mistake(
-        "quantize_byte_order",
-        "Results are in the order of the codes read as bytes, 0 to 127 and then -128 to -1.",
-        {"order": "bytes"},
+    *(
+        Mistake(f"quantize_{name}", text, {"order": order})
+        for name, (text, order) in _ORDERED.items()
     ),
 )
 

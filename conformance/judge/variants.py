@@ -60,6 +60,30 @@ def _roundings() -> Iterator[Mistake]:
             yield Mistake(f"rounding_{mode}", text, {"second": mode}, SINGLE)
 
 
+_ADDENDS = {
+    "mask_short": "The mask of the second rounding's remainder is a bit short, "
+    "`(1 << (shift - 1)) - 1`, and so is the threshold that is made from it.",
+    "addend_overflows": "The second rounding adds half in 32 bits, and the sum wraps where the "
+    "high product is near 2^31.",
+    "top_at_0": "The second rounding's addend is `1 << (shift - 1)`, which is 2^31 at a shift of "
+    "0, where the amount wraps to 31: the sign is turned.",
+    "one_at_0": "The second rounding's addend is `1 << (shift - 1)`, and 1 at a shift of 0, where "
+    "nothing is to be rounded: what is not negative is one too large.",
+    "nudge_at_0": "The second rounding takes one from negative values at a shift of 0 too, where "
+    "`1 << (shift - 1)` adds nothing.",
+}
+
+
+def _addends() -> Iterator[Mistake]:
+    for mode, text in _ADDENDS.items():
+        yield Mistake(f"second_{mode}", text, {"second": mode}, TWO)
+    text = (
+        "The rounding's addend is `1 << (shift - 1)`, and 1 at a shift of 0, where nothing is to "
+        "be rounded: one too large."
+    )
+    yield Mistake("rounding_one_at_0", text, {"second": "one_at_0_up"}, TPU)
+
+
 _SINGLE_ROUNDINGS = {
     "half_up": "ties up: TFLite's build with single rounding, and CMSIS-NN's option",
     "half_away": "ties away from zero",
@@ -127,6 +151,13 @@ _OTHERS = (
         "multiplier_rounded_16",
         "The multiplier is rounded to 16 bits.",
         {"multiplier": "rounded_16"},
+        WIDE,
+    ),
+    (
+        "multiplier_leading_one",
+        "The multiplier's bit 30 is not read, but taken for 1: a multiplier of 0, or below 2^30, "
+        "counts as more.",
+        {"multiplier": "leading_one"},
         WIDE,
     ),
     (
@@ -240,6 +271,12 @@ _OTHERS = (
         {"zero_point": "subtracted"},
         ALL,
     ),
+    (
+        "zero_point_unsigned",
+        "The zero point is not sign-extended: -128 counts as 128.",
+        {"zero_point": "unsigned"},
+        ALL,
+    ),
     ("zero_point_missing", "There is no zero point.", {"zero_point": "missing"}, ALL),
     (
         "zero_point_before_shift",
@@ -293,6 +330,12 @@ _OTHERS = (
         ALL,
     ),
     (
+        "relu_at_0_of_zero_point",
+        "Where low equals the zero point, as with RELU, the activation cuts at the code 0.",
+        {"clamp": "relu_at_0_of_zero_point"},
+        ALL,
+    ),
+    (
         "relu_always",
         "What is below 0 becomes 0 whatever the activation: low is at least 0.",
         {"clamp": "relu_always"},
@@ -321,7 +364,7 @@ BIASED = frozenset(row[0] for row in _BIASED)
 
 MISTAKES = {
     mistake.name: mistake
-    for mistake in (*_roundings(), *_scales(), *(Mistake(*row) for row in (*_OTHERS, *_BIASED)))
+    for mistake in (*_roundings(), *_addends(), *_scales(), *(Mistake(*row) for row in (*_OTHERS, *_BIASED)))
 }
 """All mistakes by name."""
 

@@ -286,7 +286,7 @@ SCALINGS: dict[str, Callable[[OperatorCall], Scaling]] = {
 """What each operator requantizes."""
 
 _UNCLAMPED = ("MEAN", "QUANTIZE", "SUM")
-_OF_BOUNDS = ("clamp_int8", "relu_at_0")
+_OF_BOUNDS = ("clamp_int8", "relu_at_0", "relu_at_0_of_zero_point")
 """Mistakes that are none where no activation is fused."""
 
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
