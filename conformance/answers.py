@@ -37,12 +37,35 @@ class UnitAnswers:
         In one line, why answers are missing: "no answer within 10000 cycles", an exception's text.
     crashed
         Whether what should have answered has ended with an error, or never began.
+    simulations
+        What is known of how these cases were asked, in their order; nothing of those beyond.
     """
 
     results: Mapping[str, NDArray[np.int64]]
     extra: int = 0
     note: str = ""
     crashed: bool = False
+    simulations: tuple["Simulation", ...] = ()
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Cases that were asked in a row, from one reset to the next, and how their answers came.
+
+    Attributes
+    ----------
+    cases
+        How many.
+    handshakes
+        Of every cycle, uint8: ``8 * out_valid + 4 * out_ready + 2 * in_valid + in_ready``; empty
+        where nobody has seen them.
+    again
+        Of failing cases that were asked again, by how: how many, and how many were right then.
+    """
+
+    cases: int
+    handshakes: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    again: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 Ending = Literal["computed", "refused", "crashed", "timeout", "missing"]
@@ -69,6 +92,7 @@ class ModelAnswer:
 
 
 _FACTS = "facts"
+_HANDSHAKES = "handshakes "
 _NO_ANSWERS = "the answers that were kept cannot be read"
 
 _SEAL = "eightfold answers"
@@ -115,7 +139,11 @@ def _line_of(asked: str) -> str:
 def pack_unit(answers: UnitAnswers) -> bytes:
     """Return a unit's answers as bytes."""
     facts = {"extra": answers.extra, "note": answers.note, "crashed": answers.crashed}
-    return _pack(facts, answers.results)
+    simulations = [{"cases": each.cases, "again": each.again} for each in answers.simulations]
+    seen = {
+        f"{_HANDSHAKES}{place}": each.handshakes for place, each in enumerate(answers.simulations)
+    }
+    return _pack({**facts, "simulations": simulations}, {**answers.results, **seen})
 
 
 def unpack_unit(content: bytes, expected: Mapping[str, NDArray[Any]]) -> UnitAnswers:
@@ -126,8 +154,21 @@ def unpack_unit(content: bytes, expected: Mapping[str, NDArray[Any]]) -> UnitAns
     InputError
         If they are no such answers.
     """
-    facts, results = _unpack(content)
-    kinds = {"extra": int, "note": str, "crashed": bool}
+    facts, arrays = _unpack(content)
+    results = {name: each for name, each in arrays.items() if not name.startswith(_HANDSHAKES)}
+    try:
+        facts["simulations"] = tuple(
+            Simulation(
+                int(each["cases"]),
+                arrays[f"{_HANDSHAKES}{place}"].astype(np.uint8),
+                {str(how): (int(count), int(right)) for how, (count, right) in again.items()},
+            )
+            for place, each in enumerate(facts.get("simulations", ()))
+            for again in [each["again"]]
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{_NO_ANSWERS}: {type(error).__name__}: {error}") from None
+    kinds = {"extra": int, "note": str, "crashed": bool, "simulations": tuple}
     right = facts.keys() == kinds.keys() and all(
         type(facts[name]) is kind for name, kind in kinds.items()
     )
@@ -148,6 +189,11 @@ def join_units(parts: Sequence[UnitAnswers]) -> UnitAnswers:
         extra=sum(part.extra for part in parts),
         note=next((part.note for part in parts if part.note), ""),
         crashed=any(part.crashed for part in parts),
+        simulations=tuple(
+            each
+            for part in parts
+            for each in part.simulations or [Simulation(len(next(iter(part.results.values()))))]
+        ),
     )
 
 

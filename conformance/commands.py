@@ -32,6 +32,7 @@ UNITS = {
     "dot": "A dot product of int8 with zero points and a bias, in int32.",
     "tables": "LOGISTIC, TANH and QUANTIZE of int8: all 256 results for a pair of scales.",
     "fake_quantize": "Ranges of OpenVINO's FakeQuantize as int8 scale and zero point.",
+    "sequence": "Steps of a processing element: clear, accumulate, last.",
 }
 
 

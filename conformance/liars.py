@@ -1,26 +1,32 @@
-"""The mistakes of `eightfold.conformance.judge.variants` as broken RTL, and how each is named.
+"""The mistakes that have a name as broken RTL, and how each is named.
 
-One module in Verilog, lying_requantizer.v, has a choice at every place where a requantizer can go
-wrong, so that all mistakes of all forms, alone or several at once, are a single build per
-simulator. The choices are those of the judge, by number: macros tell the module the numbers' names.
+Faults of control (`ControlLiar`) are modules behind valid and ready. Of the arithmetic one module
+in Verilog, lying_requantizer.v, has a choice at every place where a requantizer can go wrong, so
+that all mistakes of all forms, alone or several at once, are a single build per simulator. The
+choices are those of the judge, by number: macros tell the module the numbers' names.
 """
 
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from eightfold.conformance.adapters.formulas import Formula
 from eightfold.conformance.adapters.stream import StreamAdapter
+from eightfold.conformance.again import asked
 from eightfold.conformance.judge.arithmetic import CHOICES, Arithmetic, reference_arithmetic
 from eightfold.conformance.judge.diagnosis import UnitVerdict, judge
 from eightfold.conformance.judge.forms import FORMS, Cases, cases_of
 from eightfold.conformance.judge.subject import Mistake, made
+from eightfold.conformance.judge.units import judge_unit
 from eightfold.conformance.judge.variants import mistakes_of
 from eightfold.conformance.profile import PROFILES, Profile
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.units.unit import Level
+from eightfold.conformance.verdict import ClaimFinding
 from eightfold.golden.fixed_point import Integers, wrap32
 
 PROFILE_OF: dict[str, Profile] = {
@@ -51,6 +57,8 @@ class LyingRequantizer(StreamAdapter):
     inputs: ClassVar[Mapping[str, Formula]] = {
         "acc": "accumulator",
         "plain": "plain",
+        "first_nudges": 0,
+        "second_nudges": 0,
         **{name: name for name in ("bias", "multiplier", "shift", "zero_point", "low", "high")},
         **{f"with_{name}": f"with_{name}" for name in CHOICES},
     }
@@ -206,3 +214,89 @@ def every_liar(form: str, simulator: str, level: Level = "standard") -> Iterator
     without = mistakes_of(form, False)
     biased = [(each,) for each in mistakes_of(form, True) if each not in without]
     yield from name_liars(form, simulator, level, biased=True, liars=biased)
+
+
+STREAM_FAULTS = (
+    *("right", "answer_repeated", "answer_lost", "answer_doubled", "valid_dropped"),
+    *("parameters_before", "channel_before", "nudge_per_stall", "addend_per_stall", "sticky_flag"),
+)
+"""What lying_stream.v does, by number; ``addend_per_stall`` is the second rounding's nudge."""
+
+SEQUENCE_FAULTS = (
+    *("right", "accumulator_not_cleared", "bias_per_tile", "tiles_one_less", "tiles_one_more"),
+    *("clear_late", "first_tile_missing", "bias_per_stall"),
+)
+"""What lying_sequence.v does, by number."""
+
+
+class ControlLiar(StreamAdapter):
+    """What liars behind valid and ready have in common; the fault's number is in a file."""
+
+    reset = "rst"
+    in_valid, in_ready, out_valid, out_ready = "in_valid", "in_ready", "out_valid", "out_ready"
+    patience = 1000
+    faults: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, folder: Path, fault: str) -> None:
+        file = folder / "fault.hex"
+        file.write_text(f"{self.faults.index(fault):x}\n")
+        self.files = [file]
+
+
+class LyingStream(ControlLiar):
+    """A requantizer that computes right, with a fault of `STREAM_FAULTS`."""
+
+    faults = STREAM_FAULTS
+    sources = ("lying_stream.v", "lying_requantizer.v")
+    top = "lying_stream"
+    defines: ClassVar[Mapping[str, str | int]] = {
+        **LyingRequantizer.defines,
+        **{f"FAULT_{name.upper()}": number for number, name in enumerate(STREAM_FAULTS)},
+    }
+    inputs: ClassVar[Mapping[str, Formula]] = {
+        "in_data[31:0]": "accumulator",
+        "in_data[63:32]": "multiplier",
+        "in_data[71:64]": "shift",
+        "in_data[79:72]": "zero_point",
+        "in_data[87:80]": "low",
+        "in_data[95:88]": "high",
+    }
+    outputs: ClassVar[Mapping[str, str]] = {"result": "result"}
+
+
+class LyingSequence(ControlLiar):
+    """A processing element with a fault of `SEQUENCE_FAULTS`."""
+
+    unit = "sequence"
+    faults = SEQUENCE_FAULTS
+    sources = ("lying_sequence.v",)
+    top = "lying_sequence"
+    defines: ClassVar[Mapping[str, str | int]] = {
+        f"FAULT_{name.upper()}": number for number, name in enumerate(SEQUENCE_FAULTS)
+    }
+    inputs: ClassVar[Mapping[str, Formula]] = {
+        **{name: name for name in ("clear", "last", "tiles", "bias", "inputs", "weights")},
+        "zero_point": "input_zero_point",
+    }
+    outputs: ClassVar[Mapping[str, str]] = {"result": "result"}
+
+
+CONTROL_LIARS: dict[str, type[ControlLiar]] = {
+    **dict.fromkeys(SEQUENCE_FAULTS[1:], LyingSequence),
+    **dict.fromkeys(STREAM_FAULTS[1:], LyingStream),
+}
+"""Every fault of control and the module that makes it."""
+
+
+def control_finding(
+    kind: type[ControlLiar], fault: str, simulator: str, level: Level = "smoke", seed: int = 0
+) -> ClaimFinding:
+    """Return what the kit says of a module with a fault of control, or ``right``."""
+    profile = PROFILES["tflite"]
+    cases = unit_cases(kind.unit, profile, level, seed)
+    # Four channels at once leave no rest.
+    cases = cases.take(np.arange(len(cases) // 4 * 4))
+    with tempfile.TemporaryDirectory(prefix="eightfold-liar-") as folder:
+        liar = kind(Path(folder), fault)
+        answers = asked(liar, cases.inputs, cases.results, simulator, seed)
+    return judge_unit(kind.unit, profile, cases, answers)

@@ -13,6 +13,8 @@ module lying_requantizer (
   input signed [7:0] low,
   input signed [7:0] high,
   input plain,
+  input [7:0] first_nudges,   // how often a rounding's addend is added once more
+  input [7:0] second_nudges,
   input [1:0] with_bias,
   input with_operand,
   input [1:0] with_multiplier,
@@ -244,12 +246,14 @@ module lying_requantizer (
       if (with_operand == `OPERAND_UNSIGNED) shifted = {32'd0, shifted[31:0]};
       product = kept(with_product, shifted * factor);
       if (with_left == `LEFT_WIDE) by = by - left[6:0];
+      product = product + ({56'd0, first_nudges} << (by - 7'd1));
       y = divided(with_first, 1'b0, product, by);
       if (with_left == `LEFT_WIDE) y = left > 0 ? clip(y, -FAR, FAR) : y;
       else y = wrap32(with_left == `LEFT_AFTER ? y << left : y);
       y = kept(with_high, y);
       if (with_zero_point == `ZERO_POINT_BEFORE_SHIFT)
         y = y + ({{56{zero_point[7]}}, zero_point} << down);
+      if (down != 0) y = y + ({56'd0, second_nudges} << (down - 7'd1));
       z = divided(with_second, 1'b1, y, down);
     end
 

@@ -19,7 +19,7 @@ Spec = Literal["tflite", "tpu-mlir"]
 Roundings = Literal["double", "single"]
 Operands = Literal["any", "constant"]
 Types = Literal["any", "int8"]
-Unit = Literal["requantizer", "dot", "tables", "fake_quantize"]
+Unit = Literal["requantizer", "dot", "tables", "fake_quantize", "sequence"]
 
 UNITS: tuple[Unit, ...] = get_args(Unit)
 """Parts of an implementation that are judged alone."""

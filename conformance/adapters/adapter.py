@@ -87,6 +87,10 @@ class UnitAdapter(Adapter, ABC):
             If the adapter, or what it names, is wrong: a file or a port that does not exist.
         """
 
+    def paused(self, pauses: float) -> "UnitAdapter | None":
+        """Return the same with ``pauses``, a probability, between cases; None if it has none."""
+        return None
+
 
 class ModelRunner(Adapter, ABC):
     """Computes models.

@@ -6,6 +6,7 @@ other, so that several mistakes at once are as easy to compute as one.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -219,22 +220,31 @@ def scaled(a: Arithmetic, form: Form, x: Integers, cases: Cases) -> Integers:
         return _float(a, x, factor, left - right)
     if a.scale == "one":
         product = WIDTHS[a.product](OPERANDS[a.operand](x) * factor)
-        return _divide(product, RIGHTS[a.right](31 + right - left, 5), a.second, 64)
-    y = WIDTHS[a.high](_high_product(a, x, factor, left))
+        by = RIGHTS[a.right](31 + right - left, 5)
+        return _divide(product + _more(cases, "second_nudges", by), by, a.second, 64)
+    y = WIDTHS[a.high](_high_product(a, x, factor, left, cases))
     down = RIGHTS[a.right](right, 4)
+    y = y + _more(cases, "second_nudges", down)
     if a.zero_point == "before_shift":
         y = y + (cases["zero_point"] << down)
     return _divide(y, down, a.second, 32)
 
 
-def _high_product(a: Arithmetic, x: Integers, factor: Integers, left: Integers) -> Integers:
+def _more(cases: Cases, which: str, e: Integers) -> Any:
+    """Return what a rounding's addend makes if it is added more often than once, by case."""
+    return cases[which] * (_half(e) * (e > 0)) if which in cases else 0
+
+
+def _high_product(
+    a: Arithmetic, x: Integers, factor: Integers, left: Integers, cases: Cases
+) -> Integers:
     """Return ``y``, the high half of the doubled product."""
     shifted = OPERANDS[a.operand](LEFTS[a.left](x, left))
     product = WIDTHS[a.product](shifted * factor)
     by = np.full_like(product, a.first_shift)
     if a.left == "wide":
         by = by - left
-    y = _divide(product, by, a.first, 64)
+    y = _divide(product + _more(cases, "first_nudges", by), by, a.first, 64)
     if a.left == "wide":
         return np.where(left > 0, np.clip(y, -FAR, FAR), y)
     return wrap32(y << left if a.left == "after" else y)

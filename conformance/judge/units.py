@@ -7,12 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.conformance.answers import UnitAnswers
+from eightfold.conformance.answers import Simulation, UnitAnswers
 from eightfold.conformance.judge.contracts import contract_of
 from eightfold.conformance.judge.diagnosis import UnitVerdict, examine
 from eightfold.conformance.judge.dot import DOT
 from eightfold.conformance.judge.forms import cases_of
 from eightfold.conformance.judge.ranges import RANGES
+from eightfold.conformance.judge.sequences import (
+    FAULTS,
+    Row,
+    Times,
+    control_sentences,
+    faults_of,
+    is_control,
+)
+from eightfold.conformance.judge.steps import steps_of
 from eightfold.conformance.judge.subject import Cases, Subject, agree
 from eightfold.conformance.judge.tables import float_table, quantize_table
 from eightfold.conformance.profile import Profile
@@ -120,11 +129,10 @@ def judge_unit(
     results = _joined(unit, answers.results, len(cases))
     columns = {name: np.asarray(values).astype(np.int64) for name, values in cases.inputs.items()}
     named = np.arange(len(cases)) if numbers is None else numbers
-    parts = [
-        _judged(part, expected, results, answers.crashed, named, cases.kinds)
-        for part in _parts(unit, profile, columns)
-        if len(part.indices)
-    ]
+    simulations = answers.simulations or (Simulation(len(cases)),)
+    kept = [each for each in _parts(unit, profile, columns, simulations) if len(each.indices)]
+    parts = [_judged(part, expected, results, answers.crashed, named, cases.kinds) for part in kept]
+    control = _control(kept, parts, expected, results, simulations)
     failed = sorted((each for part in parts for each in part.failed), key=lambda f: int(f.name))
     counts = {
         outcome: sum(part.verdict.counts[outcome] for part in parts) for outcome in CaseOutcome
@@ -133,10 +141,10 @@ def judge_unit(
         claim=unit,
         counts=counts,
         extra=answers.extra,
-        mistakes=_mistakes(parts),
+        mistakes=_mistakes(parts) if control is None else control.mistakes,
         diagnosis=(
-            *_sentences(parts),
-            *_order(parts, cases, answers),
+            *(_sentences(parts) if control is None else control.diagnosis),
+            *(_order(parts, cases, answers) if control is None or not control.mistakes else ()),
             *_by_kind(cases.kinds, ~agree(results, expected)),
             *_note(answers),
         ),
@@ -173,11 +181,67 @@ class _Judged:
     label: str
 
 
-def _parts(unit: str, profile: Profile, columns: Cases) -> Iterator[_Part]:
+@dataclass(frozen=True)
+class _Control:
+    """A fault of control in place of what arithmetic may explain."""
+
+    mistakes: tuple[str, ...]
+    diagnosis: tuple[str, ...]
+
+
+def _control(
+    parts: list[_Part],
+    judged: list[_Judged],
+    expected: Integers,
+    results: Integers,
+    simulations: tuple[Simulation, ...],
+) -> _Control | None:
+    """Return what is wrong of the order of cases and their neighbours; None where that is nothing,
+    or a mistake of the arithmetic explains it, also when failing cases were asked again."""
+    again = dict[str, tuple[int, int]]()
+    for each in simulations:
+        for how, pair in each.again.items():
+            count, right = again.get(how, (0, 0))
+            again[how] = (count + pair[0], right + pair[1])
+    if _mistakes(judged) and not is_control(again):
+        return None
+    if agree(expected, results).all() or len(parts) != 1:
+        return None
+    (part,) = parts
+    found: list[dict[tuple[str, str], None]] = []
+    begin = 0
+    for each in simulations:
+        chosen = slice(begin, begin + each.cases)
+        begin += each.cases
+        cases = {name: values[chosen] for name, values in part.cases.items()}
+        row = Row(part.subject, cases, expected[chosen], results[chosen], each, Times.of(each))
+        if row.wrong.any():
+            found.append(faults_of(row))
+    first, *others = found
+    every = [key for key in first if all(key in other for other in others)]
+    sentences = control_sentences(again)
+    if every:
+        names = tuple(dict.fromkeys(name for name, _ in every))
+        where = next(where for name, where in every if name == names[0])
+        text = f"{names[0]}: {FAULTS[names[0]].sentence} ({where.strip().rstrip('.')}.)"
+        also = [f"These explain them as well: {', '.join(names[1:])}."] if names[1:] else []
+        explains = f"It explains all {len(results)} answers."
+        return _Control(names, (*sentences, f"{text} {explains}", *also))
+    if not is_control(again):
+        return None
+    return _Control((), (*sentences, "No fault of control with a name gives every answer."))
+
+
+def _parts(
+    unit: str, profile: Profile, columns: Cases, simulations: tuple[Simulation, ...]
+) -> Iterator[_Part]:
     everything = np.arange(len(next(iter(columns.values()))))
     if unit == "requantizer":
         cases = cases_of(profile.form, columns)
         yield _Part(contract_of(profile).subject, cases, everything)
+    elif unit == "sequence":
+        begins = np.cumsum([0, *(each.cases for each in simulations[:-1])]).tolist()
+        yield _Part(*steps_of(columns, begins), everything)
     elif unit == "tables":
         for number, operator in enumerate(OPERATORS):
             if operator == "QUANTIZE":

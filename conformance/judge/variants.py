@@ -364,7 +364,12 @@ BIASED = frozenset(row[0] for row in _BIASED)
 
 MISTAKES = {
     mistake.name: mistake
-    for mistake in (*_roundings(), *_addends(), *_scales(), *(Mistake(*row) for row in (*_OTHERS, *_BIASED)))
+    for mistake in (
+        *_roundings(),
+        *_addends(),
+        *_scales(),
+        *(Mistake(*row) for row in (*_OTHERS, *_BIASED)),
+    )
 }
 """All mistakes by name."""
 
@@ -379,8 +384,13 @@ def mistakes_of(form: str, biased: bool = False) -> tuple[Mistake, ...]:
     )
 
 
+NUDGES = {"first_nudges", "second_nudges"}
+"""Fields of cases that say how often a rounding's addend is added once more: none has them but for
+faults of control."""
+
+
 def results_with(form: Form, cases: Cases, *mistakes: Mistake) -> Integers:
     """Return the results of a requantizer of ``form`` with ``mistakes``; without, golden's."""
-    if not mistakes:
+    if not mistakes and not NUDGES & cases.keys():
         return form.results(cases)
     return compute(made(reference_arithmetic(form), mistakes), form, cases)

@@ -6,11 +6,11 @@ import numpy as np
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import UNITS, Profile
-from eightfold.conformance.units import dot, fake_quantize, requantizer, tables
+from eightfold.conformance.units import dot, fake_quantize, requantizer, sequence, tables
 from eightfold.conformance.units.unit import LEVELS, Level, UnitCases, UnitKind
 
 UNIT_KINDS: dict[str, UnitKind] = {
-    module.UNIT.name: module.UNIT for module in (requantizer, dot, tables, fake_quantize)
+    module.UNIT.name: module.UNIT for module in (requantizer, dot, tables, fake_quantize, sequence)
 }
 """In the order of `eightfold.conformance.profile.UNITS`."""
 

@@ -1,0 +1,82 @@
+"""Failing cases asked again: alone, in a row without pauses, among other neighbours.
+
+Arithmetic gives the same answer to the same case wherever it stands; what fails in a row and not
+alone is a fault of control.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.conformance.adapters.adapter import UnitAdapter
+from eightfold.conformance.answers import Simulation, UnitAnswers
+from eightfold.conformance.judge.sequences import ALONE, UNPAUSED
+from eightfold.conformance.judge.subject import agree
+
+ALONE_CASES, COPIES = 2, 4
+"""How many failing cases are asked alone, a simulation each, and how often one after the other."""
+
+ROW = 4096
+"""How many cases are asked again in a row, at most."""
+
+SENSELESS = "sequence"
+"""The unit whose cases mean nothing alone or in another order."""
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def asked(
+    adapter: UnitAdapter, inputs: Arrays, expected: Arrays, simulator: str, seed: int = 0
+) -> UnitAnswers:
+    """Return the answers to cases in a row; where some are wrong, these were asked again.
+
+    Parameters
+    ----------
+    inputs, expected
+        By column, as `eightfold.conformance.units.unit.UnitCases` has them.
+    simulator, seed
+        As `eightfold.conformance.adapters.adapter.UnitAdapter.answer` takes them.
+    """
+    answers = adapter.answer(inputs, simulator=simulator, seed=seed)
+    wrong = np.flatnonzero(~_right(answers, expected))
+    if not wrong.size or answers.crashed or not len(wrong) < len(next(iter(inputs.values()))):
+        return answers
+    again = dict(_again(adapter, inputs, expected, simulator, wrong))
+    simulation = answers.simulations[0] if answers.simulations else Simulation(len(wrong))
+    count = len(next(iter(inputs.values())))
+    return replace(answers, simulations=(replace(simulation, cases=count, again=again),))
+
+
+def _again(
+    adapter: UnitAdapter, inputs: Arrays, expected: Arrays, simulator: str, wrong: NDArray[np.int64]
+) -> Iterator[tuple[str, tuple[int, int]]]:
+    def right(asker: UnitAdapter, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+        some = {name: values[places] for name, values in inputs.items()}
+        answers = asker.answer(some, simulator=simulator)
+        return _right(answers, {name: values[places] for name, values in expected.items()})
+
+    still = adapter.paused(0.0)
+    order = np.arange(min(int(wrong[min(len(wrong), ROW) - 1]) + 1, ROW))
+    among = np.isin(order, wrong)
+    if adapter.unit != SENSELESS:
+        few = wrong[np.linspace(0, len(wrong) - 1, min(ALONE_CASES, len(wrong))).astype(int)]
+        found = [right(still or adapter, np.full(COPIES, place)) for place in few]
+        yield ALONE, (len(few), sum(bool(each[0] or each[-1]) for each in found))
+    if not among.any():
+        return
+    if still is not None:
+        yield UNPAUSED, (int(among.sum()), int(right(still, order)[among].sum()))
+    if adapter.unit != SENSELESS:
+        mixed = np.random.default_rng(0).permutation(order)
+        count = int(right(still or adapter, mixed)[np.isin(mixed, wrong)].sum())
+        yield "in other neighbours", (int(among.sum()), count)
+
+
+def _right(answers: UnitAnswers, expected: Arrays) -> NDArray[np.bool_]:
+    """Return for each case whether all of its results are the expected ones."""
+    return np.logical_and.reduce(
+        [agree(answers.results[name], values) for name, values in expected.items()]
+    )
