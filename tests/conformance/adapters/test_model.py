@@ -226,6 +226,9 @@ def test_runtimes_of_extras_compute(name: str, operator: str) -> None:
         assert all(path.name == "RECORD" and path.is_file() for path in adapter.made_of())
         answers = adapter.answer_all([(case.model, case.inputs) for case in cases])
     for case, answer in zip(cases, answers, strict=True):
+        if name == "tosa" and max(array.ndim for array in case.inputs.values()) > 6:
+            assert answer.message == "tensors of TOSA have six dimensions at most"
+            continue
         assert answer.ending == "computed", answer.message
         for index in load_model(case.model).outputs:
             np.testing.assert_array_equal(answer.tensors[index], case.tensors[index], strict=True)
