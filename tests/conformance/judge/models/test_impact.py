@@ -23,7 +23,7 @@ from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
 from eightfold.golden.fixed_point import quantize_multiplier
 from eightfold.golden.rounding import rounding_shift
 from examples.digits.network import MODEL_FILE, TEST_FILE
-from tests.support.models.single import binary
+from tests.support.models.single import binary, one_operator
 from tests.support.models.streaming import streaming
 
 DIGITS = f"{MODEL_FILE}={TEST_FILE}"
@@ -145,3 +145,14 @@ def test_inputs_that_do_not_fit(arrays: dict[str, np.ndarray], words: str) -> No
 def test_golden_runs_no_networks_of_other_specs(name: str) -> None:
     with pytest.raises(InputError, match="--impact: profile"):
         check_profile(PROFILES[name])
+
+
+def test_what_a_mistake_does_not_change_is_golden_s() -> None:
+    """LiteRT's FULLY_CONNECTED scales in double: right shifts in two roundings are no mistake."""
+    weights = (np.arange(-64, 64, dtype=np.int8).reshape(4, 32), 0.05, 0, None)
+    model = one_operator(
+        "FULLY_CONNECTED", [(8, 32)], (8, 4), constants=(weights,), scales=(0.5, 2.3), options={}
+    )
+    network = Network("dense", model)
+    assert network.impact(in_operators([MISTAKES["left_wide"]])).changed == 0
+    assert network.impact(in_operators([MISTAKES["right_one_more"]])).changed == INFERENCES
