@@ -21,6 +21,10 @@ Standing = Literal["deviates", "incomplete", "no deviation found", "conforms"]
 """What was found of a claim that was asked, the worst first. ``incomplete``: not all of its cases
 were answered, or it has none. A claim conforms at a level of `CONFORMANCE_LEVELS` alone."""
 
+Grade = Literal["exact", "within T", "deviates"]
+"""How near results are. Exact alone conforms; within the row's tolerance `ClaimFinding.tolerance`
+are those of which each is there and none is a wrong integer, boolean or float."""
+
 STANDINGS: tuple[Standing, ...] = get_args(Standing)
 
 CONFORMANCE_LEVELS: tuple[Level, ...] = ("standard", "full")
@@ -102,6 +106,12 @@ class ClaimFinding:
     known, unseen
         How many mistakes with a name there are of it, and how many of them these cases could not
         have told from the reference.
+    farthest
+        The largest difference of a code, of models; None if a result is missing, or another one
+        than a code is wrong, and where it was not asked for.
+    tolerance
+        T of an operator, see `eightfold.conformance.judge.models.tolerances`; None of what has
+        none.
     """
 
     claim: str
@@ -116,6 +126,19 @@ class ClaimFinding:
     power: tuple[str, ...] = ()
     known: int = 0
     unseen: int = 0
+    farthest: int | None = None
+    tolerance: int | None = None
+
+    @property
+    def grade(self) -> Grade | None:
+        """How near the results are; None if all that are there are exact, and some are not."""
+        if self.right:
+            return "exact"
+        if self.counts.get(CaseOutcome.EXACT, 0) == self.cases and not self.extra:
+            return None
+        if self.farthest is None or self.tolerance is None or self.extra or self.waiting:
+            return "deviates"
+        return "within T" if self.farthest <= self.tolerance else "deviates"
 
     @property
     def layer(self) -> Layer:
@@ -177,6 +200,8 @@ class ClaimFinding:
         parts = [f"deviates, {', '.join(wrong)} of {self.cases} cases" if wrong else "deviates"]
         parts += [f"{self.extra} more results came than were asked for"] if self.extra else []
         parts += [self._progress] if self.waiting else []
+        if self.grade == "within T":
+            parts += [f"within T = {self.tolerance}, never further than {self.farthest}"]
         return "; ".join(parts)
 
     def lines(self, level: Level) -> list[str]:
@@ -282,7 +307,12 @@ class Statement:
                 known, unseen = sum(f.known for f in found), sum(f.unseen for f in found)
                 yield f"{claims}: {no_deviation_text(cases, known, unseen)}"
             elif found and standing == "deviates":
-                yield f"deviates: {', '.join(each.claim for each in found)}"
+                graded = (
+                    f"{each.claim} (within T = {each.tolerance})" * (each.grade == "within T")
+                    or each.claim
+                    for each in found
+                )
+                yield f"deviates: {', '.join(graded)}"
             elif found:
                 asked = sum(each.asked for each in found)
                 yield f"incomplete: {claims}, {cases} of {asked} cases were answered"

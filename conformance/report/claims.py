@@ -180,4 +180,7 @@ def _finding(finding: ClaimFinding, level: Level) -> FindingJson:
         "power": list(finding.power),
         "known": finding.known,
         "unseen": finding.unseen,
+        "grade": finding.grade,
+        "farthest": finding.farthest,
+        "tolerance": finding.tolerance,
     }

@@ -67,6 +67,17 @@ class FindingJson(TypedDict):
         "how many mistakes with a name there are of it; 0 where that is not computed",
     ]
     unseen: Annotated[int, "how many of them these cases could not have told from the reference"]
+    grade: Annotated[
+        str | None,
+        "`exact`; `within T` (no code is further than `tolerance` from the right one, and nothing "
+        "else is wrong); or `deviates`; null where not all is answered and no answer is wrong",
+    ]
+    farthest: Annotated[
+        int | None,
+        "of models, the largest difference of a code; null if a result is missing, or another one "
+        "than a code is wrong",
+    ]
+    tolerance: Annotated[int | None, "T of an operator, as docs/tolerances.md has it; null without"]
 
 
 class ClaimJson(TypedDict):

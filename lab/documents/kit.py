@@ -13,7 +13,9 @@ from typing import cast
 from eightfold.conformance.adapters.adapter import ModelRunner
 from eightfold.conformance.adapters.load import load_adapter
 from eightfold.conformance.judge.forms import FORMS
+from eightfold.conformance.judge.models import tolerances
 from eightfold.conformance.judge.models.finding import judge_models
+from eightfold.conformance.judge.models.impact import Impact
 from eightfold.conformance.judge.models.mistakes import MistakeNames, names_told
 from eightfold.conformance.judge.variants import MISTAKES
 from eightfold.conformance.liars import Named, every_liar
@@ -21,7 +23,8 @@ from eightfold.conformance.profile import OPERATORS, PROFILES
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.vectors.operators import operator_cases
 from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
-from lab.documents.part import markdown, table_part
+from lab.documents.part import markdown, percent, table_part
+from lab.measure import impact
 
 SIMULATORS = ("verilator", "icarus")
 
@@ -144,7 +147,74 @@ def runtime_table(level: Level = "standard") -> str:
     return markdown(titles, rows, text=len(titles))
 
 
+RUNTIME_TITLES = {
+    "litert-optimized": "LiteRT optimized",
+    "xnnpack": "XNNPACK",
+    "tflm": "TFLite Micro",
+    "tosa": "TOSA",
+    "openvino-float": "OpenVINO, float32",
+    "openvino": "OpenVINO, int8",
+}
+
+
+def tolerance_table() -> str:
+    """Return a row per operator: T, and how far each runtime was from the reference."""
+    known = tolerances.measured()
+    rows = []
+    for operator, row in known.rows.items():
+        tolerance = known.tolerance(operator)
+        cells = (_deviation(row[name]) for name in RUNTIME_TITLES)
+        rows.append((operator, "-" if tolerance is None else str(tolerance), *cells))
+    titles = ("row", "T", *RUNTIME_TITLES.values())
+    return markdown(titles, rows, text=1)
+
+
+def _deviation(found: tolerances.Deviation) -> str:
+    """Return the largest deviation and the share of elements that deviate; of how many models."""
+    if not found.computed:
+        return "refused"
+    some = "" if found.computed == found.models else f" ({found.computed} of {found.models})"
+    if not found.deviating:
+        return f"0{some}"
+    return f"{found.largest}, {percent(found.deviating, found.elements)}{some}"
+
+
+def measured_with() -> str:
+    """Return what tolerances were measured with, in a sentence."""
+    known = tolerances.measured()
+    versions = ", ".join(f"{name} {version}" for name, version in known.versions.items())
+    return (
+        f"The first {known.count} models within the spec of seed {known.seed}, or as many as there "
+        f"are; kit {known.kit}, {versions}; instruction sets {known.processor}.\n"
+    )
+
+
+def impact_table() -> str:
+    """Return a row per mistake and a column per network: what it changes."""
+    found = impact.measured()
+    networks = {each.network: each for each in found}
+    by_mistake: dict[str, dict[str, Impact]] = {}
+    for each in found:
+        by_mistake.setdefault(" ".join(each.mistakes), {})[each.network] = each
+    titles = ("mistake", *(f"{name}, {each.inferences}" for name, each in networks.items()))
+    rows = [
+        (f"`{name}`", *(_impact(row[network]) for network in networks))
+        for name, row in by_mistake.items()
+    ]
+    right = (str(each.before or each.inferences) for each in networks.values())
+    return markdown(titles, [("none", *(f"0; {count}" for count in right)), *rows], text=1)
+
+
+def _impact(found: Impact) -> str:
+    """Return outputs that change, by how much at most; accuracy, or top-1 as before."""
+    far = f", {found.largest:.4g}" if found.changed else ""
+    return f"{found.changed}{far}; {found.agree if found.right is None else found.right}"
+
+
 TABLES = (
+    table_part("tolerances", Path("docs/tolerances.md"), tolerance_table),
+    table_part("measured", Path("docs/tolerances.md"), measured_with),
+    table_part("impact", Path("docs/impact.md"), impact_table),
     table_part("mistakes", MISTAKES_PAGE, mistake_table),
     table_part("operators", MISTAKES_PAGE, naming_table, slow=True),
     table_part("liars", MISTAKES_PAGE, liar_table, slow=True),

@@ -14,6 +14,7 @@ from eightfold.conformance.judge.explain import Explained, Indices, Observations
 from eightfold.conformance.judge.models.mistakes import operator_mistakes, operator_power
 from eightfold.conformance.judge.models.outcomes import ModelOutcome, differ, shown
 from eightfold.conformance.judge.models.subject import OperatorMistake, OperatorRun
+from eightfold.conformance.judge.models.tolerances import measured
 from eightfold.conformance.judge.rules import Clause, Mask, clauses_of, common_text
 from eightfold.conformance.profile import NETWORKS, Profile
 from eightfold.conformance.vectors.operators import OperatorCase
@@ -223,8 +224,30 @@ def judge_models(
             for each in failed[:LISTED]
         ),
         smallest=tuple(_smallest(failed, profile)),
+        farthest=_farthest(judged),
+        tolerance=measured().tolerance(claim),
     )
     return _with_power(finding, judged, profile) if power else finding
+
+
+def _farthest(judged: Sequence[_Judged]) -> int | None:
+    """Return the largest difference of a code; None if results are missing, or others are wrong."""
+    far = 0
+    for each in judged:
+        if each.shown.outcome not in (
+            CaseOutcome.EXACT,
+            CaseOutcome.OFF_BY_ONE,
+            CaseOutcome.WRONG,
+        ):
+            return None
+        for index in each.case.tensors.keys() & each.answer.tensors.keys():
+            right, theirs = each.case.tensors[index], each.answer.tensors[index]
+            if not differ(theirs, right).any():
+                continue
+            if right.dtype != np.int8:
+                return None
+            far = max(far, int(np.abs(theirs.astype(np.int64) - right).max()))
+    return far
 
 
 def _runs(judged: Sequence[_Judged], profile: Profile) -> list[Answered]:

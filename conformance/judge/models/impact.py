@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +112,8 @@ class Network:
         seeds that follow.
     reference
         Whose kernels golden equals.
+    most
+        Keep to so many of the inputs, the first.
 
     Raises
     ------
@@ -126,6 +129,7 @@ class Network:
         *,
         seed: int = 0,
         reference: Reference = "litert",
+        most: int | None = None,
     ) -> None:
         self.name = name
         self.reference: Reference = reference
@@ -136,10 +140,15 @@ class Network:
             self.inputs = [random_inputs(self.graph, each) for each in seeds]
         else:
             self.inputs = self._given(dict(arrays))
+        self.inputs = self.inputs[:most]
+        self.labels = None if self.labels is None else self.labels[:most]
 
     @classmethod
-    def load(cls, text: str, *, seed: int = 0, reference: Reference = "litert") -> "Network":
-        """Return the network that ``MODEL.tflite`` or ``MODEL.tflite=INPUTS.npz`` names."""
+    def load(cls, text: str, **options: Any) -> "Network":
+        """Return the network that ``MODEL.tflite`` or ``MODEL.tflite=INPUTS.npz`` names.
+
+        ``options`` and errors as those of a `Network`.
+        """
         file, _, given = text.partition("=")
         arrays = None
         try:
@@ -150,7 +159,7 @@ class Network:
         except (OSError, ValueError, AttributeError) as error:
             raise InputError(f"{text}: cannot be read: {error}") from None
         try:
-            return cls(Path(file).stem, model, arrays, seed=seed, reference=reference)
+            return cls(Path(file).stem, model, arrays, **options)
         except InputError as error:
             raise InputError(f"{text}: {error}") from None
 

@@ -48,6 +48,31 @@ def test_the_word_conforms_needs_more_than_smoke(level: Level) -> None:
     assert "conforms" not in "\n".join(statement_lines(statement()))
 
 
+@pytest.mark.parametrize(
+    ("farthest", "tolerance", "more", "grade"),
+    [
+        (1, 1, {}, "within T"),
+        (2, 1, {}, "deviates"),
+        (None, 1, {}, "deviates"),
+        (1, None, {}, "deviates"),
+        (1, 1, {"waiting": 1}, "deviates"),
+        (1, 1, {"extra": 1}, "deviates"),
+        (0, 0, {"counts": {CaseOutcome.EXACT: 4}}, "exact"),
+        (0, 0, {"counts": {CaseOutcome.EXACT: 4}, "waiting": 1}, None),
+    ],
+)
+def test_the_grade_is_beside_the_verdict(
+    farthest: int | None, tolerance: int | None, more: dict, grade: str | None
+) -> None:
+    finding = replace(WRONG, farthest=farthest, tolerance=tolerance, **more)
+    assert finding.grade == grade
+    within = finding.grade == "within T"
+    assert ("within T = 1, never further than 1" in finding.headline("standard")) is within
+    line = replace(statement(), findings=(finding,)).line()
+    assert line.endswith("deviates: SUB (within T = 1)") is within
+    assert not within or finding.standing("standard") == "deviates"
+
+
 def test_tpu_mlir_has_units_alone() -> None:
     finding = ClaimFinding(claim="requantizer", counts={CaseOutcome.EXACT: 1})
     of_tpu = Statement(

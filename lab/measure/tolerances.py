@@ -1,0 +1,118 @@
+"""How far runtimes are from the reference, row by row: ``python -m lab.measure.tolerances``.
+
+Each is asked models of one operator within the spec, which are drawn as those of the conformance
+kit. The file that is written holds what `eightfold.conformance.judge.models.tolerances` needs.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import cast
+
+import click
+import numpy as np
+
+from eightfold.common.extras import installed_versions
+from eightfold.common.files import write_file
+from eightfold.common.program import one_line_errors
+from eightfold.common.progress import tell
+from eightfold.common.terminal import terminal_progress
+from eightfold.conformance.adapters.adapter import ModelRunner
+from eightfold.conformance.adapters.load import load_adapter
+from eightfold.conformance.answers import ModelAnswer
+from eightfold.conformance.judge.models.outcomes import differ
+from eightfold.conformance.judge.models.tolerances import FILE, VOTERS, Deviation, Measured
+from eightfold.conformance.profile import OPERATORS, PROFILES
+from eightfold.conformance.vectors.operators import OperatorCase, operator_cases
+from eightfold.conformance.verdict import KIT
+from eightfold.operators import check_model, has_violation, load_model
+
+RUNTIMES = (*VOTERS, "openvino")
+PACKAGES = (
+    *("ai-edge-litert", "tflite-micro", "tosa-converter-for-tflite", "tosa-tools", "openvino"),
+    "numpy",
+)
+LEVEL = "full"
+
+
+def models_within(operator: str, seed: int) -> Iterator[OperatorCase]:
+    """Yield models of an operator in which `eightfold check` sees no violation of the spec."""
+    for case in operator_cases(operator, PROFILES["tflite"], LEVEL, seed):
+        if not case.refusal and not has_violation(check_model(load_model(case.model))):
+            yield case
+
+
+def deviation(cases: Sequence[OperatorCase], answers: Sequence[ModelAnswer]) -> Deviation:
+    """Return how far answers are from what is expected of models."""
+    computed = elements = deviating = largest = 0
+    for case, answer in zip(cases, answers, strict=True):
+        pairs = [
+            (case.tensors[index], answer.tensors.get(index))
+            for index in load_model(case.model).outputs
+            if index in case.tensors
+        ]
+        if answer.ending != "computed" or not all(
+            theirs is not None and (theirs.shape, theirs.dtype) == (right.shape, right.dtype)
+            for right, theirs in pairs
+        ):
+            continue
+        computed += 1
+        for right, theirs in pairs:
+            assert theirs is not None
+            wrong = differ(theirs, right)
+            elements += wrong.size
+            deviating += int(wrong.sum())
+            far = np.abs(theirs.astype(np.int64) - right.astype(np.int64))
+            largest = max(largest, int(far.max(initial=0)))
+    return Deviation(
+        models=len(cases),
+        computed=computed,
+        elements=elements,
+        deviating=deviating,
+        largest=largest,
+    )
+
+
+def processor() -> str:
+    """Return which of the instruction sets this machine has that kernels are chosen by."""
+    info = Path("/proc/cpuinfo")
+    words = set(info.read_text(encoding="utf-8").split()) if info.is_file() else set()
+    known = ("avx2", "avx512f", "avx_vnni", "avx512_vnni", "amx_int8", "asimd", "asimddp")
+    return ", ".join(name for name in known if name in words) or "unknown"
+
+
+@click.command(help=(__doc__ or "").partition("\n\n")[0])
+@click.option("--count", type=click.IntRange(1, 1000), default=20, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--operators", default=",".join(OPERATORS), metavar="NAMES")
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=FILE)
+def main(count: int, seed: int, operators: str, output: Path) -> None:
+    """Ask every runtime the first models of every row, and write the file."""
+    rows: dict[str, dict[str, Deviation]] = {}
+    runners = {name: cast(ModelRunner, load_adapter(name)) for name in RUNTIMES}
+    names = operators.split(",")
+    with terminal_progress("measuring") as on_progress:
+        for done, operator in enumerate(names):
+            tell(on_progress, operator, done, len(names))
+            cases = list(islice(models_within(operator, seed), count))
+            asked = [(case.model, case.inputs) for case in cases]
+            rows[operator] = {
+                name: deviation(cases, runner.answer_all(asked)) for name, runner in runners.items()
+            }
+    for runner in runners.values():
+        runner.close()
+    found = Measured(
+        kit=KIT,
+        level=LEVEL,
+        count=count,
+        seed=seed,
+        processor=processor(),
+        versions=installed_versions(PACKAGES),
+        rows=rows,
+    )
+    write_file(output, found.text())
+    click.echo(output)
+
+
+if __name__ == "__main__":
+    one_line_errors(main)
