@@ -139,10 +139,8 @@ docs/conformance.md shows what such a class says.
 )
 @click.option(
     "--backend",
-    type=click.Choice(["verilator", "icarus"]),
-    default="verilator",
-    show_default=True,
-    help="What simulates hardware.",
+    type=click.Choice(["verilator", "icarus", "ghdl", "nvc"]),
+    help="What simulates hardware: verilator if nothing is said, ghdl for VHDL.",
 )
 @farm_options
 @click.option(
@@ -159,7 +157,7 @@ def run(
     level: "Level",
     seed: int,
     claims: str | None,
-    backend: str,
+    backend: str | None,
     out: Path | None,
     impact: tuple[str, ...],
     html: Path | None,

@@ -71,10 +71,18 @@ def claims_of(adapter: Adapter, profile: Profile, asked: Sequence[str] = ()) -> 
     return [claim for claim in possible if not asked or claim in asked]
 
 
-def planned(task: Task, claims: Iterable[str], simulator: str) -> list[Unit]:
-    """Return the units of a run; ``simulator`` is that of hardware, where its adapter has none."""
+def planned(task: Task, claims: Iterable[str], simulator: str | None) -> list[Unit]:
+    """Return the units of a run; ``simulator`` is that of hardware, None for the adapter's first.
+
+    Raises
+    ------
+    InputError
+        If the adapter's hardware is not for this simulator.
+    """
     adapter = task.load()
-    backend = simulator if isinstance(adapter, UnitAdapter) else _runs_in(adapter)
+    backend = (
+        adapter.simulator_of(simulator) if isinstance(adapter, UnitAdapter) else _runs_in(adapter)
+    )
     name = task.adapter.rpartition(":")[2]
     return [unit for claim in claims for unit in task.units(claim, backend, name)]
 

@@ -47,7 +47,7 @@ from eightfold.conformance.verdict import KIT, CaseOutcome
 from eightfold.operators import load_model
 from eightfold.sim.simulator.build import Design, design_key
 from eightfold.sim.simulator.cache import content_key
-from eightfold.sim.simulator.toolchain import SIMULATORS, checked_simulator
+from eightfold.sim.simulator.toolchain import checked_simulator
 
 SHARE = 20_000
 """Cases of a unit of hardware that are asked in one simulation."""
@@ -341,7 +341,7 @@ def _asked_by(asked: Mapping[str, Any]) -> list[str]:
         "level": asked.get("level"),
         "seed": asked.get("seed"),
         # Of models it is the adapter's.
-        "backend": asked["backend"] if asked["backend"] in SIMULATORS else None,
+        "backend": asked["backend"] if asked["backend"] != PROCESS else None,
     }
     given = {name: value for name, value in options.items() if value not in (None, "")}
     words = (word for name, value in given.items() for word in (f"--{name}", str(value)))
@@ -351,7 +351,7 @@ def _asked_by(asked: Mapping[str, Any]) -> list[str]:
 SUITE = Suite(
     name="conformance",
     text="somebody's implementation through its adapter; eightfold conform run begins it",
-    backends=("verilator", "icarus", PROCESS),
+    backends=("verilator", "icarus", "ghdl", "nvc", PROCESS),
     run=run,
     designs=_designs,
     runtime=_runtime,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.child import Closing
+from eightfold.common.errors import InputError
 from eightfold.conformance.answers import ModelAnswer, UnitAnswers
 
 if TYPE_CHECKING:  # loads a simulator's toolchain
@@ -58,6 +59,25 @@ class UnitAdapter(Adapter, ABC):
 
     unit: str = "requantizer"
 
+    @property
+    def simulators(self) -> Sequence[str]:
+        """The simulators that can have it, the one to take first."""
+        return ("verilator", "icarus")
+
+    def simulator_of(self, asked: str | None) -> str:
+        """Return a simulator by the name that is asked for, or the first.
+
+        Raises
+        ------
+        InputError
+            If it is none of `simulators`.
+        """
+        if asked is not None and asked not in self.simulators:
+            raise InputError(
+                f"--backend {asked}: {type(self).__name__} is for {' or '.join(self.simulators)}"
+            )
+        return asked or self.simulators[0]
+
     @abstractmethod
     def answer(
         self,
@@ -75,7 +95,7 @@ class UnitAdapter(Adapter, ABC):
             By column of the unit's inputs, as `eightfold.conformance.units.unit.UnitCases` has
             them.
         simulator
-            ``verilator`` or ``icarus``.
+            One of `simulators`.
         seed
             Of pauses between cases.
         trace

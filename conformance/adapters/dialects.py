@@ -149,7 +149,8 @@ class Verilog(Dialect):
     ) -> Iterator[str]:
         low, high = sorted(elements)
         each = (port.width or 0) // (high - low + 1)
-        yield f"  wire [{each - 1}:0] array_{name} [{elements[0]}:{elements[1]}];"
+        sign = "signed " if port.signed else ""
+        yield f"  wire {sign}[{each - 1}:0] array_{name} [{elements[0]}:{elements[1]}];"
         for index in range(high - low + 1):
             ours = self.part(end, (index + 1) * each - 1, index * each)
             theirs = f"array_{name}[{low + index}]"

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import NDArray
@@ -98,6 +100,13 @@ class RtlAdapter(UnitAdapter):
         cls._file = frame.f_globals.get("__file__") if frame else None
 
     @property
+    def simulators(self) -> Sequence[str]:
+        """Those of its language; of VHDL's GHDL first, if it is not NVC alone that is here."""
+        if not self.is_vhdl:
+            return super().simulators
+        return ("nvc", "ghdl") if which("nvc") and not which("ghdl") else ("ghdl", "nvc")
+
+    @property
     def name(self) -> str:
         """What messages call it."""
         return type(self).__name__
@@ -118,17 +127,18 @@ class RtlAdapter(UnitAdapter):
         from eightfold.sim.simulator.cache import cached, content_key
 
         top, text = self.harness()
+        file = f"{top}{'.vhd' if self.is_vhdl else '.v'}"
 
         def make(folder: Path) -> None:
-            (folder / f"{top}.v").write_text(text, encoding="utf-8")
+            (folder / file).write_text(text, encoding="utf-8")
 
         folder = cached("harness", f"{top}-{content_key(text)}", make)
-        return Verilog(top, (*self.modules(), folder / f"{top}.v"), foreign=self._whole)
+        return Verilog(top, (*self.modules(), folder / file), foreign=self._whole)
 
     def made_of(self) -> Iterable[Path]:
         """Return its sources, all that is read with them, and `files`."""
         if self.component:
-            file = sys.modules[type(self._made).__module__].__file__
+            file = sys.modules[self._class.__module__].__file__
             return (*([Path(file).resolve()] if file else []), *self.data_files().values())
         return (*self._whole.texts(), *self.data_files().values())
 
@@ -199,7 +209,7 @@ class RtlAdapter(UnitAdapter):
         if self.component:
             from eightfold.sim.simulator.sources import source_of
 
-            return Foreign((source_of(self._made, self.top).file(),))
+            return Foreign((source_of(self._made(), self.top).file(),))
         if not self.sources or not self.top:
             raise InputError(f"{self.name}: names no {'top' if self.sources else 'sources'}")
         return Foreign(
@@ -209,9 +219,20 @@ class RtlAdapter(UnitAdapter):
             self.systemverilog,
         )
 
-    @cached_property
     def _made(self) -> "Component":
-        """The component in Amaranth."""
+        """Return the component in Amaranth."""
+        kind = self._class
+        try:
+            signature(kind).bind(**self.arguments)
+            return kind(**self.arguments)
+        except Exception as error:
+            place = self.component.rpartition(":")[0]
+            raise InputError(
+                f"{self.name}.component: cannot be made: {raised(error, place)}"
+            ) from None
+
+    @cached_property
+    def _class(self) -> "type[Component]":
         from amaranth.lib.wiring import Component
 
         what = f"{self.name}.component"
@@ -228,10 +249,7 @@ class RtlAdapter(UnitAdapter):
         kind = getattr(module, name, None)
         if not isinstance(kind, type) or not issubclass(kind, Component):
             raise InputError(f"{what}: {name} is no amaranth.lib.wiring.Component in {place}")
-        try:
-            return kind(**self.arguments)
-        except Exception as error:
-            raise InputError(f"{what}: cannot be made: {raised(error, place)}") from None
+        return kind
 
     @property
     def _whole(self) -> "Foreign":

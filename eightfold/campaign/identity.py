@@ -17,7 +17,12 @@ from eightfold.campaign.suite import MAKE_HARDWARE, campaign_sources, loaded_run
 from eightfold.common.errors import InputError
 from eightfold.common.extras import installed_versions
 from eightfold.run.reference.runtimes import RUNTIMES
-from eightfold.sim.simulator.toolchain import SIMULATORS, Simulator, simulator_version
+from eightfold.sim.simulator.toolchain import (
+    SIMULATORS,
+    VHDL_SIMULATORS,
+    Simulator,
+    simulator_version,
+)
 
 Identity = Mapping[str, str]
 
@@ -68,7 +73,7 @@ def _tools(units: Iterable[Unit]) -> dict[str, str]:
         found |= suite_of(unit).tools()
         if reference := suite_of(unit).runtime(unit):
             found[RUNTIMES[reference].title] = loaded_runtime(reference)
-        if unit.backend in SIMULATORS:
+        if unit.backend in (*SIMULATORS, *VHDL_SIMULATORS):
             name = cast(Simulator, unit.backend)
             found[name.capitalize()] = simulator_version(name)
             found |= installed_versions(MAKE_HARDWARE)

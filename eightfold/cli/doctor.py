@@ -34,6 +34,8 @@ TOOLS = {
     "make": ("make", SIMULATION),
     "perl": ("perl", SIMULATION),
     "iverilog": ("iverilog", "run --backend icarus"),
+    "ghdl": ("ghdl", "conform run and init on VHDL"),
+    "nvc": ("nvc", "conform run --backend nvc, on VHDL"),
     "berkeley-abc": ("berkeley-abc", "those of the proofs that model memories"),
 }
 """Programs that no Python package brings: the package of Debian and Ubuntu, and what needs it."""

@@ -114,6 +114,8 @@ _ELSEWHERE = {
     "make": ("GNU Make", "https://www.gnu.org/software/make/", ""),
     "perl": ("Perl", "https://www.perl.org", "perl"),
     "iverilog": ("Icarus Verilog", "https://steveicarus.github.io/iverilog/", "icarus-verilog"),
+    "ghdl": ("GHDL", "https://github.com/ghdl/ghdl", "ghdl"),
+    "nvc": ("NVC", "https://www.nickg.me.uk/nvc/", "nvc"),
     "berkeley-abc": ("ABC as berkeley-abc", "https://github.com/berkeley-abc/abc", ""),
     "liblz4-dev": ("LZ4", "https://lz4.org", ""),
     "zlib1g-dev": ("zlib", "https://zlib.net", ""),

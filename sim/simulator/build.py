@@ -2,6 +2,7 @@
 
 import logging
 import re
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from eightfold.sim.simulator.foreign import Foreign
 from eightfold.sim.simulator.simulators import make_runner
 from eightfold.sim.simulator.sources import Source, source_of
 from eightfold.sim.simulator.toolchain import (
+    VHDL_SIMULATORS,
     Simulator,
     check_simulator,
     optimisation,
@@ -36,6 +38,8 @@ BUILD_ARGS: dict[Simulator, tuple[str, ...]] = {
     # of the lint test.
     "verilator": ("--no-public-flat-rw", "-Wno-fatal", "-Wno-lint", "-O3", "--x-assign", "fast"),
     "icarus": (),
+    "ghdl": (),
+    "nvc": (),
 }
 
 _WAVES_IN_KEY: dict[WaveFormat | None, bool | str] = {None: False, "vcd": True, "fst": "fst"}
@@ -220,6 +224,11 @@ def _compile(
     foreign = design.foreign or Foreign()
     arguments = design.foreign.arguments(simulator) if design.foreign else ()
     sources = [*foreign.words(), *(folder / file for file in texts)]
+    if simulator in VHDL_SIMULATORS:  # which analyse them again for each simulation, in this order
+        sources = [
+            Path(shutil.copy(source, folder / f"{place:03}_{source.name}"))
+            for place, source in enumerate(sources)
+        ]
     if simulator == "verilator":
         sources.insert(0, _ports_file(folder, "\n".join(texts.values()), top))
     log = folder / "build.log"

@@ -41,6 +41,8 @@ class Port:
         an interface, a real number.
     elements
         Both ends of an unpacked array's range, as they are declared.
+    signed
+        Whether the elements of an array are.
     kind
         The type of a port in VHDL, without its range.
     """
@@ -49,6 +51,7 @@ class Port:
     is_input: bool
     width: int | None
     elements: tuple[int, int] | None = None
+    signed: bool = False
     kind: str = ""
 
 
@@ -250,7 +253,9 @@ def _port(types: Mapping[str, Any], name: str, is_input: bool, address: str) -> 
         return Port(name, is_input, _bits(types, address))
     left, right = (int(end) for end in kind["declRange"].strip("[]").split(":"))
     each = _bits(types, kind["refDTypep"])
-    return Port(name, is_input, each and each * (abs(left - right) + 1), (left, right))
+    width = each and each * (abs(left - right) + 1)
+    signed = bool(kind.get("signed"))
+    return Port(name, is_input, width, (left, right), signed)
 
 
 def _bits(types: Mapping[str, Any], address: str) -> int | None:

@@ -22,7 +22,12 @@ from eightfold.sim.simulator.cache import check_room, make_private, writable_cac
 from eightfold.sim.simulator.limits import ENVIRONMENT, limits, ran_out
 from eightfold.sim.simulator.simulators import make_runner
 from eightfold.sim.simulator.sources import Unit
-from eightfold.sim.simulator.toolchain import Simulator, check_simulator, icarus_available
+from eightfold.sim.simulator.toolchain import (
+    VHDL_SIMULATORS,
+    Simulator,
+    check_simulator,
+    icarus_available,
+)
 from eightfold.sim.simulator.waves import missing_for_fst, wave_format
 
 __all__ = [
@@ -227,14 +232,15 @@ class Simulation:
     def _run(self) -> None:
         # cocotb's runner ends the program when a test fails under pytest; the results file, which
         # `_verdict` reads, says more.
+        simulator = self.model.simulator
         try:
             self._runner.test(
                 test_module=self.bench,
                 hdl_toplevel=self.model.top,
-                hdl_toplevel_lang="verilog",
+                hdl_toplevel_lang="vhdl" if simulator in VHDL_SIMULATORS else "verilog",
                 seed=self.seed,
                 testcase=self.testcase,
-                test_args=self._trace_arguments() if self.model.simulator == "verilator" else [],
+                test_args=self._trace_arguments() if simulator == "verilator" else [],
                 plusargs=self._plusargs(),
                 build_dir=self.model.directory,
                 test_dir=self.scratch,
@@ -249,13 +255,17 @@ class Simulation:
 
     def _plusargs(self) -> list[str]:
         own = [f"+seed={self.seed}", *self.model.plusargs]
-        return own + (self._trace_arguments() if self.model.simulator == "icarus" else [])
+        return own + (self._trace_arguments() if self.model.simulator != "verilator" else [])
 
     def _trace_arguments(self) -> list[str]:
         if self.trace is None:
             return []
         if self.model.simulator == "verilator":
             return ["--trace-file", str(self.trace)]
+        if self.model.simulator == "ghdl":
+            return [f"--{self.model.waves}={self.trace}"]
+        if self.model.simulator == "nvc":
+            return [f"--format={self.model.waves}", f"--wave={self.trace}"]
         return [f"+dumpfile_path={self.trace}"]
 
     def _verdict(self) -> BenchResult:

@@ -16,8 +16,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, TextIO
 
-from cocotb_tools.config import libs_dir
-from cocotb_tools.runner import Icarus, Verilator
+from cocotb_tools.config import lib_entry, libs_dir
+from cocotb_tools.runner import Ghdl, Icarus, Nvc, Verilator
 
 from eightfold.sim.simulator.cache import cached, content_key, one_word
 from eightfold.sim.simulator.limits import limited
@@ -172,18 +172,60 @@ class IcarusRunner(_Controlled, Icarus):
         return [[form if word == "-fst" else word for word in line] for line in commands]
 
 
+def _in_order(folder: Path) -> list[str]:
+    """Return the sources of VHDL that were put into a folder, in the order of their names."""
+    return sorted(str(path) for path in Path(folder).glob("*.vhd*"))
+
+
+class _Ghdl(Ghdl):
+    def _build_command(self) -> Any:
+        return [["ghdl", "-a", "--std=08", *_in_order(self.build_dir)]]
+
+    def _test_command(self) -> Any:
+        library = lib_entry("vpi", "ghdl")
+        run = ["ghdl", "--elab-run", "--std=08", self.sim_hdl_toplevel, f"--vpi={library}"]
+        return [*self._build_command(), [*run, "--ieee-asserts=disable-at-0", *self.plusargs]]
+
+
+class _Nvc(Nvc):
+    def _build_command(self) -> Any:
+        return [["nvc", "--std=2008", "-a", *_in_order(self.build_dir)]]
+
+    def _test_command(self) -> Any:
+        library = lib_entry("vhpi", "nvc")
+        run = ["nvc", "--std=2008", "-e", "--jit", "--no-save", self.sim_hdl_toplevel]
+        run += ["-r", "--ieee-warnings=off-at-0", f"--load={library}", *self.plusargs]
+        return [*self._build_command(), run]
+
+
+class GhdlRunner(_Controlled, _Ghdl):
+    """cocotb's runner for GHDL."""
+
+
+class NvcRunner(_Controlled, _Nvc):
+    """cocotb's runner for NVC."""
+
+
+_RUNNERS: dict[Simulator, type[_Controlled]] = {
+    "verilator": VerilatorRunner,
+    "icarus": IcarusRunner,
+    "ghdl": GhdlRunner,
+    "nvc": NvcRunner,
+}
+
+
 def make_runner(
     simulator: Simulator,
     waves: WaveFormat | None,
     extra: Mapping[str, str] | None = None,
     seconds: int | None = None,
-) -> VerilatorRunner | IcarusRunner:
+) -> Any:
     """Return a fresh runner.
 
     Parameters
     ----------
     simulator
-        ``verilator`` or ``icarus``.
+        Its name.
     waves
         Format of the waves to build in, or to record; None: none.
     extra
@@ -192,7 +234,7 @@ def make_runner(
         CPU time that a simulation may take; None: any.
     """
     os.environ.setdefault("PATH", os.defpath)  # cocotb adds to it
-    runner = VerilatorRunner() if simulator == "verilator" else IcarusRunner()
+    runner: Any = _RUNNERS[simulator]()
     runner.log.disabled = True  # its commands go to the log files, not to the terminal
     runner.want_waves = waves
     runner.extra = extra or {}

@@ -8,15 +8,18 @@ import sys
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from eightfold.common.errors import InputError
 from eightfold.common.extras import how_to_install
 from eightfold.common.posix import require_posix
 from eightfold.sim.simulator.cache import one_word
 
-Simulator = Literal["verilator", "icarus"]
-SIMULATORS: tuple[Simulator, ...] = get_args(Simulator)
+OfVerilog = Literal["verilator", "icarus"]
+OfVhdl = Literal["ghdl", "nvc"]
+Simulator = Literal[OfVerilog, OfVhdl]
+SIMULATORS: tuple[OfVerilog, ...] = get_args(OfVerilog)
+VHDL_SIMULATORS: tuple[OfVhdl, ...] = get_args(OfVhdl)
 
 OPTIMISATION_VARIABLE = "EIGHTFOLD_OPTIMISATION"
 """Environment variable: the C++ compiler's level for what runs every cycle, instead of 1.
@@ -56,12 +59,16 @@ def check_simulator(simulator: str) -> None:
     InputError
         Unknown name, or a missing program; the message says what to install.
     """
-    if simulator not in SIMULATORS:
-        raise InputError(f"simulator {simulator}: unknown; use one of {', '.join(SIMULATORS)}")
+    if simulator not in (known := (*SIMULATORS, *VHDL_SIMULATORS)):
+        raise InputError(f"simulator {simulator}: unknown; use one of {', '.join(known)}")
     require_posix(f"simulation with {simulator.capitalize()}")
     if simulator == "icarus":
         if not icarus_available():
             raise InputError(f"iverilog is not installed: {how_to_install('iverilog')}")
+        return
+    if simulator in VHDL_SIMULATORS:
+        if not shutil.which(simulator):
+            raise InputError(f"{simulator} is not installed: {how_to_install(simulator)}")
         return
     packages = {"perl": "perl", "make": "make", "c++": "g++"}
     if missing := [package for tool, package in packages.items() if not shutil.which(tool)]:
@@ -73,7 +80,7 @@ def check_simulator(simulator: str) -> None:
 def checked_simulator(simulator: str) -> Simulator:
     """Return a simulator's name if there is one of it here; raises as `check_simulator`."""
     check_simulator(simulator)
-    return "icarus" if simulator == "icarus" else "verilator"
+    return cast(Simulator, simulator)
 
 
 @cache
@@ -82,7 +89,9 @@ def simulator_version(simulator: Simulator) -> str:
     if simulator == "verilator":
         tool = f"{version('verilator')} {_first_line('c++', '--version')}"
     else:
-        tool = _first_line("iverilog", "-V")
+        tool = _first_line(
+            *(("iverilog", "-V") if simulator == "icarus" else (simulator, "--version"))
+        )
     return f"{simulator} {tool}, cocotb {version('cocotb')}"
 
 

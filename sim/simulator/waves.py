@@ -86,7 +86,7 @@ def _shown(size: float) -> str:
 
 def missing_for_fst(simulator: Simulator) -> str:
     """Return one line that says what to install for a simulator to write FST; empty if it can."""
-    if simulator == "icarus":  # comes with its own
+    if simulator != "verilator":  # they come with their own
         return ""
     missing = [package for library, package in LIBRARIES.items() if not links(library)]
     if not missing:
