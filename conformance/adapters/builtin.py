@@ -238,7 +238,8 @@ class OnVerilator(ModelRunner):
             from eightfold.conformance.adapters import accelerator
             from eightfold.sim.simulator.toolchain import checked_simulator
 
-            simulator = checked_simulator(str(self.simulator))
+            simulator = self.simulator or "verilator"
+            checked_simulator(simulator)
             chunks = range(0, len(cases), TOGETHER)
             return [
                 answer

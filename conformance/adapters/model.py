@@ -72,7 +72,11 @@ class ModelAdapter(ModelRunner):
     memory: ClassVar[int] = 2**33
     """Bytes of data that the process may have."""
 
+    restart_after: ClassVar[int | None] = None
+    """Models after which the process is started anew; None: it goes on as long as it lives."""
+
     _child: "Child | None" = None
+    _answered = 0
     _late = 0
     _broken: "ModelAnswer | None" = None
 
@@ -141,7 +145,11 @@ class ModelAdapter(ModelRunner):
             self._child = None
 
     def _asked(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> ModelAnswer:
+        if self.restart_after is not None and self._answered >= self.restart_after:
+            self.close()
+        self._answered += 1
         if self._child is None:
+            self._answered = 1
             name = type(self).__name__
             arguments = [*_place(type(self)), str(self.memory)]
             self._child = Child(_START, arguments, timeout=self.timeout, name=name)

@@ -250,6 +250,7 @@ class StreamAdapter(RtlAdapter):
             self._check()
             self._write(path, cases.inputs)
             found = {path.name: path.read_bytes()}
+        found |= {name: path.read_bytes() for name, path in self.data_files().items()}
         for dialect in DIALECTS:
             if self._ports_beyond(dialect):
                 continue

@@ -1,8 +1,9 @@
 """A statement as JUnit XML: a suite for each claim that was asked.
 
-A claim whose cases have names has an entry for each that was answered, such as the models of an
-operator; a unit, whose cases are numbers, has one entry. A claim that is not right has an entry of
-its own: a failure if it deviates, an error if it is incomplete.
+Each case has an entry: a model by its name, a case of a unit by its number. Where so many deviate
+that not all are listed, those that are listed have one, and no others; and so it is with a unit
+that is incomplete. A claim that is not right has an entry of its own too: a failure if it deviates,
+an error if it is incomplete.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -73,10 +74,10 @@ def _suite(
 
 
 def _entries(finding: ClaimFinding, level: Level, names: Sequence[str]) -> Iterator[_Entry]:
-    if not names:
-        yield _whole(finding, level)
-        return
     failed = {case.name: case for case in finding.failed}
+    if not names:
+        whole = finding.cases if not finding.waiting and len(failed) < LISTED else 0
+        names = [*map(str, range(whole))] or [*failed]
     for name in names:
         if name in failed:
             yield _case(failed[name])

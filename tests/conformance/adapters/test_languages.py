@@ -187,4 +187,4 @@ def test_a_bench_with_arrays_is_in_systemverilog_alone(tmp_path: Path) -> None:
     cases = unit_cases("dot", Profile(name="dot")).take(np.arange(4))
     found = Arrays(tmp_path).bench_files(cases, "nobody's cases", 0)
     assert sorted(found) == ["bench.sv", "stimulus.hex"]
-    assert "wire [8:0] array_w [63:0];" in found["bench.sv"].decode()
+    assert "wire signed [8:0] array_w [63:0];" in found["bench.sv"].decode()

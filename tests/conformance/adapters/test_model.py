@@ -85,6 +85,14 @@ def test_it_answers_again_after_an_abort_and_is_not_asked_after_many_hangs(
         assert answers[-1].message.startswith("not asked after 5 models")
 
 
+def test_a_process_is_started_anew_after_so_many_models(case: OperatorCase) -> None:
+    with bad_adapters.Anew() as adapter:
+        answers = adapter.answer_all([(case.model, case.inputs)] * 5)
+    processes = [each.message for each in answers]
+    assert processes[0::2] == [*processes[1::2], processes[4]]
+    assert len(set(processes)) == 3
+
+
 def test_an_executable_that_is_not_there_is_bad_input(case: OperatorCase) -> None:
     with pytest.raises(InputError, match="/no/such/file: No such file or directory"):
         bad_adapters.NoExecutable().answer(case.model, case.inputs)

@@ -164,3 +164,12 @@ def _main(form: str, model: Path, inputs: Path, outputs: Path) -> None:
 
 if __name__ == "__main__":
     _main(sys.argv[1], *map(Path, sys.argv[2:]))
+
+
+class Anew(ModelAdapter):
+    """Tells the number of its process, which is another one after every two models."""
+
+    restart_after = 2
+
+    def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> list[np.ndarray]:
+        raise Refused(str(os.getpid()))
