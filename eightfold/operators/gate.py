@@ -16,6 +16,9 @@ from eightfold.operators.call import Node, OperatorCall
 from eightfold.operators.definition import Definition, Shape
 from eightfold.operators.registry import OPERATORS
 
+FLOAT_ONLY = frozenset({"ATAN2", "CEIL", "COS", "FLOOR", "POW", "ROUND", "SIGN", "SIN", "SQUARE"})
+"""Operators that neither LiteRT nor TFLite Micro computes in int8: there is nothing to equal."""
+
 
 @dataclass(frozen=True)
 class Refusal:
@@ -113,6 +116,8 @@ def unsupported(tensors: Sequence[Tensor], operator: Operator) -> str | None:
     It has no record, or works on an element type that is read and not run, such as uint8.
     """
     definition = OPERATORS.get(operator.name)
+    if operator.name in FLOAT_ONLY:
+        return "not supported: LiteRT and TFLite Micro have no int8 kernel for it"
     if definition is None:
         return "not supported; eightfold ops lists the operators that are"
     return definition.unsupported(Node(tensors, operator))

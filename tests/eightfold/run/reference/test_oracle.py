@@ -6,7 +6,9 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model, run_graph
+from eightfold.operators.gate import FLOAT_ONLY
 from eightfold.run.reference.oracle import Oracle, OracleAborted, OracleRejected
+from eightfold.run.session import Session
 from tests.support.models.person_detect import INPUT, person_detect
 from tests.support.models.single import moved, softmax
 
@@ -173,3 +175,19 @@ def test_a_runtime_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     where = ', where sys_platform == "linux"'
     with pytest.raises(InputError, match=missing.format("tflite-micro", where)):
         Oracle("tflm")
+
+
+@pytest.mark.parametrize("reference", ["litert", "tflm"])
+@pytest.mark.parametrize("name", sorted(FLOAT_ONLY))
+def test_what_no_runtime_computes_in_int8_is_refused_with_that_reason(
+    name: str, reference: str
+) -> None:
+    b = ModelBuilder()
+    operands = [b.input((1, 4), scale=0.5) for _ in range(2 if name in ("ATAN2", "POW") else 1)]
+    y = b.tensor((1, 4), scale=0.5)
+    b.operator(name, operands, [y])
+    b.output(y)
+    with Oracle(reference) as oracle, pytest.raises(OracleRejected):
+        oracle.run(b.build(), dict.fromkeys(operands, np.ones((1, 4), np.int8)))
+    with Session(fallback="golden") as session, pytest.raises(InputError, match="no int8 kernel"):
+        session.run(b.build())
