@@ -109,7 +109,7 @@ def one_of(name: str, dtype: str = "int8") -> bytes:
     [
         (contradicted(), "operator 1 RESHAPE: tensor 2 'tensor_2': declared shape [3, 2], "),
         (one_of("RELU", "int16"), "operator 0 RELU works on int16, in tensor 0 'tensor_0'; "),
-        (one_of("CEIL"), "operator 0 CEIL: not supported; "),
+        (one_of("CEIL"), "operator 0 CEIL: not supported: "),
     ],
     ids=["contradicted", "int16", "unsupported"],
 )

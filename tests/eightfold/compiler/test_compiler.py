@@ -225,7 +225,7 @@ def test_fallback_is_no_advice_where_golden_refuses_too() -> None:
     builder.operator("DEQUANTIZE", [z], [real])
     builder.output(real)
     graph = load_model(builder.build())
-    said = "not supported; eightfold ops lists the operators that are"
+    said = "not supported: LiteRT and TFLite Micro have no int8 kernel for it"
     for fallback in (False, True):
         with pytest.raises(InputError) as raised:
             compile_network(graph, AcceleratorConfig(), fallback=fallback)
