@@ -4,7 +4,6 @@ What a harness says of its ports and wires it says through a `Dialect`; the rest
 each language, ``NAME.v.in`` and ``NAME.vhd.in``.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from string import Template
@@ -16,83 +15,25 @@ if TYPE_CHECKING:  # loads a simulator's toolchain
     from eightfold.sim.simulator.foreign import Port
 
 
-class Dialect(ABC):
-    """How a language says wires, and what is on them; all wires are vectors, down to bit 0."""
+class Dialect:
+    """How a language says wires, and what is on them; as it stands, Verilog-2005.
 
-    name: ClassVar[str]
-    suffix: ClassVar[str]
-    template_suffix: ClassVar[str]
-    words: ClassVar[Mapping[str, str]] = {}
-    """What a template of several languages has in their place."""
-    inverse: ClassVar[str]
-    high: ClassVar[str]
-    head: ClassVar[str] = ""
-    """What stands before the first module of a file."""
-    came: ClassVar[str]
-    """Whether an answer came by valid and ready,"""
-    due: ClassVar[str]
-    """or by its latency."""
-
-    def template(self, name: str, **values: str) -> str:
-        """Return a template of this room with its ``$names`` replaced."""
-        folder = files("eightfold.conformance.adapters")
-        text = folder.joinpath(name + self.template_suffix).read_text(encoding="utf-8")
-        return Template(text).substitute({**self.words, **values})
-
-    @abstractmethod
-    def wire(self, name: str, width: int) -> str:
-        """Return the declaration of a wire."""
-
-    @abstractmethod
-    def bit(self, name: str) -> str:
-        """Return the declaration of a wire that is no vector."""
-
-    @abstractmethod
-    def assign(self, name: str, value: str) -> str:
-        """Return the statement that a wire has a value all the time."""
-
-    @abstractmethod
-    def constant(self, bits: int, value: int) -> str:
-        """Return a number of so many bits."""
-
-    @abstractmethod
-    def part(self, name: str, high: int, low: int) -> str:
-        """Return some bits of a wire, as a vector."""
-
-    @abstractmethod
-    def joined(self, parts: Sequence[str]) -> str:
-        """Return vectors as one, the highest first."""
-
-    @abstractmethod
-    def line(self, text: str, counts: Mapping[str, str]) -> str:
-        """Return the statement that writes a line of results: a text, then counts by name.
-
-        ``counts`` has what each is called in Verilog and in VHDL.
-        """
-
-    @abstractmethod
-    def instance(
-        self,
-        top: str,
-        parameters: Mapping[str, str | int],
-        ports: "Mapping[str, Port]",
-        ends: Mapping[str, str],
-    ) -> tuple[list[str], str]:
-        """Return declarations, and the instance ``dut`` of a module.
-
-        ``ends`` has for each port the wire at its end; the port of one that ends at ``to_PORT`` or
-        ``from_PORT`` is a vector, that of any other a single bit.
-        """
-
-
-class Verilog(Dialect):
-    """Verilog-2005."""
+    Wires are vectors down to bit 0. ``head`` is before the first module of a file, ``words`` are
+    for templates of several languages; an answer ``came`` by valid and ready, or is ``due`` by its
+    latency.
+    """
 
     name = "verilog"
     suffix, template_suffix = ".v", ".v.in"
     words: ClassVar[Mapping[str, str]] = {"reg": "reg", "integer": "integer"}
     inverse, high, head = "~", "1'b1", "`timescale 1ns / 1ps\n"
     came, due = "out_ready && out_valid_now === 1'b1", "under_way[LATENCY]"
+
+    def template(self, name: str, **values: str) -> str:
+        """Return a template of this room with its ``$names`` replaced."""
+        folder = files("eightfold.conformance.adapters")
+        text = folder.joinpath(name + self.template_suffix).read_text(encoding="utf-8")
+        return Template(text).substitute({**self.words, **values})
 
     def wire(self, name: str, width: int) -> str:
         """Return the declaration of a wire."""
@@ -157,7 +98,7 @@ class Verilog(Dialect):
             yield self.assign(*((theirs, ours) if port.is_input else (ours, theirs)))
 
 
-class SystemVerilog(Verilog):
+class SystemVerilog(Dialect):
     """SystemVerilog-2012."""
 
     name = "systemverilog"
@@ -170,35 +111,28 @@ class Vhdl(Dialect):
 
     name = "vhdl"
     suffix, template_suffix = ".vhd", ".vhd.in"
-    inverse, high = "not ", "'1'"
+    inverse, high, head = "not ", "'1'", ""
     came, due = "out_ready and to_x01(out_valid_now)", "under_way(LATENCY)"
 
     def wire(self, name: str, width: int) -> str:
-        """Return the declaration of a wire."""
         return f"  signal {_extended(name)} : std_logic_vector({width - 1} downto 0);"
 
     def bit(self, name: str) -> str:
-        """Return the declaration of a wire that is no vector."""
         return f"  signal {name} : std_logic;"
 
     def assign(self, name: str, value: str) -> str:
-        """Return the statement that a wire has a value all the time."""
         return f"  {_extended(name)} <= {value};"
 
     def constant(self, bits: int, value: int) -> str:
-        """Return a number of so many bits."""
         return f'std_logic_vector\'("{value:0{bits}b}")'
 
     def part(self, name: str, high: int, low: int) -> str:
-        """Return some bits of a wire."""
         return f"{_extended(name)}({high} downto {low})"
 
     def joined(self, parts: Sequence[str]) -> str:
-        """Return vectors as one, the highest first."""
         return " & ".join(parts)
 
     def line(self, text: str, counts: Mapping[str, str]) -> str:
-        """Return the statements that write a line of results."""
         parts = (f' & " {name} " & to_string({own})' for name, own in counts.items())
         written = f'write(text_out, string\'("{text}"){"".join(parts)});'
         return f"        {written}\n        writeline(results, text_out);"
@@ -210,7 +144,6 @@ class Vhdl(Dialect):
         ports: "Mapping[str, Port]",
         ends: Mapping[str, str],
     ) -> tuple[list[str], str]:
-        """Return the component that a module in Verilog is, and the instance."""
         is_vhdl = all(port.kind for port in ports.values())
         values = [f"{name} => {_value(value)}" for name, value in parameters.items()]
         generics = f"\n    generic map ({', '.join(values)})" if values else ""
@@ -270,7 +203,7 @@ def _extended(name: str, *, always: bool = False) -> str:
     return name if plain and not always and "$" not in name else f"\\{name}\\"
 
 
-VERILOG, SYSTEMVERILOG, VHDL = DIALECTS = (Verilog(), SystemVerilog(), Vhdl())
+VERILOG, SYSTEMVERILOG, VHDL = DIALECTS = (Dialect(), SystemVerilog(), Vhdl())
 
 
 def driven(

@@ -13,6 +13,8 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.stream import StreamAdapter
+from eightfold.conformance.liars import ControlLiar, LyingSequence, LyingStream
+from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.results.folders import judge_folders
 from eightfold.conformance.results.unit_results import read_words
 from eightfold.conformance.units.registry import UNIT_KINDS
@@ -40,9 +42,9 @@ def words(folder: Path, *command: str) -> str:
     return next(line for line in reversed(run.stdout.splitlines()) if "answers" in line)
 
 
-def icarus(folder: Path, source: Path, bench: str = "bench.v") -> str:
+def icarus(folder: Path, *sources: Path | str, bench: str = "bench.v") -> str:
     standard = "-g2012" if bench.endswith(".sv") else "-g2005"
-    command = ["iverilog", standard, "-s", "eightfold_bench", "-o", "b", bench, str(source)]
+    command = ["iverilog", standard, "-s", "eightfold_bench", "-o", "b", bench, *map(str, sources)]
     subprocess.run(command, check=True, cwd=folder)
     return words(folder, "vvp", "-n", "b")
 
@@ -137,6 +139,22 @@ def test_files_tell_what_cocotb_does(kind: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.results["result"], wanted.results["result"])
     assert found.extra == wanted.extra, said
     assert ("unknown_valid" in found.note) == ("X or Z" in wanted.note)
+
+
+@needs_icarus
+@pytest.mark.parametrize("kind", [LyingStream, LyingSequence])
+def test_each_fault_of_control_is_caught_by_the_files(
+    kind: type[ControlLiar], tmp_path: Path
+) -> None:
+    for fault in kind.faults:
+        liar = kind(tmp_path, fault)
+        write_unit(tmp_path, liar.unit, PROFILES["tflite"], benches=liar.bench_files)
+        if fault == "right":  # the others are the same build
+            macros = [f"-D{name}={value}" for name, value in liar.defines.items()]
+            icarus(tmp_path, *macros, *(liar.path("sources", each) for each in liar.sources))
+        words(tmp_path, "vvp", "-n", "b")
+        (finding,) = judged(tmp_path).findings
+        assert finding.right == (fault == "right"), fault
 
 
 def test_what_files_cannot_hold_is_refused(tmp_path: Path) -> None:
