@@ -203,6 +203,49 @@ def run(
         _report(folder, impact, html=html, junit=junit, json=json)
 
 
+IDENTIFY_EXAMPLE = """\b
+Example, and then the unit is held to what was found:
+  eightfold conform identify --adapter mine.py:Requant --out mine.toml
+  eightfold conform run --adapter mine.py:Requant --profile mine.toml --level standard
+"""
+
+
+@conform.command("identify", epilog=IDENTIFY_EXAMPLE)
+@click.option("--adapter", required=True, metavar="FILE.py:CLASS", help="How it is asked.")
+@case_options
+@click.option(
+    "--backend",
+    type=click.Choice(["verilator", "icarus"]),
+    default="verilator",
+    show_default=True,
+    help="What simulates hardware.",
+)
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE.toml", help="The profile.")
+def identify_command(
+    adapter: str, profile: str, level: "Level", seed: int, backend: str, out: Path | None
+) -> None:
+    """Say which contract a requantizer keeps: what it does where it differs from the spec.
+
+    Cases are asked until one contract is left, with limits of shift, accumulator, multiplier, zero
+    point and clamp within which it explains every answer. --out writes it as a profile. --profile
+    limits what is asked. docs/contracts.md has more.
+
+    Exit status 0 if a contract explains the unit, 1 if none does, 2 for bad input.
+    """
+    from eightfold.common.files import write_file
+    from eightfold.conformance.adapters.load import load_adapter
+    from eightfold.conformance.identify import identify, profile_text
+    from eightfold.conformance.profile import Profile
+
+    with load_adapter(adapter) as asked:
+        found = identify(asked, Profile.load(profile), backend, level, seed)
+    click.echo("\n".join(found.lines))
+    if found.profile is None:
+        raise SystemExit(1)
+    if out is not None:
+        write_file(out, profile_text(found.profile))
+
+
 @contextmanager
 def _folder(out: Path | None) -> Iterator[Path]:
     if out is not None:

@@ -104,6 +104,16 @@ module lying_requantizer (
           moved = x[63] ? x + 64'sd1 - half : x + half;
           down = moved >>> e;
         end
+        `FIRST_LOGICAL_REPAIRED: begin
+          if (narrow) word = {32'd0, x[31:0]};
+          word = (word >> e) + (rest > (((64'd1 << e) - 64'd1) >> 1) + {63'd0, x[63]} ? 64'd1 : 64'd0);
+          if (narrow) word = {{32{word[31]}}, word[31:0]};
+          down = word[15:8] == 8'hff ? {{56{1'b1}}, word[7:0]} : word;
+        end
+        `FIRST_HALF_AWAY_AND_EVEN: begin
+          word = (((64'd1 << e) - 64'd1) >> 1) + {63'd0, x[63]};
+          more = rest > word || (rest == word && down[0]);
+        end
         default: begin
           if (how == `FIRST_HALF_UP_LOGICAL) word = x + half;
           if (narrow) word = {32'd0, word[31:0]};
@@ -120,6 +130,7 @@ module lying_requantizer (
         `FIRST_NUDGE_AT_0:
           divided = x[63] ? (narrow ? wrap32(x - 64'sd1) : x - 64'sd1) : x;
         `FIRST_ONE_AT_0_UP: divided = x + 64'sd1;
+        `FIRST_LOGICAL_REPAIRED, `FIRST_HALF_AWAY_AND_EVEN: ;
         default: divided = x;
       endcase
     end

@@ -111,6 +111,10 @@ class UnitAdapter(Adapter, ABC):
         """Return the same with ``pauses``, a probability, between cases; None if it has none."""
         return None
 
+    def takes(self, cases: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+        """Return which cases fit its ports, shape (cases,): all, where nothing is known of them."""
+        return np.ones(len(next(iter(cases.values()))), bool)
+
 
 class ModelRunner(Adapter, ABC):
     """Computes models.

@@ -82,9 +82,14 @@ def element_bits(what: str, values: NDArray[Any], width: int) -> int:
     return width // length
 
 
+def fits(values: NDArray[Any], width: int) -> NDArray[np.bool_]:
+    """Return which values fit ``width`` bits, with a sign or without."""
+    return ((values >= -(1 << (width - 1))) & (values < 1 << width)).astype(bool)
+
+
 def check_range(what: str, values: NDArray[Any], width: int) -> None:
     """Raise `InputError` if a value fits ``width`` bits neither with nor without a sign."""
-    bad = (values < -(1 << (width - 1))) | (values >= 1 << width)
+    bad = ~fits(values, width)
     if np.any(bad):
         index = np.argwhere(bad)[0]
         value = values[tuple(index)]

@@ -18,6 +18,7 @@ from eightfold.conformance.adapters.bits import (
     PortBits,
     check_range,
     element_bits,
+    fits,
     read_words,
     write_words,
 )
@@ -344,6 +345,16 @@ class StreamAdapter(RtlAdapter):
         other = copy(self)
         other.pauses = pauses
         return other
+
+    def takes(self, cases: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+        """Return which cases fit the ports of `inputs`, shape (cases,)."""
+        found = np.ones(self.check_cases(cases), bool)
+        for place, _, bits, _ in self._fields:
+            what = f"{self.name}.inputs[{self._texts[place]!r}]"
+            values = evaluate(what, self.inputs[self._texts[place]], cases)
+            within = fits(values, element_bits(what, values, bits))
+            found &= within.reshape(len(found), -1).all(axis=1)
+        return found
 
     def _note(self, report: Mapping[str, int], count: int, answered: int) -> str:
         """Return what the handshakes have shown, in one line."""

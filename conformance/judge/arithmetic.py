@@ -170,6 +170,12 @@ EXTRA_ROUNDINGS: dict[str, Callable[[Integers, Integers, int], Integers]] = {
         (x >> e) + ((x & (_half(e) - 1)) > ((_half(e) - 1) >> 1) + (x < 0))
     ),
     "addend_overflows": lambda x, e, bits: wrap(x + _half(e) - (x < 0), bits) >> e,
+    "logical_repaired": lambda x, e, bits: _repaired(
+        _logical(x, e, bits) + (_over_threshold(x, e) > 0), bits
+    ),
+    "half_away_and_even": lambda x, e, bits: (
+        (x >> e) + ((over := _over_threshold(x, e)) > 0) + ((over == 0) & (x >> e & 1 == 1))
+    ),
 }
 """Divisions by ``2^e``, e > 0, that nobody means, beside `eightfold.golden.rounding.ROUNDINGS`."""
 
@@ -181,6 +187,20 @@ AT_0: dict[str, tuple[str, Callable[[Integers, int], Integers]]] = {
 }
 """Divisions whose addend, ``1 << (e - 1)``, is wrong where e is 0: how they round elsewhere, and
 what they give there."""
+
+NOT_EXACT_AT_0 = ("logical_repaired", "half_away_and_even")
+"""Those of `EXTRA_ROUNDINGS` that change some ``x`` where e is 0, too."""
+
+
+def _over_threshold(x: Integers, e: Integers) -> Integers:
+    """Return by how much the remainder exceeds TFLite's threshold, half of its mask or 1 more."""
+    mask = (np.int64(1) << e) - 1
+    return (x & mask) - ((mask >> 1) + (x < 0))
+
+
+def _repaired(x: Integers, bits: int) -> Integers:
+    """Return ``x`` in ``bits`` bits, with ones above bit 15 where bits 15 to 8 are ones."""
+    return np.where((x >> 8) & 0xFF == 0xFF, x | ~0xFF, wrap(x, bits))
 
 
 def _logical(x: Integers, e: Integers, bits: int) -> Integers:
@@ -200,7 +220,8 @@ def _divide(x: Integers, e: Integers, rounding: str, bits: int) -> Integers:
         over = np.maximum(e - 62, 0)
         kept = (x >> over) | (x & over) if over.any() else x
         return rounding_shift(kept, e - over, rounding)
-    return np.where(e == 0, x, EXTRA_ROUNDINGS[rounding](x, e, bits))
+    exact = (e == 0) & (rounding not in NOT_EXACT_AT_0)
+    return np.where(exact, x, EXTRA_ROUNDINGS[rounding](x, e, bits))
 
 
 def scaled(a: Arithmetic, form: Form, x: Integers, cases: Cases) -> Integers:

@@ -262,7 +262,7 @@ def _distance(
     if unit != "requantizer" or not profile.contract:
         return ()
     cases = cases_of(profile.form, columns)
-    return tuple(contract_of(profile).distance(cases, kinds).lines())
+    return tuple(contract_of(profile).distance(cases, kinds))
 
 
 def _joined(unit: str, arrays: Mapping[str, NDArray], count: int) -> Integers:

@@ -142,6 +142,21 @@ _OTHERS = (
         ALL,
     ),
     (
+        "second_logical_repaired",
+        "The second rounding's right shift is logical (`>>`), and negative results are repaired "
+        "where bits 15 to 8 are ones, which they are not if they are far from 0 or the shift is "
+        "large.",
+        {"second": "logical_repaired"},
+        TWO,
+    ),
+    (
+        "second_half_away_and_even",
+        "The second rounding adds one where the remainder exceeds TFLite's threshold, and where it "
+        "equals it and the quotient is odd: a shift of 0 so adds one to odd values.",
+        {"second": "half_away_and_even"},
+        TWO,
+    ),
+    (
         "multiplier_upper_16",
         "Only the upper 16 bits of the multiplier are multiplied.",
         {"multiplier": "upper_16"},
