@@ -349,10 +349,10 @@ class StreamAdapter(RtlAdapter):
     def takes(self, cases: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
         """Return which cases fit the ports of `inputs`, shape (cases,)."""
         found = np.ones(self.check_cases(cases), bool)
-        for place, _, bits, _ in self._fields:
-            what = f"{self.name}.inputs[{self._texts[place]!r}]"
-            values = evaluate(what, self.inputs[self._texts[place]], cases)
-            within = fits(values, element_bits(what, values, bits))
+        for field in self._fields:
+            what = f"{self.name}.inputs[{field.text!r}]"
+            values = evaluate(what, self.inputs[field.text], cases)
+            within = fits(values, element_bits(what, values, field.bits))
             found &= within.reshape(len(found), -1).all(axis=1)
         return found
 

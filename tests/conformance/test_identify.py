@@ -18,7 +18,7 @@ from tests.support.conformance.open_units import (
     PRODUCT,
     SIGNED,
     UNITS_FILE,
-    Piped,
+    Filed,
 )
 
 SPEC = Profile.load("tflite")
@@ -39,14 +39,14 @@ def check(found: Identification, contract: str, limits: dict[str, object]) -> Pr
 @pytest.mark.parametrize("name", OPEN_UNITS)
 def test_an_open_units_contract_is_identified_and_kept(name: str, tmp_path: Path) -> None:
     unit, contract, limits = OPEN_UNITS[name]
-    found = check(identify(unit, SPEC, "pipe", "smoke"), contract, limits)
+    found = check(identify(unit, SPEC, "files", "smoke"), contract, limits)
     # The profile as a file is what the unit is held to, with other cases.
     path = tmp_path / "mine.toml"
     path.write_text(profile_text(found))
     profile = Profile.load(path)
     assert profile == found
     cases = contract_cases("requantizer", profile, "smoke", seed=99)
-    answers = unit.answer(cases.inputs, simulator="pipe")
+    answers = unit.answer(cases.inputs, simulator="files")
     defined = np.flatnonzero(cases.kinds != "wrap")
     kept = UnitAnswers(results={"result": answers.results["result"][defined]})
     finding = judge_unit("requantizer", profile, cases.take(defined), kept)
@@ -62,8 +62,8 @@ def test_an_open_units_contract_is_identified_in_simulators(name: str, simulator
 
 
 def test_what_no_contract_explains_is_not_called_by_the_nearest() -> None:
-    unit = Piped("odd_at_127", PRODUCT | SIGNED | CLAMP)
-    found = identify(unit, SPEC, "pipe", "smoke")
+    unit = Filed("odd_at_127", PRODUCT | SIGNED | CLAMP)
+    found = identify(unit, SPEC, "files", "smoke")
     assert found.profile is None
     assert found.lines[0].startswith("Unexplained: no contract gives all")
     assert found.lines[1].startswith("tflite gives ")
@@ -73,7 +73,7 @@ def test_what_no_contract_explains_is_not_called_by_the_nearest() -> None:
 
 def test_beyond_the_limits_the_smallest_case_is_shown() -> None:
     unit, *_ = OPEN_UNITS["ITA ita_requantizer"]
-    lines = "\n".join(identify(unit, SPEC, "pipe", "smoke").lines)
+    lines = "\n".join(identify(unit, SPEC, "files", "smoke").lines)
     assert "Beyond these limits it was asked too, and differs:" in lines
     assert "theirs: -1, expected 0, difference -1" in lines
 
@@ -108,4 +108,4 @@ def test_the_command_writes_a_profile_that_run_holds_the_unit_to(
 def test_a_profile_that_states_a_contract_has_none_to_be_found() -> None:
     unit, *_ = OPEN_UNITS["TinyVAD requantize"]
     with pytest.raises(InputError, match="without a contract, which is sought"):
-        identify(unit, Profile(name="x", limits=SPEC.limits).replace(claims=("dot",)), "pipe")
+        identify(unit, Profile(name="x", limits=SPEC.limits).replace(claims=("dot",)), "files")
