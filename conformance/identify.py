@@ -22,7 +22,7 @@ from eightfold.conformance.judge.requantizer import bits
 from eightfold.conformance.judge.rules import Mask, spread
 from eightfold.conformance.judge.subject import pairs, rows
 from eightfold.conformance.judge.variants import mistakes_of
-from eightfold.conformance.profile import Profile, ProfileLimits, Waiver
+from eightfold.conformance.profile import SHIFTS, Profile, ProfileLimits, Waiver
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.units.requantize import random_cases
 from eightfold.conformance.units.requantizer import domain_of
@@ -258,7 +258,7 @@ class _Dialogue:
                         count,
                         replace(
                             limits,
-                            shift=shift,
+                            shift="any" if shift == SHIFTS["tflite"] else shift,
                             clamp=clamp,
                             accumulator_bits=min(limits.accumulator_bits, max(accumulator, 8)),
                             multiplier_bits=min(limits.multiplier_bits, max(multiplier, 2)),
