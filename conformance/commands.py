@@ -573,3 +573,27 @@ def golden_c(output: Path) -> None:
 
     for path in write_golden_c(output):
         click.echo(path)
+
+
+@click.command()
+@click.argument("name", required=False, metavar="[RULE_OR_OPERATOR]")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole records as JSON.")
+def spec(name: str | None, as_json: bool) -> None:
+    """Print the numbered rules of the TFLite 8-bit spec, which findings cite.
+
+    A rule such as TFL8-CONV_2D-3 with all that is known of it: where the spec says it, what
+    eightfold check asks because of it, cases that show it, and mistakes with a name that break it.
+    Those of an operator, of GENERAL, or without a name all of them: one to a line.
+    """
+    from eightfold.conformance.citation import record_of
+    from eightfold.operators.spec import RULES, rules_of
+
+    rules = rules_of(name) if name is not None else [*RULES.values()]
+    if as_json:
+        click.echo(dumps([record_of(each) for each in rules], indent=1))
+    elif len(rules) > 1:
+        click.echo("\n".join(f"{each.identity:26}{each.text}" for each in rules))
+    else:
+        for field, value in record_of(rules[0]).items():
+            if value:
+                click.echo(f"{field}: {', '.join(value) if isinstance(value, list) else value}")

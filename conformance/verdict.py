@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from eightfold.conformance.profile import NETWORKS, OPERATORS, UNITS, Profile
 from eightfold.conformance.units.unit import Level
+from eightfold.operators.spec import rule
 
 KIT = "1.1"
 """Version of the conformance kit: another one may draw other cases from the same seed."""
@@ -93,6 +94,9 @@ class ClaimFinding:
         Results that came without being asked for.
     mistakes
         Names of the mistakes that explain every known result, if some do.
+    rules
+        Identities of the rules of the spec that it breaks, as `eightfold.conformance.citation` has
+        them; none of what is right, or of another spec.
     diagnosis
         What is wrong, in sentences.
     failed
@@ -119,6 +123,7 @@ class ClaimFinding:
     waiting: int = 0
     extra: int = 0
     mistakes: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
     diagnosis: tuple[str, ...] = ()
     failed: tuple[FailedCase, ...] = ()
     smallest: tuple[str, ...] = ()
@@ -204,9 +209,13 @@ class ClaimFinding:
             parts += [f"within T = {self.tolerance}, never further than {self.farthest}"]
         return "; ".join(parts)
 
+    def broken(self) -> list[str]:
+        """Return the rules that it breaks in sentences."""
+        return [f"It breaks {identity}: {rule(identity).text}" for identity in self.rules]
+
     def lines(self, level: Level) -> list[str]:
         """Return the finding in sentences, without the power of the cases."""
-        found = [self.headline(level), *self.diagnosis]
+        found = [self.headline(level), *self.diagnosis, *self.broken()]
         return [*found, "The smallest failing case:", *self.smallest] if self.smallest else found
 
 

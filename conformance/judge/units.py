@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.conformance.answers import Simulation, UnitAnswers
+from eightfold.conformance.citation import broken
 from eightfold.conformance.judge.contracts import contract_of
 from eightfold.conformance.judge.diagnosis import UnitVerdict, examine
 from eightfold.conformance.judge.dot import DOT
@@ -137,11 +138,14 @@ def judge_unit(
     counts = {
         outcome: sum(part.verdict.counts[outcome] for part in parts) for outcome in CaseOutcome
     }
+    mistakes = _mistakes(parts) if control is None else control.mistakes
+    deviates = answers.extra or any(n for outcome, n in counts.items() if outcome)
     return ClaimFinding(
         claim=unit,
         counts=counts,
         extra=answers.extra,
-        mistakes=_mistakes(parts) if control is None else control.mistakes,
+        mistakes=mistakes,
+        rules=broken(unit, mistakes) if deviates and profile.spec == "tflite" else (),
         diagnosis=(
             *(_sentences(parts) if control is None else control.diagnosis),
             *(_order(parts, cases, answers) if control is None or not control.mistakes else ()),

@@ -166,6 +166,7 @@ def _finding(finding: ClaimFinding, level: Level) -> FindingJson:
         ),
         "extra": finding.extra,
         "mistakes": list(finding.mistakes),
+        "rules": list(finding.rules),
         "diagnosis": list(finding.diagnosis),
         "smallest": list(finding.smallest),
         "failed": [

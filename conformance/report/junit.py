@@ -65,6 +65,7 @@ def _suite(
                 "standing": finding.standing(statement.level),
                 "seed": statement.seed,
                 "kit": statement.kit,
+                "rules": " ".join(finding.rules),
                 "power": "\n".join(finding.power),
             }
         )

@@ -47,6 +47,7 @@ class FindingJson(TypedDict):
         "alone, `a and b` are two at once; of `tables`, those of each operator that "
         "deviates",
     ]
+    rules: Annotated[list[str], "which [rules](spec.md) it breaks; none of another spec"]
     diagnosis: Annotated[list[str], "what is wrong, in sentences"]
     smallest: Annotated[
         list[str],

@@ -54,10 +54,6 @@ class BoundOperand:
     rule: TensorRule
     tensor: Tensor
 
-    @property
-    def _source(self) -> str:
-        return self.row.operand_source(self.place, self.rule)
-
     def listed(self, part: str = "") -> SpecRule | None:
         """Return what the row says of the operand, or only restricts; None if it says nothing."""
         return rule_at(self.row.name, f"{self.place} {part}".strip())
@@ -67,6 +63,7 @@ class BoundOperand:
     ) -> Finding:
         """Return a finding about this operand; ``cited``: the spec's rule, if not its entry."""
         cited = cited or self.listed()
+        of_more = cited and not cited.place.startswith(("Input", "Output"))
         return Finding(
             severity=severity,
             operator=self.operator.index,
@@ -75,7 +72,7 @@ class BoundOperand:
             tensor_name=self.tensor.name,
             rule=rule,
             identity=cited and cited.identity,
-            source=cited.source if cited and cited.is_of_more else self._source,
+            source=cited.source if of_more else self.row.operand_source(self.place, self.rule),
             found=found,
         )
 

@@ -2,20 +2,12 @@
 
 Source: TensorFlow Lite 8-bit quantization specification. Its general sections are said here, in our
 words; what its operator table says is derived from the operators' own records. A rule's number
-counts the sentences of its row from top to bottom, and never changes:
-
-    TFL8-CONV_2D-1    Input 0                      what the row lists of an operand
-    TFL8-CONV_2D-2    Input 1
-    TFL8-CONV_2D-3    Input 1 restriction          what it restricts beside that
-    ...
-    TFL8-PAD-3        restriction                  what it restricts of all operands
-    TFL8-PAD-4        results                      what the int8 kernel of the row computes
+counts the sentences of its row from top to bottom, and never changes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
 
 from eightfold.common.errors import InputError
 from eightfold.operators.registry import OPERATORS, SPEC_ROWS, spec_row
@@ -30,305 +22,211 @@ from eightfold.operators.rules import (
     TensorRule,
 )
 
-PREFIX = "TFL8"
 GENERAL = "GENERAL"
 """In place of an operator: a sentence of no row."""
 
-RESTRICTION = "restriction"
-RESULTS = "results"
+RESTRICTION, RESULTS = "restriction", "results"
 
-ARITHMETIC = (
-    "A file holds no results: `eightfold conform` asks them of whoever claims to compute the row."
-)
+ARITHMETIC = "A file holds no results: `eightfold conform` asks for them."
 """Why `eightfold check` does not hold a rule on results."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class SpecRule:
-    """One sentence of the spec."""
+    """One sentence of the spec.
+
+    Attributes
+    ----------
+    operator
+        Whose row says it, by the schema's name; `GENERAL` if none.
+    place
+        Where in the row: ``"Input 0"``, ``"Input 1 restriction"``, `RESTRICTION`, `RESULTS`; empty
+        of general rules.
+    text
+        The sentence in our words.
+    source
+        Where the spec says it: row and operand, or section.
+    checks
+        What `eightfold check` asks because of it, in the words of its findings; nothing of results,
+        see `ARITHMETIC`.
+    """
 
     identity: str
     operator: str
-    """Whose row says it, by the schema's name; `GENERAL` if none."""
-
     place: str
-    """Where in the row: ``"Input 0"``, ``"Input 1 restriction"``, `RESTRICTION`, `RESULTS`. Empty
-    of general rules."""
-
     text: str
-    """The sentence in our words."""
-
     source: str
-    """Where the spec says it: row and operand, or section."""
-
-    checks: tuple[str, ...] = ()
-    """What `eightfold check` asks because of it, in the words of its findings."""
-
-    unchecked: str = ""
-    """Why it asks nothing, if it does not."""
-
-    @property
-    def is_of_more(self) -> bool:
-        """Whether it is on more than one operand: general, or of a whole row."""
-        return not self.place.startswith(("Input", "Output"))
+    checks: tuple[str, ...]
 
 
-_SUMMARY = "spec, specification summary"
-_TABLE = "spec, int8 quantized operator specifications"
-_SYMMETRY = "spec, symmetric vs asymmetric"
-_PER_AXIS = "spec, per-axis vs per-tensor"
-
-
-def _general(number: int, source: str, text: str, *checks: str, unchecked: str = "") -> SpecRule:
-    return SpecRule(
-        identity=f"{PREFIX}-{GENERAL}-{number}",
-        operator=GENERAL,
-        place="",
-        text=text,
-        source=source,
-        checks=checks,
-        unchecked=unchecked,
-    )
-
-
-EXACT = _general(
-    1,
-    _SUMMARY,
-    "How an implementation behaves is guaranteed only where it follows the specification; one that "
-    "is not exact to the bit deviates, be it slightly.",
-    unchecked=ARITHMETIC,
-)
-FORMULA = _general(
-    2,
-    _SUMMARY,
-    "A code stands for the real value (code - zero point) * scale.",
-    "real_value = (code - zero_point) * scale",
-    "scale is finite and above 0",
-)
-WEIGHTS = _general(
-    3,
-    _SUMMARY,
-    "Weights are int8 in two's complement with codes from -127 to 127, per axis or per tensor.",
-    "range [-127, 127]",
-)
-ACTIVATIONS = _general(
-    4,
-    _SUMMARY,
-    "Activations are int8 in two's complement with codes from -128 to 127, per tensor.",
-    "data_type int8",
-)
-ZERO_POINT = _general(
-    5,
-    _SUMMARY,
-    "The zero point of an activation is one of its codes, from -128 to 127.",
-    "zero_point in [-128, 127]",
-)
-SIGNED = _general(
-    6,
-    "spec, signed integer vs unsigned integer",
-    "Eight bits are signed, int8 and not uint8: so that a zero point of 0 is symmetric.",
-    "data_type int8",
-)
-PER_TENSOR = _general(
-    7,
-    _PER_AXIS,
-    "Per tensor means one scale and one zero point for the whole tensor.",
-    "granularity per-tensor",
-)
-PER_AXIS = _general(
-    8,
-    _PER_AXIS,
-    "Per axis means one scale and one zero point for each slice along the quantized dimension.",
-    "granularity per-axis (dim = 0)",
-    "granularity per-axis (dim = 3)",
-)
-DIMENSION = _general(
-    9,
-    _PER_AXIS,
-    "The quantized dimension is a dimension of the tensor's own shape, counted from 0.",
-    "quantized_dimension is a dimension of the tensor",
-)
-TWO_PER_AXIS = _general(
-    10,
-    _PER_AXIS,
-    "Scales per axis are supported by CONV_2D and DEPTHWISE_CONV_2D, for their weights.",
-    "granularity per-tensor",
-)
-SYMMETRIC = _general(
-    11,
-    _SYMMETRY,
-    "Weights are symmetric, their zero point is 0; activations are asymmetric, theirs is any code.",
-    "zero_point = 0",
-)
-PRODUCT = _general(
-    12,
-    _SYMMETRY,
-    "A dot product sums (q_a - z_a) * (q_b - z_b) in integers; as z_b is 0, what remains of it are "
-    "the products of codes and z_a times the sum of the weights, which is constant.",
-    unchecked=ARITHMETIC,
-)
-LISTED = _general(
-    13,
-    _TABLE,
-    "The operator table has the requirements of int8 kernels; of an operator without a row nothing "
-    "is said.",
-    f"the operator table has {len(SPEC_ROWS)} rows",
-)
-
-
-def _row(row: SpecRow) -> Iterator[SpecRule]:
-    """Yield a row's rules, in the order of its sentences."""
-    found = [*_operands("Input", row, row.inputs), *_operands("Output", row, row.outputs)]
-    if row.entry.same:
-        text = "All inputs and outputs that hold values have the same scale and zero point."
-        found.append((RESTRICTION, text, row.source, (SAME,)))
-    kernel = OPERATORS[row.name].golden_name
-    text = (
-        f"The int8 kernel of {row.name} takes these operands, and its results are those of the "
-        f"reference kernel to the bit (`{kernel}`)."
-    )
-    found.append((RESULTS, text, row.source, ()))
-    for number, (place, text, source, checks) in enumerate(found, 1):
-        yield SpecRule(
-            identity=f"{PREFIX}-{row.name}-{number}",
-            operator=row.name,
-            place=place,
-            text=text,
-            source=source,
-            checks=checks,
-            unchecked="" if checks else ARITHMETIC,
-        )
-
+_GENERAL: dict[str, dict[str, tuple[str, ...]]] = {
+    "spec, specification summary": {
+        "How an implementation behaves is guaranteed only where it follows the specification; one "
+        "that is not exact to the bit deviates, be it slightly.": (),
+        "A code stands for the real value (code - zero point) * scale.": (
+            "real_value = (code - zero_point) * scale",
+            "scale is finite and above 0",
+        ),
+        "Weights are int8 in two's complement, from -127 to 127.": ("range [-127, 127]",),
+        "Activations are int8 in two's complement, from -128 to 127.": ("data_type int8",),
+        "The zero point of an activation is a code, from -128 to 127.": (
+            "zero_point in [-128, 127]",
+        ),
+    },
+    "spec, signed integer vs unsigned integer": {
+        "Eight bits are signed, int8: a zero point of 0 is symmetric.": ("data_type int8",),
+    },
+    "spec, per-axis vs per-tensor": {
+        "Per tensor is one scale and zero point for all of it.": ("granularity per-tensor",),
+        "Per axis is one scale and zero point for each slice along the quantized dimension.": (
+            "granularity per-axis (dim = 0)",
+            "granularity per-axis (dim = 3)",
+        ),
+        "The quantized dimension is a dimension of the tensor's own shape, counted from 0.": (
+            "quantized_dimension is a dimension of the tensor",
+        ),
+        "Weights of CONV_2D and DEPTHWISE_CONV_2D alone are per axis.": ("granularity per-tensor",),
+    },
+    "spec, symmetric vs asymmetric": {
+        "The zero point of weights is 0, of activations any code.": ("zero_point = 0",),
+        "A dot product sums (q_a - z_a) * (q_b - z_b) in integers; as z_b is 0, what remains are "
+        "the products of codes, and z_a times the sum of the weights, which is constant.": (),
+    },
+    "spec, int8 quantized operator specifications": {
+        "Of an operator without a row nothing is said.": (
+            f"the operator table has {len(SPEC_ROWS)} rows",
+        ),
+    },
+}
+"""The general sentences by section, each with what is checked."""
 
 _Sentence = tuple[str, str, str, tuple[str, ...]]
 """Place, text, source and checks."""
 
 
-def _operands(side: str, row: SpecRow, rules: tuple[TensorRule, ...]) -> Iterator[_Sentence]:
-    for position, rule in enumerate(rules):
-        if rule.source is not Authority.SPEC:
-            continue
-        place = f"{side} {position}"
-        each = side == "Input" and row.variadic
-        name = f"Each {side.lower()}" if each else place
-        source = row.operand_source(f"{side} ..." if each else place, rule)
-        if rule.role:
-            name += f", the {rule.role.lower()},"
-        yield place, f"{name} {_entry(rule)}.", source, _entry_checks(place, rule)
-        if rule.restriction is not None:
-            yield (
-                f"{place} {RESTRICTION}",
-                f"{name} {_restriction(rule)}.",
-                source,
-                tuple(dict.fromkeys((str(rule.restriction), *_symmetric(rule)))),
-            )
+def _row(row: SpecRow) -> Iterator[_Sentence]:
+    """Yield a row's sentences in their order."""
+    unlisted: list[str] = []
+    for side, rules in (("Input", row.inputs), ("Output", row.outputs)):
+        for position, rule in enumerate(rules):
+            if rule.source is Authority.SPEC:
+                yield from _operand(row, side, position, rule)
+            else:
+                unlisted.append(f"{side} {position} ({' or '.join(rule.dtypes)})")
+    if row.entry.same:
+        text = "All inputs and outputs that hold values have the same scale and zero point."
+        yield RESTRICTION, text, row.source, (SAME,)
+    beside = f" and, unlisted, {', '.join(unlisted)}" if unlisted else ""
+    text = f"The int8 kernel takes these operands{beside}; its results are to the bit those of"
+    yield RESULTS, f"{text} `{OPERATORS[row.name].golden_name}`.", row.source, ()
+
+
+def _operand(row: SpecRow, side: str, position: int, rule: TensorRule) -> Iterator[_Sentence]:
+    each = side == "Input" and row.variadic
+    place = f"{side} {position}"
+    source = row.operand_source(f"{side} ..." if each else place, rule)
+    name = "Each input" if each else place
+    if rule.role:
+        name += f", the {rule.role.lower()},"
+    yield place, f"{name} {_entry(rule)}.", source, _entry_checks(place, rule)
+    if rule.restriction is not None:
+        text, *checks = _restriction(rule)
+        yield f"{place} {RESTRICTION}", f"{name} {text}.", source, tuple(checks)
 
 
 def _entry(rule: TensorRule) -> str:
     """Return what the table lists of an operand, in words."""
-    assert rule.range
-    low, high = rule.range
-    scales = "one scale and one zero point"
-    if rule.granularity is Granularity.PER_AXIS:
-        along = "output channel" if rule.axis is None else f"slice along dimension {rule.axis}"
-        scales += f" for each {along}"
-    return f"is {rule.dtypes[0]} with codes from {low} to {high}, and has {scales}"
+    low, high = rule.range or ("", "")
+    found = f"is {rule.dtypes[0]} with codes from {low} to {high}, and has one scale and zero point"
+    if rule.granularity is not Granularity.PER_AXIS:
+        return found
+    along = "output channel" if rule.axis is None else f"slice along dimension {rule.axis}"
+    return f"{found} for each {along}"
 
 
 def _entry_checks(place: str, rule: TensorRule) -> tuple[str, ...]:
-    words = [f"has {place}{rule.label}", rule.dtype_words]
-    words += [rule.range_words] * (rule.role is Role.WEIGHT)
-    words += ["one value per output channel"] * (rule.role is Role.BIAS)
+    own = {Role.WEIGHT: (rule.range_words,), Role.BIAS: ("one value per output channel",)}
+    words = (f"has {place}{rule.label}", rule.dtype_words, *own.get(rule.role, ()))
     return (*words, rule.granularity_words)
 
 
-def _restriction(rule: TensorRule) -> str:
+def _restriction(rule: TensorRule) -> tuple[str, ...]:
+    """Return what the table restricts of an operand: in words, and what is checked."""
     fixed = rule.restriction
     if isinstance(fixed, FixedQuantization):
-        return (
-            f"has the scale {fixed.numerator:g}/{fixed.denominator:g} and the zero point "
-            f"{fixed.zero_point}"
-        )
+        scale = f"{fixed.numerator:g}/{fixed.denominator:g}"
+        return f"has the scale {scale} and the zero point {fixed.zero_point}", str(fixed)
+    symmetric = Restriction.SYMMETRIC.value
     if fixed is Restriction.BIAS:
-        return "has the scale of Input 0 times that of the weights' channel, and the zero point 0"
-    return "has the zero point 0"
+        text = "has the scale of Input 0 times that of the weights' channel, and the zero point 0"
+        return text, fixed.value, symmetric
+    return "has the zero point 0", symmetric
 
 
-def _symmetric(rule: TensorRule) -> tuple[str, ...]:
-    return (Restriction.SYMMETRIC.value,) if isinstance(rule.restriction, Restriction) else ()
-
+_SENTENCES: dict[str, Iterable[_Sentence]] = {
+    GENERAL: (
+        ("", text, section, checks)
+        for section, sentences in _GENERAL.items()
+        for text, checks in sentences.items()
+    ),
+    **{row.name: _row(row) for row in SPEC_ROWS},
+}
 
 RULES: dict[str, SpecRule] = {
-    each.identity: each
-    for each in (
-        *(
-            EXACT,
-            FORMULA,
-            WEIGHTS,
-            ACTIVATIONS,
-            ZERO_POINT,
-            SIGNED,
-            PER_TENSOR,
-            PER_AXIS,
-            DIMENSION,
-            TWO_PER_AXIS,
-            SYMMETRIC,
-            PRODUCT,
-            LISTED,
-        ),
-        *(each for row in SPEC_ROWS for each in _row(row)),
-    )
+    f"TFL8-{operator}-{number}": SpecRule(f"TFL8-{operator}-{number}", operator, *sentence)
+    for operator, sentences in _SENTENCES.items()
+    for number, sentence in enumerate(sentences, 1)
 }
 """All rules by identity: the general ones, then those of each row in the table's order."""
+
+EXACT, FORMULA, ZERO_POINT, DIMENSION, LISTED = (
+    RULES[f"TFL8-{GENERAL}-{number}"] for number in (1, 2, 5, 9, 13)
+)
 
 
 def rule(identity: str) -> SpecRule:
     """Return a rule by its identity: ``rule("TFL8-CONV_2D-3")``.
 
-    What names a mistake cites rules by identity, or by their place in an operator's row with
-    `rule_at`; `eightfold.conformance.citation` has which named mistake breaks which rule, a line in
-    a table there for each new one that breaks more than the results of its row.
+    A mistake with a name cites no identity by itself: `eightfold.conformance.citation.BROKEN` has
+    which rule each breaks, by place in an operator's row, or by identity.
 
     Raises
     ------
     InputError
         If there is none; the message names the nearest.
     """
-    found = RULES.get(identity.upper())
-    if found is None:
+    if identity.upper() not in RULES:
         raise InputError(f"no rule {identity!r} in the spec; {_nearest(identity)}")
-    return found
+    return RULES[identity.upper()]
 
 
-@cache
-def rules_of(operator: str) -> tuple[SpecRule, ...]:
-    """Return the rules of an operator's row in its order, or the general ones of `GENERAL`.
+def rules_of(name: str) -> list[SpecRule]:
+    """Return the rules of an operator's row in its order, of `GENERAL`, or of one identity.
 
     Raises
     ------
     InputError
-        If the table has no such row; the message names the nearest.
+        If there are none; the message names the nearest.
     """
-    found = tuple(each for each in RULES.values() if each.operator == operator.upper())
+    found = [each for each in RULES.values() if name.upper() in (each.operator, each.identity)]
     if not found:
-        raise InputError(f"no row {operator!r} in the spec; {_nearest(operator)}")
+        raise InputError(f"no rule or row {name!r} in the spec; {_nearest(name)}")
     return found
+
+
+_PLACES = {(each.operator, each.place): each for each in RULES.values()}
 
 
 def rule_at(operator: str, place: str) -> SpecRule | None:
     """Return the rule at a place of an operator's row; None where the spec says nothing there.
 
-    ``place`` as `SpecRule.place` has it; a position that a variadic row does not list is its first.
+    ``place`` as `SpecRule.place` has it. A variadic row lists one input, which stands for all.
     """
     row = spec_row(operator)
-    if row is None:
-        return None
-    if row.variadic and place.startswith("Input"):
-        place = "Input 0"
-    return next((each for each in rules_of(operator) if each.place == place), None)
+    variadic = row is not None and row.variadic and place.startswith("Input")
+    return _PLACES.get((operator, "Input 0" if variadic else place))
 
 
 def _nearest(name: str) -> str:
-    names = [GENERAL, *(row.name for row in SPEC_ROWS), *RULES]
-    near = get_close_matches(name.upper(), names, n=1, cutoff=0.0)[0]
+    near = get_close_matches(name.upper(), [*_SENTENCES, *RULES], n=1, cutoff=0.0)[0]
     return f"the nearest is {near}; eightfold spec lists all"

@@ -14,8 +14,8 @@ class FindingJson(TypedDict):
     rule: Annotated[str, "what is asked"]
     identity: Annotated[
         str | None,
-        "the rule of the spec that asks it, such as `TFL8-CONV_2D-3`; null of what the reference "
-        "kernels ask",
+        "the [rule of the spec](spec.md) that asks it, such as `TFL8-CONV_2D-3`; null of what the "
+        "reference kernels ask",
     ]
     source: Annotated[str, "who asks it"]
     found: Annotated[str, "what the model has instead"]

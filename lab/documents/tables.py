@@ -5,7 +5,7 @@ reports, which their schemas declare.
 """
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -14,16 +14,29 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints, is_type
 
 from eightfold.campaign.report import schema as campaign
 from eightfold.common.files import IMPORT_ROOT
+from eightfold.conformance.citation import UNSHOWN, mistakes_of_rule
 from eightfold.conformance.report import schema as statement
-from eightfold.operators import OPERATORS, SPEC_ROWS
-from eightfold.operators.rules import INT8_RANGE, SAME, Authority, Granularity, SpecRow, TensorRule
+from eightfold.operators import OPERATORS
+from eightfold.operators.spec import (
+    ARITHMETIC,
+    GENERAL,
+    RESTRICTION,
+    RESULTS,
+    RULES,
+    SpecRule,
+    rule_at,
+)
 from eightfold.run import check_schema as verdict
 from eightfold.run.report import schema as run
 from eightfold.target.config import PRESETS, AcceleratorConfig
+from lab.coverage.bins import POINTS
 from lab.documents.part import markdown, number, table_part
 from lab.formal.proof import Proof
 from lab.formal.proofs import BY_NAME
 from lab.hostile.trial import REASONS
+
+SHOWN = 6
+"""Mistakes of a rule that are listed by name."""
 
 SCHEMAS = {"check": verdict, "run": run, "conform": statement, "campaign": campaign}
 """By the name of the page: modules whose last class is the whole report."""
@@ -130,53 +143,54 @@ def size(count: int) -> str:
     return f"{count / 1024:g} KiB"
 
 
-def operator_table() -> str:
-    """Return one row per row of the spec."""
-    rows = [
-        (
-            str(row.entry.number),
-            golden_link(row.name) + (f" ({row.entry.remark})" if row.entry.remark else ""),
-            _operands(row.inputs, row.variadic),
-            _operands(row.outputs, False),
-            _restrictions(row),
-        )
-        for row in SPEC_ROWS
-    ]
-    return markdown(("#", "Operator", "Inputs", "Output", "Restriction"), rows)
-
-
 def golden_link(name: str) -> str:
     """Return an operator's name as a Markdown link to the module of golden that computes it."""
     module = OPERATORS[name].golden_name.split(".")[1:-1]
     return f"[{name}](../{'/'.join(module)}.py)"
 
 
-def _operands(rules: tuple[TensorRule, ...], variadic: bool) -> str:
-    if variadic:
-        return f"{_words(rules[0])} ..."
-    return "; ".join(_words(rule) for rule in rules)
+COVERED: dict[str, tuple[str, ...]] = {
+    "Input 0": ("zero point of input 0", "codes"),
+    "Input 1": ("zero point of input 1", "filter scales", "weights"),
+    "Input 2": ("bias", "overflow"),
+    "Output 0": ("zero point", "result codes", "saturation"),
+    "restriction": ("quantization",),
+}
+"""Points of coverage that are about a place of a row; the others are about the results."""
 
 
-def _words(rule: TensorRule) -> str:
-    words = [str(rule.role).lower(), " or ".join(rule.dtypes)]
-    if rule.quantized and rule.dtypes == ("int8",) and rule.range and rule.range != INT8_RANGE:
-        words.append(f"[{rule.range[0]}, {rule.range[1]}]")
-    if rule.granularity is Granularity.PER_AXIS:
-        words.append(rule.granularity + (f" (dim = {rule.axis})" if rule.axis is not None else ""))
-    text = " ".join(filter(None, words))
-    if rule.source is Authority.KERNELS:
-        text = f"*{text}*"
-    return f"[{text}]" if rule.optional and rule.source is Authority.KERNELS else text
-
-
-def _restrictions(row: SpecRow) -> str:
-    restrictions = [SAME] if row.entry.same else []
-    for side, rules in (("input", row.inputs), ("output", row.outputs)):
+def rule_list() -> str:
+    """Return a section for each row of the spec, and a paragraph with a heading for each rule."""
+    lines = []
+    for operator, rules in groupby(RULES.values(), key=lambda rule: rule.operator):
+        lines.append(f"## {operator.capitalize() if operator == GENERAL else operator}\n")
         for rule in rules:
-            if rule.restriction is not None:
-                operand = str(rule.role).lower() or side
-                restrictions.append(f"{operand}: `{rule.restriction}`")
-    return "; ".join(restrictions)
+            lines.append(f"### {rule.identity}\n\n{rule.text}\n")
+            lines += [f"- {what}: {text}" for what, text in _known(rule) if text] + [""]
+    return "\n".join(lines)
+
+
+def _known(rule: SpecRule) -> Iterator[tuple[str, str]]:
+    """Yield what is known of a rule: a title, and words."""
+    yield "In the spec", rule.source.removeprefix("spec, ")
+    yield "`eightfold check`", code(rule.checks) or ARITHMETIC
+    yield "[Coverage](testplan.md#functional-coverage)", ", ".join(points_of(rule))
+    mistakes = mistakes_of_rule(rule)
+    more = f", and {len(mistakes) - SHOWN} more" * (len(mistakes) > SHOWN)
+    yield "[Mistakes](mistakes.md)", UNSHOWN.get(rule.identity) or code(mistakes[:SHOWN]) + more
+
+
+def points_of(rule: SpecRule) -> list[str]:
+    """Return the points of coverage that are about a rule of a row."""
+    mine = COVERED.get(rule.place.removesuffix(f" {RESTRICTION}"), ())
+    others = {n for place in COVERED if rule_at(rule.operator, place) for n in COVERED[place]}
+    names = [point.name for point in POINTS.get(rule.operator, ())]
+    return [n for n in names if (n not in others if rule.place == RESULTS else n in mine)]
+
+
+def code(words: Iterable[str]) -> str:
+    """Return words as code in Markdown."""
+    return ", ".join(f"`{word}`" for word in words)
 
 
 def proof_table() -> str:
@@ -222,7 +236,7 @@ TABLES = (
     table_part("tests", Path("docs/figures/tests.md"), list_of_tests),
     table_part("rooms", Path("CONTRIBUTING.md"), room_table),
     table_part("presets", Path("docs/architecture.md"), preset_table),
-    table_part("operator table", Path("docs/operators.md"), operator_table),
+    table_part("rules", Path("docs/spec.md"), rule_list),
     table_part("proofs", Path("docs/proofs.md"), proof_table),
     table_part("reasons", Path("docs/testplan.md"), reason_table),
     *(

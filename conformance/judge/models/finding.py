@@ -10,6 +10,7 @@ import numpy as np
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.answers import ModelAnswer
+from eightfold.conformance.citation import broken
 from eightfold.conformance.judge.explain import Explained, Indices, Observations, explain
 from eightfold.conformance.judge.models.mistakes import operator_mistakes, operator_power
 from eightfold.conformance.judge.models.outcomes import ModelOutcome, differ, shown
@@ -218,6 +219,7 @@ def judge_models(
         claim=claim,
         counts={outcome: counts[outcome] for outcome in CaseOutcome if counts[outcome]},
         mistakes=mistakes,
+        rules=broken(claim, mistakes) if failed else (),
         diagnosis=tuple(diagnosis),
         failed=tuple(
             FailedCase(name=each.name, outcome=each.shown.outcome, message=each.shown.message)

@@ -4,27 +4,62 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
+
 from eightfold.conformance.judge.models.elementwise import ELEMENTWISE
 from eightfold.conformance.judge.models.movement import MOVEMENT
 from eightfold.conformance.judge.models.pools import POOLS
 from eightfold.conformance.judge.models.rows import ROWS
 from eightfold.conformance.judge.models.runtimes import RUNTIMES
-from eightfold.conformance.judge.models.scaling import mistakes_inside
-from eightfold.conformance.judge.models.subject import OperatorMistake, OperatorRun
+from eightfold.conformance.judge.models.scaling import SCALINGS, mistakes_inside
+from eightfold.conformance.judge.models.subject import (
+    OperatorMistake,
+    OperatorRun,
+    Results,
+    mistake,
+    run,
+)
 from eightfold.conformance.judge.models.weighted import WEIGHTED
 from eightfold.conformance.judge.power import Power, power_of
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.vectors.operators import MODELS, operator_cases
+from eightfold.golden.quantization import clamp
+from eightfold.golden.tpu_mlir.numbers import round_float
 from eightfold.operators import load_model
+from eightfold.operators.spec import RESTRICTION, rule_at
+
+
+@mistake
+def codes_symmetric(subject: OperatorRun) -> Results:
+    """Codes are from -127 to 127: -128 is read and written as -127."""
+    symmetric = np.maximum(subject.call.codes(0), -127)
+    return [np.maximum(each, -127) for each in run(subject.changed(arrays={0: symmetric}))]
+
+
+@mistake
+def output_scale_other(subject: OperatorRun) -> Results:
+    """The output has a scale of its own, 128/127 of what the spec says, to which the results are
+    rescaled.
+    """
+    zero_point = subject.call.output_quantization().per_tensor()[1]
+    real = (subject.expected[0].astype(np.int64) - zero_point) * (127 / 128)
+    return [clamp(round_float(real, "half_away").astype(np.int64) + zero_point)]
+
+
+def _of_row(operator: str) -> list[OperatorMistake]:
+    """Return mistakes that break what the spec's row says, whatever the operator computes."""
+    ranged = operator not in SCALINGS and rule_at(operator, "Output 0")
+    scaled = rule_at(operator, RESTRICTION) or rule_at(operator, f"Output 0 {RESTRICTION}")
+    return [codes_symmetric] * bool(ranged) + [output_scale_other] * bool(scaled)
 
 
 @cache
 def operator_mistakes(operator: str) -> tuple[OperatorMistake, ...]:
-    """Return the mistakes of an operator: its own first, then those of requantizers inside it."""
+    """Return the mistakes of an operator: its own, those of requantizers inside it, of its row."""
     tables = (RUNTIMES, WEIGHTED, POOLS, ELEMENTWISE, ROWS, MOVEMENT)
     own = [mistake for table in tables for mistake in table.get(operator, ())]
-    return (*own, *mistakes_inside(operator))
+    return (*own, *mistakes_inside(operator), *_of_row(operator))
 
 
 def operator_power(operator: str, subjects: Sequence[OperatorRun]) -> Power:

@@ -218,6 +218,19 @@ def _no_filter_zero_point(subject: OperatorRun) -> Results:
     return _codes(subject.changed({1: with_zero_point(subject.quantization(1), 0)}))
 
 
+def _more(change: Callable[[np.ndarray], np.ndarray], factor: Callable[[int], int]):
+    """Return a mistake: the sum of other weights is added, times a factor of the zero point's."""
+
+    def compute(subject: OperatorRun) -> Results:
+        call = subject.call
+        plain = with_zero_point(subject.quantization(1), 0)
+        other = subject.changed({1: plain}, arrays={1: change(call.codes(1)).astype(np.int8)})
+        times = factor(call.quantization(0).per_tensor()[1])
+        return _codes(call, wrap32(accumulators(call) + times * accumulators(other)))
+
+    return compute
+
+
 def _transposed_filter(subject: OperatorRun) -> Results:
     weights = subject.call.codes(1)
     other = np.asarray(weights.reshape(weights.shape[::-1]).T, order="C")
@@ -259,6 +272,16 @@ _ALL = _table(
             "scales_one_channel_late",
             "Each channel has the weight scale of the channel before.",
             _shifted_scales,
+        ),
+        (
+            "weights_unsigned",
+            "The weights are read as unsigned bytes.",
+            _more(lambda weights: weights < 0, lambda zero_point: 256),
+        ),
+        (
+            "weight_zero_point_of_input",
+            "The input's zero point is subtracted from the weights too.",
+            _more(np.ones_like, lambda zero_point: -zero_point),
         ),
         (
             "accumulator_16",

@@ -8,7 +8,15 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.operators import SPEC_ROWS, check_model
-from eightfold.operators.spec import GENERAL, RESTRICTION, RULES, SpecRule, rule, rule_at, rules_of
+from eightfold.operators.spec import (
+    GENERAL,
+    RESTRICTION,
+    RESULTS,
+    RULES,
+    SpecRule,
+    rule,
+    rule_at,
+)
 from tests.support.models.spec import operator_graph
 
 _PUBLISHED = "bb38a11c3ec65ce4f21244d9cbbc9bb0dcd6d5ea27b9491e5f908e1427c9f419"
@@ -28,26 +36,19 @@ _BREAKING: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """An operator, and what of its operands breaks a general rule."""
 
-_ELSEWHERE = {
-    "TFL8-GENERAL-5": "test_a_graph_that_no_file_can_hold_is_judged_too",
-    "TFL8-GENERAL-9": "test_a_bias_with_a_dimension_that_it_does_not_have_is_noted_once",
-    "TFL8-GENERAL-13": "test_an_operator_without_row_is_noted_once",
-}
-"""General rules whose words ``test_check.py`` looks for."""
+_ELSEWHERE = ("TFL8-GENERAL-5", "TFL8-GENERAL-9", "TFL8-GENERAL-13")
+"""General rules whose words ``test_check.py`` looks for, in models that this page cannot make."""
 
 
 def test_identities_do_not_change() -> None:
     words = [f"{each.identity} {each.source} {each.place}" for each in RULES.values()]
     assert hashlib.sha256("\n".join(words).encode()).hexdigest() == _PUBLISHED
-    assert [each.identity for each in rules_of("CONV_2D")] == [
-        f"TFL8-CONV_2D-{number}" for number in range(1, 8)
-    ]
     assert {each.operator for each in RULES.values()} == {GENERAL, *(row.name for row in SPEC_ROWS)}
 
 
-def test_a_rule_is_checked_or_says_why_not() -> None:
-    assert all(bool(each.checks) != bool(each.unchecked) for each in RULES.values())
-    assert len({each.text for each in RULES.values() if each.operator == "CONV_2D"}) == 7
+def test_a_rule_is_checked_unless_it_is_on_arithmetic() -> None:
+    unchecked = {each.place or each.identity for each in RULES.values() if not each.checks}
+    assert unchecked == {RESULTS, "TFL8-GENERAL-1", "TFL8-GENERAL-12"}
 
 
 @pytest.mark.parametrize("identity", [each for each in _CHECKED if each not in _ELSEWHERE])
@@ -72,8 +73,7 @@ def _changes(broken: SpecRule) -> dict[str, Any]:
 def test_rules_are_found_by_identity_and_by_place() -> None:
     assert rule("tfl8-conv_2d-3") is rule_at("CONV_2D", "Input 1 restriction")
     assert rule_at("CONCATENATION", "Input 7") is rule("TFL8-CONCATENATION-1")
-    assert rule_at("MAXIMUM", "Input 1") is None
-    assert rule_at("RELU", "Input 0") is None
+    assert not (rule_at("MAXIMUM", "Input 1") or rule_at("RELU", "Input 0"))
 
 
 @pytest.mark.parametrize(

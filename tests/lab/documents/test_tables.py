@@ -4,10 +4,11 @@ import dataclasses
 
 import pytest
 
-from eightfold.cases.operators import OPERATORS
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.operators import SPEC_ROWS
+from eightfold.operators.spec import RULES, rules_of
 from eightfold.target.config import PRESETS, AcceleratorConfig
+from lab.coverage.bins import POINTS
 from lab.documents import tables
 
 
@@ -29,13 +30,20 @@ def test_cells_follow_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None
     assert cells["| depthwise window, rows x columns"] == "3 x 3"
 
 
-def test_every_row_of_the_spec_is_there_with_a_link_to_golden_and_a_test_against_litert() -> None:
-    lines = tables.operator_table().splitlines()[2:]
-    for number, (row, line) in enumerate(zip(SPEC_ROWS, lines, strict=True), start=1):
-        place, name, *others = (cell.strip() for cell in line.strip("|").split(" | "))
-        assert place == str(number) and name.startswith(tables.golden_link(row.name))
-        assert len(others) == 3
-        assert row.name in OPERATORS
-        path = tables.golden_link(row.name).partition("](")[2].rstrip(")")
-        assert (IMPORT_ROOT / "docs" / path).is_file()
+def test_every_rule_of_the_spec_is_there_with_what_is_known_of_it() -> None:
+    text = tables.rule_list()
+    for rule in RULES.values():
+        paragraph = text.partition(f"### {rule.identity}\n")[2].partition("\n##")[0]
+        assert rule.text in paragraph
+        assert all(f"`{words}`" in paragraph for words in rule.checks)
+
+
+def test_every_point_of_coverage_is_about_a_rule() -> None:
+    for operator in (row.name for row in SPEC_ROWS):
+        found = [name for rule in rules_of(operator) for name in tables.points_of(rule)]
+        assert {point.name for point in POINTS[operator]} <= {*found}, operator
+
+
+def test_an_operator_leads_to_golden() -> None:
+    assert (IMPORT_ROOT / "docs" / "../golden/binary.py").is_file()
     assert tables.golden_link("ADD") == "[ADD](../golden/binary.py)"

@@ -1,0 +1,113 @@
+"""Every rule of the spec has a check, cases, and mistakes that break it; findings cite it."""
+
+import json
+from fnmatch import filter as matches
+from itertools import islice
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from eightfold.conformance.answers import UnitAnswers
+from eightfold.conformance.citation import (
+    BROKEN,
+    DEFAULTS,
+    UNSHOWN,
+    broken,
+    cases_of_rule,
+    mistakes_of_rule,
+)
+from eightfold.conformance.commands import spec
+from eightfold.conformance.judge.dot import DOT
+from eightfold.conformance.judge.forms import FORMS, cases_of
+from eightfold.conformance.judge.models.mistakes import operator_mistakes, operator_power
+from eightfold.conformance.judge.models.subject import OperatorRun
+from eightfold.conformance.judge.requantizer import requantizer
+from eightfold.conformance.judge.tables import float_table
+from eightfold.conformance.judge.units import judge_unit
+from eightfold.conformance.judge.variants import MISTAKES, results_with
+from eightfold.conformance.profile import CLAIMS, OPERATORS, PROFILES
+from eightfold.conformance.units.registry import unit_cases
+from eightfold.conformance.vectors.operators import operator_cases
+from eightfold.operators import load_model
+from eightfold.operators.spec import ARITHMETIC, RULES, rule, rules_of
+
+
+@pytest.mark.parametrize("operator", ["GENERAL", *OPERATORS])
+def test_a_rule_has_cases_and_a_mistake_or_the_reason_why_not(operator: str) -> None:
+    for each in rules_of(operator):
+        assert cases_of_rule(each), each
+        assert bool(mistakes_of_rule(each)) != (each.identity in UNSHOWN), each
+
+
+def test_no_pattern_is_without_a_mistake() -> None:
+    subjects = (requantizer("tflite", biased=True), DOT, float_table("TANH", "litert"))
+    names = {each.name for subject in subjects for each in subject.mistakes}
+    names = {name.removeprefix("tanh_") for name in names}
+    names |= {each.name for operator in OPERATORS for each in operator_mistakes(operator)}
+    dead = [p for patterns in BROKEN.values() for p in patterns if not matches(names, p)]
+    assert not dead
+    assert all(key in RULES for key in BROKEN if key.startswith("TFL8-"))
+    assert {*UNSHOWN, *DEFAULTS.values()} <= RULES.keys()
+
+
+@pytest.mark.parametrize("operator", ["FULLY_CONNECTED", "L2_NORMALIZATION", "SQUEEZE"])
+def test_models_show_a_mistake_that_breaks_each_rule(operator: str) -> None:
+    runs = []
+    for case in islice(operator_cases(operator, PROFILES["tflite"], "standard"), 12):
+        graph = load_model(case.model)
+        (only,) = graph.operators
+        expected = tuple(case.tensors[index] for index in only.outputs)
+        runs.append(OperatorRun(graph, only, case.inputs, expected))
+    unseen = {f"{operator} {name}" for name in operator_power(operator, runs).unseen}
+    for each in rules_of(operator):
+        assert each.identity in UNSHOWN or set(mistakes_of_rule(each)) - unseen, each
+
+
+@pytest.mark.parametrize(
+    ("claim", "mistakes", "identities"),
+    [
+        ("CONV_2D", ["padding_0"], ["TFL8-CONV_2D-1"]),
+        ("CONV_2D", ["input_nchw"], ["TFL8-CONV_2D-7"]),
+        ("CONV_2D", ["zero_points_swapped"], ["TFL8-CONV_2D-1", "TFL8-CONV_2D-6"]),
+        ("CONCATENATION", ["output_scale_other"], ["TFL8-CONCATENATION-3"]),
+        ("networks", ["CONV_2D clamp_wraps", "ADD xnnpack_form"], ["TFL8-CONV_2D-6", "TFL8-ADD-4"]),
+        ("requantizer", ["second_half_up and clamp_wraps"], ["TFL8-GENERAL-1", "TFL8-GENERAL-4"]),
+        ("dot", ["bias_twice"], ["TFL8-GENERAL-12"]),
+        ("tables", ["tanh_symmetric", "second_half_up"], ["TFL8-TANH-2", "TFL8-QUANTIZE-3"]),
+    ],
+)
+def test_a_claim_breaks_the_rules_of_its_mistakes(
+    claim: str, mistakes: list[str], identities: list[str]
+) -> None:
+    assert [*broken(claim, mistakes)] == identities
+    assert [claim for claim in CLAIMS["tflite"] if not broken(claim)] == ["fake_quantize"]
+
+
+@pytest.mark.parametrize("profile", ["tflite", "tpu-mlir"])
+def test_a_finding_cites_what_is_broken(profile: str) -> None:
+    cases = unit_cases("requantizer", PROFILES[profile], "smoke")
+    right = {name: values.astype(np.int64) for name, values in cases.results.items()}
+    finding = judge_unit("requantizer", PROFILES[profile], cases, UnitAnswers(results=right))
+    assert finding.rules == ()
+    form = FORMS["tflite" if profile == "tflite" else "tpu_mlir_32"]
+    asked = cases_of(form.name, cases.inputs)
+    wrong = {"result": results_with(form, asked, MISTAKES["clamp_symmetric"])}
+    finding = judge_unit("requantizer", PROFILES[profile], cases, UnitAnswers(results=wrong))
+    assert finding.mistakes == ("clamp_symmetric",)
+    cited = f"It breaks TFL8-GENERAL-4: {rule('TFL8-GENERAL-4').text}" in finding.lines("smoke")
+    assert cited == (profile == "tflite")
+    assert finding.rules == ("TFL8-GENERAL-4",) * (profile == "tflite")
+
+
+def test_the_command_prints_all_rules_those_of_a_row_or_one() -> None:
+    def printed(*arguments: str) -> str:
+        return CliRunner().invoke(spec, arguments, catch_exceptions=False).output
+
+    assert [line.split()[0] for line in printed().splitlines()] == [*RULES]
+    assert len(printed("conv_2d").splitlines()) == len(rules_of("CONV_2D")) == 7
+    one = printed("tfl8-conv_2d-3").splitlines()
+    assert one[0] == "identity: TFL8-CONV_2D-3"
+    assert "mistakes: CONV_2D weight_zero_point_of_input" in one
+    (record,) = json.loads(printed("TFL8-SHAPE-2", "--json"))
+    assert (record["unchecked"], record["mistakes"]) == (ARITHMETIC, ["SHAPE reversed"])
