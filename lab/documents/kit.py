@@ -17,6 +17,8 @@ from eightfold.conformance.judge.models import tolerances
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.judge.models.impact import Impact
 from eightfold.conformance.judge.models.mistakes import MistakeNames, names_told
+from eightfold.conformance.judge.sequences import FAULTS
+from eightfold.conformance.judge.steps import MISTAKES as STEP_MISTAKES
 from eightfold.conformance.judge.variants import MISTAKES
 from eightfold.conformance.liars import Named, every_liar
 from eightfold.conformance.profile import OPERATORS, PROFILES
@@ -42,6 +44,16 @@ def mistake_table() -> str:
         for mistake in MISTAKES.values()
     ]
     return markdown(("mistake", "what the unit does", "form"), rows, text=3)
+
+
+def control_table() -> str:
+    """Return a row per fault of control, and per mistake of a processing element's steps."""
+    rows = [
+        (unit, f"`{mistake.name}`", mistake.sentence)
+        for unit, mistakes in (("any", FAULTS.values()), ("sequence", STEP_MISTAKES))
+        for mistake in mistakes
+    ]
+    return markdown(("unit", "fault", "what the unit does"), rows)
 
 
 def naming_table(level: Level = "standard", operators: Sequence[str] = OPERATORS) -> str:
@@ -216,6 +228,7 @@ TABLES = (
     table_part("measured", Path("docs/tolerances.md"), measured_with),
     table_part("impact", Path("docs/impact.md"), impact_table),
     table_part("mistakes", MISTAKES_PAGE, mistake_table),
+    table_part("control", MISTAKES_PAGE, control_table),
     table_part("operators", MISTAKES_PAGE, naming_table, slow=True),
     table_part("liars", MISTAKES_PAGE, liar_table, slow=True),
     table_part("runtimes", Path("docs/figures/runtimes.md"), runtime_table, slow=True),

@@ -8,7 +8,12 @@ from eightfold.conformance.judge.forms import FORMS
 from eightfold.conformance.judge.subject import pairs
 from eightfold.conformance.judge.variants import MISTAKES, mistakes_of, results_with
 from eightfold.conformance.liars import (
+    CONTROL_LIARS,
+    ControlLiar,
+    LyingSequence,
+    LyingStream,
     Named,
+    control_finding,
     every_liar,
     liar_cases,
     liar_results,
@@ -75,3 +80,38 @@ def test_two_mistakes_at_once_deviate(simulator: str) -> None:
         for each in name_liars(form, simulator, "smoke", liars=chosen):
             assert not each.verdict.conforms, each.mistakes
             assert each.named, each.mistakes
+
+
+QUICK = ("parameters_before", "bias_per_tile")
+"""Faults of control of the normal tests."""
+
+CALLED = {"addend_per_stall": "nudge_per_stall"}
+"""Faults that have another's name."""
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(fault, marks=[] if fault in QUICK else pytest.mark.slow)
+        for fault in CONTROL_LIARS
+    ],
+)
+def test_a_fault_of_control_is_named(fault: str, simulator: str) -> None:
+    finding = control_finding(CONTROL_LIARS[fault], fault, simulator)
+    assert finding.mistakes == (CALLED.get(fault, fault),)
+    if finding.claim == "requantizer":
+        assert finding.diagnosis[0].startswith("Arithmetic right, control wrong: ")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(1, 20))
+@pytest.mark.parametrize("fault", CONTROL_LIARS)
+def test_a_fault_of_control_is_named_with_every_seed(fault: str, seed: int, simulator: str) -> None:
+    finding = control_finding(CONTROL_LIARS[fault], fault, simulator, seed=seed)
+    assert finding.mistakes[:1] == (CALLED.get(fault, fault),)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [LyingStream, LyingSequence])
+def test_what_makes_no_fault_of_control_shows_none(kind: type[ControlLiar], simulator: str) -> None:
+    assert control_finding(kind, "right", simulator).right
