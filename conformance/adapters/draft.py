@@ -107,13 +107,9 @@ def _only(file: Path) -> str:
         from amaranth.lib.wiring import Component
 
         module = imported(file)
-        found = [
-            name
-            for name, kind in vars(module).items()
-            if isinstance(kind, type)
-            and issubclass(kind, Component)
-            and kind.__module__ == module.__name__
-        ]
+        kinds = (each for each in vars(module).values() if isinstance(each, type))
+        own = (each for each in kinds if each.__module__ == module.__name__)
+        found = [each.__name__ for each in own if issubclass(each, Component)]
     else:
         foreign = Foreign((file,))
         text = without_comments(file.read_text("utf-8", "replace"))
@@ -132,7 +128,7 @@ class _Ports:
     """The ports that are not yet understood, and what was understood of the others."""
 
     def __init__(self, ports: "dict[str, Port]", unit: str) -> None:
-        self.ports = ports
+        self.ports, ports_of_all = ports, dict(ports)
         self.unit = unit
         self.clock = self._taken(CLOCK, is_input=True, whole=True)
         self.reset = self._taken(RESET, is_input=True, whole=True)
@@ -143,6 +139,8 @@ class _Ports:
         kind = UNIT_KINDS[unit]
         self.fed = self._columns([each.name for each in kind.inputs], is_input=True)
         self.left = {name: each for name, each in self.ports.items() if each.is_input}
+        if self.out_ready and not (self.in_valid and self.out_valid):
+            self.left[self.out_ready] = ports_of_all[self.out_ready]
         self.shown = self._columns([each.name for each in kind.results], is_input=False)
         lost = [each.name for each in kind.results if each.name not in self.shown]
         outputs = [each for each in self.ports.values() if not each.is_input]
@@ -175,29 +173,15 @@ class _Ports:
     def draft(self, file: str, top: str, source: str, adapter: str) -> Draft:
         """Return the two files."""
         name = re.sub(r"\W", "", top.title().replace("_", "")) or "Mine"
-        text = "\n".join(
-            [
-                f'"""How {top} of {file} is asked: drafted from its ports; look at each line."""',
-                "",
-                "from eightfold.conformance.adapters import StreamAdapter",
-                "",
-                "",
-                f"class {name}(StreamAdapter):",
-                *(f"    {line}" for line in [f'unit = "{self.unit}"', source, *self._lines()]),
-                "",
-            ]
+        lines = "\n    ".join([f'unit = "{self.unit}"', source, *self._lines()])
+        text = (
+            f'"""How {top} of {file} is asked: drafted from its ports; look at each line."""\n\n'
+            "from eightfold.conformance.adapters import StreamAdapter\n\n\n"
+            f"class {name}(StreamAdapter):\n    {lines}\n"
         )
-        profile = "\n".join(
-            [
-                f'name = "{top}"',
-                f'claims = ["{self.unit}"]',
-                "",
-                f"# Ask: eightfold conform run --adapter {adapter}:{name} --profile THIS_FILE",
-                "[limits]",
-                *self._limits(),
-                "",
-            ]
-        )
+        ask = f"# Ask: eightfold conform run --adapter {adapter}:{name} --profile THIS_FILE"
+        head = [f'name = "{top}"', f'claims = ["{self.unit}"]', "", ask, "[limits]"]
+        profile = "\n".join([*head, *self._limits(), ""])
         return Draft(text, profile, (text + profile).count("# edit:"))
 
     def _lines(self) -> Iterator[str]:
@@ -207,8 +191,8 @@ class _Ports:
             yield f'reset, reset_active = "{self.reset}", {0 if low else 1}'
         for what in ("in_valid", "in_ready", "out_valid", "out_ready"):
             port = getattr(self, what)
-            usable = self.out_valid if what == "out_ready" else True
-            if port and usable and not (what == "out_valid" and not self.in_valid):
+            # Answers by valid need cases by valid: else they come after a latency.
+            if port and (what.startswith("in") or (self.in_valid and self.out_valid)):
                 yield f'{what} = "{port}"'
         if not (self.in_valid and self.out_valid):
             edges = 1 if self.clock else 0

@@ -107,20 +107,6 @@ def test_pauses_are_the_same_in_each_language(
     assert said == "700 of 700 answers, 0 early, 0 late, 1215 cycles"
 
 
-@pytest.mark.parametrize(("kind", "simulate"), ROUTES[:3:2])
-def test_a_wrong_unit_is_named_by_the_files(
-    kind: type[StreamAdapter], simulate: Callable[[Path, Path], str], tmp_path: Path
-) -> None:
-    adapter = kind()
-    write_unit(tmp_path, "requantizer", RIGHT_SHIFTS, benches=adapter.bench_files)
-    source = adapter.path("sources", adapter.sources[0])
-    mended = source.read_text().replace("half - 1", "half - 0")
-    (tmp_path / f"wrong{source.suffix}").write_text(mended)
-    simulate(tmp_path, tmp_path / f"wrong{source.suffix}")
-    (finding,) = judged(tmp_path).findings
-    assert finding.mistakes == ("second_half_up",)
-
-
 @needs_icarus
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_tell_what_cocotb_does(kind: str, tmp_path: Path) -> None:

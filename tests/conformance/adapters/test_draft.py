@@ -13,6 +13,7 @@ from eightfold.conformance.adapters.stream import StreamAdapter
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.units.registry import unit_cases
 from tests.support.conformance import streams
+from tests.support.conformance.streams import ADDS
 
 HERE = Path(streams.__file__).parent
 
@@ -46,19 +47,6 @@ module outer (
 endmodule
 """
 
-AMARANTH = """from amaranth.lib.wiring import Component, In, Out
-
-class Adds(Component):
-    def __init__(self):
-        super().__init__({"acc": In(32), "zp": In(8), "out": Out(8)})
-
-    def elaborate(self, platform):
-        from amaranth import Module
-        m = Module()
-        m.d.sync += self.out.eq(self.acc + self.zp)
-        return m
-"""
-
 
 @pytest.mark.parametrize(
     ("name", "text", "lines"),
@@ -84,7 +72,7 @@ class Adds(Component):
         ),
         (
             "adds.py",
-            AMARANTH,
+            ADDS.replace("self, more", "self, more=5"),
             ('component = "adds.py:Adds"', 'clock = "clk"', '"acc": "accumulator",', "latency = 1"),
         ),
         pytest.param(

@@ -17,6 +17,7 @@ from eightfold.conformance.results.unit_results import read_words
 from eightfold.conformance.units.registry import UNIT_KINDS, unit_cases
 from eightfold.conformance.units.unit import UnitCases
 from tests.support.conformance.streams import (
+    ADDS,
     RIGHT_SHIFTS,
     InVhdl,
     Requantize,
@@ -50,21 +51,6 @@ def test_a_simulator_of_another_language_is_refused() -> None:
         changed(InVhdl(), sources=["requantize.vhd", "requantize.v"]).designs()
     with pytest.raises(InputError, match="no entity 'other' in requantize.vhd; there is requant"):
         changed(InVhdl(), top="other").designs()
-
-
-ADDS = """from amaranth import Module
-from amaranth.lib.wiring import Component, In, Out
-
-class Adds(Component):
-    def __init__(self, more):
-        super().__init__({"acc": In(32), "out": Out(8)})
-        self.more = more
-
-    def elaborate(self, platform):
-        m = Module()
-        m.d.sync += self.out.eq(self.acc + self.more)
-        return m
-"""
 
 
 @needs_icarus

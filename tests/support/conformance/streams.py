@@ -123,3 +123,18 @@ RIGHT_SHIFTS = Profile(
     limits=ProfileLimits(shift=(-31, 0), clamp=((-128, 127),)),
 )
 """What they claim."""
+
+ADDS = """from amaranth import Module
+from amaranth.lib.wiring import Component, In, Out
+
+class Adds(Component):
+    def __init__(self, more):
+        super().__init__({"acc": In(32), "out": Out(8)})
+        self.more = more
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.sync += self.out.eq(self.acc + self.more)
+        return m
+"""
+"""A component in Amaranth: the accumulator, and what it is made with, a clock later."""
