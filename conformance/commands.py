@@ -450,10 +450,13 @@ def vectors(context: click.Context, name: str | None, folder: Path | None) -> No
         return
     if name is None or folder is None:
         raise click.UsageError("name a set and a folder, --set NAME -o DIR, or a command")
-    from eightfold.conformance.vectors.frozen import recipe_of, write_set
+    from eightfold.conformance.vectors.frozen import recipes, write_set
 
+    known = recipes()
+    if name not in known:
+        raise click.UsageError(f"--set {name}: no such set; use one of {', '.join(known)}")
     with terminal_progress("vectors") as on_progress:
-        made = write_set(folder, recipe_of(name), on_progress)
+        made = write_set(folder, known[name], on_progress)
     click.echo(f"{made.name}: {made.cases} cases in {folder}, SHA-256 {made.sha256}")
 
 

@@ -20,7 +20,7 @@ from eightfold.conformance.tensors import read_listed
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import Level, UnitCases, as_columns
 from eightfold.conformance.vectors.frozen import FORM, README, REASON, SET, SUMS, recipes
-from eightfold.conformance.vectors.manifest import described
+from eightfold.conformance.vectors.manifest import checksums, described
 from eightfold.conformance.vectors.operators import OperatorCase
 from eightfold.operators import load_model
 
@@ -29,7 +29,7 @@ WHOLE = "get the set again, or write it with eightfold vectors --set"
 
 @dataclass(frozen=True)
 class FrozenSet:
-    """A set whose files are those that its digest is of."""
+    """A set whose files are those that its digest is of; how many cases each claim has."""
 
     folder: Path
     name: str
@@ -38,9 +38,7 @@ class FrozenSet:
     level: Level
     seed: int
     units: Mapping[str, int]
-    """How many cases each unit has."""
     models: Mapping[str, int]
-    """How many models there are of each operator, and networks."""
 
     @property
     def title(self) -> str:
@@ -116,26 +114,15 @@ def _checked(folder: Path) -> str:
         }
     except (OSError, ValueError) as error:
         raise InputError(f"{folder / SUMS}: no list of SHA-256: {error}; {WHOLE}") from None
-    faults = [
-        f"{len(names)} {what}, such as {min(names)}"
-        for what, names in (
-            ("files are missing", sums.keys() - there),
-            ("are not listed", there - sums.keys() - {SUMS, README}),
-            ("have changed", _changed(folder, sums, there)),
-        )
-        if names
-    ]
-    if faults:
+    same = checksums({name: (folder / name).read_bytes() for name in sums.keys() & there})
+    wrong = {
+        "files are missing": sums.keys() - there,
+        "are not listed": there - sums.keys() - {SUMS, README},
+        "have changed": {name for name, digest in same.items() if digest != sums[name]},
+    }
+    if faults := [f"{len(them)} {it}, such as {min(them)}" for it, them in wrong.items() if them]:
         raise InputError(f"{folder}: not what {SUMS} lists: {'; '.join(faults)}; {WHOLE}")
     return hashlib.sha256(listed).hexdigest()
-
-
-def _changed(folder: Path, sums: Mapping[str, str], there: set[str]) -> set[str]:
-    return {
-        name
-        for name in sums.keys() & there
-        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != sums[name]
-    }
 
 
 def frozen_unit(found: FrozenSet, unit: str) -> UnitCases:

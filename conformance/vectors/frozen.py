@@ -11,7 +11,8 @@ import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -39,26 +40,15 @@ LICENCE = "Apache-2.0"
 FORM = 1
 """Version of the files' format, in `SET`."""
 
+RECIPES = "sets.json"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What a set is drawn by, and what came of it.
+    """What a set is drawn by, and what came of it: digest, cases, and bytes of all files.
 
-    Attributes
-    ----------
-    name
-        Such as ``smoke@1.0``.
-    profile, level, seed
-        What the cases are drawn by; the profile is one of
-        `eightfold.conformance.profile.PROFILES`.
-    tag
-        Of the release that writes it; empty while the set is in preparation, and may change.
-    sha256
-        The digest; empty before it is known.
-    cases, size
-        How many cases of units and models there are, and the bytes of all files.
-    claims
-        Units and operators; all of the profile's, if none is given.
+    ``tag`` is of the release that writes it; empty while the set is in preparation, and may change.
+    ``claims`` are all of the profile's, if none is given.
     """
 
     name: str
@@ -78,21 +68,10 @@ class Recipe:
         return profile.replace(claims=self.claims) if self.claims else profile
 
 
-RECIPES_FILE = "sets.json"
-
-
 def recipes() -> dict[str, Recipe]:
     """Return the recipes by name."""
-    text = files("eightfold.conformance.vectors").joinpath(RECIPES_FILE).read_text(encoding="utf-8")
+    text = files("eightfold.conformance.vectors").joinpath(RECIPES).read_text(encoding="utf-8")
     return {name: Recipe(name=name, **facts) for name, facts in json.loads(text).items()}
-
-
-def recipe_of(name: str) -> Recipe:
-    """Return a recipe; raises InputError if there is none of this name."""
-    known = recipes()
-    if name not in known:
-        raise InputError(f"--set {name}: no such set; use one of {', '.join(known)}")
-    return known[name]
 
 
 def write_set(folder: Path, recipe: Recipe, on_progress: OnProgress | None = None) -> Recipe:
@@ -111,20 +90,19 @@ def write_set(folder: Path, recipe: Recipe, on_progress: OnProgress | None = Non
         with tempfile.TemporaryDirectory(prefix=".eightfold-", dir=folder.parent) as scratch:
             made = _write(Path(scratch) / "set", recipe, on_progress)
             if recipe.sha256 not in ("", made.sha256):
-                raise InputError(f"--set {recipe.name}: {_not_the_same(recipe, made)}")
+                instead = f"write it with release {recipe.tag} of Eightfold"
+                if not recipe.tag:
+                    instead = "it is in preparation: python -m lab.documents sets states it anew"
+                raise InputError(
+                    f"--set {recipe.name}: its digest is {recipe.sha256[:12]}, and what is drawn "
+                    f"here has {made.sha256[:12]}; {instead}"
+                )
             with suppress(FileNotFoundError):
                 folder.rmdir()
             (Path(scratch) / "set").rename(folder)
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from None
     return made
-
-
-def _not_the_same(recipe: Recipe, made: Recipe) -> str:
-    found = f"its digest is {recipe.sha256[:12]}, and what is drawn here has {made.sha256[:12]}"
-    if recipe.tag:
-        return f"{found}; write it with release {recipe.tag} of Eightfold"
-    return f"{found}; the set is in preparation: python -m lab.documents sets states it anew"
 
 
 def _write(folder: Path, recipe: Recipe, on_progress: OnProgress | None) -> Recipe:
@@ -156,14 +134,8 @@ def _write(folder: Path, recipe: Recipe, on_progress: OnProgress | None) -> Reci
             size += len(content)
     listed = "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items())).encode()
     cases = sum(unit["cases"] for unit in facts["units"].values()) + sum(facts["models"].values())
-    made = Recipe(
-        **{
-            **vars(recipe),
-            "sha256": hashlib.sha256(listed).hexdigest(),
-            "cases": cases,
-            "size": size + len(listed),
-        }
-    )
+    digest = hashlib.sha256(listed).hexdigest()
+    made = replace(recipe, sha256=digest, cases=cases, size=size + len(listed))
     (folder / SUMS).write_bytes(listed)
     (folder / README).write_bytes(_readme(made))
     return made
@@ -186,16 +158,11 @@ def _files_of(claim: str, recipe: Recipe, facts: dict[str, Any]) -> Iterator[tup
         yield f"{claim}/kinds.txt", "".join(f"{each}\n" for each in cases.kinds.tolist()).encode()
     else:
         facts["models"][claim] = 0
-        for number, case in enumerate(_models(claim, recipe)):
+        draw = network_cases if claim == NETWORKS else partial(operator_cases, claim)
+        for number, case in enumerate(draw(recipe.claimed, recipe.level, recipe.seed)):
             facts["models"][claim] += 1
             for name, content in model_files(case).items():
                 yield f"{claim}/{number:04}/{name}", content
-
-
-def _models(claim: str, recipe: Recipe) -> Iterator[OperatorCase]:
-    if claim == NETWORKS:
-        return network_cases(recipe.claimed, recipe.level, recipe.seed)
-    return operator_cases(claim, recipe.claimed, recipe.level, recipe.seed)
 
 
 def model_files(case: OperatorCase) -> Mapping[str, bytes]:
@@ -210,11 +177,8 @@ def model_files(case: OperatorCase) -> Mapping[str, bytes]:
 
 def _readme(made: Recipe) -> bytes:
     text = files("eightfold.conformance.vectors").joinpath("set.md.in").read_text(encoding="utf-8")
-    name, _, release = made.name.partition("@")
     facts = {
         **vars(made),
-        "set": name,
-        "release": release,
         "licence": LICENCE,
         "standard": SPECS[made.claimed.spec],
         "state": f"Written by release {made.tag}" if made.tag else "In preparation: it may change",

@@ -9,12 +9,10 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from eightfold.conformance.vectors.frozen import RECIPES_FILE, Recipe, recipes, write_set
+from eightfold.conformance.vectors.frozen import RECIPES, Recipe, recipes, write_set
 from lab.documents.part import Part, markdown, number, table_part
 
-RECIPES = Path("conformance/vectors") / RECIPES_FILE
-
-_DERIVED = ("name", "claims")
+FILE = Path("conformance/vectors") / RECIPES
 
 
 def drawn(recipe: Recipe) -> Recipe:
@@ -29,7 +27,7 @@ def recipe_text(text: str, made: Callable[[Recipe], Recipe] = drawn) -> str:
     """Return the text of ``sets.json`` with what each recipe gives."""
     table = {name: Recipe(name=name, **facts) for name, facts in json.loads(text).items()}
     stated: Mapping[str, Mapping[str, object]] = {
-        name: {k: v for k, v in vars(made(recipe)).items() if k not in _DERIVED}
+        name: {k: v for k, v in vars(made(recipe)).items() if k not in ("name", "claims")}
         for name, recipe in table.items()
     }
     return json.dumps(stated, indent=1) + "\n"
@@ -51,6 +49,6 @@ def set_table() -> str:
 
 
 PARTS = (
-    Part("sets", RECIPES, recipe_text, slow=True),
+    Part("sets", FILE, recipe_text, slow=True),
     table_part("sets", Path("docs/vectors.md"), set_table),
 )

@@ -1,0 +1,111 @@
+"""Judge the units and runtimes of ``recipe.toml``, and keep what is found in ``results.json``.
+
+A unit whose files DIR has not, or has otherwise, keeps the result that it has. ``python -m
+lab.documents`` makes the tables.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from eightfold.common.files import write_file
+from eightfold.common.program import one_line_errors
+from lab.others import HERE, RESULTS, read_results, units
+
+
+@click.command(help=(__doc__ or "").partition("\n\n")[0])
+@click.argument("names", nargs=-1, metavar="[ADAPTER]...")
+@click.option("--sources", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
+@click.option("--level", type=click.Choice(["smoke", "standard", "full"]), default="standard")
+def main(names: tuple[str, ...], sources: Path | None, level: str) -> None:
+    """Judge those whose adapters are named, or all; say of each what came of it."""
+    known = {unit["adapter"]: unit for unit in units()}
+    if unknown := [name for name in names if name not in known]:
+        raise click.UsageError(f"no adapter {unknown[0]}; use {', '.join(known)}")
+    failed = False
+    for unit in (known[name] for name in names or known):
+        found = why_not(unit, sources) or judged(unit, "", sources, level)
+        if isinstance(found, dict) and unit["contract"]:
+            held = judged(unit, unit["contract"], sources, level)
+            found = held if isinstance(held, str) else {**found, "contract": held["standing"]}
+        if isinstance(found, dict):
+            results = {**read_results(), unit["name"]: found}
+            write_file(RESULTS, json.dumps(dict(sorted(results.items())), indent=1) + "\n")
+        failed |= isinstance(found, str)
+        said = f"not judged: {found}" if isinstance(found, str) else found["line"]
+        click.echo(f"{unit['name']}: {said}")
+    sys.exit(1 if failed else 0)
+
+
+def why_not(unit: Mapping[str, Any], sources: Path | None) -> str:
+    """Return why a unit's files cannot be judged; nothing if they are those of its commit."""
+    for name, digest in unit["files"].items():
+        if sources is None:
+            return f"name the folder that has {unit['repository']}/{name}, with --sources"
+        path = sources / unit["repository"] / name
+        if not path.is_file():
+            return f"{path}: no such file; it is in {unit['repository']} at {unit['commit']}"
+        if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+            return f"{path}: is not the file of {unit['commit']}"
+    return ""
+
+
+def judged(
+    unit: Mapping[str, Any], contract: str, sources: Path | None, level: str
+) -> dict[str, Any] | str:
+    """Return what ``conform run`` finds, as the tables need it; a text if it cannot be run."""
+    with tempfile.TemporaryDirectory(prefix="eightfold-") as name:
+        profile, report = Path(name) / "profile.toml", Path(name) / "found.json"
+        if unit["rtl"]:
+            profile.write_text(as_toml(unit, contract), encoding="utf-8")
+        adapter = f"{HERE / 'adapters.py'}:{unit['adapter']}" if unit["rtl"] else unit["adapter"]
+        claimed = str(profile) if unit["rtl"] else unit["profile"]
+        options = ("--profile", claimed, "--level", level, "--workers", "1", "--json", str(report))
+        words = ["eightfold.cli.main", "conform", "run", "--adapter", adapter, *options]
+        done = subprocess.run(
+            [sys.executable, "-m", *words],
+            env={**os.environ, "EIGHTFOLD_SOURCES": str(Path(sources or name).resolve())},
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode not in (0, 1):
+            return done.stderr.strip().rpartition("\n")[2] or f"exit status {done.returncode}"
+        return summary(json.loads(report.read_text(encoding="utf-8")), unit["show"])
+
+
+def as_toml(unit: Mapping[str, Any], contract: str) -> str:
+    """Return a unit's profile as TOML: JSON writes its texts, numbers and lists the same."""
+    fields = {"name": unit["name"], "claims": [unit["rtl"].get("unit", "requantizer")]}
+    fields |= {"contract": contract} if contract else {}
+    lines = [f"{name} = {json.dumps(value)}" for name, value in fields.items()]
+    limits = [f"{name} = {json.dumps(value)}" for name, value in unit["profile"].items()]
+    return "\n".join([*lines, "[limits]", *limits, ""])
+
+
+def summary(found: Mapping[str, Any], show: list[str]) -> dict[str, Any]:
+    """Return what the tables need of a statement as JSON, with the smallest cases of ``show``."""
+    claims = {
+        each["claim"]: {
+            "counts": {k: v for k, v in each["finding"]["counts"].items() if v},
+            "mistakes": each["finding"]["mistakes"],
+            **({"smallest": each["finding"]["smallest"]} if each["claim"] in show else {}),
+        }
+        for each in found["claims"]
+        if each["finding"] is not None
+    }
+    kept = {name: found[name] for name in ("level", "line", "standing")}
+    date = f"{datetime.now(UTC):%Y-%m-%d}"
+    return {"date": date, **kept, "version": found["facts"]["Versions"], "claims": claims}
+
+
+if __name__ == "__main__":
+    one_line_errors(main)
