@@ -558,7 +558,8 @@ def networks_command(profile: str, level: "Level", seed: int, folder: Path) -> N
 
 @click.command("golden-c")
 @output_folder_option
-def golden_c(output: Path) -> None:
+@click.option("--profile", metavar="FILE.toml", help="Write the contract that it states, too.")
+def golden_c(output: Path, profile: str | None) -> None:
     """Write the reference arithmetic as C99, for C models and DPI-C.
 
     Fixed-point primitives, the requantizer, and the kernels of LOGISTIC, TANH, QUANTIZE, the RELU
@@ -573,8 +574,9 @@ def golden_c(output: Path) -> None:
       cc -std=c99 -O2 -Igolden-c my_model.c golden-c/*.c -lm
     """
     from eightfold.conformance.c import write_golden_c
+    from eightfold.conformance.profile import Profile
 
-    for path in write_golden_c(output):
+    for path in write_golden_c(output, Profile.load(profile) if profile else None):
         click.echo(path)
 
 

@@ -6,8 +6,13 @@ the two. A new formula there has to be followed here.
 """
 
 from pathlib import Path
+from string import Template
 
+from eightfold.common.errors import InputError
 from eightfold.common.files import write_files
+from eightfold.conformance.judge.arithmetic import Arithmetic
+from eightfold.conformance.judge.contracts import contract_of
+from eightfold.conformance.profile import Profile
 
 SOURCES = Path(__file__).resolve().parent / "sources"
 """The folder of the files that are handed out."""
@@ -24,8 +29,10 @@ def c_files() -> list[str]:
     return sorted(path.name for path in SOURCES.glob("*.c"))
 
 
-def write_golden_c(folder: Path) -> list[Path]:
+def write_golden_c(folder: Path, profile: Profile | None = None) -> list[Path]:
     """Write the header, the C files and the SystemVerilog package into ``folder``.
+
+    With a profile `contract_files` of it, too.
 
     Returns
     -------
@@ -38,5 +45,60 @@ def write_golden_c(folder: Path) -> list[Path]:
         If one cannot be written.
     """
     names = [HEADER, *c_files(), PACKAGE]
-    write_files({folder / name: (SOURCES / name).read_bytes() for name in names})
-    return [folder / name for name in names]
+    contents = {name: (SOURCES / name).read_bytes() for name in names}
+    contents |= contract_files(profile) if profile else {}
+    write_files({folder / name: content for name, content in contents.items()})
+    return [folder / name for name in contents]
+
+
+_MODES = (
+    *("half_away", "half_up", "half_down", "half_even", "toward_zero", "down", "up"),
+    *("nudge_shifted", "half_subtracted", "half_away_and_even"),
+)
+_IN_C = {"first": _MODES, "second": _MODES, "scale": ("one", "two")} | {
+    "scaled": ("wraps_32", "wraps_16"),
+    "clamp": ("bounds", "relu_at_0"),
+}
+"""Choices of a contract that are written in C."""
+
+
+def contract_files(profile: Profile) -> dict[str, bytes]:
+    """Return the header and the C file of a profile's contract, by name.
+
+    Raises
+    ------
+    InputError
+        If the profile states none, or one with a choice that is not written in C.
+    """
+    contract, spec = contract_of(profile), Arithmetic()
+    chosen = vars(contract.arithmetic)
+    if not contract.rules or profile.form != "tflite":
+        raise InputError(f"golden-c: profile {profile.name} has no contract beside TFLite's form")
+    beyond = [
+        f"{name} {value}"
+        for name, value in chosen.items()
+        if value not in _IN_C.get(name, (getattr(spec, name),))
+    ]
+    if beyond:
+        raise InputError(
+            f"golden-c: {', '.join(beyond)} is not written in C; use eightfold vectors"
+        )
+    lines = [f"enum {{ {', '.join(mode.upper() for mode in _MODES)} }};"]
+    numbers = {
+        "FIRST": chosen["first"].upper(),
+        "SECOND": chosen["second"].upper(),
+        "ONCE": int(chosen["scale"] == "one"),
+        "SCALED_BITS": chosen["scaled"].removeprefix("wraps_"),
+        "RELU_AT_0": int(chosen["clamp"] == "relu_at_0"),
+    }
+    lines += [f"#define {name} {value}" for name, value in numbers.items()]
+    text = (SOURCES.parent / "contract.c.in").read_text(encoding="utf-8")
+    header = (
+        "/* SPDX-License-Identifier: Apache-2.0 */\n#include <stdint.h>\n\n"
+        "/* The int8 result: multiplier 0 or more, shift -31 to 30, positive to the left,\n"
+        "   zero_point, low and high int8, low at most high. */\n"
+        "int8_t eightfold_contract(int32_t acc, int32_t multiplier, int32_t shift,\n"
+        "                          int32_t zero_point, int32_t low, int32_t high);\n"
+    )
+    source = Template(text).substitute(name=contract.name, choices="\n".join([*lines, ""]))
+    return {"eightfold_contract.h": header.encode(), "eightfold_contract.c": source.encode()}
