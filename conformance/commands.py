@@ -44,8 +44,8 @@ def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
             default="tflite",
             show_default=True,
             metavar="NAME|FILE.toml",
-            help="What is claimed: tflite, tflite-single, tflm, eightfold, tpu-mlir, tpu-mlir-8, "
-            "or a file.",
+            help="What is claimed: tflite, tflite-single, tflm, eightfold, npu-3x3, ethos-u-like, "
+            "requantizer-right-shift, tpu-mlir, tpu-mlir-8, or a file.",
         ),
         click.option(
             "--level",
@@ -59,6 +59,19 @@ def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
         command = option(command)
     return command
 
+
+def aspect_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what is asked beside the claims: --beyond-spec, --strictness."""
+    for name, text in reversed(ASPECTS.items()):
+        command = click.option(f"--{name}", is_flag=True, help=text)(command)
+    return command
+
+
+ASPECTS = {
+    "beyond-spec": "Beside it, what the spec forbids and kernels take, also where C++ leaves it "
+    "undefined.",
+    "strictness": "Beside it, models that LiteRT refuses.",
+}
 
 folder_option = click.option(
     "-o",
@@ -142,6 +155,7 @@ docs/conformance.md shows what such a class says.
     type=click.Choice(["verilator", "icarus", "ghdl", "nvc"]),
     help="What simulates hardware: verilator if nothing is said, ghdl for VHDL.",
 )
+@aspect_options
 @farm_options
 @click.option(
     "--out",
@@ -158,6 +172,8 @@ def run(
     seed: int,
     claims: str | None,
     backend: str | None,
+    beyond_spec: bool,
+    strictness: bool,
     out: Path | None,
     impact: tuple[str, ...],
     html: Path | None,
@@ -186,7 +202,8 @@ def run(
     _networks(impact, claimed)
     ready = farm_of(**farm)
     task = Task.of(adapter_name(adapter), claimed, level, seed)
-    chosen = claims_of(task.load(), claimed, claims.split(",") if claims else ())
+    aspects = ["beyond-spec"] * beyond_spec + ["strictness"] * strictness
+    chosen = claims_of(task.load(), claimed, claims.split(",") if claims else (), aspects)
     units = planned(task, chosen, backend)
     asked = {
         "adapter": task.adapter,
@@ -530,17 +547,27 @@ for _name, _text in UNITS.items():
     metavar="NAMES",
     help="CONV_2D,ADD for example; all are those that the profile claims.",
 )
-def operators_command(profile: str, level: "Level", seed: int, folder: Path, names: str) -> None:
+@aspect_options
+def operators_command(
+    profile: str,
+    level: "Level",
+    seed: int,
+    folder: Path,
+    names: str,
+    beyond_spec: bool,
+    strictness: bool,
+) -> None:
     """Models of one operator each: to be computed, every tensor stated, and to be refused."""
     from eightfold.conformance.profile import Profile
     from eightfold.conformance.vectors.operators import chosen, write_operators
 
     claimed = Profile.load(profile)
-    operators = chosen(names, claimed)
+    aspects = ["beyond-spec"] * beyond_spec + ["strictness"] * strictness
+    operators = claimed.with_aspects(chosen(names, claimed), aspects)
     counts = write_operators(folder, operators, claimed, level, seed)
     click.echo(
-        f"{len(operators)} operators in {folder}: {counts['computed']} models to compute, "
-        f"{counts['refused']} to refuse"
+        f"{len(chosen(names, claimed))} operators in {folder}: {counts['computed']} models "
+        f"to compute, {counts['refused']} to refuse"
     )
 
 

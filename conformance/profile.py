@@ -3,7 +3,7 @@
 What lies outside of a profile is *not claimed*: no case of it is made, and none is judged.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -11,6 +11,12 @@ from typing import Any, Literal, Self, get_args
 
 from eightfold.common.errors import InputError
 from eightfold.common.files import named_or_file
+from eightfold.conformance.constraints import (
+    Constraints,
+    check_constraints,
+    constraints_of,
+    constraints_text,
+)
 from eightfold.conformance.judge.variants import mistakes_of
 from eightfold.golden.quantization import Reference
 from eightfold.operators import SPEC_ROWS
@@ -37,6 +43,20 @@ CLAIMS: dict[Spec, tuple[str, ...]] = {
     "tpu-mlir": ("requantizer", "fake_quantize"),
 }
 """What can be claimed of each spec."""
+
+Aspect = Literal["beyond-spec", "strictness"]
+"""What is no part of conformance, and asked by name: ``CONV_2D.strictness``. What kernels do with
+models and arguments beyond the spec, also where C++ leaves it undefined; and whether they refuse
+models that LiteRT refuses."""
+
+ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
+
+
+def parted(claim: str) -> tuple[str, str]:
+    """Return a claim's name and its aspect, ``""`` without one."""
+    name, _, aspect = claim.partition(".")
+    return name, aspect
+
 
 SHIFTS: dict[Spec, tuple[int, int]] = {"tflite": (-31, 30), "tpu-mlir": (0, 62)}
 """All shifts of each spec, in its own sense: TFLite's positive ones are left shifts, TPU-MLIR's
@@ -68,6 +88,10 @@ class ProfileLimits:
     multiplier_bits: int = 32
     """Bits of a signed multiplier, 2 to 32, TPU-MLIR 8 or 32; it is never negative."""
 
+    multipliers: Literal["converter", "any"] | tuple[int, int] = "converter"
+    """``converter``: 0, and those whose highest bit is 1, as TFLite's converter makes them; of
+    TPU-MLIR all. ``any``: all that are not negative. A pair: the least and the largest."""
+
     zero_points: Unlimited | tuple[int, ...] = "any"
     """Zero points of activations, each in -128..127."""
 
@@ -93,6 +117,8 @@ class ProfileLimits:
             _check_pair("shift", self.shift, -62, 62)
         _check_integer("accumulator_bits", self.accumulator_bits, 8, 32)
         _check_integer("multiplier_bits", self.multiplier_bits, 2, 32)
+        if self.multipliers not in ("converter", "any"):
+            _check_pair("multipliers", self.multipliers, 0, (1 << (self.multiplier_bits - 1)) - 1)
         _check_integers("zero_points", self.zero_points, -128, 127)
         _check_integers("ranks", self.ranks, 0, 8)
         _check_choice("operands", self.operands, get_args(Operands))
@@ -143,6 +169,10 @@ class Profile:
     contract: tuple[Waiver, ...] = ()
     """What a requantizer keeps in place of the spec: the spec but for these, all at once."""
 
+    operators: Mapping[str, Constraints] = field(default_factory=dict)
+    """By operator, or ``all``, its features and what they are limited to: see
+    `eightfold.conformance.constraints.FEATURES`."""
+
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip() or not self.name.isprintable():
             raise InputError(f"name must be a text of one line, not {self.name!r}")
@@ -164,6 +194,7 @@ class Profile:
             raise InputError(
                 f"multiplier_bits must be 8 or 32 of TPU-MLIR, not {self.limits.multiplier_bits}"
             )
+        check_constraints(self.operators, self.claims)
         low, high = SHIFTS[self.spec]
         if self.limits.shift != "any":
             _check_pair("shift", self.limits.shift, low, high)
@@ -187,6 +218,15 @@ class Profile:
         return self.limits.rounding or ROUNDINGS[self.spec]
 
     @property
+    def multipliers(self) -> tuple[int, int]:
+        """Least and largest multiplier that is claimed; of a converter's 0 comes beside."""
+        limits, bits = self.limits, self.limits.multiplier_bits
+        if isinstance(limits.multipliers, tuple):
+            return limits.multipliers
+        normal = limits.multipliers == "converter" and self.spec == "tflite"
+        return 1 << (bits - 2) if normal else 0, (1 << (bits - 1)) - 1
+
+    @property
     def shifts(self) -> tuple[int, int]:
         """Least and largest shift that is claimed, in the spec's own sense."""
         return SHIFTS[self.spec] if self.limits.shift == "any" else self.limits.shift
@@ -196,11 +236,39 @@ class Profile:
         """The limits in words; nothing where the whole spec is claimed."""
         whole = {"shift": SHIFTS[self.spec], "rounding": ROUNDINGS[self.spec]}
         stated = [(each, getattr(self.limits, each.name)) for each in fields(ProfileLimits)]
-        return ", ".join(
+        limits = ", ".join(
             f"{each.name} {_plain(value)}"
             for each, value in stated
             if value not in (each.default, whole.get(each.name))
         )
+        return "; ".join(filter(None, (limits, constraints_text(self.operators))))
+
+    def constraints(self, operator: str) -> Constraints:
+        """Return what an operator's features are limited to."""
+        return constraints_of(operator, self.operators)
+
+    def with_aspects(self, claims: Sequence[str], aspects: Sequence[str]) -> list[str]:
+        """Return claims, then each aspect of `ASPECTS` that is asked, of those that have it.
+
+        Raises
+        ------
+        InputError
+            If none of the claims has an aspect.
+        """
+        found = list(claims)
+        for aspect in (each for each in ASPECTS if each in aspects):
+            own = [f"{claim}.{aspect}" for claim in claims if self._has(claim, aspect)]
+            if not own:
+                raise InputError(f"--{aspect}: {', '.join(claims)} has no such cases; leave it out")
+            found += own
+        return found
+
+    def _has(self, claim: str, aspect: str) -> bool:
+        """Return whether an aspect can have cases: nobody asks Micro to refuse what LiteRT does."""
+        if claim in UNITS:
+            known = self.spec == "tflite" and claim in ("requantizer", "dot")
+            return known and aspect == "beyond-spec"
+        return claim in OPERATORS and (aspect == "beyond-spec" or self.reference == "litert")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, as a ``.toml`` file would state them; no None."""
@@ -293,6 +361,8 @@ def _plain(value: object) -> str:
 
 def _tuples(value: Any) -> Any:
     """Return lists as tuples, also within."""
+    if isinstance(value, Mapping):
+        return {name: _tuples(item) for name, item in value.items()}
     return tuple(_tuples(item) for item in value) if isinstance(value, list | tuple) else value
 
 
@@ -335,6 +405,19 @@ def _check_pair(name: str, value: object, low: int, high: int) -> None:
         raise InputError(f"{name}: {value[0]} is above {value[1]}")
 
 
+NPU_3X3 = (
+    *("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "AVERAGE_POOL_2D", "MAX_POOL_2D"),
+    *("ADD", "RESHAPE", "SOFTMAX"),
+)
+"""What the layers of small image classifiers need, for a core with windows up to 3x3."""
+
+ETHOS_U_LIKE = (
+    *("ADD", "AVERAGE_POOL_2D", "CONCATENATION", "CONV_2D", "DEPTHWISE_CONV_2D"),
+    *("FULLY_CONNECTED", "LOGISTIC", "MAX_POOL_2D", "MAXIMUM", "MEAN", "MINIMUM", "MUL", "PAD"),
+    *("QUANTIZE", "RESHAPE", "SLICE", "SOFTMAX", "SQUEEZE", "SUB", "TANH", "TRANSPOSE"),
+)
+"""What a small NPU of the kind of Arm's Ethos-U computes by itself, batch 1, no groups."""
+
 PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
@@ -345,6 +428,39 @@ PROFILES: dict[str, Profile] = {
             name="eightfold",
             claims=(*OPERATORS, NETWORKS),
             limits=ProfileLimits(operands="constant", types="int8"),
+        ),
+        Profile(
+            name="npu-3x3",
+            claims=NPU_3X3,
+            limits=ProfileLimits(operands="constant", types="int8", ranks=(2, 4)),
+            operators={
+                "all": {"batch": 1},
+                "CONV_2D": {"kernel": (1, 2, 3), "stride": (1, 2), "dilation": 1, "groups": 1},
+                "DEPTHWISE_CONV_2D": {"kernel": 3, "stride": (1, 2), "dilation": 1},
+                "AVERAGE_POOL_2D": {"kernel": (1, 2, 3), "stride": (1, 2)},
+                "MAX_POOL_2D": {"kernel": (1, 2, 3), "stride": (1, 2)},
+            },
+        ),
+        Profile(
+            name="ethos-u-like",
+            claims=ETHOS_U_LIKE,
+            limits=ProfileLimits(operands="constant", types="int8", ranks=(1, 2, 3, 4)),
+            operators={
+                "all": {"batch": 1, "stride": {"from": 1, "to": 3}},
+                "CONV_2D": {
+                    "kernel": {"from": 1, "to": 64},
+                    "dilation": (1, 2),
+                    "groups": 1,
+                },
+                "DEPTHWISE_CONV_2D": {"kernel": {"from": 1, "to": 64}, "dilation": (1, 2)},
+                "AVERAGE_POOL_2D": {"kernel": {"from": 1, "to": 8}},
+                "MAX_POOL_2D": {"kernel": {"from": 1, "to": 256}},
+            },
+        ),
+        Profile(
+            name="requantizer-right-shift",
+            claims=("requantizer",),
+            limits=ProfileLimits(shift=(-31, 0)),
         ),
         Profile(name="tpu-mlir", spec="tpu-mlir"),
         Profile(name="tpu-mlir-8", spec="tpu-mlir", limits=ProfileLimits(multiplier_bits=8)),

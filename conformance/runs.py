@@ -25,7 +25,7 @@ from eightfold.conformance.answers import (
 )
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.judge.units import judge_unit
-from eightfold.conformance.profile import UNITS, Profile
+from eightfold.conformance.profile import UNITS, Profile, parted
 from eightfold.conformance.suite import PROCESS, SUITE, Task, no_answers, share_of
 from eightfold.conformance.units.unit import UnitCases
 from eightfold.conformance.vectors.operators import OperatorCase, digest_of_arrays, digest_of_cases
@@ -41,13 +41,17 @@ def adapter_name(text: str) -> str:
     return f"{Path(file).resolve()}:{name}"
 
 
-def claims_of(adapter: Adapter, profile: Profile, asked: Sequence[str] = ()) -> list[str]:
+def claims_of(
+    adapter: Adapter, profile: Profile, asked: Sequence[str] = (), aspects: Sequence[str] = ()
+) -> list[str]:
     """Return the claims of a profile that an adapter is asked for, in the profile's order.
 
     Parameters
     ----------
     asked
         Claims to keep to; all of the profile's that are the adapter's business, if none is given.
+    aspects
+        Names of `eightfold.conformance.profile.ASPECTS`: those of each claim that has them follow.
 
     Raises
     ------
@@ -68,7 +72,8 @@ def claims_of(adapter: Adapter, profile: Profile, asked: Sequence[str] = ()) -> 
                 f"--claims: profile {profile.name} does not claim {claim} of what this adapter "
                 f"computes; use {', '.join(possible)}"
             )
-    return [claim for claim in possible if not asked or claim in asked]
+    chosen = [claim for claim in possible if not asked or claim in asked]
+    return profile.with_aspects(chosen, aspects)
 
 
 def planned(task: Task, claims: Iterable[str], simulator: str | None) -> list[Unit]:
@@ -122,7 +127,7 @@ def judge_run(folder: Folder, on_progress: OnProgress | None = None) -> Judged:
         tell(on_progress, f"judging {claim}", done, len(claims))
         own = [each for each in units if each.unit.operator == claim]
         task.check_units([each.unit for each in own])
-        if claim in UNITS:
+        if parted(claim)[0] in UNITS:
             findings.append(_judge_unit(folder, task, claim, own))
         else:
             finding, names[claim] = _judge_models(folder, task, claim, own)
@@ -177,8 +182,9 @@ def _judge_unit(folder: Folder, task: Task, claim: str, units: Sequence[Planned]
     places = {"place": np.arange(len(every))}
     answered = np.concatenate([share_of(each.unit, places)["place"] for each in ended])
     answers = _unit_answers(folder, ended, every)
-    finding = judge_unit(claim, task.claimed, every.take(answered), answers, answered)
-    return replace(finding, waiting=len(every) - len(answered))
+    name = parted(claim)[0]
+    finding = judge_unit(name, task.claimed, every.take(answered), answers, answered)
+    return replace(finding, claim=claim, waiting=len(every) - len(answered))
 
 
 def _judge_models(
@@ -193,13 +199,13 @@ def _judge_models(
     answered = [number for each in ended for number in each.unit.seeds if number < len(models)]
     names = list(map(str, answered))
     finding = judge_models(
-        claim,
+        parted(claim)[0],
         [models[number] for number in answered],
         _model_answers(folder, ended, models),
         task.claimed,
         names,
     )
-    return replace(finding, waiting=waiting), names
+    return replace(finding, claim=claim, waiting=waiting), names
 
 
 def _ended(units: Sequence[Planned]) -> list[Planned]:

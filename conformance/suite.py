@@ -32,15 +32,14 @@ from eightfold.conformance.answers import (
 )
 from eightfold.conformance.judge.contracts import contract_cases
 from eightfold.conformance.judge.models.outcomes import shown
-from eightfold.conformance.profile import NETWORKS, PROFILES, UNITS, Profile
+from eightfold.conformance.profile import NETWORKS, PROFILES, UNITS, Profile, parted
 from eightfold.conformance.units.unit import Level, UnitCases
 from eightfold.conformance.vectors.networks import COUNTS, network_cases
 from eightfold.conformance.vectors.operators import (
-    MODELS,
-    REFUSED,
     OperatorCase,
     digest_of_arrays,
     digest_of_cases,
+    most_cases,
     operator_cases,
 )
 from eightfold.conformance.verdict import KIT, CaseOutcome
@@ -111,7 +110,7 @@ class Task:
         ]
         if wrong or task.level not in get_args(Level) or task.seed < 0:
             raise InputError(f"unit {unit.name}: is no task: {', '.join(wrong) or 'level or seed'}")
-        if unit.operator not in task.claimed.claims:
+        if parted(unit.operator)[0] not in task.claimed.claims:
             raise InputError(f"unit {unit.name}: the profile does not claim {unit.operator}")
         return task
 
@@ -153,7 +152,7 @@ class Task:
 
     def units(self, claim: str, backend: str, name: str) -> Iterator[Unit]:
         """Yield the units of a claim; ``name`` is the adapter's, for reports."""
-        together = 1 if claim in UNITS else TOGETHER
+        together = 1 if parted(claim)[0] in UNITS else TOGETHER
         for first in range(0, (count := self._count(claim)), together):
             yield Unit(
                 suite="conformance",
@@ -167,12 +166,9 @@ class Task:
             )
 
     def _count(self, claim: str) -> int:
-        if claim in UNITS:  # a share of its cases counts as one
+        if parted(claim)[0] in UNITS:  # a share of its cases counts as one
             return -(-len(self.unit_cases(claim)) // SHARE)
-        if claim == NETWORKS:
-            return COUNTS[self.level]
-        refused = REFUSED[self.level] if self.claimed.reference == "litert" else 0
-        return MODELS[self.level] + refused
+        return COUNTS[self.level] if claim == NETWORKS else most_cases(claim, self.level)
 
     def unit_cases(self, claim: str) -> UnitCases:
         """Return the cases of a unit of hardware."""
@@ -293,7 +289,7 @@ def _ask_models(unit: Unit, task: Task, adapter: ModelRunner) -> Result:
                 evidence=None if exact else evidence,
             )
         )
-    # An operator may have fewer models to refuse than a level asks for at most.
+    # An aspect may have fewer models than a level asks for at most.
     cases += [
         Case(seed=seed, operator=unit.operator, verdict="refused", message="there is no such model")
         for seed in unit.seeds[len(asked) :]

@@ -8,12 +8,18 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Literal, get_args
 
-from eightfold.conformance.profile import NETWORKS, OPERATORS, UNITS, Profile
+from eightfold.conformance.profile import ASPECTS, NETWORKS, OPERATORS, UNITS, Profile, parted
 from eightfold.conformance.units.unit import Level
 from eightfold.operators.spec import rule
 
 KIT = "1.1"
 """Version of the conformance kit: another one may draw other cases from the same seed."""
+
+BESIDE = {
+    ASPECTS[0]: "Beyond the spec",
+    ASPECTS[1]: "Strictness towards illegal models",
+}
+"""What an aspect is, in words."""
 
 Layer = Literal["unit", "operator", "network"]
 """What a claim is about."""
@@ -84,7 +90,8 @@ class ClaimFinding:
     Attributes
     ----------
     claim
-        A unit, an operator, or `NETWORKS`.
+        A unit, an operator, or `NETWORKS`; a unit or operator with an aspect of `ASPECTS`, such as
+        ``CONV_2D.strictness``, which is no part of conformance.
     counts
         Cases by outcome; outcomes that are absent are 0.
     waiting
@@ -150,7 +157,12 @@ class ClaimFinding:
         """What the claim is about."""
         if self.claim == NETWORKS:
             return "network"
-        return "unit" if self.claim in UNITS else "operator"
+        return "unit" if parted(self.claim)[0] in UNITS else "operator"
+
+    @property
+    def aspect(self) -> str:
+        """The aspect of the claim; ``""`` of what conformance is about."""
+        return parted(self.claim)[1]
 
     @property
     def cases(self) -> int:
@@ -255,9 +267,29 @@ class Statement:
     vectors: str = ""
 
     @property
+    def claimed(self) -> tuple[ClaimFinding, ...]:
+        """What conformance is about: findings without an aspect."""
+        return tuple(each for each in self.findings if not each.aspect)
+
+    def beside(self) -> list[str]:
+        """Return a sentence for each aspect that was asked: it is no part of the statement."""
+        return [
+            f"{text}, which is no part of the statement: {self._beside(aspect)}."
+            for aspect, text in BESIDE.items()
+            if any(each.aspect == aspect for each in self.findings)
+        ]
+
+    def _beside(self, aspect: str) -> str:
+        found = [each for each in self.findings if each.aspect == aspect and each.asked]
+        alike = sum(each.right for each in found)
+        others = [parted(each.claim)[0] for each in found if not each.right]
+        text = f"as the reference in {alike} of {len(found)} claims that have cases"
+        return f"{text}; not in {', '.join(others)}" if others else text
+
+    @property
     def standing(self) -> Standing:
         """The worst of all claims that were asked; incomplete without any."""
-        found = {each.standing(self.level) for each in self.findings} or {"incomplete"}
+        found = {each.standing(self.level) for each in self.claimed} or {"incomplete"}
         return next(each for each in STANDINGS if each in found)
 
     @property
@@ -293,15 +325,15 @@ class Statement:
 
     @property
     def _highest(self) -> Layer:
-        layers = {each.layer for each in self.findings}
+        layers = {each.layer for each in self.claimed}
         return "network" if "network" in layers else "operator" if "operator" in layers else "unit"
 
     def _conforming(self) -> Iterator[str]:
         """Yield what conforms: how many rows, and which units."""
         if self.level not in CONFORMANCE_LEVELS:
             return
-        good = [each for each in self.findings if each.right]
-        if any(each.layer == "operator" for each in self.findings):
+        good = [each for each in self.claimed if each.right]
+        if any(each.layer == "operator" for each in self.claimed):
             rows = sum(each.layer == "operator" for each in good)
             yield f"{rows} of {len(OPERATORS)} rows"
         yield from (each.claim for each in good if each.layer == "unit")
@@ -309,7 +341,7 @@ class Statement:
     def _others(self) -> Iterator[str]:
         """Yield what does not conform, or has not been shown to."""
         for standing in ("no deviation found", "deviates", "incomplete"):
-            found = [each for each in self.findings if each.standing(self.level) == standing]
+            found = [each for each in self.claimed if each.standing(self.level) == standing]
             claims = claims_text(each.claim for each in found)
             cases = sum(f.cases for f in found)
             if found and standing == "no deviation found":

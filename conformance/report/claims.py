@@ -73,6 +73,21 @@ def claim_rows(statement: Statement) -> list[ClaimRow]:
     return rows
 
 
+def aspect_rows(statement: Statement) -> list[ClaimRow]:
+    """Return what was asked of `eightfold.conformance.profile.ASPECTS`, and is no claim."""
+    found = [each for each in statement.findings if each.aspect]
+    return [
+        ClaimRow(
+            number=number,
+            claim=each.claim,
+            layer=each.layer,
+            standing=each.standing(statement.level),
+            finding=each,
+        )
+        for number, each in enumerate(found, 1)
+    ]
+
+
 def _claims(statement: Statement) -> Iterator[tuple[str, Layer]]:
     for claim in CLAIMS[statement.profile.spec]:
         yield claim, ClaimFinding(claim=claim, counts={}).layer
@@ -99,6 +114,7 @@ def statement_lines(statement: Statement, facts: Facts = ()) -> Iterator[str]:
     yield from (f"{title}: {text}." for title, text in facts)
     if claims := [row.claim for row in claim_rows(statement) if row.standing == "not asked"]:
         yield f"Claimed, not asked: {claims_text(claims)}."
+    yield from statement.beside()
     yield statement.line()
 
 
@@ -143,6 +159,8 @@ def statement_as_json(statement: Statement, facts: Facts = ()) -> StatementJson:
         "seed": statement.seed,
         "facts": dict(facts),
         "claims": [_claim(row, statement.level) for row in claim_rows(statement)],
+        "beside": statement.beside(),
+        "aspects": [_claim(row, statement.level) for row in aspect_rows(statement)],
     }
 
 

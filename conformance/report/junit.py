@@ -3,11 +3,12 @@
 Each case has an entry: a model by its name, a case of a unit by its number. Where so many deviate
 that not all are listed, those that are listed have one, and no others; and so it is with a unit
 that is incomplete. A claim that is not right has an entry of its own too: a failure if it deviates,
-an error if it is incomplete.
+an error if it is incomplete. Of an aspect, such as ``CONV_2D.strictness``, which is no part of
+conformance, these are skipped, with the same text.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO
 
 from eightfold.conformance.report.claims import counts_text
@@ -39,7 +40,10 @@ def write_junit(file: IO[bytes], statement: Statement, cases: Mapping[str, Seque
     """
     xml = JUnitXml(file)
     suites = {
-        finding.claim: list(_entries(finding, statement.level, cases.get(finding.claim, ())))
+        finding.claim: [
+            replace(entry, kind="skipped") if entry.kind and finding.aspect else entry
+            for entry in _entries(finding, statement.level, cases.get(finding.claim, ()))
+        ]
         for finding in statement.findings
     }
     everything = [entry for entries in suites.values() for entry in entries]
@@ -117,5 +121,5 @@ def _totals(entries: Sequence[_Entry]) -> dict[str, int]:
         "tests": len(kinds),
         "failures": kinds.count("failure"),
         "errors": kinds.count("error"),
-        "skipped": 0,
+        "skipped": kinds.count("skipped"),
     }

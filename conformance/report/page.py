@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from eightfold.conformance.report.claims import ClaimRow, ClaimStanding, claim_rows
+from eightfold.conformance.report.claims import ClaimRow, ClaimStanding, aspect_rows, claim_rows
 from eightfold.conformance.vectors.manifest import SPECS
 from eightfold.conformance.verdict import CaseOutcome, Statement, claims_text
 from eightfold.run.report.page import State, Verdict, machine, render
@@ -54,7 +54,7 @@ def conformance_page(statement: Statement, facts: Sequence[tuple[str, str]] = ()
             word=statement.standing,
             sentence=f"{statement.line()}.",
         ),
-        sections=list(_sections(asked)),
+        sections=list(_sections(asked, statement.beside())),
         facts=[*_facts(statement), *facts],
         asked=asked,
         findings=[row for row in asked if row not in unanswered],
@@ -65,6 +65,8 @@ def conformance_page(statement: Statement, facts: Sequence[tuple[str, str]] = ()
             for standing, what in UNASKED.items()
             if (claims := [row.claim for row in rows if row.standing == standing])
         },
+        beside=statement.beside(),
+        aspects=[row for row in aspect_rows(statement) if row.finding and row.finding.asked],
         signs=SIGNS,
         states=STATES,
         outcomes=list(CaseOutcome),
@@ -73,7 +75,7 @@ def conformance_page(statement: Statement, facts: Sequence[tuple[str, str]] = ()
     )
 
 
-def _sections(rows: Sequence[ClaimRow]) -> Iterator[tuple[str, str]]:
+def _sections(rows: Sequence[ClaimRow], beside: Sequence[str]) -> Iterator[tuple[str, str]]:
     right = [row.finding.right for row in rows if row.finding]
     if not all(right):
         yield "findings", "Findings"
@@ -83,6 +85,8 @@ def _sections(rows: Sequence[ClaimRow]) -> Iterator[tuple[str, str]]:
     yield "claims", "Claims"
     if any(right):
         yield "exact", "What is exact"
+    if beside:
+        yield "beside", "Beside the statement"
     yield "facts", "How this was made"
 
 

@@ -125,3 +125,9 @@ class StatementJson(TypedDict):
         "what else is known of how the statement was made: texts by name",
     ]
     claims: Annotated[list[ClaimJson], "every unit and operator of the spec, and networks"]
+    beside: Annotated[list[str], "A sentence for each aspect that was asked, such as `strictness`"]
+    aspects: Annotated[
+        list[ClaimJson],
+        "what was asked beside: `CONV_2D.beyond-spec`, `CONV_2D.strictness`; no part of "
+        "`standing`, `holds` and `conforms`",
+    ]

@@ -16,7 +16,7 @@ from eightfold.common.errors import InputError
 from eightfold.common.files import read_arrays
 from eightfold.conformance.answers import Ending, ModelAnswer
 from eightfold.conformance.judge.units import judge_unit
-from eightfold.conformance.profile import OPERATORS, UNITS, Profile
+from eightfold.conformance.profile import ASPECTS, NETWORKS, OPERATORS, UNITS, Profile, parted
 from eightfold.conformance.results.frozen import FrozenSet, frozen_models, frozen_unit, load_set
 from eightfold.conformance.results.unit_results import (
     copied_manifest,
@@ -37,7 +37,7 @@ from eightfold.conformance.tensors import read_known
 from eightfold.conformance.vectors.frozen import SET, SUMS
 from eightfold.conformance.vectors.manifest import NAME
 from eightfold.conformance.vectors.operators import OperatorCase
-from eightfold.conformance.verdict import NETWORKS, CaseOutcome, ClaimFinding, Statement
+from eightfold.conformance.verdict import CaseOutcome, ClaimFinding, Statement
 from eightfold.model import read_model
 
 ENDINGS: tuple[Ending, ...] = ("refused", "crashed", "timeout")
@@ -173,7 +173,10 @@ def judge_folders(
         level=first.level,
         seed=first.seed,
         findings=tuple(
-            findings[name] for name in (*UNITS, *OPERATORS, NETWORKS) if name in findings
+            findings[name]
+            for aspect in ("", *ASPECTS)
+            for claim in (*UNITS, *OPERATORS, NETWORKS)
+            if (name := f"{claim}.{aspect}".rstrip(".")) in findings
         ),
     )
     return JudgedFolders(statement, names)
@@ -219,12 +222,12 @@ def _judge_named(
 ) -> ClaimFinding:
     """Judge the models of a claim; failed ones are called by their folders, as in ``names``."""
     folders = names[claim] = list(named)
-    found = judge_models(claim, list(named.values()), answers, profile)
+    found = judge_models(parted(claim)[0], list(named.values()), answers, profile)
     failed = tuple(
         replace(each, name=folders[int(each.name)]) if each.name.isdecimal() else each
         for each in found.failed
     )
-    return replace(found, failed=failed)
+    return replace(found, claim=claim, failed=failed)
 
 
 def _pairs(vectors: Path, results: Path) -> list[tuple[Path, Path]]:

@@ -15,6 +15,7 @@ from eightfold.conformance.units.unit import Level
 from eightfold.conformance.vectors.operators import (
     TRIES,
     OperatorCase,
+    bounds_of,
     check_claim,
     computed_case,
     share_of,
@@ -55,7 +56,7 @@ def network_cases(
     if not operators:
         raise InputError(f"profile {profile.name}: claims no operator that networks are made of")
     share = share_of(first, count)
-    drawn = within(_drawn(operators, seed), profile)
+    drawn = within(_drawn(operators, profile, seed), profile)
     for number, network in zip(range(COUNTS[level]), drawn, strict=False):
         if network is None:
             raise InputError(
@@ -80,7 +81,8 @@ def write_networks(
     return write_models(folder, cases, {"unit": NETWORKS}, profile, level, seed)
 
 
-def _drawn(operators: list[str], seed: int) -> Iterator[Case]:
+def _drawn(operators: list[str], profile: Profile, seed: int) -> Iterator[Case]:
+    bounds = {name: bounds_of(name, profile) for name in operators}
     for number in itertools.count():
         rng = np.random.default_rng([zlib.crc32(b"vectors of networks"), seed, number])
-        yield random_network(rng, operators=operators, lengths=LENGTHS)
+        yield random_network(rng, operators=operators, lengths=LENGTHS, bounds=bounds)

@@ -7,34 +7,38 @@ import json
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.cases.draws import Case
-from eightfold.cases.operators import accelerator_case, case_rng, random_case
+from eightfold.cases.draws import Bounds, Case, bounded_by
+from eightfold.cases.operators import case_rng, random_case
 from eightfold.common.errors import InputError
 from eightfold.common.files import write_file, write_files
-from eightfold.conformance.profile import OPERATORS, Profile
+from eightfold.conformance.constraints import WINDOWED, drawn_values, keeps, ordinary
+from eightfold.conformance.profile import OPERATORS, Profile, parted
 from eightfold.conformance.units.unit import LEVELS, Level
 from eightfold.conformance.vectors.manifest import NAME, checksums, manifest
 from eightfold.golden.errors import RejectedError
 from eightfold.model import Graph, read_model
 from eightfold.model.mutate import Mutation, mutate
-from eightfold.operators import load_model, prepare, run_graph
+from eightfold.operators import check_model, has_violation, load_model, prepare, run_graph
 from eightfold.operators.call import TFLM_RANK
 
 MODELS: dict[Level, int] = {"smoke": 4, "standard": 100, "full": 1000}
-"""Models of each operator that must be computed."""
+"""Models of each operator that must be computed; and of its aspect ``beyond-spec``, at most."""
 
 REFUSED: dict[Level, int] = {"smoke": 2, "standard": 20, "full": 100}
-"""Models of each operator that must be refused, at most: each has a reason of its own."""
+"""Models of its aspect ``strictness`` at most, which must be refused, each for another reason."""
 
-TRIES = 60
+TRIES = 400
 """Draws for each model that is wanted, before a profile's limits are said to be too narrow."""
+
+ILLEGAL_TRIES = 60
+"""Draws for a model to be refused."""
 
 MUTATIONS = ("type", "operand", "option", "quantization")
 """Kinds of changes that make a model to be refused."""
@@ -75,13 +79,17 @@ def operator_cases(
 ) -> Iterator[OperatorCase]:
     """Yield the cases of an operator; the same arguments give the same cases everywhere.
 
-    Zero points, ranks, operands and types keep to the profile's limits.
+    They are models within the spec: none that ``eightfold check`` calls a violation, none whose
+    arithmetic C++ leaves undefined. They keep to the profile's limits, and to what it states of the
+    operator. A fourth of those with a window is `eightfold.conformance.constraints.ORDINARY`.
 
     Parameters
     ----------
+    operator
+        Its name alone; or with an aspect: ``CONV_2D.beyond-spec`` has models that kernels take and
+        the spec does not, ``CONV_2D.strictness`` those that must be refused.
     first, count
-        Only cases from number ``first``, ``count`` of them or all: a share of the work. Numbers
-        are places among all cases; the models to be computed come first, `MODELS` of them.
+        Only cases from number ``first``, ``count`` of them or all: a share of the work.
 
     Raises
     ------
@@ -91,26 +99,36 @@ def operator_cases(
     """
     check_claim(operator, profile, level)
     share = share_of(first, count)
+    name, aspect = parted(operator)
     start = zlib.crc32(b"vectors") + seed * 1_000_000  # of another stream than a campaign's
-    for number, drawn in zip(
-        range(MODELS[level]), _claimed(operator, profile, start), strict=False
-    ):
+    if aspect == "strictness":
+        refused = _refused(name, start, REFUSED[level])
+        yield from (case for number, case in enumerate(refused) if number in share)
+        return
+    models = _claimed(name, profile, start, spec=not aspect)
+    for number, drawn in zip(range(MODELS[level]), models, strict=False):
+        if drawn is None and aspect:
+            return  # kernels take nothing that the spec does not
         if drawn is None:
             raise InputError(
                 f"profile {profile.name}: its limits leave {number} models of {operator} "
-                f"among {TRIES} times as many; widen zero_points or ranks"
+                f"among {TRIES} times as many; widen {_narrowing(name, profile)}"
             )
         if number >= share.stop:
             return
         if number in share:
             yield computed_case(operator, *drawn, profile)
-    if profile.reference == "litert":  # Micro checks less
-        illegal = range(MODELS[level], MODELS[level] + REFUSED[level])
-        if share.stop > illegal.start and share.start < illegal.stop:
-            refused = _refused(operator, start, REFUSED[level])
-            yield from (
-                case for number, case in zip(illegal, refused, strict=False) if number in share
-            )
+
+
+def most_cases(claim: str, level: Level) -> int:
+    """Return how many cases an operator has, of an aspect at most."""
+    return (REFUSED if parted(claim)[1] == "strictness" else MODELS)[level]
+
+
+def _narrowing(operator: str, profile: Profile) -> str:
+    """Return in words what may leave too few models."""
+    stated = (f"{name} of operators.{operator}" for name in profile.constraints(operator))
+    return ", ".join(("zero_points", "ranks", *stated))
 
 
 def share_of(first: int, count: int | None) -> range:
@@ -128,7 +146,7 @@ def check_claim(claim: str, profile: Profile, level: Level) -> None:
     """
     if level not in LEVELS:
         raise InputError(f"no level {level!r}; use {', '.join(LEVELS)}")
-    if claim not in profile.claims:
+    if parted(claim)[0] not in profile.claims:
         raise InputError(f"profile {profile.name}: does not claim {claim}; add it to its claims")
     if profile.rounding == "single":
         raise InputError(f"profile {profile.name}: golden has no {claim} with one rounding")
@@ -226,19 +244,49 @@ Drawn = tuple[bytes, dict[int, np.ndarray], Graph]
 """A model, its inputs, and its graph."""
 
 
-def _claimed(operator: str, profile: Profile, start: int) -> Iterator[Drawn | None]:
-    make = accelerator_case if profile.limits.operands == "constant" else random_case
-    return within(
-        (make(operator, case_rng(operator, number)) for number in itertools.count(start)), profile
-    )
+def _claimed(operator: str, profile: Profile, start: int, *, spec: bool) -> Iterator[Drawn | None]:
+    usual = bounds_of(operator, profile, spec=spec)
+    narrow = replace(usual, values=ordinary(operator, usual.values))
+
+    def draw(number: int) -> tuple[Bounds, Case]:
+        windowed = operator in WINDOWED and number % 4 == 0
+        bounds = replace(narrow if windowed else usual)
+        with bounded_by(bounds):
+            return bounds, random_case(operator, case_rng(operator, number))
+
+    drawn = map(draw, itertools.count(start))
+    if spec:
+        return within((case for _, case in drawn), profile)
+    left = (case for bounds, case in drawn if bounds.left or not _is_legal(load_model(case[0])))
+    return within(left, profile, legal=False)
 
 
-def within(models: Iterable[Case], profile: Profile) -> Iterator[Drawn | None]:
-    """Yield those of many models that a profile claims; None when too many in a row are outside."""
+def bounds_of(operator: str, profile: Profile, *, spec: bool = True) -> Bounds:
+    """Return what models with an operator are drawn within, for a profile."""
+    limits = profile.limits
+    values = drawn_values(profile.constraints(operator))
+    if limits.zero_points != "any":
+        values["zero_point"] = limits.zero_points
+    # Indices of GATHER are data.
+    constants = limits.operands == "constant" and operator != "GATHER"
+    return Bounds(spec=spec, constants=constants, values=values)
+
+
+def _is_legal(graph: Graph) -> bool:
+    return not has_violation(check_model(graph))
+
+
+def within(
+    models: Iterable[Case], profile: Profile, *, legal: bool = True
+) -> Iterator[Drawn | None]:
+    """Yield those of many models that a profile claims; None when too many in a row are outside.
+
+    ``legal``: and that have no violation of the spec.
+    """
     misses = 0
     for model, inputs in models:
         graph = load_model(model)
-        if _within(graph, profile):
+        if _within(graph, profile) and (not legal or _is_legal(graph)):
             misses = 0
             yield model, inputs, graph
         elif (misses := misses + 1) == TRIES:
@@ -261,17 +309,18 @@ def _within(graph: Graph, profile: Profile) -> bool:
         return False
     if profile.reference == "tflm" and any(len(t.shape) > TFLM_RANK for t in tensors):
         return False  # its kernels are undefined there
-    if limits.zero_points == "any":
-        return True
+    if any(not keeps(graph, op, profile.constraints(op.name)) for op in graph.operators):
+        return False
     zero_points = [t.quantization.zero_point.tolist() for t in tensors if t.quantization]
-    return all(zero in limits.zero_points for zeros in zero_points for zero in zeros)
+    allowed = limits.zero_points
+    return allowed == "any" or all(zero in allowed for zeros in zero_points for zero in zeros)
 
 
 def _refused(operator: str, start: int, count: int) -> Iterator[OperatorCase]:
     """Yield mutated models that the reference's preparation refuses, each for another reason."""
     found: set[str] = set()
     rng = np.random.default_rng([zlib.crc32(operator.encode()), start, 1])
-    for number in range(start, start + TRIES * min(count, 5)):
+    for number in range(start, start + ILLEGAL_TRIES * min(count, 5)):
         if len(found) == count:
             return
         model, _ = random_case(operator, case_rng(operator, number))

@@ -1,8 +1,9 @@
 """What random cases are drawn from: codes, scales, zero points, shapes, windows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -44,16 +45,23 @@ def some_or_every_code(rng: Random) -> np.ndarray:
 
 def random_zero_point(rng: Random) -> int:
     """Return -128, 127, 0 or any int8."""
-    return int(rng.choice([-128, 127, 0, int(rng.integers(-128, 127, endpoint=True))]))
+    ends = -128, 127, 0
+    return bounded(
+        rng,
+        "zero_point",
+        lambda: int(rng.choice([*ends, int(rng.integers(-128, 127, endpoint=True))])),
+    )
 
 
 def random_shape(rng: Random, ranks: Sequence[int] = (1, 2, 3, 4), limit: int = 6) -> list[int]:
     """Return a shape of a rank of ``ranks``, sizes 1..limit."""
-    return rng.integers(1, limit, rng.choice(ranks), endpoint=True).tolist()
+    sizes = rng.integers(1, limit, rng.choice(ranks), endpoint=True).tolist()
+    return [bounded(rng, "size", lambda size=size: size) for size in sizes]
 
 
 def random_activation(rng: Random) -> dict[str, str]:
-    return {"fused_activation_function": str(rng.choice(ACTIVATIONS))}
+    name = bounded(rng, "activation", lambda: str(rng.choice(ACTIVATIONS)))
+    return {"fused_activation_function": name}
 
 
 def broadcast_shapes(rng: Random) -> list[list[int]]:
@@ -79,19 +87,96 @@ def choose(rng: Random, *sizes: int) -> int:
     return int(rng.choice(sizes))
 
 
-_ALL_CONSTANT = ContextVar(
-    "all operands that say how to move or reduce are constants", default=False
-)
+@dataclass
+class Bounds:
+    """What models of one operator are drawn within; without any, all that the kernels take.
+
+    Attributes
+    ----------
+    spec
+        Whether nothing is drawn that a row of the spec forbids, or whose arithmetic C++ leaves
+        undefined.
+    constants
+        Whether what says how to move or reduce is a constant.
+    values
+        By feature, such as ``kernel`` or ``batch``, those that are drawn.
+    left
+        Set where a model leaves the spec.
+    """
+
+    spec: bool = False
+    constants: bool = False
+    values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    left: bool = False
+
+
+_BOUNDS: ContextVar[Bounds | None] = ContextVar("what models are drawn within", default=None)
+
+_WITHOUT = Bounds()
+
+
+def _bounds() -> Bounds:
+    return _BOUNDS.get() or _WITHOUT
 
 
 @contextmanager
-def constant_operands() -> Iterator[None]:
-    """Let models have constants where an operand says how to move or reduce."""
-    token = _ALL_CONSTANT.set(True)
+def bounded_by(bounds: Bounds) -> Iterator[None]:
+    """Let models be drawn within bounds."""
+    token = _BOUNDS.set(bounds)
     try:
         yield
     finally:
-        _ALL_CONSTANT.reset(token)
+        _BOUNDS.reset(token)
+
+
+def within_spec() -> bool:
+    """Return whether nothing beyond the spec is drawn."""
+    return _bounds().spec
+
+
+def beyond(rng: Random, one_in: int) -> bool:
+    """Return whether a model leaves the spec here: one of so many, none within its bounds."""
+    bounds = _bounds()
+    leaves = rng.integers(one_in) == 0 and not bounds.spec
+    bounds.left |= leaves
+    return bool(leaves)
+
+
+def bounded(rng: Random, feature: str, draw: Callable[[], Any]) -> Any:
+    """Return what ``draw`` does, or where a feature is bounded one of its values.
+
+    Half of these come from ``draw``, as often as it does give them; the others are any, among them
+    those that it never gives.
+    """
+    values = _bounds().values.get(feature)
+    drawn = draw()
+    if values is None:
+        return drawn
+    if rng.integers(2):
+        for _ in range(20):
+            if drawn in values:
+                return drawn
+            drawn = draw()
+    return values[rng.integers(len(values))]
+
+
+def random_size(rng: Random, feature: str, *sizes: int) -> int:
+    """Return one of the sizes, or where the feature is bounded one of its values."""
+    return bounded(rng, feature, lambda: choose(rng, *sizes))
+
+
+def random_kernel(rng: Random, most: int) -> list[int]:
+    """Return height and width of a window, 1..most each."""
+    pair = bounded(rng, "kernel", lambda: tuple(rng.integers(1, most, 2, endpoint=True).tolist()))
+    return list(pair)
+
+
+def is_constant(rng: Random, mostly: bool) -> bool:
+    """Return whether an operand is a constant: in three quarters of the models, or in one."""
+    kind = bounded(
+        rng, "operands", lambda: "constant" if bool(rng.integers(4)) is mostly else "computed"
+    )
+    return kind == "constant"
 
 
 class SingleOperator(NetworkBuilder):
@@ -113,7 +198,11 @@ class SingleOperator(NetworkBuilder):
         return float(np.float32(2.0 ** (round(exponent) if power else exponent)))
 
     def output_scale(
-        self, suited: float, unit: float, far: tuple[float, float] = (-33.0, 29.0)
+        self,
+        suited: float,
+        unit: float,
+        far: tuple[float, float] = (-33.0, 29.0),
+        bits: int = 24,
     ) -> float:
         """Return a scale near ``suited``; in one of 8 models a far one, for other shifts.
 
@@ -124,12 +213,17 @@ class SingleOperator(NetworkBuilder):
         far
             Least and most exponent of the multiplier where it is far. The scale stays above 2^-27,
             so that the bounds of activations stay in int32.
+        bits
+            Of what is multiplied: a left shift of it beyond int32 is not within the spec.
         """
         if self.rng.integers(8):
             return self.scale(suited)
         low, high = far
+        defined = 29.0 - bits
+        high = min(high, defined) if within_spec() else high
         between = (e for e in (-31.5, -20.0, -11.5, -4.0, -0.5, 4.0) if low < e < high)
         exponent = self.rng.choice([low, high, *between])
+        _bounds().left |= bool(exponent > defined)
         return max(self.scale(unit * 2.0**-exponent, 0.0), 2.0**-27)
 
     def operand(self, codes: np.ndarray, scale: float, zero_point: int) -> int:
@@ -153,9 +247,9 @@ class SingleOperator(NetworkBuilder):
     def given(self, array: np.ndarray) -> int:
         """Return an operand such as axes: mostly a constant, sometimes an input.
 
-        Within `constant_operands` always a constant.
+        Always a constant where the `Bounds` say so.
         """
-        if _ALL_CONSTANT.get() or self.rng.integers(4):
+        if _bounds().constants or is_constant(self.rng, mostly=True):
             return self.constant(array)
         return self.unquantized(array)
 
@@ -174,16 +268,19 @@ class SingleOperator(NetworkBuilder):
 
 def random_window(rng: Random, kernel: tuple[int, int], dilated: bool) -> tuple[dict, list[int]]:
     """Return the options of a window, and input sizes that it fits."""
-    strides = rng.integers(1, 3, 2, endpoint=True).tolist()
-    dilations = rng.choice([1, 1, 2, 3], 2).tolist() if dilated else [1, 1]
-    padding = str(rng.choice(["SAME", "VALID"]))
+    strides = bounded(rng, "stride", lambda: tuple(rng.integers(1, 3, 2, endpoint=True).tolist()))
+    dilations = (1, 1)
+    if dilated:
+        dilations = bounded(rng, "dilation", lambda: tuple(rng.choice([1, 1, 2, 3], 2).tolist()))
+    padding = bounded(rng, "padding", lambda: str(rng.choice(["SAME", "VALID"])))
     options = {"padding": padding, "stride_h": strides[0], "stride_w": strides[1]}
     if dilated:
         options |= {"dilation_h_factor": dilations[0], "dilation_w_factor": dilations[1]}
     least = [
         (k - 1) * d + 1 if padding == "VALID" else 1 for k, d in zip(kernel, dilations, strict=True)
     ]
-    return options, [n + int(rng.integers(0, 7)) for n in least]
+    sizes = [bounded(rng, "size", lambda n=n: n + int(rng.integers(0, 7))) for n in least]
+    return options, np.maximum(sizes, least).tolist()
 
 
 def _output_size(options: dict, axis: int, size: int, kernel: int) -> int:

@@ -9,13 +9,16 @@ from eightfold.cases.draws import (
     Case,
     Random,
     SingleOperator,
+    beyond,
     broadcast_shapes,
     every_code,
+    is_constant,
     random_activation,
     random_codes,
     random_shape,
     random_zero_point,
     some_or_every_code,
+    within_spec,
 )
 from eightfold.cases.growing import Extension, GrowingNetwork, Maker, any_rank
 from eightfold.operators.elementwise import NUMBERS
@@ -48,7 +51,7 @@ def _extend_unary(name: str, spread: float | None = 2.0) -> Extension:
 
 def _rescaled(model: SingleOperator, scale: float) -> tuple[float, int]:
     """Mostly near the input's scale; sometimes far off, to shifts that wrap or flush to 0."""
-    return model.output_scale(scale, scale), random_zero_point(model.rng)
+    return model.output_scale(scale, scale, bits=8), random_zero_point(model.rng)
 
 
 def _unary(name: str, spread: float = 3.0) -> Maker:
@@ -110,13 +113,13 @@ def _whole_root(rng: Random, scale: float) -> float:
 
 
 def _logistic_output(model: SingleOperator, scale: float) -> tuple[float, int]:
-    return 1 / 256, -128 if model.rng.integers(4) else random_zero_point(model.rng)
+    return 1 / 256, random_zero_point(model.rng) if beyond(model.rng, 4) else -128
 
 
 def _tanh_output(model: SingleOperator, scale: float) -> tuple[float, int]:
-    return (
-        (1 / 128, 0) if model.rng.integers(2) else (model.scale(0.01), random_zero_point(model.rng))
-    )
+    if within_spec() or model.rng.integers(2):
+        return 1 / 128, 0
+    return model.scale(0.01), random_zero_point(model.rng)
 
 
 def _leaky_relu(rng: Random) -> Case:
@@ -247,7 +250,7 @@ def _arithmetic(name: str) -> Maker:
             zero_point = random_zero_point(rng)
             if name == "DIV" and inputs:
                 codes = _beside(codes, zero_point)
-            if inputs and rng.integers(4) == 0:
+            if inputs and is_constant(rng, mostly=False):
                 inputs.append(model.constant(codes, scale=scale, zero_point=zero_point))
             else:
                 inputs.append(model.operand(codes, scale, zero_point))
@@ -267,7 +270,7 @@ def _arithmetic(name: str) -> Maker:
             suited = max(scales)
             unit = 2.0**-19 * max(scales)
             far = (-33.0, -0.6)
-        out = model.output_scale(suited, unit, far), random_zero_point(rng)
+        out = model.output_scale(suited, unit, far, bits=16), random_zero_point(rng)
         options = {} if name == "SQUARED_DIFFERENCE" else random_activation(rng)
         return model.finish(name, inputs, out, options)
 
@@ -306,10 +309,8 @@ def _extend_div(net: GrowingNetwork) -> None:
     net.add("DIV", [a, b], net.rescaled(a.scale / scale / 16), random_activation(net.rng))
 
 
-def _single_pair(
-    name: str, near: float, spread: float, output: Callable[[SingleOperator], tuple | None]
-) -> Callable[[Random], Case]:
-    """Return a maker of two broadcast operands; ``output`` gives the result's quantization."""
+def _single_pair(name: str, near: float, spread: float, alike: bool) -> Callable[[Random], Case]:
+    """Return a maker of two broadcast operands; ``alike``: the spec wants one quantization."""
 
     def single(rng: Random) -> Case:
         model = SingleOperator(rng)
@@ -320,12 +321,14 @@ def _single_pair(
         for shape in shapes:
             codes = every_code(rng).reshape(shape) if every_pair else random_codes(rng, shape)
             own = (min(model.scale(near, spread), BELOW_ONE), random_zero_point(rng))
-            scale, zero_point = same if rng.integers(4) else own
-            if inputs and rng.integers(4) == 0:
+            scale, zero_point = same if rng.integers(4) or (alike and within_spec()) else own
+            if inputs and is_constant(rng, mostly=False):
                 inputs.append(model.constant(codes, scale=scale, zero_point=zero_point))
             else:
                 inputs.append(model.operand(codes, scale, zero_point))
-        return model.finish(name, inputs, output(model))
+        if alike and not within_spec():
+            same = model.scale(), random_zero_point(rng)
+        return model.finish(name, inputs, same if alike else None)
 
     return single
 
@@ -336,27 +339,26 @@ def _comparison(name: str, near: float, spread: float) -> Maker:
         b, _ = _partner(net, a, highest=0.9)
         net.add(name, [a, b])
 
-    return Maker(_single_pair(name, near, spread, lambda model: None), extend)
+    return Maker(_single_pair(name, near, spread, alike=False), extend)
 
 
 def _extremum(name: str) -> Maker:
-    def output(model: SingleOperator) -> tuple[float, int]:
-        return model.scale(), random_zero_point(model.rng)
-
     def extend(net: GrowingNetwork) -> None:
         a = net.pick(any_rank)
-        b, _ = _partner(net, a)
-        if isinstance(b, Value) and net.rng.integers(4):
+        b, _ = _partner(net, a, alike=within_spec())
+        if isinstance(b, Value) and not beyond(net.rng, 4):
             b = net.equalized(b, a)
         net.add(name, [a, b], net.kept(a))
 
-    return Maker(_single_pair(name, 0.1, 2.0, output), extend)
+    return Maker(_single_pair(name, 0.1, 2.0, alike=True), extend)
 
 
-def _partner(net: GrowingNetwork, a: Value, highest: float = np.inf) -> tuple[Value | int, float]:
+def _partner(
+    net: GrowingNetwork, a: Value, highest: float = np.inf, alike: bool = False
+) -> tuple[Value | int, float]:
     """Return a second operand: a tensor (also ``a``), a new input of the graph or a constant.
 
-    With its scale, at most ``highest``.
+    With its scale, at most ``highest``. ``alike``: a constant has the quantization of ``a``.
     """
 
     def broadcasts(value: Value) -> bool:
@@ -369,9 +371,9 @@ def _partner(net: GrowingNetwork, a: Value, highest: float = np.inf) -> tuple[Va
     elif kind <= 2:
         shape = [1 if rng.integers(3) == 0 else size for size in a.shape]
         shape = shape[rng.integers(max(len(shape), 1)) :]
-        scale = min(net.scale(), highest)
-        codes = random_codes(rng, shape)
-        return net.constant(codes, scale=scale, zero_point=random_zero_point(rng)), scale
+        scale, codes = min(net.scale(), highest), random_codes(rng, shape)
+        own = (a.scale, a.zero_point) if alike else (scale, random_zero_point(rng))
+        return net.constant(codes, scale=own[0], zero_point=own[1]), own[0]
     elif kind <= 5:  # residual: an older tensor of the same shape
         b = net.pick(lambda value: value.shape == a.shape and value.scale <= highest)
     else:

@@ -12,8 +12,10 @@ from eightfold.cases.draws import (
     Case,
     Random,
     SingleOperator,
+    beyond,
     output_shape,
     random_codes,
+    random_kernel,
     random_truths,
     random_window,
     random_zero_point,
@@ -127,7 +129,7 @@ class GrowingNetwork(SingleOperator):
 
     def kernel(self, shape: Sequence[int], most: int) -> list[int]:
         """Return height and width of a window for an input of a shape, usually ``most`` at most."""
-        return self.rng.integers(1, most, 2, endpoint=True).tolist()
+        return random_kernel(self.rng, most)
 
     def window(
         self, shape: Sequence[int], kernel: Sequence[int], *, dilated: bool
@@ -144,7 +146,7 @@ class GrowingNetwork(SingleOperator):
 
     def kept(self, value: Value) -> tuple[float, int]:
         """Return the value's quantization; sometimes another: accepted, and not rescaled."""
-        if self.rng.integers(4):
+        if not beyond(self.rng, 4):
             return value.scale, value.zero_point
         return self.rescaled(0.1)
 

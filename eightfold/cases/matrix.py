@@ -10,12 +10,16 @@ from eightfold.cases.draws import (
     Case,
     Random,
     SingleOperator,
+    beyond,
+    bounded,
     broadcasting,
     choose,
     output_shape,
     random_activation,
     random_codes,
+    random_kernel,
     random_shape,
+    random_size,
     random_window,
     random_zero_point,
 )
@@ -30,7 +34,7 @@ ACCUMULATED = 73 * 73
 
 def random_bias(rng: Random, count: int, taps: int) -> np.ndarray:
     """Return int32 biases as large as sums of ``taps`` products; sometimes near int32's ends."""
-    if rng.integers(16) == 0:  # so that sums wrap
+    if beyond(rng, 16):  # so that sums wrap
         return rng.choice([-(2**31), 2**31 - 1], count).astype(np.int32)
     return rng.normal(0, ACCUMULATED * np.sqrt(taps), count).astype(np.int32)
 
@@ -41,8 +45,9 @@ def random_filter(
     """Add a filter; return its index, its scales, and the suited output scale."""
     rng = model.rng
     channels = shape[axis]
-    weights = random_codes(rng, shape, low=-128 if rng.integers(8) == 0 else -127)
-    count = channels if rng.integers(4) else 1
+    weights = random_codes(rng, shape, low=-128 if beyond(rng, 8) else -127)
+    kind = bounded(rng, "weights", lambda: "per-axis" if rng.integers(4) else "per-tensor")
+    count = channels if kind == "per-axis" else 1
     scales = np.array([model.scale(0.02, 1.0) for _ in range(count)])
     index = model.constant(weights, scale=scales, axis=axis if count > 1 else 0)
     return index, scales, _suited(scale_in, scales, prod(shape) // channels)
@@ -63,12 +68,12 @@ def _output(
 
 def _conv_2d(rng: Random) -> Case:
     model = SingleOperator(rng)
-    kernel = rng.integers(1, 4, 2, endpoint=True).tolist()
+    kernel = random_kernel(rng, 4)
     options, sizes = random_window(rng, (kernel[0], kernel[1]), dilated=True)
-    depth = choose(rng, 1, 2, 3, 4, 5, 8, 17)
-    groups = choose(rng, 1, 1, 1, 2, 3)
-    outputs = groups * choose(rng, 1, 2, 3, 5, 8, 17)
-    x = random_codes(rng, [choose(rng, 1, 1, 2), *sizes, depth * groups])
+    depth = random_size(rng, "input_channels", 1, 2, 3, 4, 5, 8, 17)
+    groups = random_size(rng, "groups", 1, 1, 1, 2, 3)
+    outputs = groups * random_size(rng, "output_channels", 1, 2, 3, 5, 8, 17)
+    x = random_codes(rng, [random_size(rng, "batch", 1, 1, 2), *sizes, depth * groups])
     scale = model.scale()
     source = model.operand(x, scale, random_zero_point(rng))
     weights, scales, suited = random_filter(model, [outputs, *kernel, depth], 0, scale)
@@ -80,12 +85,12 @@ def _conv_2d(rng: Random) -> Case:
 
 def _depthwise_conv_2d(rng: Random) -> Case:
     model = SingleOperator(rng)
-    kernel = rng.integers(1, 4, 2, endpoint=True).tolist()
+    kernel = random_kernel(rng, 4)
     options, sizes = random_window(rng, (kernel[0], kernel[1]), dilated=True)
-    depth = choose(rng, 1, 2, 3, 5, 8, 17)
-    multiplier = choose(rng, 1, 1, 2, 3)
+    depth = random_size(rng, "input_channels", 1, 2, 3, 5, 8, 17)
+    multiplier = random_size(rng, "depth_multiplier", 1, 1, 2, 3)
     outputs = depth * multiplier
-    x = random_codes(rng, [choose(rng, 1, 1, 2), *sizes, depth])
+    x = random_codes(rng, [random_size(rng, "batch", 1, 1, 2), *sizes, depth])
     scale = model.scale()
     inputs = [model.operand(x, scale, random_zero_point(rng))]
     weights, scales, suited = random_filter(model, [1, *kernel, outputs], 3, scale)
@@ -100,15 +105,17 @@ def _depthwise_conv_2d(rng: Random) -> Case:
 
 def _fully_connected(rng: Random) -> Case:
     model = SingleOperator(rng)
-    size = choose(rng, 1, 2, 3, 7, 16, 33, 100)
-    outputs = choose(rng, 1, 2, 5, 16, 19)
-    x = random_codes(rng, [*random_shape(rng, (1, 1, 2), 8), size])
+    size = random_size(rng, "input_channels", 1, 2, 3, 7, 16, 33, 100)
+    outputs = random_size(rng, "output_channels", 1, 2, 5, 16, 19)
+    rows = bounded(rng, "batch", lambda: random_shape(rng, (1, 1, 2), 8))
+    x = random_codes(rng, [*np.atleast_1d(rows), size])
     scale = model.scale()
     source = model.operand(x, scale, random_zero_point(rng))
-    per_channel = bool(rng.integers(2))
+    kind = bounded(rng, "weights", lambda: ["per-tensor", "per-axis"][rng.integers(2)])
+    per_channel = kind == "per-axis"
     scales = np.array([model.scale(0.02, 1.0) for _ in range(outputs if per_channel else 1)])
-    zero_point = random_zero_point(rng) if not per_channel and rng.integers(4) == 0 else 0
-    weights = random_codes(rng, [outputs, size], low=-128 if rng.integers(8) == 0 else -127)
+    zero_point = random_zero_point(rng) if not per_channel and beyond(rng, 4) else 0
+    weights = random_codes(rng, [outputs, size], low=-128 if beyond(rng, 8) else -127)
     inputs = [source, model.constant(weights, scale=scales, zero_point=zero_point), -1]
     if rng.integers(4):
         inputs[2] = _modest_bias(model, outputs, size, scale * scales)
@@ -153,7 +160,7 @@ def _modest_bias(model: SingleOperator, count: int, taps: int, scales: np.ndarra
 
 def _transpose_conv(rng: Random) -> Case:
     model = SingleOperator(rng)
-    kernel = rng.integers(1, 4, 2, endpoint=True).tolist()
+    kernel = random_kernel(rng, 4)
     options, sizes = random_window(rng, (kernel[0], kernel[1]), dilated=False)
     depth = choose(rng, 1, 2, 3, 5, 8, 17)
     outputs = choose(rng, 1, 2, 3, 8, 11)
@@ -261,13 +268,13 @@ def _extend_batch_matmul(net: GrowingNetwork) -> None:
 def _pool(name: str) -> Maker:
     def single(rng: Random) -> Case:
         model = SingleOperator(rng)
-        kernel = rng.integers(1, 5, 2, endpoint=True).tolist()
+        kernel = random_kernel(rng, 5)
         options, sizes = random_window(rng, (kernel[0], kernel[1]), dilated=False)
-        depth = choose(rng, 1, 2, 3, 5, 8, 17)
-        x = random_codes(rng, [choose(rng, 1, 1, 2), *sizes, depth])
+        depth = random_size(rng, "input_channels", 1, 2, 3, 5, 8, 17)
+        x = random_codes(rng, [random_size(rng, "batch", 1, 1, 2), *sizes, depth])
         out = model.scale(), random_zero_point(rng)
         source = model.operand(x, *out)
-        if rng.integers(4) == 0:  # accepted, and not rescaled
+        if beyond(rng, 4):  # accepted, and not rescaled
             out = model.scale(), random_zero_point(rng)
         options |= {"filter_height": kernel[0], "filter_width": kernel[1]} | random_activation(rng)
         return model.finish(name, [source], out, options)

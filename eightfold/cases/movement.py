@@ -11,7 +11,9 @@ from eightfold.cases.draws import (
     Case,
     Random,
     SingleOperator,
+    beyond,
     choose,
+    is_constant,
     random_codes,
     random_shape,
     random_zero_point,
@@ -33,7 +35,7 @@ class CopyModel(SingleOperator):
 
     def other_pair(self) -> None:
         """In a quarter of the models, another scale and zero point: accepted, not rescaled."""
-        if self.rng.integers(4) == 0:
+        if beyond(self.rng, 4):
             self.pair = self.scale(), random_zero_point(self.rng)
 
     def copy(
@@ -164,7 +166,7 @@ def _concatenation(rng: Random) -> Case:
     inputs = []
     for _ in range(rng.integers(1, 5)):
         shape[axis] = int(rng.integers(1, 5))
-        if inputs and rng.integers(4) == 0:
+        if inputs and is_constant(rng, mostly=False):
             codes = random_codes(rng, shape)
             inputs.append(model.constant(codes, scale=scale, zero_point=zero_point))
         else:

@@ -10,13 +10,13 @@ files.
 """
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from eightfold.cases.draws import Case, Random, choose, random_shape
+from eightfold.cases.draws import Bounds, Case, Random, bounded_by, choose, random_shape
 from eightfold.cases.growing import GrowingNetwork, UnsuitableError
 from eightfold.cases.operators import MAKERS
 from eightfold.model import Graph, Operator, Tensor, Variable
@@ -35,6 +35,7 @@ def random_network(
     max_elements: int = 4096,
     max_macs: int = 200_000,
     lengths: tuple[int, int] = (5, 25),
+    bounds: Mapping[str, Bounds] | None = None,
 ) -> Case:
     """Return a model of several operators, and an array for each of its inputs by index.
 
@@ -53,6 +54,8 @@ def random_network(
     lengths
         Fewest and most operators aimed at; a QUANTIZE in front, or that makes operands alike,
         may add to it.
+    bounds
+        By operator, what those are drawn within; nothing else if None.
 
     Raises
     ------
@@ -68,7 +71,9 @@ def random_network(
         if network.length >= target:
             break
         try:
-            extensions[str(rng.choice(list(extensions)))](network)
+            name = str(rng.choice(list(extensions)))
+            with bounded_by(bounds[name] if bounds else Bounds()):
+                extensions[name](network)
         except UnsuitableError:
             continue
     return network.finish_network()

@@ -9,7 +9,7 @@ import zlib
 
 import numpy as np
 
-from eightfold.cases.draws import Case, Random, constant_operands
+from eightfold.cases.draws import Bounds, Case, Random, bounded_by
 from eightfold.cases.elementwise import ELEMENTWISE
 from eightfold.cases.growing import Maker
 from eightfold.cases.indexing import INDEXING
@@ -44,7 +44,7 @@ def accelerator_case(operator: str, rng: Random) -> Case:
     """
     if operator == "GATHER":
         return random_case(operator, rng)
-    with constant_operands():
+    with bounded_by(Bounds(constants=True)):
         return random_case(operator, rng)
 
 

@@ -30,6 +30,11 @@ zero_points = [-128, 0]
 clamp = [[-128, 127], [0, 127]]
 rounding = "single"
 ranks = [4]
+
+[operators.CONV_2D]
+kernel = [1, "3x1"]
+output_channels = { from = 8, to = 64, by = 8 }
+padding = "SAME"
 """
 
 
@@ -54,6 +59,16 @@ def test_every_field_is_read(tmp_path: Path) -> None:
             rounding="single",
             ranks=(4,),
         ),
+        operators={
+            "CONV_2D": {
+                "kernel": (1, "3x1"),
+                "output_channels": {"from": 8, "to": 64, "by": 8},
+                "padding": "SAME",
+            }
+        },
+    )
+    assert profile.limits_text.endswith(
+        "; CONV_2D: kernel [1, 3x1], output_channels 8..64 by 8, padding SAME"
     )
     assert Profile.from_dict(profile.as_dict()) == profile
 
@@ -110,6 +125,22 @@ def test_profiles_by_name_come_back_from_their_fields(name: str) -> None:
         ('name = "a"\n[limits]\nclamp = [[127, 0]]', "clamp: 127 is above 0"),
         ('name = "a"\n[limits]\nranks = [9]', "ranks must be an integer in 0..8, not 9"),
         ('name = "a"\n[limits]\nrounding = "up"', "rounding must be one of double, single"),
+        (
+            'name = "a"\n[operators.CONV_2D]\nkernal = 3\nstride = "3 x 1"\npadding = "FULL"',
+            "operators.CONV_2D: unknown field kernal; known: kernel, stride, dilation, groups, "
+            "padding, batch, input_channels, output_channels, size, activation, weights; "
+            'operators.CONV_2D.stride must be integers or pairs such as "3x1" in 1..65535',
+        ),
+        ('name = "a"\n[operators.ADD]\nkernel = 3', "operators.ADD: unknown field kernel; known"),
+        ('name = "a"\n[operators.CONV]\nkernel = 3', "operators.CONV: is not claimed; add it to"),
+        (
+            'name = "a"\n[operators.ADD]\nsize = { from = 9, to = 3 }',
+            "operators.ADD.size must have a value in its range, not 9..3",
+        ),
+        (
+            'name = "a"\n[operators.ADD]\nsize = { least = 9 }',
+            "operators.ADD.size must be a range such as { from = 8, to = 256, by = 8 }",
+        ),
         (
             'name = "a"\nspec = "tpu-mlir"\n[limits]\nrounding = "double"',
             "rounding: TPU-MLIR rounds once",

@@ -23,7 +23,7 @@ from eightfold.conformance.judge.models.weighted import WEIGHTED
 from eightfold.conformance.judge.power import Power, power_of
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.units.unit import Level
-from eightfold.conformance.vectors.operators import MODELS, operator_cases
+from eightfold.conformance.vectors.operators import operator_cases
 from eightfold.golden.quantization import clamp
 from eightfold.golden.tpu_mlir.numbers import round_float
 from eightfold.operators import load_model
@@ -97,7 +97,7 @@ def names_told(
         As `eightfold.conformance.vectors.operators.operator_cases`.
     """
     subjects = []
-    for case in operator_cases(operator, profile, level, seed, count=MODELS[level]):
+    for case in operator_cases(operator, profile, level, seed):
         graph = load_model(case.model)
         (only,) = graph.operators
         expected = tuple(case.tensors[index] for index in only.outputs)

@@ -53,7 +53,7 @@ def of_unit(folder: Path, form: Format = "npz", unit: str = "requantizer") -> Pa
 
 
 def of_models(path: Path) -> tuple[Path, Path]:
-    write_operators(path / "vectors", ["ADD", "SHAPE"], TFLITE, "smoke", 3)
+    write_operators(path / "vectors", ["ADD", "SHAPE", "ADD.strictness"], TFLITE, "smoke", 3)
     write_right_models(path / "vectors", path / "results")
     return path / "vectors", path / "results"
 
@@ -162,11 +162,17 @@ def compute_what_is_refused(folder: Path, table: dict[str, Any]) -> None:
     [
         (change_expected, "ADD/0002: is not what is drawn for operators, profile tflite, level"),
         (another_model, "ADD/0002: is not what is drawn for operators"),
-        (leave_out, "has 5 cases of ADD, and 6 are drawn by profile tflite, level smoke, seed 3"),
-        (leave_out_a_claim, "has cases of ADD, and its manifest names ['ADD', 'SHAPE']; write"),
-        (lambda folder, table: table.pop("operators"), "ADD, SHAPE, and its manifest names None"),
+        (leave_out, "has 3 cases of ADD, and 4 are drawn by profile tflite, level smoke, seed 3"),
+        (
+            leave_out_a_claim,
+            "has cases of ADD, ADD.strictness, and its manifest names ['ADD', 'SHAPE', 'ADD.st",
+        ),
+        (
+            lambda folder, table: table.pop("operators"),
+            "ADD, SHAPE, ADD.strictness, and its manifest names None",
+        ),
         (compute_what_is_refused, ": is not what is drawn for operators"),
-        (lambda folder, table: table.update(level="standard"), "has 6 cases of ADD, and "),
+        (lambda folder, table: table.update(level="standard"), "has 4 cases of ADD, and "),
     ],
     ids=["expected", "another model", "left out", "claim", "no claims", "not refused", "level"],
 )
@@ -214,9 +220,9 @@ def test_the_command_draws_once_and_remembers(
 
 
 def test_models_come_back(tmp_path: Path) -> None:
-    write_operators(tmp_path, ["ADD", "SHAPE"], TFLITE, "smoke", 2)
+    write_operators(tmp_path, ["ADD", "ADD.strictness"], TFLITE, "smoke", 2)
     found = model_cases_of(load_vectors(tmp_path))
-    assert list(found) == ["ADD", "SHAPE"]
+    assert list(found) == ["ADD", "ADD.strictness"]
     for operator, cases in found.items():
         drawn = list(operator_cases(operator, TFLITE, "smoke", 2))
         assert list(cases) == [f"{operator}/{number:04}" for number in range(len(drawn))]

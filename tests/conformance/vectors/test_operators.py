@@ -17,7 +17,8 @@ from eightfold.conformance.vectors.operators import (
     operator_cases,
     write_operators,
 )
-from eightfold.operators import load_model
+from eightfold.golden import binary, convolution, fixed_point
+from eightfold.operators import check_model, has_violation, load_model
 from eightfold.run.reference.oracle import Oracle, OracleRejected
 
 TFLITE = PROFILES["tflite"]
@@ -41,10 +42,13 @@ def test_litert_computes_and_refuses_the_same() -> None:
     with Oracle() as oracle:
         for operator in OPERATORS:
             cases = list(operator_cases(operator, TFLITE))
-            assert len([case for case in cases if not case.refusal]) == MODELS["smoke"]
-            refused += sum(bool(case.refusal) for case in cases)
+            assert len(cases) == MODELS["smoke"]
             if operator == "SUM":  # LiteRT's kernel adds unsigned bytes
-                cases = [case for case in cases if case.refusal]
+                cases = []
+            illegal = list(operator_cases(f"{operator}.strictness", TFLITE))
+            assert all(case.refusal for case in illegal)
+            refused += len(illegal)
+            cases += illegal + list(operator_cases(f"{operator}.beyond-spec", TFLITE))
             for number, case in enumerate(cases):
                 assert agrees(oracle, case), (operator, number, case.refusal)
     assert refused >= 2 * len(OPERATORS) - 4
@@ -71,7 +75,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_the_same_bytes_come_again_and_the_manifest_has_their_sums(tmp_path: Path) -> None:
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
-        write_operators(tmp_path / name, ["MEAN", "GATHER"], TFLITE, "smoke", seed)
+        claims = ["MEAN", "GATHER", "GATHER.strictness"]
+        write_operators(tmp_path / name, claims, TFLITE, "smoke", seed)
     first = contents(tmp_path / "a")
     assert first == contents(tmp_path / "b") != contents(tmp_path / "c")
     manifest = json.loads(first.pop("manifest.json"))
@@ -100,9 +105,52 @@ def test_limits_of_ranks_and_zero_points_hold() -> None:
 def test_micro_has_models_of_five_dimensions_at_most_and_none_to_refuse() -> None:
     cases = [c for name in ("ADD", "EQUAL") for c in operator_cases(name, PROFILES["tflm"])]
     assert len(cases) == 2 * MODELS["smoke"]
+    with pytest.raises(InputError, match="--strictness: ADD, EQUAL has no such cases"):
+        PROFILES["tflm"].with_aspects(["ADD", "EQUAL"], ["strictness"])
     for case in cases:
         assert not case.refusal
         assert max(len(t.shape) for t in load_model(case.model).tensors) <= 5
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_no_case_is_a_violation_or_wraps(operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exact(x: np.ndarray) -> np.ndarray:
+        whole = np.asarray(x, np.int64)
+        np.testing.assert_array_equal(whole, whole.astype(np.int32), "C++ leaves it undefined")
+        return whole.astype(np.int32)
+
+    for module in (fixed_point, binary, convolution):
+        monkeypatch.setattr(module, "wrapped", exact)
+    for case in operator_cases(operator, TFLITE, "standard", seed=1, count=15):
+        assert not has_violation(check_model(load_model(case.model)))
+
+
+@pytest.mark.parametrize(("operator", "count"), [("MAXIMUM", 10), ("CONV_2D", 10), ("ADD", 0)])
+def test_what_is_beyond_the_spec_is_asked_by_name(operator: str, count: int) -> None:
+    cases = list(operator_cases(f"{operator}.beyond-spec", TFLITE, "standard", count=10))
+    assert len(cases) == count
+    violations = [has_violation(check_model(load_model(case.model))) for case in cases]
+    assert all(violations) or operator == "CONV_2D"  # where sums wrap, too
+
+
+def test_a_narrow_claim_gets_its_models_and_a_wide_one_ordinary_ones() -> None:
+    narrow = list(operator_cases("CONV_2D", PROFILES["npu-3x3"], "standard"))
+    wide = list(operator_cases("CONV_2D", TFLITE, "standard"))
+    assert len(narrow) == len(wide) == MODELS["standard"]
+    for case in narrow:
+        assert takes_3x3(case.model)
+    assert 20 <= sum(takes_3x3(case.model, batches=(1, 2)) for case in wide) <= 45
+
+
+def takes_3x3(model: bytes, batches: tuple[int, ...] = (1,)) -> bool:
+    """Return whether a core takes a CONV_2D that has no windows but square ones up to 3x3."""
+    graph = load_model(model)
+    (conv,) = graph.operators
+    x, weights = (graph.tensors[index].shape for index in conv.inputs[:2])
+    strides = conv.options["stride_h"], conv.options["stride_w"]
+    dilations = conv.options["dilation_h_factor"], conv.options["dilation_w_factor"]
+    square = weights[1] == weights[2] <= 3 and strides in [(1, 1), (2, 2)]
+    return square and dilations == (1, 1) and x[3] == weights[3] and x[0] in batches
 
 
 def test_constant_operands_and_int8_alone_can_be_claimed() -> None:
@@ -120,8 +168,8 @@ def test_shares_are_the_cases_of_the_whole(profile: Profile) -> None:
     whole = [case.model for case in operator_cases("TANH", profile, "standard")]
     shares = [
         case.model
-        for first in range(0, 120, 30)
-        for case in operator_cases("TANH", profile, "standard", first=first, count=30)
+        for first in range(0, 120, 40)
+        for case in operator_cases("TANH", profile, "standard", first=first, count=40)
     ]
     assert shares == whole
 
@@ -132,6 +180,10 @@ def test_shares_are_the_cases_of_the_whole(profile: Profile) -> None:
         (Profile(name="a", claims=("MUL",)), "profile a: does not claim ADD"),
         (PROFILES["tflite-single"], "golden has no ADD with one rounding"),
         (Profile(name="a", limits=ProfileLimits(ranks=(0,))), "its limits leave 0 models of ADD"),
+        (
+            Profile(name="a", operators={"ADD": {"size": 3}}, limits=ProfileLimits(ranks=(7,))),
+            "widen zero_points, ranks, size of operators.ADD",
+        ),
     ],
 )
 def test_what_cannot_be_drawn_is_one_line(profile: Profile, message: str) -> None:
