@@ -103,7 +103,8 @@ def operator_cases(
     start = zlib.crc32(b"vectors") + seed * 1_000_000  # of another stream than a campaign's
     if aspect == "strictness":
         refused = _refused(name, start, REFUSED[level])
-        yield from (case for number, case in enumerate(refused) if number in share)
+        named = (replace(case, operator=operator) for case in refused)
+        yield from (case for number, case in enumerate(named) if number in share)
         return
     models = _claimed(name, profile, start, spec=not aspect)
     for number, drawn in zip(range(MODELS[level]), models, strict=False):
@@ -246,7 +247,8 @@ Drawn = tuple[bytes, dict[int, np.ndarray], Graph]
 
 def _claimed(operator: str, profile: Profile, start: int, *, spec: bool) -> Iterator[Drawn | None]:
     usual = bounds_of(operator, profile, spec=spec)
-    narrow = replace(usual, values=ordinary(operator, usual.values))
+    values = drawn_values(profile.constraints(operator))
+    narrow = replace(usual, values={**usual.values, **ordinary(operator, values)})
 
     def draw(number: int) -> tuple[Bounds, Case]:
         windowed = operator in WINDOWED and number % 4 == 0
@@ -257,8 +259,14 @@ def _claimed(operator: str, profile: Profile, start: int, *, spec: bool) -> Iter
     drawn = map(draw, itertools.count(start))
     if spec:
         return within((case for _, case in drawn), profile)
-    left = (case for bounds, case in drawn if bounds.left or not _is_legal(load_model(case[0])))
-    return within(left, profile, legal=False)
+    return within(
+        (
+            (case if bounds.left or not _is_legal(load_model(case[0])) else None)
+            for bounds, case in drawn
+        ),
+        profile,
+        legal=False,
+    )
 
 
 def bounds_of(operator: str, profile: Profile, *, spec: bool = True) -> Bounds:
@@ -277,18 +285,18 @@ def _is_legal(graph: Graph) -> bool:
 
 
 def within(
-    models: Iterable[Case], profile: Profile, *, legal: bool = True
+    models: Iterable[Case | None], profile: Profile, *, legal: bool = True
 ) -> Iterator[Drawn | None]:
     """Yield those of many models that a profile claims; None when too many in a row are outside.
 
-    ``legal``: and that have no violation of the spec.
+    ``legal``: and that have no violation of the spec. A model that is None is outside.
     """
     misses = 0
-    for model, inputs in models:
-        graph = load_model(model)
-        if _within(graph, profile) and (not legal or _is_legal(graph)):
+    for case in models:
+        graph = case and load_model(case[0])
+        if case and graph and _within(graph, profile) and (not legal or _is_legal(graph)):
             misses = 0
-            yield model, inputs, graph
+            yield *case, graph
         elif (misses := misses + 1) == TRIES:
             yield None
 

@@ -157,7 +157,7 @@ def bounded(rng: Random, feature: str, draw: Callable[[], Any]) -> Any:
             if drawn in values:
                 return drawn
             drawn = draw()
-    return values[rng.integers(len(values))]
+    return values[int(rng.integers(len(values)))]
 
 
 def random_size(rng: Random, feature: str, *sizes: int) -> int:
