@@ -48,6 +48,9 @@ def test_the_form_is_the_profiles() -> None:
         "tflite-single": "tflite_single",
         "tflm": "tflite",
         "eightfold": "tflite",
+        "npu-3x3": "tflite",
+        "ethos-u-like": "tflite",
+        "requantizer-right-shift": "tflite",
         "tpu-mlir": "tpu_mlir_32",
         "tpu-mlir-8": "tpu_mlir_8",
     }
