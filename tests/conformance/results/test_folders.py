@@ -55,7 +55,7 @@ def test_right_results_conform(written: tuple[Path, Path]) -> None:
     assert statement.line() == (
         "Eightfold conformance 1.1, TFLite int8 (litert), no limits, operator level, smoke; "
         "requantizer, dot, ADD, SOFTMAX: no deviation found in 4242 cases, which would have "
-        "told all 111 mistakes"
+        "told all 121 mistakes"
     )
     assert statement.subject == written[1].name
     assert list(judged.cases) == ["SOFTMAX", "ADD"]
