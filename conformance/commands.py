@@ -103,8 +103,9 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--impact",
         multiple=True,
         metavar="MODEL.tflite[=INPUTS.npz]",
-        help="Run a network with the mistake that was found, and say what changes; INPUTS.npz may "
-        "have labels. Without it inputs are random. More than once for several networks.",
+        help="Run a network with the mistake that was found, and with the profile's contract, and "
+        "say what changes; INPUTS.npz may have labels. Without it inputs are random. More than "
+        "once for several networks.",
     )
     command = impact(command)
     for name, text in reversed(REPORTS.items()):
@@ -354,7 +355,7 @@ def _say(
     if networks := _networks(impact, statement.profile):
         from eightfold.conformance.judge.models.impact import impact_facts
 
-        found = impact_facts(statement.findings, networks)
+        found = impact_facts(statement.findings, statement.profile, networks)
     write_reports(statement, cases, **files, facts=[*facts, *found])
     print_statement(statement, found)
     raise SystemExit(0 if statement.holds else 1)

@@ -262,11 +262,17 @@ def _parts(
 def _distance(
     unit: str, profile: Profile, columns: Cases, kinds: NDArray[np.str_]
 ) -> tuple[str, ...]:
-    """Return how far a contract is from the spec, in lines; nothing where there is none."""
+    """Return which rules of the spec a contract breaks, why, and how far it is from the spec, in
+    lines; nothing where there is none."""
     if unit != "requantizer" or not profile.contract:
         return ()
+    waived = [
+        f"The contract breaks {identity} by {each.rule}{f': {each.reason}' * bool(each.reason)}."
+        for each in profile.contract
+        for identity in broken(unit, [each.rule])
+    ]
     cases = cases_of(profile.form, columns)
-    return tuple(contract_of(profile).distance(cases, kinds))
+    return (*waived, *contract_of(profile).distance(cases, kinds))
 
 
 def _joined(unit: str, arrays: Mapping[str, NDArray], count: int) -> Integers:

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
+from eightfold.conformance.judge.contracts import Contract, contract_of
 from eightfold.conformance.judge.models.mistakes import operator_mistakes
 from eightfold.conformance.judge.models.scaling import in_operators
 from eightfold.conformance.judge.models.subject import OperatorMistake, OperatorRun
-from eightfold.conformance.judge.variants import MISTAKES
 from eightfold.conformance.profile import NETWORKS, Profile
 from eightfold.conformance.verdict import ClaimFinding
 from eightfold.golden.quantization import Reference
@@ -259,34 +259,36 @@ def check_profile(profile: Profile) -> None:
 
 
 def mistakes_found(
-    findings: Sequence[ClaimFinding],
+    findings: Sequence[ClaimFinding], contract: Contract
 ) -> tuple[dict[str, OperatorMistake], list[str]]:
     """Return the first mistake with a name of each claim that deviates, as operators make it.
 
     Returns
     -------
     The mistakes, and the claims that deviate and of which no such mistake is known. A mistake of
-    an operator counts before the requantizer's.
+    an operator counts before the requantizer's, which comes with the rules of its contract.
     """
     made: dict[str, OperatorMistake] = {}
     unknown = []
     for finding in sorted(findings, key=lambda each: each.claim != "requantizer"):
         if finding.standing("full") != "deviates":
             continue
-        found = _executable(finding)
+        found = _executable(finding, contract)
         made |= found
         if not found:
             unknown.append(finding.claim)
     return made, unknown
 
 
-def _executable(finding: ClaimFinding) -> dict[str, OperatorMistake]:
+def _executable(finding: ClaimFinding, contract: Contract) -> dict[str, OperatorMistake]:
     if finding.claim == NETWORKS:
         pairs = [tuple(name.split(" ", 1)) for name in finding.mistakes]
     elif finding.layer == "operator":
         pairs = [(finding.claim, name) for name in finding.mistakes[:1]]
     elif finding.claim == "requantizer" and finding.mistakes:
-        return in_operators([MISTAKES[name] for name in finding.mistakes[0].split(" and ")])
+        known = {each.name: each for each in contract.subject.mistakes}
+        made = [known[name] for name in finding.mistakes[0].split(" and ")]
+        return in_operators([*contract.rules, *made])
     else:
         pairs = []
     return {
@@ -298,11 +300,17 @@ def _executable(finding: ClaimFinding) -> dict[str, OperatorMistake]:
 
 
 def impact_facts(
-    findings: Sequence[ClaimFinding], networks: Sequence[Network]
+    findings: Sequence[ClaimFinding], profile: Profile, networks: Sequence[Network]
 ) -> list[tuple[str, str]]:
-    """Return what the mistakes that were found do to networks: pairs of a title and a sentence."""
-    mistaken, unknown = mistakes_found(findings)
-    facts = []
+    """Return what a profile's contract, if it states one, and the mistakes that were found do to
+    networks: pairs of a title and a sentence."""
+    contract = contract_of(profile)
+    mistaken, unknown = mistakes_found(findings, contract)
+    facts = [
+        (f"Impact of the contract on {each.name}", each.impact(in_operators(contract.rules)).text)
+        for each in networks
+        if contract.rules
+    ]
     if unknown and networks:
         why = "deviates by no mistake with a name that could be made in a network"
         facts.append(("Impact unknown", "; ".join(f"{claim} {why}" for claim in unknown)))

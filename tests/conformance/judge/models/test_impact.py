@@ -8,17 +8,19 @@ import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
+from eightfold.conformance.judge.contracts import contract_of
 from eightfold.conformance.judge.models.impact import (
     INFERENCES,
     Network,
     check_profile,
+    impact_facts,
     mistakes_found,
 )
 from eightfold.conformance.judge.models.mistakes import operator_mistakes
 from eightfold.conformance.judge.models.scaling import in_operators
 from eightfold.conformance.judge.models.subject import OperatorMistake, OperatorRun
 from eightfold.conformance.judge.variants import MISTAKES
-from eightfold.conformance.profile import NETWORKS, PROFILES
+from eightfold.conformance.profile import NETWORKS, PROFILES, Profile
 from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
 from eightfold.golden.fixed_point import quantize_multiplier
 from eightfold.golden.rounding import rounding_shift
@@ -108,11 +110,27 @@ def test_the_mistakes_of_a_statement() -> None:
         finding(NETWORKS, "RELU6 none_of_these", "MEAN second_up"),
         ClaimFinding(claim="MUL", counts={CaseOutcome.EXACT: 1}),
     ]
-    made, unknown = mistakes_found(findings)
+    made, unknown = mistakes_found(findings, contract_of(PROFILES["tflite"]))
     assert unknown == ["SUB", "dot"]
     assert made["ADD"] in operator_mistakes("ADD") and made["ADD"].name == "xnnpack_form"
     assert made["MEAN"].name == "second_up"
     assert made["CONV_2D"].name == made["SUB"].name == "second_down and clamp_int8"
+
+
+def test_a_contract_has_its_impact_and_so_has_what_is_not_kept_of_it() -> None:
+    """Without its only rule it is the spec again; a mistake comes beside what is meant."""
+    profile = Profile.from_dict({"name": "mine", "contract": "second_half_up"})
+    network = Network.load(str(MODEL_FILE))
+    meant = network.impact(in_operators([MISTAKES["second_half_up"]]))
+    assert impact_facts([], profile, [network]) == [
+        ("Impact of the contract on digits", meant.text),
+        ("Impact on digits", "none, no mistake to make was found"),
+    ]
+    for name, changed in (("without_second_half_up", False), ("right_one_more", True)):
+        finding = ClaimFinding(claim="requantizer", counts={CaseOutcome.WRONG: 1}, mistakes=(name,))
+        made, _ = mistakes_found([finding], contract_of(profile))
+        assert made["CONV_2D"].name == f"second_half_up and {name}"
+        assert bool(network.impact(made).changed) == changed
 
 
 @pytest.mark.parametrize(
