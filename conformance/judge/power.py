@@ -40,7 +40,8 @@ class Power:
                 f"{len(self.unseen)} of {self.mistakes} mistakes cannot be seen in these cases, "
                 f"they give the reference's results: {', '.join(self.unseen)}."
             )
-        found += [f"These coincide in all cases: {', '.join(group)}." for group in self.groups]
+        if self.groups:
+            found.append(f"These coincide in all cases: {'; '.join(map(', '.join, self.groups))}.")
         return found
 
 

@@ -2,9 +2,10 @@
 
 Each case has an entry: a model by its name, a case of a unit by its number. Where so many deviate
 that not all are listed, those that are listed have one, and no others; and so it is with a unit
-that is incomplete. A claim that is not right has an entry of its own too: a failure if it deviates,
-an error if it is incomplete. Of an aspect, such as ``CONV_2D.strictness``, which is no part of
-conformance, these are skipped, with the same text.
+that is incomplete. The property ``entries`` says of how many cases there are some. A claim that is
+not right has an entry of its own too: a failure if it deviates, an error if it is incomplete. Of an
+aspect, such as ``CONV_2D.strictness``, which is no part of conformance, these are skipped, with the
+same text.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -71,11 +72,19 @@ def _suite(
                 "kit": statement.kit,
                 "rules": " ".join(finding.rules),
                 "power": "\n".join(finding.power),
+                "entries": _entries_text(finding, len(entries) - (not finding.right)),
             }
         )
         for entry in entries:
             xml.case(f"conformance.{finding.layer}.{finding.claim}", **vars(entry))
     xml.text("\n")
+
+
+def _entries_text(finding: ClaimFinding, count: int) -> str:
+    """Return of how many cases there are entries."""
+    if count == finding.cases:
+        return f"all {count} cases"
+    return f"{count} of {finding.cases} cases, the first of those that deviate"
 
 
 def _entries(finding: ClaimFinding, level: Level, names: Sequence[str]) -> Iterator[_Entry]:

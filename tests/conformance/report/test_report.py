@@ -12,7 +12,14 @@ from eightfold.conformance.report import statement_lines, write_reports
 from eightfold.conformance.report.claims import SCHEMA_VERSION, claim_rows, statement_as_json
 from eightfold.conformance.report.schema import StatementJson
 from eightfold.conformance.units.unit import Level
-from eightfold.conformance.verdict import STANDINGS, CaseOutcome, ClaimFinding, Statement
+from eightfold.conformance.verdict import (
+    LISTED,
+    STANDINGS,
+    CaseOutcome,
+    ClaimFinding,
+    FailedCase,
+    Statement,
+)
 from tests.support.conformance.statements import CASES, statement
 from tests.support.documented import check_fields
 
@@ -192,6 +199,7 @@ def test_junit_has_a_suite_per_claim_and_an_entry_per_model(tmp_path: Path) -> N
     assert waiting.get("message") == "LOGISTIC: incomplete, 0 of 6 cases were answered."
     power = properties(suites["requantizer"])["power"]
     assert power and "left_missing" in power
+    assert properties(suites["requantizer"])["entries"] == "all 2642 cases"
 
 
 def properties(suite: ElementTree.Element) -> dict[str | None, str | None]:
@@ -218,6 +226,15 @@ def test_machines_can_tell_that_nothing_was_found_from_that_it_conforms(
 def test_junit_of_a_conforming_unit_passes(tmp_path: Path) -> None:
     root = junit(tmp_path, replace(statement(), findings=statement().findings[1:2]))
     assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("1600", "0", "0")
+
+
+def test_junit_says_that_not_every_case_has_an_entry(tmp_path: Path) -> None:
+    failed = tuple(FailedCase(name=str(n), outcome=CaseOutcome.WRONG) for n in range(LISTED))
+    finding = ClaimFinding(claim="dot", counts={CaseOutcome.WRONG: LISTED + 9}, failed=failed)
+    (suite,) = junit(tmp_path, replace(statement(), findings=(finding,)))
+    said = properties(suite)["entries"]
+    assert said == f"{LISTED} of {LISTED + 9} cases, the first of those that deviate"
+    assert suite.get("tests") == str(LISTED + 1)
 
 
 def test_json_has_all(tmp_path: Path) -> None:
