@@ -5,7 +5,7 @@ at level standard, which takes minutes; `liar_table` simulates each mistake of e
 hour.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -171,33 +171,32 @@ RUNTIME_TITLES = {
 
 def tolerance_table() -> str:
     """Return a row per operator: T, and how far each runtime was from the reference."""
-    known = tolerances.measured()
+    known = tolerances.measured()["rows"]
     rows = []
-    for operator, row in known.rows.items():
-        tolerance = known.tolerance(operator)
+    for operator, row in known.items():
+        tolerance = tolerances.tolerance_of(operator, known)
         cells = (_deviation(row[name]) for name in RUNTIME_TITLES)
         rows.append((operator, "-" if tolerance is None else str(tolerance), *cells))
     titles = ("row", "T", *RUNTIME_TITLES.values())
     return markdown(titles, rows, text=1)
 
 
-def _deviation(found: tolerances.Deviation) -> str:
+def _deviation(found: Mapping[str, int]) -> str:
     """Return the largest deviation and the share of elements that deviate; of how many models."""
-    if not found.computed:
+    models, computed, elements, deviating, largest = found.values()
+    if not computed:
         return "refused"
-    some = "" if found.computed == found.models else f" ({found.computed} of {found.models})"
-    if not found.deviating:
-        return f"0{some}"
-    return f"{found.largest}, {percent(found.deviating, found.elements)}{some}"
+    some = "" if computed == models else f" ({computed} of {models})"
+    return f"{largest}, {percent(deviating, elements)}{some}" if deviating else f"0{some}"
 
 
 def measured_with() -> str:
     """Return what tolerances were measured with, in a sentence."""
     known = tolerances.measured()
-    versions = ", ".join(f"{name} {version}" for name, version in known.versions.items())
+    versions = ", ".join(f"{name} {version}" for name, version in known["versions"].items())
     return (
-        f"The first {known.count} models within the spec of seed {known.seed}, or as many as there "
-        f"are; kit {known.kit}, {versions}; instruction sets {known.processor}.\n"
+        f"The first {known['count']} models within the spec of seed {known['seed']}, or as many as "
+        f"there are; kit {known['kit']}, {versions}; instruction sets {known['processor']}.\n"
     )
 
 

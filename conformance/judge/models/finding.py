@@ -15,7 +15,7 @@ from eightfold.conformance.judge.explain import Explained, Indices, Observations
 from eightfold.conformance.judge.models.mistakes import operator_mistakes, operator_power
 from eightfold.conformance.judge.models.outcomes import ModelOutcome, differ, shown
 from eightfold.conformance.judge.models.subject import OperatorMistake, OperatorRun
-from eightfold.conformance.judge.models.tolerances import measured
+from eightfold.conformance.judge.models.tolerances import measured, tolerance_of
 from eightfold.conformance.judge.rules import Clause, Mask, clauses_of, common_text
 from eightfold.conformance.profile import NETWORKS, Profile
 from eightfold.conformance.vectors.operators import OperatorCase
@@ -227,7 +227,7 @@ def judge_models(
         ),
         smallest=tuple(_smallest(failed, profile)),
         farthest=_farthest(judged),
-        tolerance=measured().tolerance(claim),
+        tolerance=tolerance_of(claim, measured()["rows"]),
     )
     return _with_power(finding, judged, profile) if power else finding
 
