@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.conformance.judge.dot import OPERANDS, ZERO_POINTS
+from eightfold.conformance.judge.dot import DOT, OPERANDS, ZERO_POINTS
 from eightfold.conformance.judge.requantizer import bits
 from eightfold.conformance.judge.rules import Features, Mask, bounds, wide
 from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, made
@@ -28,7 +28,7 @@ class StepArithmetic:
 
     input: str = "signed"
     weight: str = "signed"
-    zero_point: str = "subtracted"
+    input_zero_point: str = "subtracted"
     clear: str = "exact"
     """``kept``: the bias is added to what there is; ``ignored``; ``late``: a step later;
     ``one_less`` and ``one_more``: by a count of the tiles."""
@@ -39,7 +39,7 @@ class StepArithmetic:
     accumulator: str = "wraps_32"
 
 
-MISTAKES = tuple(
+OWN = tuple(
     Mistake(name, sentence, changes)
     for name, sentence, changes in (
         (
@@ -76,31 +76,17 @@ MISTAKES = tuple(
         ("last_tile_twice", "The last tile is added twice.", {"tile": "last_twice"}),
         ("bias_per_tile", "The bias is added with each tile, not once a sum.", {"bias": "each"}),
         ("bias_missing", "There is no bias.", {"bias": "missing"}),
-        ("input_unsigned", "The inputs are read without a sign.", {"input": "unsigned"}),
-        ("weight_unsigned", "The weights are read without a sign.", {"weight": "unsigned"}),
-        ("zero_point_missing", "The zero point is not subtracted.", {"zero_point": "missing"}),
-        ("zero_point_added", "The zero point is added.", {"zero_point": "added"}),
-        (
-            "zero_point_unsigned",
-            "The zero point is not sign-extended: -128 counts as 128.",
-            {"zero_point": "unsigned"},
-        ),
-        *(
-            (
-                f"accumulator_{width}_{how}",
-                f"The accumulator has {width} bits, and {how}.",
-                {"accumulator": f"{how}_{width}"},
-            )
-            for width, how in ((16, "wraps"), (24, "wraps"), (24, "saturates"))
-        ),
-        (
-            "accumulator_32_saturates",
-            "The accumulator saturates where the reference wraps.",
-            {"accumulator": "saturates_32"},
-        ),
     )
 )
-"""What processing elements do in place of the reference."""
+"""What processing elements do with tiles in place of the reference."""
+
+MISTAKES = OWN + tuple(
+    each
+    for each in DOT.mistakes
+    if each.changes.keys() <= {"input", "weight", "input_zero_point", "accumulator"}
+    and not each.changes.get("accumulator", "").startswith("ends_")
+)
+"""These, and what a dot product does with its operands and its accumulator."""
 
 
 def compute(a: StepArithmetic, cases: Cases, begins: Sequence[int]) -> Integers:
@@ -109,7 +95,7 @@ def compute(a: StepArithmetic, cases: Cases, begins: Sequence[int]) -> Integers:
     ``begins``: the first steps of simulations, in which the accumulator is 0 before.
     """
     zero = cases["input_zero_point"][:, None]
-    x = ZERO_POINTS[a.zero_point](OPERANDS[a.input](cases["inputs"]), zero)
+    x = ZERO_POINTS[a.input_zero_point](OPERANDS[a.input](cases["inputs"]), zero)
     own = (x * OPERANDS[a.weight](cases["weights"])).sum(axis=1)
     if a.tile != "whole":
         where, factor = {
