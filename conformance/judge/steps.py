@@ -39,7 +39,7 @@ class StepArithmetic:
     accumulator: str = "wraps_32"
 
 
-OWN = tuple(
+OF_TILES = tuple(
     Mistake(name, sentence, changes)
     for name, sentence, changes in (
         (
@@ -80,7 +80,7 @@ OWN = tuple(
 )
 """What processing elements do with tiles in place of the reference."""
 
-MISTAKES = OWN + tuple(
+MISTAKES = OF_TILES + tuple(
     each
     for each in DOT.mistakes
     if each.changes.keys() <= {"input", "weight", "input_zero_point", "accumulator"}

@@ -18,7 +18,7 @@ from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.judge.models.impact import Impact
 from eightfold.conformance.judge.models.mistakes import MistakeNames, names_told
 from eightfold.conformance.judge.sequences import FAULTS
-from eightfold.conformance.judge.steps import MISTAKES as STEP_MISTAKES
+from eightfold.conformance.judge.steps import OF_TILES as STEP_MISTAKES
 from eightfold.conformance.judge.variants import MISTAKES
 from eightfold.conformance.liars import Named, every_liar
 from eightfold.conformance.profile import OPERATORS, PROFILES
@@ -47,7 +47,7 @@ def mistake_table() -> str:
 
 
 def control_table() -> str:
-    """Return a row per fault of control, and per mistake of a processing element's steps."""
+    """Return a row per fault of control, and per mistake of a processing element's tiles."""
     rows = [
         (unit, f"`{mistake.name}`", mistake.sentence)
         for unit, mistakes in (("any", FAULTS.values()), ("sequence", STEP_MISTAKES))
