@@ -7,6 +7,7 @@ What is guessed stands in the files to be looked at; what is not has a comment t
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,19 +84,13 @@ def draft(file: Path, top: str | None, unit: str, adapter: Path) -> Draft:
     else:
         made.sources = [name]
     ports = made._ports
-    place = _relative(file, adapter.parent)
+    place = relpath(name, adapter.parent.resolve())
     source = (
         f'component = "{place}:{top}"'
         if file.suffix == ".py"
         else f'sources, top = ["{place}"], "{top}"'
     )
     return _Ports(dict(ports), unit).draft(file.name, top, source, adapter.name)
-
-
-def _relative(file: Path, folder: Path) -> str:
-    found = file.resolve()
-    folder = folder.resolve()
-    return str(found.relative_to(folder)) if found.is_relative_to(folder) else str(found)
 
 
 def _only(file: Path) -> str:

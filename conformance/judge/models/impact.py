@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
+from eightfold.common.files import read_arrays
 from eightfold.conformance.judge.contracts import Contract, contract_of
 from eightfold.conformance.judge.models.mistakes import operator_mistakes
 from eightfold.conformance.judge.models.scaling import in_operators
@@ -150,16 +151,11 @@ class Network:
         ``options`` and errors as those of a `Network`.
         """
         file, _, given = text.partition("=")
-        arrays = None
         try:
-            model = Path(file).read_bytes()
-            if given:
-                with np.load(given, allow_pickle=False) as loaded:
-                    arrays = dict(loaded)
-        except (OSError, ValueError, AttributeError) as error:
+            arrays = read_arrays(Path(given)) if given else None
+            return cls(Path(file).stem, Path(file).read_bytes(), arrays, **options)
+        except OSError as error:
             raise InputError(f"{text}: cannot be read: {error}") from None
-        try:
-            return cls(Path(file).stem, model, arrays, **options)
         except InputError as error:
             raise InputError(f"{text}: {error}") from None
 
