@@ -128,8 +128,8 @@ class Suite:
         empty if ``eightfold campaign run`` does.
     patience
         How many times ``--unit-limit`` its units may take.
-    of_operators
-        Whether what its cases are about are operators of models.
+    subject
+        What its cases are about, as heads of tables name it: ``operator`` of models, or ``file``.
     section
         Its part of the report, None if no case of it has ended; None of a suite that has none.
     bins
@@ -153,7 +153,7 @@ class Suite:
     adapter: Callable[[Unit], str] = field(default=lambda unit: "")
     asked_by: Callable[[Mapping[str, Any]], Sequence[str]] = field(default=lambda asked: ())
     patience: int = 1
-    of_operators: bool = True
+    subject: str = "operator"
     section: Callable[[Results], Section | None] | None = None
     bins: Callable[[], Mapping[Bin, str]] = field(default=lambda: {})
     how: Callable[[Row], str] = field(default=lambda row: row.verdict)

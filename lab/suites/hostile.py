@@ -176,6 +176,6 @@ SUITE = Suite(
     options=(SEED,),
     cases=400,
     runtime=golden_reference,
-    of_operators=False,
+    subject="base model",
     section=section,
 )

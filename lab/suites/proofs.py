@@ -98,5 +98,5 @@ SUITE = Suite(
     options=(FILES,),
     tools=_tools,
     patience=6,  # a proof has its own limit, in CPU time
-    of_operators=False,
+    subject="file",
 )

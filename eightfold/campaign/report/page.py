@@ -29,6 +29,7 @@ from eightfold.campaign.report.facts import (
 from eightfold.campaign.report.failures import Failure, read_failure
 from eightfold.campaign.report.verdict import Standing
 from eightfold.campaign.store import Results, Row
+from eightfold.campaign.suite import suites
 from eightfold.run.report.charts import SERIES
 from eightfold.run.report.page import render
 
@@ -139,6 +140,7 @@ def campaign_page(
         place=_place,
         others=others,
         suites=_suites(grid),
+        subjects={suite: suites()[suite].subject for suite, _, _ in grid},
         coverage=coverage,
         covered=_covered(coverage) if coverage else {},
         timing=_timing(results),
@@ -259,7 +261,7 @@ def _timing(results: Results) -> dict[str, Any]:
 def _sections(standing: Standing, others: Mapping[str, Sequence[Kind]]) -> list[tuple[str, str]]:
     bad = standing.counts["failed"] + standing.counts["error"]
     sections = {
-        "grid": "Operators and columns",
+        "grid": "Verdicts",
         "failures": "Failures" if bad else "",
         "lost": "Lost" if others["lost"] else "",
         **{name: section.heading for name, section in standing.sections.items()},

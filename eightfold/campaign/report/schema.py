@@ -63,7 +63,7 @@ class FileJson(TypedDict):
     status: Annotated[
         str, "`runs`, `fallback` or `refused`, as `eightfold check` has it; `error` or `lost`"
     ]
-    cycles: Annotated[str, "of the simulation, on golden by the estimate; `-` if there are none"]
+    cycles: Annotated[str, "by the estimate, as of `check`; `-` if there are none"]
     golden: Annotated[str, "the runtime that golden equals; `differs`, `not compared` or `-`"]
     rtl: Annotated[str, "`golden` if it equals that; `differs`, `fails`, `not simulated` or `-`"]
     why: Annotated[str, "why not; empty if nothing is in the way"]

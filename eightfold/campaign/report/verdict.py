@@ -116,7 +116,7 @@ def standing(results: Results) -> Standing:
     for (_, _, _, verdict), count in by_place.items():
         counts[verdict] += count
     known = [suites()[name] for name in results.suites()]
-    of_operators = {suite.name for suite in known if suite.of_operators}
+    of_operators = {suite.name for suite in known if suite.subject == "operator"}
     found = {suite.name: suite.section(results) for suite in known if suite.section}
     return Standing(
         counts=counts,

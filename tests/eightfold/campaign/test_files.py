@@ -20,6 +20,7 @@ from eightfold.run.session import Session
 from lab.hostile.subject import MachineSession
 from tests.eightfold.cli.test_check import dense
 from tests.support.documented import check_fields
+from tests.support.html import read_html
 
 CONTENTS = {
     "cut.tflite": dense()[:60],
@@ -68,6 +69,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, wrong: Any = None) -> None:
     def session(backend: str = "golden", config: Any = "base", **options: Any) -> Session:
         if backend == "golden":
             return Session(config=config, **options)
+        assert options.pop("fast")  # else all is simulated twice
         return Machine(config=config, **options)
 
     monkeypatch.setattr(files, "Session", session)
@@ -105,6 +107,8 @@ def test_every_file_is_a_row_on_golden(zoo: Path) -> None:
     assert lines["sub/good.tflite"][1:] == ["LiteRT", "-", ""]
     assert lines["tail.tflite"][0].startswith("fallback: ")
     assert lines["tail.tflite"][3].startswith("the accelerator has no DEQUANTIZE")
+    assert not any(line[-1].startswith("model:") for line in lines.values())
+    assert lines["cut.tflite"][3]
     assert "FULLY_CONNECTED works on float32" in lines["float.tflite"][3]
     assert "not a .tflite file" in found["other.tflite"].message
 
@@ -176,14 +180,18 @@ def test_the_report_has_a_row_for_each_file(zoo: Path, tmp_path: Path) -> None:
         kept.begin_session(1)
         for number, unit in enumerate(asked, 1):
             kept.keep(number, Outcome(cases=tuple(files.run(unit).cases)), "here", "done")
-    words = "of 7 files 2 run on the accelerator, 1 run with --fallback golden, 4 are refused"
+    words = "of 7 files 2 run on the accelerator, 1 runs with --fallback golden, 4 are refused"
     assert words in summary(folder)
     path, html = tmp_path / "a.json", tmp_path / "a.html"
     write_report(folder, html=html, junit=None, json=path)
     report = json.loads(path.read_text("utf-8"))["files"]
     check_fields(report, FilesJson)
     assert [row["file"] for row in report["rows"]] == [*CONTENTS]
-    assert all(name in html.read_text("utf-8") for name in CONTENTS)
+    page = read_html(html.read_text("utf-8"))
+    assert all(name in page.text for name in CONTENTS)
+    heads = {head.text for table in page.all("table") for head in table.all("th")}
+    assert "file" in heads
+    assert "operator" not in heads
 
 
 def test_words_behind_the_suite_are_paths() -> None:
