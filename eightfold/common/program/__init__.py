@@ -29,8 +29,8 @@ from eightfold.common.files import NETWORKS
 from eightfold.target.config import PRESETS
 
 STATUSES = (
-    "Exit status: 0, all is well. 1, a comparison failed or was not made, check found a violation, "
-    "or the hardware hung or broke a rule. 2, bad input, something unsupported, a tool that is "
+    "Exit status: 0, all is well. 1, a comparison failed or was not made, the file that check was "
+    "asked about does not run, or the hardware hung or broke a rule. 2, bad input, something unsupported, a tool that is "
     "missing or fails, a full disk. 3, an internal error; one line names the file with its report. "
     "130, interrupted."
 )
