@@ -68,7 +68,7 @@ def test_claims_that_were_asked_have_a_row_and_others_a_line(shown: Element) -> 
     ]
     assert [each.text for each in shown.by_id("claims").all("p")] == [
         "Claimed, not asked: tables, 7 operators.",
-        "Not claimed: fake_quantize, 26 operators.",
+        "Not claimed: fake_quantize, sequence, 26 operators.",
     ]
 
 

@@ -40,7 +40,7 @@ def test_the_tutorial_gives_what_the_page_says(stranger: Installation) -> None:
     for name, content in files.items():
         (stranger.cwd / name).write_text(content, encoding="utf-8")
     commands = [found for session in SESSIONS.findall(text) for found in COMMAND.findall(session)]
-    assert len(commands) == 6
+    assert len(commands) == 7
     for command, expected in commands:
         if "xnnpack" in command:  # chooses its kernels by the processor
             continue
