@@ -67,7 +67,7 @@ def deviation_table() -> str:
 def smallest_cases() -> str:
     """Return the smallest failing cases that the recipe asks for, line by line."""
     return "".join(
-        f"{unit['name']}, {claim}:\n\n```\n{chr(10).join(lines)}\n```\n\n"
+        f"{unit['name']}, {claim}:\n\n```text\n{chr(10).join(lines)}\n```\n\n"
         for unit, found in _found(rtl=False)
         for claim in unit["show"]
         if (lines := found["claims"].get(claim, {}).get("smallest"))
