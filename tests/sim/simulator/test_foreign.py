@@ -52,7 +52,7 @@ def test_ports_have_names_directions_and_widths(foreign: Foreign) -> None:
         Port("b", True, 12),
         Port("both", True, 8),
         Port("packed_list", True, 6),
-        Port("unpacked", True, None),
+        Port("unpacked", True, 32, (0, 3)),
         Port("double__under", False, 5),
     ]
 
