@@ -8,7 +8,7 @@ import pytest
 
 from eightfold.cases.builder import SeededNetwork
 from eightfold.cases.networks import network_rng, random_network
-from eightfold.compiler import network, overlap
+from eightfold.compiler import HARDWARE, network, overlap
 from eightfold.compiler.emit.memory import Block, plan
 from eightfold.compiler.overlap import MatrixPiece, by_depth, by_groups, by_rows
 from eightfold.estimate.estimate import estimate_stream
@@ -103,7 +103,7 @@ def test_pieces_compute_what_the_whole_does(
 def test_random_networks_in_pieces_give_goldens_bytes(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, inputs = random_network(network_rng(seed))
+    model, inputs = random_network(network_rng(seed), operators=HARDWARE)
     graph = load_model(model)
     monkeypatch.setattr(network, "overlapped", Anywhere(seed))
     config = (NANO, ODD, PRESETS["small"])[seed % 3]

@@ -130,7 +130,11 @@ def test_axes_may_come_from_codes_and_an_open_shape_is_not_filled_in() -> None:
 OF_VALUES = (
     "L2_NORMALIZATION row that overflows",
     "LOG_SOFTMAX of 4096 equal logits",
+    "QUANTIZE of a float outside int32",
+    "QUANTIZE of not a number",
+    "RSQRT of a negative number",
     "SOFTMAX of 512 equal logits",
+    "SQRT of a negative number",
 )
 """What golden refuses for the values of an input, which the compiler does not know."""
 
