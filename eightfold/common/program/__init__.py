@@ -30,9 +30,9 @@ from eightfold.target.config import PRESETS
 
 STATUSES = (
     "Exit status: 0, all is well. 1, a comparison failed or was not made, the file that check was "
-    "asked about does not run, or the hardware hung or broke a rule. 2, bad input, something unsupported, a tool that is "
-    "missing or fails, a full disk. 3, an internal error; one line names the file with its report. "
-    "130, interrupted."
+    "asked about does not run, or the hardware hung or broke a rule. 2, bad input, something "
+    "unsupported, a tool that is missing or fails, a full disk. 3, an internal error; one line "
+    "names the file with its report. 130, interrupted."
 )
 """What every program returns, for its help."""
 
