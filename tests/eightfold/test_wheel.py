@@ -200,7 +200,7 @@ def test_the_base_needs_no_extra(base: Installation, command: list[str], said: s
             ["conform", "run", "--adapter", "golden"],
             "conform run needs distributed, *'eightfold[campaign]'",
         ),
-        (["campaign", "run", "files", "."], "campaign needs distributed, *'eightfold[campaign]'"),
+        (["campaign", "run", "files", "."], "campaign needs amaranth, *'eightfold[campaign]'"),
         (["run", str(DIGITS), "--compare"], "compare needs ai-edge-litert, *'eightfold[compare]'"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
