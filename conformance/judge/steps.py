@@ -84,7 +84,7 @@ MISTAKES = OF_TILES + tuple(
     each
     for each in DOT.mistakes
     if each.changes.keys() <= {"input", "weight", "input_zero_point", "accumulator"}
-    and not each.changes.get("accumulator", "").startswith("ends_")
+    and not str(each.changes.get("accumulator", "")).startswith("ends_")
     and each.changes.get("weight") != "symmetric"  # no case has a weight of -128
 )
 """These, and what a dot product does with its operands and its accumulator."""

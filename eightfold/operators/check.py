@@ -63,7 +63,9 @@ class BoundOperand:
     ) -> Finding:
         """Return a finding about this operand; ``cited``: the spec's rule, if not its entry."""
         cited = cited or self.listed()
-        of_more = cited and not cited.place.startswith(("Input", "Output"))
+        source = self.row.operand_source(self.place, self.rule)
+        if cited and not cited.place.startswith(("Input", "Output")):
+            source = cited.source
         return Finding(
             severity=severity,
             operator=self.operator.index,
@@ -72,7 +74,7 @@ class BoundOperand:
             tensor_name=self.tensor.name,
             rule=rule,
             identity=cited and cited.identity,
-            source=cited.source if of_more else self.row.operand_source(self.place, self.rule),
+            source=source,
             found=found,
         )
 

@@ -81,7 +81,7 @@ def test_a_natural_mistake_is_named(operator: str, mistake: str) -> None:
     assert found.mistakes[0] == mistake, found.diagnosis
     # TFLite Micro's form of LOGISTIC has a fixed zero point, and but for it the same codes.
     assert len(found.mistakes) == 1 or mistake.endswith("_form"), found.diagnosis
-    sentence = next(m.sentence for m in operator_mistakes(operator) if m.name == mistake)
+    sentence = next(m.sentence for m in operator_mistakes(parted(operator)[0]) if m.name == mistake)
     assert f"{mistake}: {sentence} It explains all" in found.diagnosis[0]
     assert found.smallest
     assert "theirs: " in found.smallest[-1]
