@@ -22,6 +22,9 @@ ALONE_CASES, COPIES = 2, 4
 ROW = 4096
 """How many cases are asked again in a row, at most."""
 
+HELD = ("multiplier", "shift", "low", "high", "zero_point", "input_zero_point", "weight_zero_point")
+"""Columns that can hold over a run of cases."""
+
 SENSELESS = "sequence"
 """The unit whose cases mean nothing alone or in another order."""
 
@@ -59,7 +62,9 @@ def _again(
         return _right(answers, {name: values[places] for name, values in expected.items()})
 
     still = adapter.paused(0.0)
-    order = np.arange(min(int(wrong[min(len(wrong), ROW) - 1]) + 1, ROW))
+    runs = _runs(inputs)
+    last = min(int(wrong[min(len(wrong), ROW) - 1]), ROW - 1)
+    order = np.flatnonzero(runs[:ROW] <= runs[last])
     among = np.isin(order, wrong)
     if adapter.unit != SENSELESS:
         few = wrong[np.linspace(0, len(wrong) - 1, min(ALONE_CASES, len(wrong))).astype(int)]
@@ -70,9 +75,22 @@ def _again(
     if still is not None:
         yield UNPAUSED, (int(among.sum()), int(right(still, order)[among].sum()))
     if adapter.unit != SENSELESS:
-        mixed = np.random.default_rng(0).permutation(order)
+        places = np.random.default_rng(0).permutation(runs[last] + 1)
+        mixed = order[np.argsort(places[runs[order]], kind="stable")]
         count = int(right(still or adapter, mixed)[np.isin(mixed, wrong)].sum())
         yield "in other neighbours", (int(among.sum()), count)
+
+
+def _runs(inputs: Arrays) -> NDArray[np.int64]:
+    """Return the number of each case's run, in which nothing but accumulators or lists differ.
+
+    Where a profile has parameters hold, or lanes share them, other neighbours are other runs.
+    """
+    change = [np.diff(inputs[name].astype(np.int64)) != 0 for name in HELD if name in inputs]
+    count = len(next(iter(inputs.values())))
+    if not change:
+        return np.arange(count)
+    return np.append(0, np.cumsum(np.logical_or.reduce(change)))
 
 
 def _right(answers: UnitAnswers, expected: Arrays) -> NDArray[np.bool_]:

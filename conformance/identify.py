@@ -116,7 +116,11 @@ class _Dialogue:
     ) -> None:
         self.adapter, self.simulator, self.seed = adapter, simulator, seed
         self.level: Level = level
-        self.profile = profile.replace(name=type(adapter).__name__, claims=("requantizer",))
+        limits = profile.limits
+        if limits.multipliers == "converter":  # what no converter makes tells contracts apart, too
+            limits = replace(limits, multipliers="any")
+        name = type(adapter).__name__
+        self.profile = profile.replace(name=name, claims=("requantizer",), limits=limits)
         self.rng = np.random.default_rng([seed, 35])
         self.cases: dict[str, Integers] = {}
         self.answers = np.zeros(0, np.int64)

@@ -95,8 +95,13 @@ class ProfileLimits:
     zero_points: Unlimited | tuple[int, ...] = "any"
     """Zero points of activations, each in -128..127."""
 
-    clamp: Unlimited | tuple[tuple[int, int], ...] = "any"
-    """Pairs (low, high) of int8 between which results are clamped."""
+    clamp: Unlimited | Literal["relu"] | tuple[tuple[int, int], ...] = "any"
+    """Pairs (low, high) of int8 between which results are clamped. ``relu``: (-128, 127), and from
+    the output's zero point, whatever it is, to 127."""
+
+    hold: int = 1
+    """Cases in a row, 1 to 4096, over which the parameters of a requantizer or a dot product hold:
+    of what several lanes share, or registers that are set before a run of accumulators."""
 
     rounding: Roundings | None = None
     """``double``: TFLite's two roundings. ``single``: one. None: the spec's own, which is double
@@ -119,11 +124,12 @@ class ProfileLimits:
         _check_integer("multiplier_bits", self.multiplier_bits, 2, 32)
         if self.multipliers not in ("converter", "any"):
             _check_pair("multipliers", self.multipliers, 0, (1 << (self.multiplier_bits - 1)) - 1)
+        _check_integer("hold", self.hold, 1, 4096)
         _check_integers("zero_points", self.zero_points, -128, 127)
         _check_integers("ranks", self.ranks, 0, 8)
         _check_choice("operands", self.operands, get_args(Operands))
         _check_choice("types", self.types, get_args(Types))
-        if self.clamp != "any":
+        if self.clamp not in ("any", "relu"):
             _check_list("clamp", self.clamp, "pairs [low, high]")
             for pair in self.clamp:
                 _check_pair("clamp", pair, -128, 127)

@@ -12,7 +12,7 @@ from eightfold.conformance.profile import ASPECTS, NETWORKS, OPERATORS, UNITS, P
 from eightfold.conformance.units.unit import Level
 from eightfold.operators.spec import rule
 
-KIT = "1.1"
+KIT = "2.0"
 """Version of the conformance kit: another one may draw other cases from the same seed."""
 
 BESIDE = {

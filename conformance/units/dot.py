@@ -1,5 +1,7 @@
 """The dot product of two lists of int8 with zero points, and a bias, in int32."""
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,11 +26,20 @@ RESULTS = (Column("result", 32, True, "wrap32(bias + sum of (x - zx)(w - zw))"),
 COUNTS: dict[Level, int] = {"smoke": 5, "standard": 200, "full": 1000}
 """Cases of each kind and length."""
 
-KINDS = ("extreme", "near extreme", "wrap", "weight zero point", "random")
+KINDS = ("extreme", "near extreme", "end", "weight zero point", "random")
+"""``end``: the sum is near an end of int32, and beyond the spec wraps."""
 
 
-def dot_cases(profile: Profile, level: Level, rng: np.random.Generator) -> UnitCases:
-    """Return cases of every kind at every length, but for those outside of a profile."""
+def dot_cases(
+    profile: Profile, level: Level, rng: np.random.Generator, wraps: bool = False
+) -> UnitCases:
+    """Return cases of every kind at every length, within a profile.
+
+    Where an accumulator cannot hold a sum, the weights come nearer to their zero point.
+
+    ``wraps``: those whose sum leaves int32 on its way, which C++ leaves undefined; none of a
+    narrower accumulator, or where parameters hold over a run.
+    """
     lengths = np.arange(1, LENGTH + 1)
     grid = np.meshgrid(np.arange(len(KINDS)), lengths, np.arange(COUNTS[level]), indexing="ij")
     kind, length, _ = (axis.ravel() for axis in grid)
@@ -47,15 +58,16 @@ def dot_cases(profile: Profile, level: Level, rng: np.random.Generator) -> UnitC
     one = rng.integers(0, LENGTH, (total, 1)) % length[:, None] == np.arange(LENGTH)
     x = np.where(is_extreme | (is_near & ~one), x_ends, x)
     w = np.where(is_extreme | (is_near & ~one), w_ends, w)
+    first = np.arange(total) // profile.limits.hold * profile.limits.hold
     symmetric = rng.random(total) < 0.5  # int8 weights of the spec's rows are never -128
-    input_zero = _zero_points(profile, rng, total)
-    weight_zero = np.where(kinds == "weight zero point", rng.integers(-128, 128, total), 0)
+    input_zero = _zero_points(profile, rng, total)[first]
+    weight_zero = np.where(kinds == "weight zero point", rng.integers(-128, 128, total), 0)[first]
     w = np.where((symmetric & (weight_zero == 0))[:, None], np.maximum(w, -127), w)
     beyond = np.arange(LENGTH) >= length[:, None]
     x = np.where(beyond, input_zero[:, None].astype(np.int16), x)
     w = np.where(beyond, weight_zero[:, None].astype(np.int16), w)
     bias = np.where(
-        kinds == "wrap",
+        kinds == "end",
         np.where(
             rng.random(total) < 0.5,
             INT32_MAX - rng.integers(0, 1 << 16, total),
@@ -71,7 +83,19 @@ def dot_cases(profile: Profile, level: Level, rng: np.random.Generator) -> UnitC
         "inputs": x,
         "weights": w,
     }
-    return _within(profile, inputs, _results(inputs), kinds)
+    chosen = np.ones(total, dtype=bool)
+    if wraps:
+        limits = profile.limits
+        chosen = _wrapping(inputs) & (limits.accumulator_bits == 32) & (limits.hold == 1)
+        inputs = {name: values[chosen] for name, values in inputs.items()}
+    else:
+        inputs |= _fitting(profile, inputs, kinds == "end", rng)
+    return UnitCases(
+        as_columns(INPUTS, inputs),
+        as_columns(RESULTS, {"result": _results(inputs)}),
+        kinds[chosen],
+        {"outside of the limits": int(np.sum(~chosen))},
+    )
 
 
 def _zero_points(profile: Profile, rng: np.random.Generator, count: int) -> NDArray[np.int64]:
@@ -98,27 +122,43 @@ def _results(inputs: dict[str, NDArray]) -> NDArray[np.int64]:
     return np.array(results, dtype=np.int64)
 
 
-def _within(
-    profile: Profile, inputs: dict[str, NDArray], results: NDArray, kinds: NDArray
-) -> UnitCases:
-    """Leave out what a narrower accumulator could not hold: the bias, the sum or the result."""
-    end = 1 << (profile.limits.accumulator_bits - 1)
-    x = inputs["inputs"] - inputs["input_zero_point"][:, None]
-    w = inputs["weights"] - inputs["weight_zero_point"][:, None]
+def _sums(inputs: dict[str, NDArray]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the least and the largest of a sum on its way, without the bias; 0 is on it."""
+    x, w = _differences(inputs)
     sums = np.cumsum(x * w, axis=1)
-    low, high = sums.min(axis=1), sums.max(axis=1)
-    bias = inputs["bias"]
-    fits = np.ones(len(kinds), dtype=bool)
-    if profile.limits.accumulator_bits < 32:
-        least = np.minimum(np.minimum(low, bias), low + bias)
-        most = np.maximum(np.maximum(high, bias), high + bias)
-        fits = (least >= -end) & (most < end)
-    return UnitCases(
-        as_columns(INPUTS, {name: values[fits] for name, values in inputs.items()}),
-        as_columns(RESULTS, {"result": results[fits]}),
-        kinds[fits],
-        {"outside of the limits": int(np.sum(~fits))},
+    return np.minimum(sums.min(axis=1), 0), np.maximum(sums.max(axis=1), 0)
+
+
+def _differences(inputs: dict[str, NDArray]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return (
+        inputs["inputs"] - inputs["input_zero_point"][:, None],
+        inputs["weights"] - inputs["weight_zero_point"][:, None],
     )
+
+
+def _wrapping(inputs: dict[str, NDArray]) -> NDArray[np.bool_]:
+    """Return where the sum leaves int32 on its way."""
+    low, high = _sums(inputs)
+    return (low + inputs["bias"] < INT32_MIN) | (high + inputs["bias"] > INT32_MAX)
+
+
+def _fitting(
+    profile: Profile, inputs: dict[str, NDArray], at_end: NDArray, rng: np.random.Generator
+) -> dict[str, NDArray]:
+    """Return weights and biases for which a profile's accumulator holds each sum on its way."""
+    end = 1 << (profile.limits.accumulator_bits - 1)
+    x, w = _differences(inputs)
+    low, high = _sums(inputs)
+    # Weights towards zero by as many bits as the sum of all absolute products is too large.
+    bits = np.frexp(np.abs(x * w).sum(axis=1) // end)[1]
+    bits = np.where((low < -end) | (high >= end), bits, 0)
+    w = np.sign(w) * (np.abs(w) >> bits[:, None])
+    weights = {"weights": w + inputs["weight_zero_point"][:, None]}
+    low, high = _sums(inputs | weights)
+    least, most = -end - low, end - 1 - high
+    inside = np.minimum(rng.integers(0, 1 << 16, len(low)), most - least)
+    ends = np.where(rng.random(len(low)) < 0.5, most - inside, least + inside)
+    return weights | {"bias": np.where(at_end, ends, np.clip(inputs["bias"], least, most))}
 
 
 UNIT = UnitKind(
@@ -127,4 +167,5 @@ UNIT = UnitKind(
     INPUTS,
     RESULTS,
     dot_cases,
+    partial(dot_cases, wraps=True),
 )

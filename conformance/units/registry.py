@@ -5,7 +5,7 @@ import zlib
 import numpy as np
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.profile import UNITS, Profile
+from eightfold.conformance.profile import UNITS, Profile, parted
 from eightfold.conformance.units import dot, fake_quantize, requantizer, sequence, tables
 from eightfold.conformance.units.unit import LEVELS, Level, UnitCases, UnitKind
 
@@ -24,14 +24,17 @@ def unit_cases(unit: str, profile: Profile, level: Level = "smoke", seed: int = 
         If there is no such unit or level, the profile does not claim the unit, or its limits leave
         no case.
     """
-    if unit not in UNIT_KINDS:
+    name, aspect = parted(unit)
+    kind = UNIT_KINDS.get(name)
+    make = kind and (kind.beyond if aspect == "beyond-spec" else None if aspect else kind.make)
+    if make is None:
         raise InputError(f"no unit {unit!r}; use {', '.join(UNITS)}")
     if level not in LEVELS:
         raise InputError(f"no level {level!r}; use {', '.join(LEVELS)}")
-    if unit not in profile.claims:
-        raise InputError(f"profile {profile.name}: does not claim {unit}; add it to its claims")
+    if name not in profile.claims:
+        raise InputError(f"profile {profile.name}: does not claim {name}; add it to its claims")
     rng = np.random.default_rng([zlib.crc32(unit.encode()), seed])
-    cases = UNIT_KINDS[unit].make(profile, level, rng)
+    cases = make(profile, level, rng)
     if not len(cases):
         raise InputError(f"profile {profile.name}: its limits leave no case of {unit}")
     return cases

@@ -50,11 +50,19 @@ class Domain:
     multiplier_limit: int = LIMIT
     """A multiplier is less."""
 
+    multiplier_least: int = 0
+    """A multiplier is not less, or 0 where ``zero`` says so."""
+
+    zero: bool = True
+
     zero_points: Integers | None = None
     """Shape (n,); None for all of int8."""
 
     clamps: Integers | None = None
     """Pairs of low and high, shape (n, 2); None for all of int8."""
+
+    relu: bool = False
+    """A clamp is the whole of int8, or from the zero point to 127."""
 
     @property
     def operands(self) -> tuple[int, int]:
@@ -71,14 +79,27 @@ class Domain:
         """Return which cases are legal."""
         low, high = self.operands
         legal = (cases["acc"] >= low) & (cases["acc"] <= high)
-        legal &= (cases["multiplier"] >= 0) & (cases["multiplier"] < self.multiplier_limit)
+        legal &= self.multiplies(cases["multiplier"])
         legal &= (cases["exponent"] >= self.exponents[0]) & (cases["exponent"] <= self.exponents[1])
         if self.zero_points is not None:
             legal &= np.isin(cases["zero_point"], self.zero_points)
         if self.clamps is not None:
             pair = cases["low"] * 256 + cases["high"]
             legal &= np.isin(pair, self.clamps[:, 0] * 256 + self.clamps[:, 1])
+        if self.relu:
+            low = cases["low"]
+            legal &= (cases["high"] == 127) & ((low == -128) | (low == cases["zero_point"]))
         return legal
+
+    def multiplies(self, multiplier: Integers) -> NDArray[np.bool_]:
+        """Return which multipliers are legal."""
+        inside = (multiplier >= self.multiplier_least) & (multiplier < self.multiplier_limit)
+        return inside | ((multiplier == 0) & self.zero)
+
+    def normal(self, rng: np.random.Generator, count: int) -> Integers:
+        """Draw multipliers whose highest bit is 1, as TFLite makes them, where they are legal."""
+        most = self.multiplier_limit
+        return rng.integers(max(most // 2, self.multiplier_least), most, count)
 
     def zero_point(self, rng: np.random.Generator, count: int) -> Integers:
         """Draw zero points, the ends more often than others."""
@@ -87,8 +108,11 @@ class Domain:
         ends = rng.choice([-128, 127, -1, 0, 1], count)
         return np.where(rng.random(count) < 0.5, ends, rng.integers(-128, 128, count))
 
-    def clamp(self, rng: np.random.Generator, count: int) -> tuple[Integers, Integers]:
-        """Draw clamps, most of them the whole of int8."""
+    def clamp(self, rng: np.random.Generator, zero_point: Integers) -> tuple[Integers, Integers]:
+        """Draw clamps for results with these zero points, most of them the whole of int8."""
+        count = len(zero_point)
+        if self.relu:
+            return np.where(rng.random(count) < 0.5, -128, zero_point), np.full(count, 127)
         if self.clamps is not None:
             low, high = self.clamps[rng.integers(0, len(self.clamps), count)].T
             return low, high
@@ -164,7 +188,7 @@ def second_tie_cases(rng: np.random.Generator, domain: Domain, count: int) -> Ca
     most = (domain.multiplier_limit - 1).bit_length() - 1
     least = np.maximum(twos - most, 0)
     split = rng.integers(least, np.maximum(np.minimum(twos, 31), least) + 1)
-    shared = np.where(rng.random(total) < 0.5, least, split)
+    shared = np.where((rng.random(total) < 0.5) | (domain.multiplier_least > 0), least, split)
     odd = 2 * rng.integers(0, np.minimum(256, 1 << np.maximum(30 - shared, 0))) + 1
     operand = np.where(rng.random(total) < 0.5, -1, 1) * (odd << shared)
     operand = np.clip(operand + rng.choice([0, 0, -1, 1], total), -LIMIT, LIMIT - 1)
@@ -180,10 +204,9 @@ def edge_cases(rng: np.random.Generator, domain: Domain, count: int) -> Cases:
     """
     exponent, _ = _grid(domain.shifts, np.arange(count))
     total = len(exponent)
-    most = domain.multiplier_limit
-    multiplier = rng.integers(most // 2, most, total)
+    multiplier = domain.normal(rng, total)
     zero_point = domain.zero_point(rng, total)
-    low, high = domain.clamp(rng, total)
+    low, high = domain.clamp(rng, zero_point)
     ends = np.stack([low, high, np.full(total, -128), np.full(total, 127)])
     target = ends[rng.integers(0, 4, total), np.arange(total)] + rng.integers(-1, 2, total)
     # Between two codes, where rounding decides which one it is.
@@ -206,8 +229,7 @@ def near_cases(rng: np.random.Generator, domain: Domain, count: int) -> Cases:
     """
     exponent, _ = _grid(domain.shifts, np.arange(count))
     total = len(exponent)
-    most = domain.multiplier_limit
-    multiplier = rng.integers(most // 2, most, total)
+    multiplier = domain.normal(rng, total)
     zero_point = domain.zero_point(rng, total)
     real = rng.uniform(-160, 160, total) - zero_point
     operand = _leading_to(domain, real, multiplier, exponent)
@@ -222,7 +244,14 @@ def power_cases(rng: np.random.Generator, domain: Domain) -> Cases:
     most = (domain.multiplier_limit - 1).bit_length() - 1  # the largest power in a multiplier
     powers = np.arange(32 + most)
     power, exponent, sign = _grid(powers, domain.shifts[domain.shifts >= 0], (-1, 1))
-    in_operand = rng.integers(np.maximum(power - most, 0), np.minimum(power, 31) + 1)
+    least = np.maximum(power - most, 0)
+    if domain.multiplier_least:  # the largest power alone
+        power, exponent, sign, least = (
+            each[power >= most] for each in (power, exponent, sign, least)
+        )
+    in_operand = rng.integers(
+        least, np.minimum(least if domain.multiplier_least else power, 31) + 1
+    )
     operand = np.minimum(sign << in_operand, LIMIT - 1)
     multiplier = np.int64(1) << (power - in_operand)
     return _completed(
@@ -247,14 +276,28 @@ def random_cases(rng: np.random.Generator, domain: Domain, count: int) -> Cases:
     low, high = domain.operands
     operand = rng.integers(low, high + 1, count) >> rng.integers(0, domain.accumulator_bits, count)
     bits = (domain.multiplier_limit - 1).bit_length()
-    multiplier = rng.integers(0, domain.multiplier_limit, count) >> np.where(
-        rng.random(count) < 0.5, 0, rng.integers(0, bits, count)
-    )
+    multiplier = rng.integers(domain.multiplier_least, domain.multiplier_limit, count)
+    if not domain.multiplier_least:
+        multiplier >>= np.where(rng.random(count) < 0.5, 0, rng.integers(0, bits, count))
     product_bits = np.frexp(np.abs(operand * multiplier).astype(float))[1]
     fitting = product_bits - rng.integers(-2, 10, count) - (0 if domain.single else 31)
     exponent = np.where(rng.random(count) < 0.8, fitting, rng.choice(domain.shifts, count))
     exponent = np.clip(exponent, *domain.exponents)
     return _completed(rng, domain, operand, multiplier, exponent, domain.zero_point(rng, count))
+
+
+def held(rng: np.random.Generator, domain: Domain, cases: Cases, run: int) -> Cases:
+    """Return runs of cases: each has the parameters of its first, which stays as it is.
+
+    Other accumulators are odd multiples of the first one, which keep its ties, or lead into int8.
+    """
+    count = len(cases["acc"])
+    cases = take(cases, np.arange(count) // run * run)
+    ties = cases["acc"] * (2 * rng.integers(-8, 8, count) + 1) + rng.integers(-1, 2, count)
+    real = rng.uniform(-160, 160, count) - cases["zero_point"]
+    near = _leading_to(domain, real, np.maximum(cases["multiplier"], 1), cases["exponent"])
+    others = np.clip(np.where(rng.random(count) < 0.5, ties, near), *domain.operands)
+    return cases | {"acc": np.where(np.arange(count) % run == 0, cases["acc"], others)}
 
 
 def concatenate(parts: list[Cases]) -> Cases:
@@ -289,7 +332,7 @@ def _completed(
     exponent: Integers,
     zero_point: Integers,
 ) -> Cases:
-    low, high = domain.clamp(rng, len(operand))
+    low, high = domain.clamp(rng, zero_point)
     return {
         "acc": operand,
         "multiplier": multiplier,

@@ -7,13 +7,14 @@ docs/numerics.md and docs/other-specs.md have the formulas.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.profile import Profile
+from eightfold.conformance.profile import Profile, ProfileLimits
 from eightfold.conformance.units.requantize import (
     Cases,
     Domain,
@@ -21,6 +22,7 @@ from eightfold.conformance.units.requantize import (
     corner_cases,
     edge_cases,
     first_tie_cases,
+    held,
     near_cases,
     power_cases,
     random_cases,
@@ -56,6 +58,7 @@ def domain_of(profile: Profile) -> Domain:
         exponents = (-high, -low)
     else:
         exponents = (31 - high, 31 - low)
+    least, most = profile.multipliers
     clamps = limits.clamp
     if profile.spec == "tpu-mlir" and clamps == "any":
         clamps = ((-128, 127),)  # it saturates, and no more
@@ -64,9 +67,12 @@ def domain_of(profile: Profile) -> Domain:
         rounding="half_away" if profile.rounding == "double" else "half_up",
         exponents=exponents,
         accumulator_bits=limits.accumulator_bits,
-        multiplier_limit=1 << (limits.multiplier_bits - 1),
+        multiplier_limit=most + 1,
+        multiplier_least=least,
+        zero=least == 0 or limits.multipliers == "converter",
         zero_points=None if limits.zero_points == "any" else np.array(limits.zero_points),
-        clamps=None if clamps == "any" else np.array(clamps),
+        clamps=None if clamps in ("any", "relu") else np.array(clamps),
+        relu=clamps == "relu",
     )
 
 
@@ -77,15 +83,72 @@ def shift_of(profile: Profile, exponent: NDArray[np.int64]) -> NDArray[np.int64]
     return -exponent if profile.rounding == "double" else 31 - exponent
 
 
-def requantizer_cases(profile: Profile, level: Level, rng: np.random.Generator) -> UnitCases:
-    """Return directed and random cases within a profile."""
+def requantizer_cases(
+    profile: Profile, level: Level, rng: np.random.Generator, *, beyond: bool = False
+) -> UnitCases:
+    """Return directed and random cases within a profile, as many as without its limits.
+
+    ``beyond``: those that the spec has not, where int32 wraps, which C++ leaves undefined, and
+    where no converter of TFLite makes the multiplier.
+    """
+    limits = profile.limits
+    normal = domain_of(profile)
+    if beyond and limits.multipliers == "converter":
+        profile = replace(profile, limits=replace(limits, multipliers="any"))
     domain = domain_of(profile)
+
+    def spec(cases: Cases) -> NDArray[np.bool_]:
+        return normal.multiplies(cases["multiplier"]) & ~_wraps(domain, cases)
+
+    def asked(cases: Cases) -> NDArray[np.bool_]:
+        return domain.within(cases) & (spec(cases) != beyond)
+
     count = PER_SHIFT[level]
     # What is directed is drawn for the whole of the spec, so that what a profile leaves out counts.
     whole = domain_of(replace(profile, limits=replace(profile.limits, shift="any")))
+    parts, kinds = [], []
+    left_out = {"outside of the limits": 0, "without a result": 0}
+    for kind, cases in _drawn(rng, whole, domain, count).items():
+        legal, defined = asked(cases), _is_defined(profile, domain, cases)
+        left_out["outside of the limits"] += int(np.sum(~legal))
+        left_out["without a result"] += int(np.sum(legal & ~defined))
+        parts.append(_thinned(rng, take(cases, legal & defined), count))
+        kinds.append(np.where(_wraps(domain, parts[-1]), "wrap", kind))
+    free = ProfileLimits(rounding=limits.rounding, multiplier_bits=limits.multiplier_bits)
+    if not beyond and limits != free:
+        least = requantizer_cases(replace(profile, limits=free), level, np.random.default_rng(0))
+        short = max(len(least) - sum(map(len, kinds)), 0)
+        more = _random(rng, domain, -(-2 * short // len(domain.shifts)))
+        for others, (kind, cases) in zip((3, 2, 1, 0), more.items(), strict=True):
+            cases = take(cases, asked(cases) & _is_defined(profile, domain, cases))
+            chosen = rng.permutation(len(cases["acc"]))[: -(-short // (others + 1))]
+            short -= len(chosen)
+            parts.append(take(cases, chosen))
+            kinds.append(np.full(len(chosen), kind))
+    cases, kinds = concatenate(parts), np.concatenate(kinds)
+    if limits.hold > 1:
+        runs = held(rng, domain, cases, limits.hold)
+        first = np.arange(len(kinds)) // limits.hold * limits.hold
+        legal = asked(runs) & _is_defined(profile, domain, runs)
+        runs["acc"] = np.where(legal, runs["acc"], cases["acc"][first])
+        cases, kinds = runs, kinds[first]
+    inputs = {
+        "accumulator": cases["acc"],
+        "multiplier": cases["multiplier"],
+        "shift": shift_of(profile, cases["exponent"]),
+        **{name: cases[name] for name in ("zero_point", "low", "high")},
+    }
+    results = {"result": domain.results(cases)}
+    if not beyond:
+        _check_shows_something(profile, inputs, results["result"])
+    return UnitCases(as_columns(INPUTS, inputs), as_columns(RESULTS, results), kinds, left_out)
+
+
+def _drawn(rng: np.random.Generator, whole: Domain, domain: Domain, count: int) -> dict[str, Cases]:
+    """Return cases by kind: directed ones of the whole domain, and random ones of another."""
     at_ends = wrap_cases(rng, whole)
     wraps = _wraps(whole, at_ends)
-    drawn = {
+    return {
         "corner": corner_cases(rng, whole),
         "first tie": first_tie_cases(rng, whole, count),
         "second tie": second_tie_cases(rng, whole, count),
@@ -96,29 +159,16 @@ def requantizer_cases(profile: Profile, level: Level, rng: np.random.Generator) 
         "end": take(at_ends, ~wraps),
         "random": random_cases(rng, domain, count * len(domain.shifts)),
     }
-    parts = []
-    kinds = []
-    left_out = {"outside of the limits": 0, "without a result": 0}
-    for kind, cases in drawn.items():
-        legal = domain.within(cases)
-        defined = _is_defined(profile, domain, cases)
-        left_out["outside of the limits"] += int(np.sum(~legal))
-        left_out["without a result"] += int(np.sum(legal & ~defined))
-        part = _thinned(rng, take(cases, legal & defined), count)
-        parts.append(part)
-        kinds.append(np.where(_wraps(domain, part), "wrap", kind))
-    cases = concatenate(parts)
-    inputs = {
-        "accumulator": cases["acc"],
-        "multiplier": cases["multiplier"],
-        "shift": shift_of(profile, cases["exponent"]),
-        **{name: cases[name] for name in ("zero_point", "low", "high")},
+
+
+def _random(rng: np.random.Generator, domain: Domain, count: int) -> dict[str, Cases]:
+    """Return cases by kind, of kinds of which there are as many as one likes."""
+    return {
+        "second tie": second_tie_cases(rng, domain, count),
+        "edge": edge_cases(rng, domain, count),
+        "near": near_cases(rng, domain, count),
+        "random": random_cases(rng, domain, count * len(domain.shifts)),
     }
-    results = {"result": domain.results(cases)}
-    _check_shows_something(profile, inputs, results["result"])
-    return UnitCases(
-        as_columns(INPUTS, inputs), as_columns(RESULTS, results), np.concatenate(kinds), left_out
-    )
 
 
 def _check_shows_something(profile: Profile, inputs: Cases, result: NDArray[Any]) -> None:
@@ -178,4 +228,5 @@ UNIT = UnitKind(
     INPUTS,
     RESULTS,
     requantizer_cases,
+    partial(requantizer_cases, beyond=True),
 )

@@ -76,6 +76,8 @@ class UnitKind:
     inputs: tuple[Column, ...]
     results: tuple[Column, ...]
     make: Callable[[Profile, Level, np.random.Generator], UnitCases]
+    beyond: Callable[[Profile, Level, np.random.Generator], UnitCases] | None = None
+    """Who makes the cases beyond the spec, if there are any."""
 
 
 def as_columns(columns: tuple[Column, ...], values: Mapping[str, Any]) -> dict[str, NDArray[Any]]:

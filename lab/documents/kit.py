@@ -119,18 +119,34 @@ COLUMNS = (
 )
 
 
+PASSES = ("", ".beyond-spec")
+"""What each operator is asked: models within the spec, and those that kernels take beyond it."""
+
+
 def findings(
     column: Column, level: Level = "standard", operators: Sequence[str] = OPERATORS
-) -> dict[str, ClaimFinding]:
-    """Return what is found of a runtime, by operator."""
+) -> dict[str, tuple[ClaimFinding, ...]]:
+    """Return what is found of a runtime by each of `PASSES`, by operator."""
     profile = PROFILES[column.profile]
     results = {}
     with cast(ModelRunner, load_adapter(column.adapter)) as runner:
         for operator in operators:
-            cases = list(operator_cases(operator, profile, level))
-            answers = runner.answer_all([(case.model, case.inputs) for case in cases])
-            results[operator] = judge_models(operator, cases, answers, profile, power=False)
+            found = []
+            for aspect in PASSES:
+                cases = list(operator_cases(operator + aspect, profile, level))
+                answers = runner.answer_all([(case.model, case.inputs) for case in cases])
+                found.append(judge_models(operator, cases, answers, profile, power=False))
+            results[operator] = tuple(found)
     return results
+
+
+def both(found: Sequence[ClaimFinding], level: Level = "standard") -> str:
+    """Return `entry` within the spec, and beyond it where something deviates there."""
+    within, beyond = found
+    text = entry(within, level)
+    if beyond.right or not beyond.cases:
+        return text
+    return f"{text}; beyond the spec {entry(beyond, level)}"
 
 
 def entry(finding: ClaimFinding, level: Level = "standard") -> str:
@@ -147,13 +163,12 @@ def entry(finding: ClaimFinding, level: Level = "standard") -> str:
 
 
 def runtime_table(level: Level = "standard") -> str:
-    """Return a row per operator and a column per runtime, as `entry` says each finding."""
+    """Return a row per operator and a column per runtime, as `both` says what was found."""
     columns = [findings(column, level) for column in COLUMNS]
     rows = [
-        (operator, *(entry(column[operator], level) for column in columns))
-        for operator in OPERATORS
+        (operator, *(both(column[operator], level) for column in columns)) for operator in OPERATORS
     ]
-    conforming = [sum(each.right for each in column.values()) for column in columns]
+    conforming = [sum(within.right for within, _ in column.values()) for column in columns]
     rows.append(("conform", *(f"{count} of {len(OPERATORS)}" for count in conforming)))
     titles = ("operator", *(column.title for column in COLUMNS))
     return markdown(titles, rows, text=len(titles))

@@ -229,7 +229,9 @@ def judge_models(
         farthest=_farthest(judged),
         tolerance=tolerance_of(claim, measured()["rows"]),
     )
-    return _with_power(finding, judged, profile) if power else finding
+    # Models to refuse have no arithmetic in which a mistake could be seen.
+    computed = any(not case.refusal for case in cases)
+    return _with_power(finding, judged, profile) if power and computed else finding
 
 
 def _farthest(judged: Sequence[_Judged]) -> int | None:
