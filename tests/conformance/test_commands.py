@@ -94,7 +94,7 @@ def test_a_right_runtime_conforms_and_can_be_reported_again(
     assert "MAXIMUM: no deviation found in 4 cases, which could not have told 1 of 4 m" in said
     assert "Claimed, not asked: requantizer, dot, tables, fake_quantize, sequence, " in said
     assert said.endswith(
-        "Eightfold conformance 1.1, TFLite int8 (litert), no limits, operator level, smoke; "
+        "Eightfold conformance 2.0, TFLite int8 (litert), no limits, operator level, smoke; "
         "MAXIMUM, NOT_EQUAL: no deviation found in 8 cases, which could not have told 1 of "
         "9 mistakes\n"
     )
@@ -302,7 +302,7 @@ def test_a_wrong_requantizer_is_told_what_is_wrong(
     assert "The smallest failing case:" in lines
     assert any("These coincide in all cases" in line for line in lines)
     assert lines[-1] == (
-        "Eightfold conformance 1.1, TFLite int8 (litert), no limits, unit level, smoke; "
+        "Eightfold conformance 2.0, TFLite int8 (litert), no limits, unit level, smoke; "
         "deviates: requantizer"
     )
 
@@ -320,8 +320,8 @@ def test_a_right_one_conforms_and_reports_are_written(
     status, said, _ = call(*words, capsys=capsys)
     assert status == 0
     assert said.splitlines()[-1] == (
-        "Eightfold conformance 1.1, TFLite int8 (litert), no limits, unit level, smoke; "
-        "requantizer: no deviation found in 2642 cases, which would have told all 71 mistakes"
+        "Eightfold conformance 2.0, TFLite int8 (litert), no limits, unit level, smoke; "
+        "requantizer: no deviation found in 2569 cases, which would have told all 71 mistakes"
     )
     assert json.loads(files[2].read_text())["holds"] is True
     assert "Conformance of mine" in files[0].read_text()
@@ -338,7 +338,7 @@ def test_a_cut_file_is_one_line_and_no_page(
     words = ("conform", "judge", vectors, "--results", results, "--html", page)
     status, said, error = call(*words, capsys=capsys)
     assert (status, said, error.count("\n")) == (2, "", 1)
-    assert error.startswith(f"eightfold: {path}: line 2642: ")
+    assert error.startswith(f"eightfold: {path}: line 2569: ")
     assert not page.exists()
 
 

@@ -171,7 +171,7 @@ def test_the_digits_run_among_strangers(complete: Installation, backend: str) ->
         (["ops"], "CONV_2D"),
         (["header"], "#define"),
         (["golden-c", "-o", "golden-c"], "eightfold_requantize.c"),
-        (["vectors", "requantizer", "-o", "vectors"], "2642 cases of requantizer"),
+        (["vectors", "requantizer", "-o", "vectors"], "2569 cases of requantizer"),
         (["conform", "judge", "--help"], "eightfold conform judge vectors --results results"),
         (["run", str(DIGITS)], "operators in golden"),
     ],

@@ -108,7 +108,7 @@ def test_a_row_leads_to_its_finding(shown: Element) -> None:
 
 def test_facts_say_how_it_was_made(shown: Element) -> None:
     facts = shown.by_id("facts").text
-    for text in ("Seed5", "shift [-20, 0], zero_points [0]", "icarus 12", "Conformance kit1.1"):
+    for text in ("Seed5", "shift [-20, 0], zero_points [0]", "icarus 12", "Conformance kit2.0"):
         assert text.replace(" ", "") in facts.replace(" ", "")
 
 

@@ -88,7 +88,7 @@ def test_tpu_mlir_has_units_alone() -> None:
     assert [row.claim for row in claim_rows(of_tpu)] == ["requantizer", "fake_quantize"]
     assert list(statement_lines(of_tpu))[-2:] == [
         "Claimed, not asked: fake_quantize.",
-        "Eightfold conformance 1.1, TPU-MLIR int8, no limits, requantizer, unit level, full",
+        "Eightfold conformance 2.0, TPU-MLIR int8, no limits, requantizer, unit level, full",
     ]
 
 
@@ -108,7 +108,7 @@ def test_sentences_end_with_the_statement() -> None:
     assert lines[-2] == "Claimed, not asked: tables, 7 operators."
 
 
-HEAD = "Eightfold conformance 1.1, TFLite int8 (litert), limits (shift [-20, 0], zero_points [0])"
+HEAD = "Eightfold conformance 2.0, TFLite int8 (litert), limits (shift [-20, 0], zero_points [0])"
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_right_results_conform(written: tuple[Path, Path]) -> None:
     assert statement.holds
     assert [each.claim for each in statement.findings] == ["requantizer", "dot", "ADD", "SOFTMAX"]
     assert statement.line() == (
-        "Eightfold conformance 1.1, TFLite int8 (litert), no limits, operator level, smoke; "
+        "Eightfold conformance 2.0, TFLite int8 (litert), no limits, operator level, smoke; "
         "requantizer, dot, ADD, SOFTMAX: no deviation found in 4242 cases, which would have "
         "told all 121 mistakes"
     )

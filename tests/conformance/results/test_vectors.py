@@ -257,7 +257,7 @@ def test_what_has_changed_is_no_vector(tmp_path: Path) -> None:
     [
         (
             {"kit": "0.9"},
-            r"of kit 0.9, and this is 1.1; judge by an Eightfold of kit 0.9, or write the vectors",
+            r"of kit 0.9, and this is 2.0; judge by an Eightfold of kit 0.9, or write the vectors",
         ),
         ({"profile": {"name": "a", "spec": "b"}}, r"profile: spec must be one of"),
         ({"level": "most"}, "level or unit"),

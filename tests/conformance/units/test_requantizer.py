@@ -79,20 +79,30 @@ def test_micro_and_litert_requantize_alike() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_mistakes_show_at_the_lowest_level(name: str, seed: int) -> None:
     profile = PROFILES[name]
-    cases = unit_cases("requantizer", profile, "smoke", seed)
+    units = ["requantizer", *["requantizer.beyond-spec"] * (not name.startswith("tpu"))]
+    drawn = [unit_cases(unit, profile, "smoke", seed) for unit in units]
     form = profile.form
-    columns = cases_of(form, cases.inputs)
+    columns = [cases_of(form, cases.inputs) for cases in drawn]
     for mistake in mistakes_of(form):
-        wrong = results_with(JUDGED[form], columns, mistake) != cases.results["result"]
+        wrong = sum(
+            int(np.sum(results_with(JUDGED[form], some, mistake) != cases.results["result"]))
+            for some, cases in zip(columns, drawn, strict=True)
+        )
         if name.startswith("tpu") and mistake.name in UNSEEN:
-            assert not np.any(wrong)
+            assert not wrong
         else:
-            assert np.sum(wrong) >= 5, mistake.name
+            assert wrong >= 5, mistake.name
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_missing_wrap_shows_in_the_wraps_alone(seed: int) -> None:
+def test_a_missing_wrap_shows_beyond_the_spec_alone(seed: int) -> None:
     cases = unit_cases("requantizer", TFLITE, "smoke", seed)
+    assert results_of(cases, double_rounding, False) == cases.results["result"].tolist()
+    multiplier = cases.inputs["multiplier"]
+    assert np.all((multiplier >= 1 << 30) | (multiplier == 0)) and np.any(multiplier == 0)
+    cases = unit_cases("requantizer.beyond-spec", TFLITE, "smoke", seed)
+    small = (cases.inputs["multiplier"] < 1 << 30) & (cases.inputs["multiplier"] > 0)
+    assert np.all(small | (cases.kinds == "wrap"))
     wrong = np.array(results_of(cases, double_rounding, False)) != cases.results["result"]
     assert np.sum(wrong) >= 3
     assert set(cases.kinds[wrong].tolist()) == {"wrap"}
@@ -132,7 +142,6 @@ def test_every_kind_has_every_shift_that_it_can_have() -> None:
         "edge": range(-31, 31),
         "near": range(-31, 31),
         "power": range(-31, 1),
-        "wrap": range(1, 31),
     }.items():
         assert set(shifts) <= set(cases.inputs["shift"][cases.kinds == kind].tolist()), kind
 
@@ -163,6 +172,7 @@ def test_limits_hold_and_what_they_leave_out_is_counted() -> None:
     cases = unit_cases("requantizer", NARROW)
     inputs = cases.inputs
     assert cases.left_out["outside of the limits"] > 1000
+    assert len(cases) > 0.95 * len(unit_cases("requantizer", TFLITE))
     assert set(inputs["shift"].tolist()) == set(range(-24, -2))
     assert inputs["accumulator"].min() == -(1 << 19)
     assert inputs["accumulator"].max() == (1 << 19) - 1
@@ -172,6 +182,27 @@ def test_limits_hold_and_what_they_leave_out_is_counted() -> None:
     pairs = zip(inputs["low"].tolist(), inputs["high"].tolist(), strict=True)
     assert set(pairs) == {(-128, 127), (0, 127)}
     np.testing.assert_array_equal(cases.results["result"], results_of(cases, double_rounding, True))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_relu_has_any_zero_point_and_parameters_hold_over_a_run(seed: int) -> None:
+    limits = ProfileLimits(clamp="relu", hold=4, multipliers=(1000, 1 << 30))
+    profile = Profile(name="lanes", claims=("requantizer", "dot"), limits=limits)
+    cases = unit_cases("requantizer", profile, "smoke", seed)
+    inputs = cases.inputs
+    low, zero_point = inputs["low"], inputs["zero_point"]
+    assert np.all((low == -128) | (low == zero_point)) and np.all(inputs["high"] == 127)
+    assert len(set(low.tolist())) > 50
+    assert inputs["multiplier"].min() >= 1000 and inputs["multiplier"].max() <= 1 << 30
+    whole = len(cases) // 4 * 4
+    for name, values in inputs.items():
+        runs = values[:whole].reshape(-1, 4)
+        assert np.all(runs == runs[:, :1]) == (name != "accumulator"), name
+    np.testing.assert_array_equal(cases.results["result"], results_of(cases, double_rounding, True))
+    dots = unit_cases("dot", profile, "smoke", seed).inputs
+    for name in ("input_zero_point", "weight_zero_point"):
+        runs = dots[name].reshape(-1, 4)
+        assert np.all(runs == runs[:, :1])
 
 
 @pytest.mark.parametrize(

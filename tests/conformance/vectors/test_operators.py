@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
+from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.profile import OPERATORS, PROFILES, Profile, ProfileLimits
 from eightfold.conformance.vectors.operators import (
     MODELS,
@@ -20,6 +21,7 @@ from eightfold.conformance.vectors.operators import (
 from eightfold.golden import binary, convolution, fixed_point
 from eightfold.operators import check_model, has_violation, load_model
 from eightfold.run.reference.oracle import Oracle, OracleRejected
+from tests.support.conformance import bad_adapters
 
 TFLITE = PROFILES["tflite"]
 
@@ -139,19 +141,14 @@ def test_a_narrow_claim_gets_its_models_and_a_wide_one_ordinary_ones() -> None:
     wide = list(operator_cases("CONV_2D", TFLITE, "standard"))
     assert len(narrow) == len(wide) == MODELS["standard"]
     for case in narrow:
-        assert takes_3x3(case.model)
-    assert 20 <= sum(takes_3x3(case.model, batches=(1, 2)) for case in wide) <= 45
-
-
-def takes_3x3(model: bytes, batches: tuple[int, ...] = (1,)) -> bool:
-    """Return whether a core takes a CONV_2D that has no windows but square ones up to 3x3."""
-    graph = load_model(model)
-    (conv,) = graph.operators
-    x, weights = (graph.tensors[index].shape for index in conv.inputs[:2])
-    strides = conv.options["stride_h"], conv.options["stride_w"]
-    dilations = conv.options["dilation_h_factor"], conv.options["dilation_w_factor"]
-    square = weights[1] == weights[2] <= 3 and strides in [(1, 1), (2, 2)]
-    return square and dilations == (1, 1) and x[3] == weights[3] and x[0] in batches
+        assert bad_adapters.takes_3x3(case.model)
+    other = next(case for case in wide if not bad_adapters.takes_3x3(case.model))
+    with bad_adapters.Core3x3() as core:
+        answers = core.answer_all([(case.model, case.inputs) for case in [*narrow, other]])
+    judged = judge_models("CONV_2D", narrow, answers[:-1], PROFILES["npu-3x3"], power=False)
+    assert judged.standing("standard") == "conforms"
+    assert answers[-1].ending == "refused"
+    assert 20 <= sum(bad_adapters.takes_3x3(case.model, batches=(1, 2)) for case in wide) <= 45
 
 
 def test_constant_operands_and_int8_alone_can_be_claimed() -> None:

@@ -32,6 +32,26 @@ class Right(ModelAdapter):
         return [tensors[index] for index in graph.outputs]
 
 
+class Core3x3(Right):
+    """Right of CONV_2D with square windows up to 3x3 alone."""
+
+    def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> list[np.ndarray]:
+        if not takes_3x3(model):
+            raise Refused("no square window up to 3x3")
+        return super().run(model, inputs)
+
+
+def takes_3x3(model: bytes, batches: tuple[int, ...] = (1,)) -> bool:
+    """Return whether a core takes a CONV_2D that has no windows but square ones up to 3x3."""
+    graph = load_model(model)
+    (conv,) = graph.operators
+    x, weights = (graph.tensors[index].shape for index in conv.inputs[:2])
+    strides = conv.options["stride_h"], conv.options["stride_w"]
+    dilations = conv.options["dilation_h_factor"], conv.options["dilation_w_factor"]
+    square = weights[1] == weights[2] <= 3 and strides in [(1, 1), (2, 2)]
+    return square and dilations == (1, 1) and x[3] == weights[3] and x[0] in batches
+
+
 class Refuses(ModelAdapter):
     def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> Any:
         raise Refused("only on\nSundays")

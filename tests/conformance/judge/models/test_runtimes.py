@@ -1,5 +1,6 @@
 """What LiteRT's optimized kernels and XNNPACK compute is what their named forms compute."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -10,8 +11,8 @@ from eightfold.conformance.adapters.load import load_adapter
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.vectors.operators import operator_cases
-from eightfold.conformance.verdict import ClaimFinding
-from lab.documents.kit import COLUMNS, entry, findings
+from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
+from lab.documents.kit import COLUMNS, both, findings
 
 _CPU = Path("/proc/cpuinfo")
 
@@ -71,9 +72,12 @@ def test_models_that_crash_have_it_in_common_that_there_is_no_bias() -> None:
 def test_the_table_says_what_was_found() -> None:
     reference, micro = COLUMNS[0], COLUMNS[-1]
     entries = findings(reference, "smoke", ["SUM", "TANH"])
-    assert [entry(each) for each in entries.values()] == [
+    assert [both(each, "smoke") for each in entries.values()] == [
         "`read_as_uint8`: 4 wrong of 4",
-        "conforms",
+        "no deviation found",
     ]
     (tanh,) = findings(micro, "smoke", ["TANH"]).values()
-    assert entry(tanh) == "conforms"  # its own form shows beyond the spec alone
+    assert both(tanh, "smoke").startswith("`tflm_form`: ")
+    outside = replace(tanh[0], counts={CaseOutcome.EXACT: 3, CaseOutcome.WRONG: 1}, mistakes=())
+    right = replace(outside, counts={CaseOutcome.EXACT: 4})
+    assert both((right, outside)) == "conforms; beyond the spec 1 wrong of 4"
