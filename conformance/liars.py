@@ -157,10 +157,15 @@ class Named:
 
 
 def liar_cases(form: str, level: Level, seed: int = 0, *, biased: bool = False) -> Cases:
-    """Return the unit's cases for a form; ``biased``: with a bias that leaves the sums as they are
-    where it is not saturated, so that all that can be seen of the bias is."""
-    drawn = unit_cases("requantizer", PROFILE_OF[form], level, seed)
-    cases = cases_of(form, drawn.inputs)
+    """Return the unit's cases for a form, also beyond the spec, where int32 wraps.
+
+    ``biased``: with a bias that leaves the sums as they are where it is not saturated, so that all
+    that can be seen of the bias is.
+    """
+    profile = PROFILE_OF[form]
+    units = ["requantizer", *["requantizer.beyond-spec"] * (profile.spec == "tflite")]
+    drawn = [cases_of(form, unit_cases(unit, profile, level, seed).inputs) for unit in units]
+    cases = {name: np.concatenate([each[name] for each in drawn]) for name in drawn[0]}
     if not biased:
         return cases
     rng = np.random.default_rng([seed, 1])

@@ -118,7 +118,7 @@ def requantizer_cases(
     if not beyond and limits != free:
         least = requantizer_cases(replace(profile, limits=free), level, np.random.default_rng(0))
         short = max(len(least) - sum(map(len, kinds)), 0)
-        more = _random(rng, domain, -(-2 * short // len(domain.shifts)))
+        more = _random(rng, domain, -(-4 * short // len(domain.shifts)))
         for others, (kind, cases) in zip((3, 2, 1, 0), more.items(), strict=True):
             cases = take(cases, asked(cases) & _is_defined(profile, domain, cases))
             chosen = rng.permutation(len(cases["acc"]))[: -(-short // (others + 1))]

@@ -130,7 +130,9 @@ def test_ties_are_ties(name: str) -> None:
     unit = np.array([1 << int(e) for e in exponent[exact]], dtype=object)
     is_tie = quotient[exact] % unit == unit // 2
     assert np.mean(is_tie.astype(bool)) > 0.4
-    shifts = range(1, 32) if name == "tflite" else range(1, 63)
+    # One rounding of a multiplier of 31 bits has ties that are directed from there on.
+    least, most = {"tflite": (1, 31), "tflite-single": (31, 62), "tpu-mlir": (1, 62)}[name]
+    shifts = range(least, most + 1)
     tied = exponent[exact][is_tie.astype(bool)]
     assert set(tied.tolist()) == set(shifts)
 
@@ -172,7 +174,7 @@ def test_limits_hold_and_what_they_leave_out_is_counted() -> None:
     cases = unit_cases("requantizer", NARROW)
     inputs = cases.inputs
     assert cases.left_out["outside of the limits"] > 1000
-    assert len(cases) > 0.95 * len(unit_cases("requantizer", TFLITE))
+    assert len(cases) > 0.9 * len(unit_cases("requantizer", TFLITE))
     assert set(inputs["shift"].tolist()) == set(range(-24, -2))
     assert inputs["accumulator"].min() == -(1 << 19)
     assert inputs["accumulator"].max() == (1 << 19) - 1
@@ -254,7 +256,7 @@ def test_a_sample_equals_litert(seed: int) -> None:
     fits = (multiplier >= 1 << 30) & (multiplier.astype(np.float32) == multiplier)
     fits &= (inputs["low"] == -128) & (inputs["high"] == 127) & (inputs["zero_point"] == -128)
     assert np.sum(fits) > 500
-    assert {"first tie", "second tie", "wrap"} <= set(cases.kinds[fits].tolist())
+    assert {"first tie", "second tie"} <= set(cases.kinds[fits].tolist())
     count = int(np.sum(fits))
     b = ModelBuilder()
     x = b.input((1, 1, 1, 1), scale=1.0)
