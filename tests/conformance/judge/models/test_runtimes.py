@@ -73,7 +73,7 @@ def test_the_table_says_what_was_found() -> None:
     reference, micro = COLUMNS[0], COLUMNS[-1]
     entries = findings(reference, "smoke", ["SUM", "TANH"])
     assert [both(each, "smoke") for each in entries.values()] == [
-        "`read_as_uint8`: 4 wrong of 4",
+        "`read_as_uint8`: 4 wrong of 4; beyond the spec `read_as_uint8`: 4 wrong of 4",
         "no deviation found",
     ]
     (tanh,) = findings(micro, "smoke", ["TANH"]).values()
