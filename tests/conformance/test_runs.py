@@ -124,7 +124,7 @@ def test_a_right_unit_conforms_in_any_number_of_shares(
     (finding,) = judged.statement.findings
     assert finding.right
     assert finding.counts[Shown.EXACT] > 2000
-    told = f"requantizer: no deviation found in {finding.cases} cases, which would have told all"
+    told = f"requantizer: no deviation found in {finding.cases} cases, which could not have told 3 of 71"
     assert told in judged.statement.line()
     assert judged.statement.subject == "Right"
 
