@@ -124,8 +124,8 @@ def test_a_right_unit_conforms_in_any_number_of_shares(
     (finding,) = judged.statement.findings
     assert finding.right
     assert finding.counts[Shown.EXACT] > 2000
-    told = f"requantizer: no deviation found in {finding.cases} cases, which could not have told 3 of 71"
-    assert told in judged.statement.line()
+    told = f"no deviation found in {finding.cases} cases, which could not have told 3 of 71"
+    assert f"requantizer: {told}" in judged.statement.line()
     assert judged.statement.subject == "Right"
 
 
