@@ -1,6 +1,7 @@
 """Commands of the command line around the compiler: compile, estimate, header."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
+from eightfold.common.errors import InputError
 from eightfold.common.files import write_file
 from eightfold.common.program import (
     config_option,
@@ -120,6 +122,12 @@ batch_option = click.option(
 )
 
 
+def _identifier(context: click.Context, param: click.Parameter, name: str | None) -> str | None:
+    if name is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+        raise click.BadParameter(f"{name!r} is no name in C; use letters, digits and _")
+    return name
+
+
 @click.command("compile")
 @model_argument
 @output_folder_option
@@ -131,6 +139,13 @@ batch_option = click.option(
 @no_rewrite_option
 @cascade_option
 @click.option("--explain", is_flag=True, help="Say which chains run strip by strip, and why.")
+@click.option(
+    "--c-array",
+    metavar="NAME",
+    callback=_identifier,
+    help="Write layout.h and layout.c too: the network as constants of this name for the driver in "
+    "C, see `eightfold driver`.",
+)
 @limit_options
 @batch_option
 def compile_command(
@@ -144,6 +159,7 @@ def compile_command(
     no_rewrite: tuple[str, ...],
     no_cascade: bool,
     explain: bool,
+    c_array: str | None,
     max_memory: int | None,
     max_elements: int | None,
     batch: int | None,
@@ -177,8 +193,14 @@ def compile_command(
     rewritten, network = prepared.rewritten, prepared.network
     streams = network.streams
     several = len(streams) > 1
+    if c_array and several:
+        raise InputError(
+            f"--c-array: {model.name} has {len(streams)} command streams with golden in between, "
+            "which a driver cannot run; compile without --fallback"
+        )
     folders = [output / f"stream_{n}" if several else output for n in range(len(streams))]
-    for path in write_compiled(rewritten.graph, dict(zip(folders, streams, strict=True))):
+    written = dict(zip(folders, streams, strict=True))
+    for path in write_compiled(rewritten.graph, written, c_array):
         click.echo(path)
     searched = sum(network.searched.values())
     commands = sum(len(compiled.issued) for compiled in streams)
@@ -282,3 +304,17 @@ def header(output: Path | None) -> None:
         return
     write_file(output, text)
     click.echo(output)
+
+
+@click.command()
+@output_folder_option
+def driver(output: Path) -> None:
+    """Write a driver in C: freestanding C99 without allocation.
+
+    eightfold.h and eightfold.c are the driver, eightfold_isa.h has registers and errors,
+    eightfold_convert.h quantizes and dequantizes. Networks for it: compile --c-array.
+    """
+    from eightfold.compiler.artifacts import write_driver
+
+    for path in write_driver(output):
+        click.echo(path)

@@ -10,6 +10,7 @@ import numpy as np
 
 from eightfold.common.files import Content, write_files
 from eightfold.compiler import Compiled
+from eightfold.compiler.driver import c_arrays, driver_files
 from eightfold.isa import Space
 from eightfold.isa.listing import listing
 from eightfold.model import Graph, Operator, Tensor
@@ -18,7 +19,22 @@ from eightfold.operators import host_operators
 STATE_FILE = "state.bin"
 
 
-def write_compiled(graph: Graph, streams: Mapping[Path, Compiled]) -> list[Path]:
+def write_driver(folder: Path) -> list[Path]:
+    """Write the driver in C, and return the paths.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be written.
+    """
+    contents = {folder / name: text for name, text in driver_files(CONVERSIONS).items()}
+    write_files(contents)
+    return list(contents)
+
+
+def write_compiled(
+    graph: Graph, streams: Mapping[Path, Compiled], c_array: str | None = None
+) -> list[Path]:
     """Write the files of each stream, and return their paths.
 
     They are commands.bin, model.bin, listing.txt, layout.json, and network.h for a host in C; and
@@ -33,6 +49,8 @@ def write_compiled(graph: Graph, streams: Mapping[Path, Compiled]) -> list[Path]
         What was compiled.
     streams
         By the folder of each.
+    c_array
+        Write layout.h and layout.c too, constants of the driver in C of this name.
 
     Raises
     ------
@@ -41,9 +59,9 @@ def write_compiled(graph: Graph, streams: Mapping[Path, Compiled]) -> list[Path]
     """
     contents: dict[Path, Content] = {}
     for folder, compiled in streams.items():
-        layout = _layout(graph, compiled)
+        layout, state = _layout(graph, compiled), b""
         if compiled.state:
-            contents[folder / STATE_FILE] = _initial_state(graph, compiled)
+            state = contents[folder / STATE_FILE] = _initial_state(graph, compiled)
         contents |= {
             folder / "commands.bin": compiled.words.astype("<u4").tobytes(),
             folder / "model.bin": compiled.model,
@@ -51,6 +69,9 @@ def write_compiled(graph: Graph, streams: Mapping[Path, Compiled]) -> list[Path]
             folder / "layout.json": json.dumps(layout, indent=1) + "\n",
             folder / "network.h": _header(layout),
         }
+        if c_array:
+            arrays = c_arrays(c_array, layout, compiled.words, compiled.model, state)
+            contents |= {folder / name: text for name, text in arrays.items()}
     write_files(contents)
     return list(contents)
 
@@ -167,7 +188,9 @@ def _conversion(graph: Graph, operator: Operator) -> dict[str, Any]:
     }
 
 
-_CONVERSIONS = """\
+CONVERSIONS = """\
+#ifndef EIGHTFOLD_CONVERSIONS /* the driver has them too */
+#define EIGHTFOLD_CONVERSIONS
 /* QUANTIZE of float32, equal to LiteRT's reference kernel in every bit: the codes
  * clamp(round(x / scale) + zero_point, low, high), with ties away from zero, as bytes. low and high
  * are -128 and 127 for int8, 0 and 255 for uint8. Returns how many values have no code: they are
@@ -215,7 +238,9 @@ static inline void eightfold_dequantize(const uint8_t *codes, size_t count, floa
         values[i] = (float)((double)scale * (code - zero_point));
     }
 }
+#endif /* EIGHTFOLD_CONVERSIONS */
 """
+"""The functions in C that quantize and dequantize, for the header of a network and the driver."""
 
 
 def _header(layout: Mapping[str, Any]) -> str:
@@ -255,7 +280,7 @@ def _header(layout: Mapping[str, Any]) -> str:
             lines += _tensor_macros(f"EIGHTFOLD_{side.upper()}_{number}", side, number, entry)
             if entry["host"]:
                 functions += _function(side, number, entry)
-    lines += ["", *_CONVERSIONS.splitlines(), *functions] if functions else []
+    lines += ["", *CONVERSIONS.splitlines(), *functions] if functions else []
     return "\n".join([*lines, "", "#endif /* EIGHTFOLD_NETWORK_H */"]) + "\n"
 
 

@@ -63,7 +63,8 @@ def c_header() -> str:
     ``EIGHTFOLD_REG_<register>`` is an offset in bytes, ``..._<field>_SHIFT`` and ``..._MASK`` its
     field; ``EIGHTFOLD_<command>_WORDS`` a command's length, ``EIGHTFOLD_<command>_<field>_WORD``,
     ``_LSB`` and ``_WIDTH`` the place of a field, ``EIGHTFOLD_HEADER_...`` that of every command's
-    header and ``EIGHTFOLD_REQUANTIZE_...`` that in a parameter record.
+    header and ``EIGHTFOLD_REQUANTIZE_...`` that in a parameter record;
+    ``EIGHTFOLD_EACH_<enumeration>(apply)`` is ``apply(<name>, <value>)`` for each of its values.
     """
     lines = [
         "/* Eightfold: registers and commands. Generated from the instruction set; do not edit. */",
@@ -90,6 +91,8 @@ def _enums() -> Iterator[str]:
         yield from ("", f"enum eightfold_{name.lower()} {{")
         values = [f"    {PREFIX}_{name}_{member.name} = {member.value}" for member in members]
         yield from (",\n".join(values), "};")
+        each = " ".join(f"apply({member.name}, {member.value})" for member in members)
+        yield f"#define {PREFIX}_EACH_{name}(apply) {each}"
 
 
 def _registers() -> Iterator[str]:

@@ -1,0 +1,140 @@
+"""The driver in C: strict compilers, nothing from a library, every result by its name."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eightfold.compiler import compile_network
+from eightfold.compiler.artifacts import write_compiled, write_driver
+from eightfold.model.builder import ModelBuilder
+from eightfold.operators import load_int8
+from eightfold.target.config import PRESETS
+from examples.digits.network import MODEL_FILE
+from tests.eightfold.cli.test_cli import call
+from tests.eightfold.isa.test_c_header import compiler
+from tests.support.models.streaming import streaming
+
+HERE = Path(__file__).parent
+STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+MODELS = {"digits": MODEL_FILE.read_bytes(), "wake": streaming()}
+
+
+def odd() -> bytes:
+    """Return a model with names that C would read, a scalar, and an output of uint8."""
+    builder = ModelBuilder()
+    x = builder.input((3,), name='"a"\\ ??/ */ é', scale=0.5, zero_point=-128)
+    y = builder.tensor((3,), dtype=np.uint8, scale=0.25, zero_point=255)
+    builder.operator("QUANTIZE", [x], [y])
+    builder.output(y)
+    return builder.build()
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("driver")
+    write_driver(folder)
+    for name, model in (MODELS | {"odd": odd()}).items():
+        graph = load_int8(model)
+        (compiled,) = compile_network(graph, PRESETS["nano"]).streams
+        write_compiled(graph, {folder / name: compiled}, name)
+    return folder
+
+
+def shell(folder: Path, *command: str | Path) -> str:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", ["gcc", "clang"])
+@pytest.mark.parametrize("level", ["-O0", "-Os", "-O3"])
+def test_it_compiles_without_warnings_or_a_library(name: str, level: str, written: Path) -> None:
+    options = [compiler(name), *STRICT, level, "-ffreestanding", "-fno-builtin", "-I."]
+    objects = []
+    for source in ("eightfold.c", *(f"{each}/layout.c" for each in (*MODELS, "odd"))):
+        objects.append(f"{source.replace('/', '-')}.o")
+        shell(written, *options, "-c", source, "-o", objects[-1])
+    shell(written, compiler(name), "-r", "-nostdlib", *objects, "-o", "all.o")
+    undefined = shell(written, "nm", "-u", "all.o").split()
+    assert [each for each in undefined if each not in ("U", "_GLOBAL_OFFSET_TABLE_")] == []
+
+
+def test_it_compiles_as_cpp(written: Path) -> None:
+    (written / "twice.cpp").write_text('#include "wake/layout.h"\n#include "digits/layout.h"\n')
+    strict = ["-std=c++11", *STRICT[1:]]
+    shell(written, compiler("g++"), *strict, "-I.", "-fsyntax-only", "twice.cpp")
+
+
+TABLE = r"""
+#include <stdio.h>
+#include "odd/layout.h"
+int main(void)
+{
+    const struct eightfold_tensor *x = &odd.inputs[0], *y = &odd.outputs[0];
+    printf("%s|%d %d|%u %u|%g %d|%g %d|%u %u %u|%s %s", x->name, x->type == EIGHTFOLD_INT8,
+           y->type == EIGHTFOLD_UINT8, (unsigned)x->rank, (unsigned)x->shape[0],
+           (double)x->scales[0], (int)x->zero_points[0], (double)y->scales[0],
+           (int)y->zero_points[0], (unsigned)x->elements, (unsigned)y->bytes,
+           (unsigned)y->scale_count, eightfold_name(EIGHTFOLD_ERROR_AXI_READ), eightfold_name(9));
+    return 0;
+}
+"""
+
+
+def test_the_tables_say_what_the_tensors_are(written: Path) -> None:
+    (written / "table.c").write_text(TABLE)
+    sources = ["table.c", "eightfold.c", "odd/layout.c"]
+    shell(written, compiler("gcc"), *STRICT, *SANITIZERS, "-I.", *sources, "-o", "table")
+    expected = '"a"\\ ??/ */ é|1 1|1 3|0.5 -128|0.25 255|3 3 1|AXI_READ UNKNOWN'
+    assert shell(written, "./table") == expected
+
+
+@pytest.fixture(scope="module")
+def story(written: Path) -> str:
+    """Return what the scenarios print on a model of the registers in C, which computes nothing."""
+    zeros = ", ".join(["{0}"] * 3)
+    arrays = (("images", 64), ("frames", 8))
+    lines = [f"static const signed char {name}[3][{size}] = {{{zeros}}};" for name, size in arrays]
+    (written / "inputs.h").write_text("\n".join(lines))
+    sources = ["eightfold.c", "digits/layout.c", "wake/layout.c"]
+    sources += [str(HERE / f"{name}.c") for name in ("registers", "scenarios")]
+    # Addresses of 32 bits: the registers have no more.
+    program = [*SANITIZERS, "-fno-pie", "-no-pie", "-I.", f"-I{HERE}", "-o", "scenarios"]
+    shell(written, compiler("gcc"), *STRICT, *program, *sources)
+    lines = shell(written, "./scenarios").splitlines()
+    return "; ".join(line for line in lines if not re.match(r"(digits|wake) -?\d", line))
+
+
+STORY = """
+init OK; idle IDLE; misaligned MISALIGNED; far UNREACHABLE; zero BAD_NETWORK
+version OTHER_VERSION; sizes OTHER_CONFIGURATION; short BAD_NETWORK; load OK; load OK
+digits OK; poll OK; cache 1; cycles 1; wake OK; digits OK; wake OK; clear OK; wake OK
+digits OK; interrupts 1 0
+start OK; again BUSY; poll BUSY; wait OK
+read OK; read AXI_READ; code 4; digits OK
+write OK; write AXI_WRITE; lost STATE_LOST; clear OK; wake OK; wake OK
+start OK; reset OK; reset ENDED; digits OK
+start OK; pin ENDED; digits OK
+start OK; patience EXPIRED; digits OK
+start OK; hang STUCK; code 6; stuck STUCK; reset OK; digits OK
+"""
+
+
+def test_it_tells_every_end_of_a_run_by_name(story: str) -> None:
+    assert story == STORY.strip().replace("\n", "; ")
+
+
+def test_the_commands_write_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = call("driver", "-o", tmp_path / "driver", capsys=capsys)
+    assert (status, len(out.split())) == (0, 4)
+    assert all(Path(each).is_file() for each in out.split())
+    command = ("compile", MODEL_FILE, "-o", tmp_path / "net", "--c-array")
+    status, _, err = call(*command, "a b", capsys=capsys)
+    assert (status, "'a b' is no name in C" in err) == (2, True)
+    assert not (tmp_path / "net").exists()
+    assert call(*command, "net", capsys=capsys)[0] == 0
+    assert "network net = {" in (tmp_path / "net" / "layout.c").read_text()
