@@ -312,7 +312,8 @@ def driver(output: Path) -> None:
     """Write a driver in C: freestanding C99 without allocation.
 
     eightfold.h and eightfold.c are the driver, eightfold_isa.h has registers and errors,
-    eightfold_convert.h quantizes and dequantizes. Networks for it: compile --c-array.
+    eightfold_convert.h quantizes and dequantizes; bench.h and bench.cpp put the Verilog into
+    Verilator. Networks for it: compile --c-array.
     """
     from eightfold.compiler.artifacts import write_driver
 

@@ -1,4 +1,4 @@
-"""A driver in C, and compiled networks as its constants."""
+"""A driver in C, a bench that runs it on the Verilog, and compiled networks as its constants."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ from eightfold.isa.c_header import PREFIX, c_header
 
 FOLDER = Path(__file__).parent
 
-SOURCES = ("eightfold.h", "eightfold.c")
+SOURCES = ("eightfold.h", "eightfold.c", "bench.h", "bench.cpp")
 """Files that are written as they are."""
 
 _CACHE_LINE = 64

@@ -10,7 +10,7 @@
 
 static uint32_t now, registers[64], status, error, left, idle;
 static int hangs, resets, interrupt;
-static uintptr_t fault;
+static uintptr_t fault_read, fault_write;
 
 static void end(uint32_t bits, uint32_t code)
 {
@@ -20,7 +20,7 @@ static void end(uint32_t bits, uint32_t code)
     interrupt = REG(INTERRUPT_ENABLE) != 0;
 }
 
-static int inside(uint32_t base, uint32_t size)
+static int inside(uintptr_t fault, uint32_t base, uint32_t size)
 {
     return fault >= base && fault < (uintptr_t)base + size;
 }
@@ -38,9 +38,9 @@ static void step(void)
         return;
     if (hangs)
         end(EIGHTFOLD_REG_STATUS_ERROR_MASK, EIGHTFOLD_ERROR_TIMEOUT);
-    else if (inside(REG(MODEL_BASE), REG(MODEL_SIZE)))
+    else if (inside(fault_read, REG(MODEL_BASE), REG(MODEL_SIZE)))
         end(EIGHTFOLD_REG_STATUS_ERROR_MASK, EIGHTFOLD_ERROR_AXI_READ);
-    else if (inside(REG(ARENA_BASE), REG(ARENA_SIZE)))
+    else if (inside(fault_write, REG(ARENA_BASE), REG(ARENA_SIZE)))
         end(EIGHTFOLD_REG_STATUS_ERROR_MASK, EIGHTFOLD_ERROR_AXI_WRITE);
     else if (--left == 0)
         end(EIGHTFOLD_REG_STATUS_DONE_MASK, EIGHTFOLD_ERROR_NONE);
@@ -75,9 +75,10 @@ void bench_hang(int on)
     hangs = on;
 }
 
-void bench_fault(const void *memory, uint32_t bytes)
+void bench_fault(const void *memory, uint32_t bytes, int writes)
 {
-    fault = bytes ? (uintptr_t)memory : 0;
+    fault_read = bytes && !writes ? (uintptr_t)memory : 0;
+    fault_write = bytes && writes ? (uintptr_t)memory : 0;
 }
 
 uint32_t bench_read(uint32_t offset)

@@ -166,16 +166,16 @@ int main(void)
     say("wait", eightfold_wait(&device));
     show("digits", &digit);
 
-    bench_fault(digits.model + digits.model_bytes / 2, 1);
+    bench_fault(digits.model + digits.model_bytes / 2, 1, 0);
     say("read", begun(&digit));
     say("read", eightfold_wait(&device));
     printf("code %u\n", (unsigned)(device.error & EIGHTFOLD_REG_ERROR_CODE_MASK));
-    bench_fault(0, 0);
+    bench_fault(0, 0, 0);
     image(1);
-    bench_fault(eightfold_data(&word, &wake.outputs[0]), 1);
+    bench_fault(eightfold_data(&word, &wake.outputs[0]), 1, 1);
     say("write", begun(&word));
     say("write", eightfold_wait(&device));
-    bench_fault(0, 0);
+    bench_fault(0, 0, 0);
     say("lost", eightfold_invoke(&word));
     say("clear", eightfold_clear(&word));
     frame(0);

@@ -1,5 +1,6 @@
-"""The driver in C: strict compilers, nothing from a library, every result by its name."""
+"""The driver in C: strict compilers, nothing of a library, each result by its name; and the RTL."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -10,14 +11,26 @@ import pytest
 from eightfold.compiler import compile_network
 from eightfold.compiler.artifacts import write_compiled, write_driver
 from eightfold.model.builder import ModelBuilder
-from eightfold.operators import load_int8
+from eightfold.operators import load_int8, run_graphs
+from eightfold.sim.simulator.cache import cached, content_key
+from eightfold.sim.simulator.runner import Unit
+from eightfold.sim.simulator.toolchain import (
+    check_simulator,
+    simulator_version,
+    tool_environment,
+)
 from eightfold.target.config import PRESETS
-from examples.digits.network import MODEL_FILE
+from examples.digits import images
+from examples.digits.network import MODEL_FILE, TEST_FILE
 from tests.eightfold.cli.test_cli import call
 from tests.eightfold.isa.test_c_header import compiler
 from tests.support.models.streaming import streaming
 
 HERE = Path(__file__).parent
+LIBRARIES = ("libVeightfold.a", "libverilated.a")
+RESULT = re.compile(r"(digits|wake) -?\d")
+"""A line of codes."""
+
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 MODELS = {"digits": MODEL_FILE.read_bytes(), "wake": streaming()}
@@ -44,8 +57,10 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def shell(folder: Path, *command: str | Path) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+def shell(folder: Path, *command: str | Path, **variables: str) -> str:
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, env=os.environ | variables
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout
 
@@ -103,10 +118,10 @@ def story(written: Path) -> str:
     sources = ["eightfold.c", "digits/layout.c", "wake/layout.c"]
     sources += [str(HERE / f"{name}.c") for name in ("registers", "scenarios")]
     # Addresses of 32 bits: the registers have no more.
-    program = [*SANITIZERS, "-fno-pie", "-no-pie", "-I.", f"-I{HERE}", "-o", "scenarios"]
+    program = [*SANITIZERS, "-fno-pie", "-no-pie", "-I.", "-o", "scenarios"]
     shell(written, compiler("gcc"), *STRICT, *program, *sources)
     lines = shell(written, "./scenarios").splitlines()
-    return "; ".join(line for line in lines if not re.match(r"(digits|wake) -?\d", line))
+    return "; ".join(line for line in lines if not RESULT.match(line))
 
 
 STORY = """
@@ -124,13 +139,83 @@ start OK; hang STUCK; code 6; stuck STUCK; reset OK; digits OK
 """
 
 
+def told() -> str:
+    return STORY.strip().replace("\n", "; ")
+
+
 def test_it_tells_every_end_of_a_run_by_name(story: str) -> None:
-    assert story == STORY.strip().replace("\n", "; ")
+    assert story == told()
+
+
+def _array(name: str, codes: np.ndarray) -> str:
+    rows = ",\n".join("{" + ", ".join(map(str, row)) + "}" for row in codes.tolist())
+    return f"static const signed char {name}[{len(codes)}][{codes.shape[1]}] = {{\n{rows}\n}};\n"
+
+
+def model(accelerator: str) -> Path:
+    """Return the folder of Verilator's libraries of an accelerator in Verilog."""
+    variables = tool_environment()
+
+    def make(folder: Path) -> None:
+        (folder / "accelerator.v").write_text(accelerator, encoding="utf-8")
+        program = Path(variables["VERILATOR_ROOT"]) / "bin" / "verilator"
+        options = ["--cc", "-O3", "-Wno-fatal", "-Wno-lint", "--prefix", "Veightfold"]
+        options += ["--top-module", "eightfold_accelerator", "--Mdir", "."]
+        shell(folder, program, *options, "accelerator.v", **variables)
+        shell(folder, "make", "-f", "Veightfold.mk", *LIBRARIES, **variables)
+
+    return cached("driver", content_key(accelerator, simulator_version("verilator")), make)
+
+
+@pytest.fixture(scope="module")
+def outputs(written: Path) -> dict[str, list[np.ndarray]]:
+    """Write inputs for the scenarios; return the outputs of golden."""
+    batches = {
+        "digits": images.load(TEST_FILE)[0][2:5].reshape(3, 1, 8, 8, 1),
+        "wake": np.random.default_rng(5).integers(-128, 128, (2, 1, 2, 4), np.int8),
+    }
+    arrays = {"images": batches["digits"].reshape(3, -1), "frames": batches["wake"].reshape(2, -1)}
+    (written / "rtl").mkdir(exist_ok=True)
+    (written / "rtl" / "inputs.h").write_text("".join(map(_array, arrays, arrays.values())))
+    found = {}
+    for name, batch in batches.items():
+        graph = load_int8(MODELS[name])
+        values = run_graphs(graph, [{graph.inputs[0]: codes} for codes in batch])
+        found[name] = [each[graph.outputs[0]].ravel() for each in values]
+    return found
+
+
+SHOWN = {"digits": [0, 1, 2, 0, 1, 0, 1, 2, 0], "wake": [0, 1, 0, 0, 1]}
+"""Which inputs' outputs the scenarios print, in order."""
+
+
+@pytest.mark.slow
+def test_the_rtl_under_the_driver_equals_golden(
+    written: Path, outputs: dict[str, list[np.ndarray]]
+) -> None:
+    check_simulator("verilator")
+    folder = model(Unit("accelerator", PRESETS["nano"]).file().read_text("utf-8"))
+    include = Path(tool_environment()["VERILATOR_ROOT"]) / "include"
+    program = [*SANITIZERS, "-fno-pie", "-Irtl", "-I."]
+    sources = ["eightfold.c", "digits/layout.c", "wake/layout.c", str(HERE / "scenarios.c")]
+    objects = [f"rtl/{number}.o" for number in range(len(sources))]
+    for source, target in zip(sources, objects, strict=True):
+        shell(written, compiler("gcc"), *STRICT, *program, "-c", source, "-o", target)
+    headers = [f"-I{folder}", f"-I{include}", f"-I{include / 'vltstd'}"]
+    libraries = [str(folder / name) for name in LIBRARIES]
+    command = [compiler("g++"), *program, "-no-pie", "-std=c++17", *headers, "bench.cpp", *objects]
+    shell(written, *command, *libraries, "-pthread", "-o", "rtl/scenarios")
+    lines = shell(written, "rtl/scenarios").splitlines()
+    assert "; ".join(line for line in lines if not RESULT.match(line)) == told()
+    for name, numbers in SHOWN.items():
+        shown = [line.split()[1:] for line in lines if line.startswith(name) and RESULT.match(line)]
+        expected = np.array([outputs[name][number] for number in numbers])
+        np.testing.assert_array_equal(np.array(shown, int), expected)
 
 
 def test_the_commands_write_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = call("driver", "-o", tmp_path / "driver", capsys=capsys)
-    assert (status, len(out.split())) == (0, 4)
+    assert (status, len(out.split())) == (0, 6)
     assert all(Path(each).is_file() for each in out.split())
     command = ("compile", MODEL_FILE, "-o", tmp_path / "net", "--c-array")
     status, _, err = call(*command, "a b", capsys=capsys)
