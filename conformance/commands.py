@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from importlib.metadata import version
 from json import dumps, loads
 from pathlib import Path
@@ -61,10 +62,16 @@ def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def aspect_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what is asked beside the claims: --beyond-spec, --strictness."""
+    """Add what is asked beside the claims, --beyond-spec and --strictness, as ``aspects``."""
+
+    @wraps(command)
+    def with_aspects(**given: Any) -> Any:
+        flags = {name: given.pop(name.replace("-", "_")) for name in ASPECTS}
+        return command(aspects=[name for name, flag in flags.items() if flag], **given)
+
     for name, text in reversed(ASPECTS.items()):
-        command = click.option(f"--{name}", is_flag=True, help=text)(command)
-    return command
+        with_aspects = click.option(f"--{name}", is_flag=True, help=text)(with_aspects)
+    return with_aspects
 
 
 ASPECTS = {
@@ -73,14 +80,11 @@ ASPECTS = {
     "strictness": "Beside it, models that LiteRT refuses.",
 }
 
-folder_option = click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
-    metavar="DIR",
-)
+
+def folder_option(**more: Any) -> Callable[..., Any]:
+    """Return -o DIR, the folder that is written to."""
+    path = click.Path(path_type=Path, file_okay=False)
+    return click.option("-o", "--output", "folder", type=path, metavar="DIR", **more)
 
 
 JUDGE_EXAMPLE = """\b
@@ -173,8 +177,7 @@ def run(
     seed: int,
     claims: str | None,
     backend: str | None,
-    beyond_spec: bool,
-    strictness: bool,
+    aspects: list[str],
     out: Path | None,
     impact: tuple[str, ...],
     html: Path | None,
@@ -203,7 +206,6 @@ def run(
     _networks(impact, claimed)
     ready = farm_of(**farm)
     task = Task.of(adapter_name(adapter), claimed, level, seed)
-    aspects = ["beyond-spec"] * beyond_spec + ["strictness"] * strictness
     chosen = claims_of(task.load(), claimed, claims.split(",") if claims else (), aspects)
     units = planned(task, chosen, backend)
     asked = {
@@ -283,15 +285,7 @@ def _folder(out: Path | None) -> Iterator[Path]:
     show_default=True,
     help="What it claims to be.",
 )
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=".",
-    metavar="DIR",
-    help="Where to write; here by default.",
-)
+@folder_option(default=".", help="Where to write; here by default.")
 @needs_extra("rtl", "conform init")
 def init(file: Path, top: str | None, unit: str, folder: Path) -> None:
     """Read a module's ports, and write an adapter and a profile to be edited.
@@ -442,14 +436,7 @@ def _remembered(on_progress: "OnProgress | None") -> "Draw":
 
 @click.group(invoke_without_command=True)
 @click.option("--set", "name", metavar="NAME", help="A set to cite: smoke@1.0 or standard@1.0.")
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Where the set goes: a new folder.",
-)
+@folder_option(help="Where the set goes: a new folder.")
 @click.pass_context
 def vectors(context: click.Context, name: str | None, folder: Path | None) -> None:
     """Write cases with the results that the spec demands, for hardware and programs of yours.
@@ -496,7 +483,7 @@ def _benches(adapter: str, unit: str, form: "Format") -> "Benches":
 def _unit_command(unit: str, text: str) -> click.Command:
     @click.command(unit, help=text)
     @case_options
-    @folder_option
+    @folder_option(required=True)
     @click.option(
         "--format",
         "form",
@@ -539,7 +526,7 @@ for _name, _text in UNITS.items():
 
 @vectors.command("operators")
 @case_options
-@folder_option
+@folder_option(required=True)
 @click.option(
     "--operators",
     "names",
@@ -555,15 +542,13 @@ def operators_command(
     seed: int,
     folder: Path,
     names: str,
-    beyond_spec: bool,
-    strictness: bool,
+    aspects: list[str],
 ) -> None:
     """Models of one operator each: to be computed, every tensor stated, and to be refused."""
     from eightfold.conformance.profile import Profile
     from eightfold.conformance.vectors.operators import chosen, write_operators
 
     claimed = Profile.load(profile)
-    aspects = ["beyond-spec"] * beyond_spec + ["strictness"] * strictness
     operators = claimed.with_aspects(chosen(names, claimed), aspects)
     counts = write_operators(folder, operators, claimed, level, seed)
     click.echo(
@@ -574,7 +559,7 @@ def operators_command(
 
 @vectors.command("networks")
 @case_options
-@folder_option
+@folder_option(required=True)
 def networks_command(profile: str, level: "Level", seed: int, folder: Path) -> None:
     """Random networks of the operators that the profile claims, every tensor stated."""
     from eightfold.conformance.profile import Profile

@@ -3,8 +3,9 @@
 import json
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -64,11 +65,11 @@ def check(
     if as_json:
         click.echo(json.dumps(data, indent=1))
     else:
-        _print(found, everything)
+        _print(found, data, everything)
     raise SystemExit(found.best.status == "refused" or (spec and not data["conforms"]))
 
 
-def _print(found: Assessment, everything: bool) -> None:
+def _print(found: Assessment, data: Mapping[str, Any], everything: bool) -> None:
     console = Console(width=None if sys.stdout.isatty() else 100, highlight=False, markup=False)
     lines = found.finding_lines()
     shown = lines if everything else lines[:SHOWN]
@@ -79,7 +80,6 @@ def _print(found: Assessment, everything: bool) -> None:
     best = found.best
     if found.graph is not None:
         count = len(found.graph.operators)
-        data = found.as_json()
         click.echo(
             f"{found.model}: {count} operators conform to the spec"
             if data["conforms"]

@@ -5,9 +5,9 @@ simulated: bytes are those of the compiled streams, cycles those of the estimate
 `eightfold.run.check_schema`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -164,14 +164,14 @@ def assess(
     try:
         graph, findings = check_prepared(read_model(source), limits)
     except Untaken as untaken:
-        refused = partial(Fit, status="refused", reason=str(untaken))
-        fits = [refused(config=_name(each)) for each in configs]
+        fits = [Fit(config=_name(c), status="refused", reason=str(untaken)) for c in configs]
         return Assessment(model=model, graph=None, findings=[], fits=fits, advice=[])
     findings += check_model(graph)
     fits = []
+    fit = _fits(source, graph, reference, limits)
     for number, config in enumerate(configs):
         tell(on_progress, f"compiling for {_name(config)}", number, len(configs))
-        fits.append(_fit(source, graph, config, reference, limits))
+        fits.append(fit(config))
     advice = list(dict.fromkeys(_advice(graph, findings)))
     return Assessment(model=model, graph=graph, findings=findings, fits=fits, advice=advice)
 
@@ -180,28 +180,38 @@ def _name(config: str | AcceleratorConfig) -> str:
     return config if isinstance(config, str) else "custom"
 
 
+def _fits(
+    source: bytes | str | Path, read: Graph, reference: Reference, limits: Limits | None
+) -> Callable[[str | AcceleratorConfig], Fit]:
+    """Return who says what a file becomes at a configuration; ``read``: as far as it was read.
+
+    The file is loaded once, and golden runs it at most once.
+    """
+    try:
+        graph = load_int8(source, limits)
+    except InputError as error:
+        return partial(_refused, read, error)
+    return partial(_fit, graph, read, reference, cache(partial(_golden_refusal, graph, reference)))
+
+
 def _fit(
-    source: bytes | str | Path,
+    graph: Graph,
     read: Graph,
-    config: str | AcceleratorConfig,
     reference: Reference,
-    limits: Limits | None,
+    golden_refusal: Callable[[], InputError | None],
+    config: str | AcceleratorConfig,
 ) -> Fit:
-    """Return what a file becomes at a configuration; ``read``: as far as it could be read."""
     from eightfold.compiler.artifacts import region_bytes
     from eightfold.compiler.passes import prepare
     from eightfold.estimate.estimate import estimate
 
     sizes = AcceleratorConfig.load(config)
     try:
-        graph = load_int8(source, limits)
         prepared = prepare(graph, sizes, reference, fallback=True)
-        if prepared.network.reasons:
-            _run_in_golden(graph, reference)
     except InputError as error:
-        reasons = {op.index: unsupported(read.tensors, op) for op in read.operators}
-        places = {index: (NOWHERE, reason) for index, reason in reasons.items() if reason}
-        return Fit(config=_name(config), status="refused", reason=str(error), places=places)
+        return _refused(read, error, config)
+    if prepared.network.reasons and (refusal := golden_refusal()):
+        return _refused(read, refusal, config)
     streams = prepared.network.streams
     reports = hardware_reports(graph, prepared, sizes)
     return Fit(
@@ -219,12 +229,21 @@ def _fit(
     )
 
 
-def _run_in_golden(graph: Graph, reference: Reference) -> None:
-    """Raise `InputError` if golden refuses an operator, of which the compiler knows no more."""
+def _refused(read: Graph, error: InputError, config: str | AcceleratorConfig) -> Fit:
+    reasons = {op.index: unsupported(read.tensors, op) for op in read.operators}
+    places = {index: (NOWHERE, reason) for index, reason in reasons.items() if reason}
+    return Fit(config=_name(config), status="refused", reason=str(error), places=places)
+
+
+def _golden_refusal(graph: Graph, reference: Reference) -> InputError | None:
+    """Return why golden refuses an operator, of which the compiler knows no more."""
     try:
         run_graph(graph, random_inputs(graph, 0), reference)
     except UndefinedResult:
-        return  # for these values
+        return None  # for these values
+    except InputError as error:
+        return error
+    return None
 
 
 _INT8 = "converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]"
