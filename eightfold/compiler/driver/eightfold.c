@@ -84,10 +84,10 @@ static eightfold_result soft_reset(struct eightfold_device *device)
 {
     device->began = eightfold_ticks(device);
     eightfold_write(device, EIGHTFOLD_REG_CONTROL, EIGHTFOLD_REG_CONTROL_SOFT_RESET_MASK);
-    while (eightfold_read(device, EIGHTFOLD_REG_STATUS) & STATUS(BUSY))
-        if (expired(device))
-            return EIGHTFOLD_STUCK;
-    return EIGHTFOLD_OK;
+    do
+        device->stuck = (eightfold_read(device, EIGHTFOLD_REG_STATUS) & STATUS(BUSY)) != 0;
+    while (device->stuck && !expired(device));
+    return device->stuck ? EIGHTFOLD_STUCK : EIGHTFOLD_OK;
 }
 
 /* What the accelerator has left: memory is the CPU's again. */
@@ -95,11 +95,9 @@ static void finish(struct eightfold_device *device, eightfold_result result)
 {
     struct eightfold_instance *instance = device->running;
 
-    device->result = result;
     device->running = 0;
-    if (!instance)
-        return;
-    device->cycles = eightfold_read(device, EIGHTFOLD_REG_CYCLES);
+    instance->result = result;
+    instance->cycles = eightfold_read(device, EIGHTFOLD_REG_CYCLES);
     instance->lost = result != EIGHTFOLD_OK && instance->network->state_bytes != 0;
     eightfold_barrier(device);
     eightfold_invalidate(device, instance->arena, instance->network->arena_bytes);
@@ -114,8 +112,10 @@ static void poll(struct eightfold_device *device)
         return;
     status = eightfold_read(device, EIGHTFOLD_REG_STATUS);
     if (status & STATUS(ERROR)) {
-        device->error = eightfold_read(device, EIGHTFOLD_REG_ERROR);
-        result = (device->error & EIGHTFOLD_REG_ERROR_CODE_MASK) >> EIGHTFOLD_REG_ERROR_CODE_SHIFT;
+        const uint32_t error = eightfold_read(device, EIGHTFOLD_REG_ERROR);
+
+        device->running->error = error;
+        result = (error & EIGHTFOLD_REG_ERROR_CODE_MASK) >> EIGHTFOLD_REG_ERROR_CODE_SHIFT;
         quiet = soft_reset(device);
     } else if (status & STATUS(DONE)) {
         result = EIGHTFOLD_OK;
@@ -135,8 +135,7 @@ eightfold_result eightfold_init(struct eightfold_device *device)
     eightfold_result result;
 
     device->running = 0;
-    device->result = EIGHTFOLD_IDLE;
-    device->error = device->cycles = device->began = device->polls = 0;
+    device->stuck = device->began = device->polls = 0;
     if (eightfold_read(device, EIGHTFOLD_REG_ID) != EIGHTFOLD_ID)
         return EIGHTFOLD_NO_DEVICE;
     if (eightfold_read(device, EIGHTFOLD_REG_VERSION) != EIGHTFOLD_VERSION)
@@ -146,6 +145,18 @@ eightfold_result eightfold_init(struct eightfold_device *device)
     eightfold_write(device, EIGHTFOLD_REG_INTERRUPT_CLEAR, 1);
     eightfold_unlock(device);
     return result;
+}
+
+/* Where the accelerator sees a region; 0 if not all of it lies there in a row. */
+static int reach(struct eightfold_device *device, const void *memory, uint32_t bytes,
+                 uint32_t *address)
+{
+    const uint32_t rest = bytes ? bytes - 1 : 0;
+    uint32_t last;
+
+    return eightfold_address(device, memory, address) &&
+           eightfold_address(device, (const uint8_t *)memory + rest, &last) &&
+           last >= *address && last - *address == rest;
 }
 
 eightfold_result eightfold_load(struct eightfold_instance *instance,
@@ -166,9 +177,9 @@ eightfold_result eightfold_load(struct eightfold_instance *instance,
         EIGHTFOLD_GET(begin, BEGIN_MEMORIES) !=
             eightfold_read(device, EIGHTFOLD_REG_CONFIGURATION_1))
         return EIGHTFOLD_OTHER_CONFIGURATION;
-    if (!eightfold_address(device, network->commands, &instance->command_address) ||
-        !eightfold_address(device, network->model, &instance->model_address) ||
-        !eightfold_address(device, arena, &instance->arena_address))
+    if (!reach(device, network->commands, network->command_bytes, &instance->command_address) ||
+        !reach(device, network->model, network->model_bytes, &instance->model_address) ||
+        !reach(device, arena, network->arena_bytes, &instance->arena_address))
         return EIGHTFOLD_UNREACHABLE;
     if ((instance->command_address | instance->model_address | instance->arena_address) &
         (port - 1))
@@ -176,6 +187,8 @@ eightfold_result eightfold_load(struct eightfold_instance *instance,
     instance->device = device;
     instance->network = network;
     instance->arena = arena;
+    instance->result = EIGHTFOLD_IDLE;
+    instance->error = instance->cycles = 0;
     eightfold_clean(device, network->commands, network->command_bytes);
     eightfold_clean(device, network->model, network->model_bytes);
     return eightfold_clear(instance);
@@ -184,15 +197,18 @@ eightfold_result eightfold_load(struct eightfold_instance *instance,
 eightfold_result eightfold_clear(struct eightfold_instance *instance)
 {
     const struct eightfold_network *network = instance->network;
-    eightfold_result result = EIGHTFOLD_BUSY;
+    eightfold_result result = EIGHTFOLD_OK;
     uint32_t i;
 
     eightfold_lock(instance->device);
-    if (instance->device->running != instance) {
+    if (instance->device->running == instance) {
+        result = EIGHTFOLD_BUSY;
+    } else if (instance->device->stuck) {
+        result = EIGHTFOLD_STUCK; /* the accelerator may still write to the arena */
+    } else {
         for (i = 0; i < network->state_bytes; i++)
             instance->arena[network->state_offset + i] = network->state[i];
         instance->lost = 0;
-        result = EIGHTFOLD_OK;
     }
     eightfold_unlock(instance->device);
     return result;
@@ -214,8 +230,8 @@ static void doorbell(struct eightfold_instance *instance)
     eightfold_write(device, EIGHTFOLD_REG_INTERRUPT_CLEAR, 1);
     eightfold_write(device, EIGHTFOLD_REG_INTERRUPT_ENABLE, device->interrupts != 0);
     device->running = instance;
-    device->result = EIGHTFOLD_BUSY;
-    device->error = 0;
+    instance->result = EIGHTFOLD_BUSY;
+    instance->error = 0;
     device->began = eightfold_ticks(device);
     eightfold_barrier(device);
     eightfold_write(device, EIGHTFOLD_REG_CONTROL, EIGHTFOLD_REG_CONTROL_START_MASK);
@@ -228,8 +244,10 @@ eightfold_result eightfold_start(struct eightfold_instance *instance)
 
     eightfold_lock(device);
     poll(device);
-    if (device->running || device->result == EIGHTFOLD_STUCK)
-        result = device->result;
+    if (device->running)
+        result = EIGHTFOLD_BUSY;
+    else if (device->stuck)
+        result = EIGHTFOLD_STUCK;
     else if (instance->lost)
         result = EIGHTFOLD_STATE_LOST;
     else
@@ -238,23 +256,24 @@ eightfold_result eightfold_start(struct eightfold_instance *instance)
     return result;
 }
 
-eightfold_result eightfold_poll(struct eightfold_device *device)
+eightfold_result eightfold_poll(struct eightfold_instance *instance)
 {
     eightfold_result result;
 
-    eightfold_lock(device);
-    poll(device);
-    result = device->result;
-    eightfold_unlock(device);
+    eightfold_lock(instance->device);
+    if (instance->device->running == instance)
+        poll(instance->device);
+    result = instance->result;
+    eightfold_unlock(instance->device);
     return result;
 }
 
-eightfold_result eightfold_wait(struct eightfold_device *device)
+eightfold_result eightfold_wait(struct eightfold_instance *instance)
 {
     eightfold_result result;
 
-    while ((result = eightfold_poll(device)) == EIGHTFOLD_BUSY)
-        eightfold_sleep(device);
+    while ((result = eightfold_poll(instance)) == EIGHTFOLD_BUSY)
+        eightfold_sleep(instance->device);
     return result;
 }
 
@@ -262,7 +281,7 @@ eightfold_result eightfold_invoke(struct eightfold_instance *instance)
 {
     const eightfold_result result = eightfold_start(instance);
 
-    return result == EIGHTFOLD_OK ? eightfold_wait(instance->device) : result;
+    return result == EIGHTFOLD_OK ? eightfold_wait(instance) : result;
 }
 
 eightfold_result eightfold_reset(struct eightfold_device *device)
@@ -271,7 +290,7 @@ eightfold_result eightfold_reset(struct eightfold_device *device)
 
     eightfold_lock(device);
     result = soft_reset(device);
-    if (device->running || device->result == EIGHTFOLD_STUCK)
+    if (device->running)
         finish(device, result == EIGHTFOLD_OK ? EIGHTFOLD_ENDED : result);
     eightfold_unlock(device);
     return result;

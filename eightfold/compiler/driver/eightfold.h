@@ -28,7 +28,7 @@ typedef uint32_t eightfold_result;
     apply(OTHER_CONFIGURATION, 260) /* the network was compiled for other sizes */ \
     apply(BAD_NETWORK, 261)         /* commands do not begin with BEGIN */ \
     apply(MISALIGNED, 262)          /* a region is no multiple of the memory port */ \
-    apply(UNREACHABLE, 263)         /* a region has no address of 32 bits on the bus */ \
+    apply(UNREACHABLE, 263)         /* a region has no addresses of 32 bits in a row on the bus */ \
     apply(STATE_LOST, 264)          /* a run has failed; eightfold_clear first */ \
     apply(EXPIRED, 265)             /* the driver's time is over; the run was ended */ \
     apply(STUCK, 266)               /* a soft reset does not end: the bus does not answer */ \
@@ -74,9 +74,7 @@ struct eightfold_device {
     uint32_t watchdog;            /* register TIMEOUT: clock cycles without progress; 0: no limit */
     uint32_t interrupts;          /* 1: it raises its interrupt at the end of a run */
 
-    eightfold_result result; /* of the last run */
-    uint32_t error;          /* register ERROR of it: code, engine, number of the command */
-    uint32_t cycles;         /* clock cycles that it took */
+    uint32_t stuck; /* 1: a soft reset has not ended */
     uint32_t began, polls;
     struct eightfold_instance *running;
 };
@@ -87,30 +85,34 @@ struct eightfold_instance {
     const struct eightfold_network *network;
     uint8_t *arena; /* EIGHTFOLD_ALIGNED, whole cache lines */
     uint32_t command_address, model_address, arena_address;
-    uint32_t lost; /* 1: a run has failed, and with it the state */
+    eightfold_result result; /* of its last run */
+    uint32_t error;          /* register ERROR of it: code, engine, number of the command */
+    uint32_t cycles;         /* clock cycles that it took */
+    uint32_t lost;           /* 1: a run has failed, and with it the state */
 };
 
 /* Checks ID and version, and resets the accelerator. */
 eightfold_result eightfold_init(struct eightfold_device *device);
 
-/* Checks that a network fits the accelerator, and makes its state that of the beginning. */
+/* Checks that a network fits the accelerator, and makes its state that of the beginning.
+ * Not for an instance in a run. */
 eightfold_result eightfold_load(struct eightfold_instance *instance,
                                 struct eightfold_device *device,
                                 const struct eightfold_network *network, uint8_t *arena);
 
-/* Makes the state that of the beginning. BUSY in a run of the instance. */
+/* Makes the state that of the beginning. BUSY in a run of the instance, STUCK after one. */
 eightfold_result eightfold_clear(struct eightfold_instance *instance);
 
-/* Rings the doorbell. Until the run's end nobody else may touch the arena. */
+/* Rings the doorbell; BUSY if something runs. Until the run's end nobody may touch the arena. */
 eightfold_result eightfold_start(struct eightfold_instance *instance);
 
-/* BUSY, or the result of the last run; never waits, but for a soft reset after an error. */
-eightfold_result eightfold_poll(struct eightfold_device *device);
+/* BUSY, or the result of its last run; never waits, but for a soft reset after an error. */
+eightfold_result eightfold_poll(struct eightfold_instance *instance);
 
 /* Polls to the run's end; between polls it calls eightfold_sleep. */
-eightfold_result eightfold_wait(struct eightfold_device *device);
+eightfold_result eightfold_wait(struct eightfold_instance *instance);
 
-/* Start and wait. */
+/* Start and wait. BUSY if another runs. */
 eightfold_result eightfold_invoke(struct eightfold_instance *instance);
 
 /* Ends what runs, which gets the result ENDED. */
