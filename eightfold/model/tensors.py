@@ -1,6 +1,7 @@
 """Read the tensors of a subgraph: shapes, element types, quantization, constant data."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,9 @@ class TensorReader:
         # For messages, until what the tensor really holds is known to be sound.
         label = Tensor(index, name, (), np.dtype(np.int8), None, None)
         if code == _HANDLE:
-            return label
+            shape = self._shape(packed, label)
+            self._quantization(packed, label, shape, label.dtype)  # LiteRT looks at it too
+            return replace(label, shape=shape)
         if code not in DTYPES:
             kind = next((k for k, c in TENSOR_TYPES.items() if c == code), f"code {code}")
             if kind == "VARIANT":

@@ -11,6 +11,7 @@ order of operators, and who runs a graph need only know that the two tensors are
 CALL_ONCE and VAR_HANDLE name variables and compute nothing: the graph is without them.
 """
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -33,7 +34,7 @@ _OPERANDS = {"VAR_HANDLE": (0, 1), "READ_VARIABLE": (1, 1), "ASSIGN_VARIABLE": (
 
 @dataclass(frozen=True)
 class Subgraph:
-    """A subgraph as the file has it. Tensors that are ``handles`` have no shape and type."""
+    """A subgraph as the file has it. Tensors that are ``handles`` have no element type."""
 
     tensors: tuple[Tensor, ...]
     operators: tuple[Operator, ...]
@@ -198,6 +199,13 @@ def _keys(subgraph: Subgraph) -> dict[int, Hashable]:
             touched = operator
         if expected and used[0] not in subgraph.handles:
             raise InputError(f"{operator}: {subgraph.tensors[used[0]]} is no handle; {CONVERT}")
+        if expected and operator.name != "VAR_HANDLE":
+            shape = subgraph.tensors[used[0]].shape
+            if math.prod(shape) != 1:
+                raise InputError(
+                    f"{operator}: the handle {subgraph.tensors[used[0]]} has shape "
+                    f"{shortened(shape)}, which is not one element; {CONVERT}"
+                )
         if operator.name == "VAR_HANDLE":
             keys[used[0]] = (operator.options["container"], operator.options["shared_name"])
         for index in used[1:] if expected else used:

@@ -82,7 +82,16 @@ def _check_variant(node: Node) -> None:
 
 
 def _lstm_shapes(node: Node) -> Sequence[Shape]:
+    if len(node.inputs) not in (20, 24):
+        raise RejectedError(f"has {len(node.inputs)} inputs, not 20 or 24")
+    for option in ("cell_clip", "proj_clip"):
+        if not node.options[option] >= 0:  # nor NaN
+            raise RejectedError(f"{option} {node.options[option]} is negative or no number")
     _check_variant(node)
+    computed = [node.input(p) for places in _PARTS.values() for p in places if node.is_computed(p)]
+    if computed:  # it adds zero points times weights to biases in its Prepare
+        found = ", ".join(map(str, computed))
+        raise RejectedError(f"{found}: LiteRT reads weights and biases first; make it constant")
     x, units = node.shape(), node.shape(_PARTS["output"][0])[0]
     states = node.shape(_HIDDEN), node.shape(_CELL)
     wanted = ((units, x[2]), (units, units), (units,))

@@ -10,8 +10,15 @@ import numpy as np
 from eightfold.common.child import Closing
 from eightfold.model import normalize_dimensions
 from eightfold.operators import load_model
-from eightfold.run.reference.oracle import Oracle, OracleAborted, OracleRejected, litert_tensors
-from lab.hostile.subject import STEPS, Step, examine, fitting_inputs
+from eightfold.run.reference.oracle import (
+    Oracle,
+    OracleAborted,
+    OracleRejected,
+    deviates,
+    litert_tensors,
+    with_state,
+)
+from lab.hostile.subject import STEPS, Step, examine, fitting_inputs, inferences
 from lab.hostile.worker import Worker
 
 
@@ -91,8 +98,11 @@ def ask_litert(
     inputs = fitting_inputs(graph, given)
     model = normalize_dimensions(content) if graph.notes() else content
     try:
-        oracle.run(model, inputs)
-        expected = litert_tensors(oracle, model, graph, inputs, computed) if computed else {}
+        expected: dict[int, np.ndarray] = {}
+        for frame in range(inferences(graph)):
+            expected = with_state(graph, oracle.run(model, inputs, next_frame=frame > 0))
+        if computed and deviates(graph):  # each operator alone
+            expected = litert_tensors(oracle, model, graph, inputs, computed)
     except OracleRejected as error:
         at_run = "failed to invoke" in str(error)
         yield Opinion("failed" if at_run else "rejected", str(error))
@@ -102,7 +112,8 @@ def ask_litert(
         return
     for operator in graph.operators:
         for index in operator.outputs:
-            if index in expected and (said := difference(computed[index], expected[index])):
+            known = computed and index in expected
+            if known and (said := difference(computed[index], expected[index])):
                 yield Opinion("different", f"{operator}, tensor {index}: {said}")
                 return
     yield Opinion("equal")

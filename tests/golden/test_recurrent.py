@@ -96,6 +96,9 @@ def lstm_model(gate: str, cell_scale: float = 2.0**-15, **changes: Any) -> bytes
         operands[position] = model.constant(np.zeros(units, np.int16), scale=1.0)
     for position in changes.pop("absent", ()):
         operands[position] = -1
+    for position in changes.pop("computed", ()):
+        operands[position] = model.input((units,), dtype=np.int32)
+    operands = operands[: changes.pop("count", 24)]
     between = [model.tensor((0,), dtype=np.float32) for _ in recurrent.GATES]
     between.append(model.tensor((0,), scale=2.0**-7))
     result = model.tensor((1, 1, units), scale=2.0**-7)
@@ -159,12 +162,19 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str, bool, str]] = {
     "a cell scale": (partial(lstm_model, "cell", 0.001), "litert", False, "scale 2.-15 to 2.-9"),
     "a far cell scale": (partial(lstm_model, "cell", 8.0), "tflm", False, "leaves int32"),
     "a negative clip": (partial(lstm_model, "cell", cell_clip=-1.0), "litert", True, "is negative"),
+    "a clip that is NaN": (
+        partial(lstm_model, "cell", proj_clip=np.nan), "litert", True, "proj_clip nan is neg"
+    ),
     "variants": (
         partial(lstm_model, "cell", present=(9, 10, 11, 20, 21, 22, 23)), "tflm", True,
         r"with peephole weights \(inputs 9, 10, 11\) and layer norm.* 20, 21, 22, 23\) is not",
     ),
     "coupled gates": (
         partial(lstm_model, "cell", absent=(1, 5, 12)), "tflm", True, "without input 1, 5, 12"
+    ),
+    "23 inputs": (partial(lstm_model, "cell", count=23), "litert", True, "23 inputs, not 20 or 24"),
+    "a computed bias": (
+        partial(lstm_model, "cell", computed=(13,)), "litert", False, "biases first; make it const"
     ),
     "another function": (
         partial(lstm_model, "cell", fused_activation_function="RELU"), "tflm", False,

@@ -10,7 +10,7 @@ from eightfold.model import Graph, read_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.writer import Table, pack, unpack
 from eightfold.operators import load_model, run_graphs
-from eightfold.run.reference.oracle import Oracle, OracleAborted, with_state
+from eightfold.run.reference.oracle import Oracle, OracleAborted, OracleRejected, with_state
 
 SHAPE = (1, 4)
 QUANTIZED = {"scale": 0.5, "zero_point": -7}
@@ -141,6 +141,15 @@ def _operand_more(table: Table) -> None:
     main(table)["Operators"][-1].fields["Inputs"] = np.array([1, 0, 0], np.int32)
 
 
+def _two_handles(table: Table) -> None:
+    main(table)["Tensors"][1].fields["Shape"] = np.array([2], np.int32)
+
+
+def _handle_without_zero_point(table: Table) -> None:
+    scale = np.ones(1, np.float32)
+    main(table)["Tensors"][1].fields["Quantization"] = Table("QuantizationParameters", Scale=scale)
+
+
 def _variable_tensor_computed(table: Table) -> None:
     main(table)["Tensors"][3].fields["IsVariable"] = True
     main(table)["Outputs"] = np.array([0], np.int32)
@@ -155,6 +164,8 @@ REFUSED = {
     _handle_as_value: "operator 4 ASSIGN_VARIABLE works on tensor 2 'b', a handle",
     _no_handle: "operator 4 ASSIGN_VARIABLE: tensor 0 'tensor_0' is no handle",
     _other_shape: r"shape \[4, 1\] and type int8 to a variable of shape \[1, 4\] and type int8",
+    _two_handles: r"operator 3 READ_VARIABLE: the handle tensor 1 'a' has shape \[2\]",
+    _handle_without_zero_point: "tensor 1 'a' has 1 scales and 0 zero points",
     _operand_more: "operator 4 ASSIGN_VARIABLE has 3 inputs and 0 outputs, not 2 and 0",
     _operator_beside: "subgraph 1: operator 4 READ_VARIABLE: initial values are constants",
     _variable_tensor_computed: "operator 3 READ_VARIABLE computes tensor 3 .*keeps state",
@@ -165,6 +176,12 @@ REFUSED = {
 def test_refuses_and_says_where(edit: Callable[[Table], None], words: str) -> None:
     with pytest.raises(InputError, match=words):
         read_model(edited(edit))
+
+
+@pytest.mark.parametrize("edit", [_two_handles, _handle_without_zero_point])
+def test_litert_refuses_these_handles_too(edit: Callable[[Table], None]) -> None:
+    with Oracle() as oracle, pytest.raises(OracleRejected):
+        oracle.run(edited(edit), {0: INITIAL})
 
 
 def test_an_operator_of_variable_tensors_without_one_is_refused() -> None:

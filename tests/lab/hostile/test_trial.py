@@ -106,8 +106,9 @@ def _changed(step: Step) -> Step:
     return replace(step, tensors={i: array ^ (i > 0) for i, array in step.tensors.items()})
 
 
-def test_a_sound_model_is_equal_and_another_refused(trial: Trial) -> None:
-    model, given = random_case("CONV_2D", case_rng("CONV_2D", 0))
+@pytest.mark.parametrize("name", ["CONV_2D", "SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM"])
+def test_a_sound_model_is_equal_and_another_refused(trial: Trial, name: str) -> None:
+    model, given = random_case(name, case_rng(name, 8))
     verdict = trial.judge(model, given)
     assert (verdict.kind, verdict.step) == ("equal", "golden+stream+batch")
     verdict = trial.judge(relu(2), given)
