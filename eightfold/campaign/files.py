@@ -17,7 +17,7 @@ import numpy as np
 from eightfold.campaign.records import GOOD, Case, Evidence, Unit
 from eightfold.campaign.store import Results, Row
 from eightfold.campaign.suite import FiguresTable, Result, Section, Suite, Wrong
-from eightfold.common.errors import HardwareError, InputError
+from eightfold.common.errors import HardwareError, InputError, Unanswered
 from eightfold.common.program import CONFIG_HELP
 from eightfold.run.assessment import assess
 from eightfold.run.reference.runtimes import RUNTIMES
@@ -69,6 +69,11 @@ class Line:
         """Return one line; the file has a name beside it, so it is no ``model`` in it."""
         line = replace(self, why=self.why.removeprefix("model: "))
         return f"{self.status}: " + "; ".join(" ".join(word.split()) for word in astuple(line)[1:])
+
+    def because(self, error: Exception | str) -> "Line":
+        """Return the line with one reason more, behind the first."""
+        reason = str(error).removeprefix("(bytes): ")
+        return replace(self, why=f"{self.why}; {reason}" if self.why else reason)
 
     @classmethod
     def of(cls, row: Row) -> "Line":
@@ -131,16 +136,20 @@ def run(unit: Unit, trace: Path | None = None) -> Result:
         if hashlib.sha256(content).hexdigest() != settings["sha256"]:
             raise InputError(f"{path}: has changed since the campaign began; begin another one")
         case = _judged(unit, settings, content, trace)
-    except (InputError, OSError) as error:
-        case = Case(
-            seed=unit.first, verdict="refused", message=str(Line("refused", why=str(error)))
-        )
     except Exception as error:
-        words = " ".join(f"{type(error).__name__}: {error}".split())[:500]
-        log = "".join(traceback.format_exception(error))
-        evidence = Evidence(model=content, log=log.encode("utf-8", "backslashreplace").decode())
-        case = Case(seed=unit.first, verdict="error", message=words, evidence=evidence)
+        case = _ended(unit, content, error)
     return Result([replace(case, operator=unit.operator)], {})
+
+
+def _ended(unit: Unit, content: bytes | None, error: Exception) -> Case:
+    """Return the case of a file that an exception has ended: a refusal, or an error."""
+    if isinstance(error, InputError | OSError) and not isinstance(error, Unanswered):
+        message = str(Line("refused", why=str(error)))
+        return Case(seed=unit.first, verdict="refused", message=message)
+    words = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+    log = "".join(traceback.format_exception(error))
+    evidence = Evidence(model=content, log=log.encode("utf-8", "backslashreplace").decode())
+    return Case(seed=unit.first, verdict="error", message=words, evidence=evidence)
 
 
 def _judged(unit: Unit, settings: Mapping[str, Any], content: bytes, trace: Path | None) -> Case:
@@ -169,31 +178,35 @@ def _judged(unit: Unit, settings: Mapping[str, Any], content: bytes, trace: Path
             wrong = f"tensors {different} of RTL are not golden's" if different else None
             line = replace(line, rtl="differs" if wrong else "golden")
         except InputError as error:
-            line = replace(line, rtl="not simulated", why=f"{error}")
+            line = replace(line.because(error), rtl="not simulated")
         except HardwareError as error:
             wrong = str(error)
             line = replace(line, rtl="fails")
     if not wrong:
         return Case(seed=unit.first, verdict="passed", message=str(line))
     evidence = Evidence(model=content, got=got, expected=expected, log=wrong)
-    message = str(replace(line, why=wrong))
+    message = str(line.because(wrong))
     return Case(seed=unit.first, verdict="failed", message=message, evidence=evidence)
 
 
 def _in_golden(content: bytes, seed: int, line: Line) -> tuple[RunResult, Line]:
-    """Return a run in golden, compared with LiteRT, or where that refuses with TFLite Micro."""
-    refusal = ""
+    """Return a run in golden, compared with LiteRT, or where that refuses with TFLite Micro.
+
+    A runtime that gives no answer ends the case: what another one says is no answer of its.
+    """
     for reference, runtime in RUNTIMES.items():
         try:
             with Session(reference=reference) as session:
                 run = session.run(content, seed=seed, all_tensors=True, compare=True)
             equal = "differs" if run.mismatches else runtime.title
             return run, replace(line, golden=equal)
+        except Unanswered as error:
+            raise Unanswered(line.because(error).why) from None
         except InputError as error:
-            refusal = refusal or str(error)
+            line = line.because(error)
     with Session() as session:
         run = session.run(content, seed=seed, all_tensors=True)
-    return run, replace(line, golden="not compared", why=line.why or refusal)
+    return run, replace(line, golden="not compared")
 
 
 def _equal(one: np.ndarray, other: np.ndarray) -> bool:

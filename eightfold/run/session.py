@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from eightfold.common.child import Closing
-from eightfold.common.errors import HardwareError, InputError
+from eightfold.common.errors import HardwareError, InputError, Unanswered
 from eightfold.common.extras import needs_extra
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, named, normalize_dimensions, with_shapes
@@ -22,6 +22,7 @@ from eightfold.run.inputs import Inputs, frames_of, random_inputs, resolve_input
 from eightfold.run.operator_reports import golden_reports, hardware_reports
 from eightfold.run.reference.oracle import (
     Oracle,
+    OracleAborted,
     OracleError,
     differences,
     litert_tensors,
@@ -597,8 +598,10 @@ class Session(Closing):
                     oracle, model, graph, inputs, result.tensors, next_frame=next_frame
                 )
         except OracleError as error:
-            kernels = runtime.kernels(self._runtime_version())
-            raise InputError(f"{result.model}: {kernels} refuse this model: {error}") from None
+            who = f"{result.model}: {runtime.kernels(self._runtime_version())}"
+            if isinstance(error, OracleAborted):
+                raise Unanswered(f"{who} gave no answer: {error}") from None
+            raise InputError(f"{who} refuse this model: {error}") from None
         result.compared = True
         assert result.record is not None
         tensors = {tensor.index: tensor for tensor in result.record.tensors}

@@ -1,6 +1,7 @@
 """The suite of somebody's own files: a row for each, whatever its bytes are."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ from eightfold.campaign import files
 from eightfold.campaign.campaign import planned
 from eightfold.campaign.files import Line
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import Case, Outcome
+from eightfold.campaign.records import GOOD, Case, Outcome
 from eightfold.campaign.report import summary, write_report
 from eightfold.campaign.report.schema import FilesJson
 from eightfold.cli.campaign import _split
 from eightfold.common.errors import HardwareError, InputError
+from eightfold.run.reference.oracle import OracleAborted, OracleRejected
 from eightfold.run.session import Session
 from lab.hostile.subject import MachineSession
 from tests.eightfold.cli.test_check import dense
@@ -155,6 +157,28 @@ def test_a_wrong_kernel_fails(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     (case,) = cases(zoo / "sub" / "good.tflite").values()
     assert case.verdict == "failed"
     assert case.message.split("; ")[1] == "differs"
+
+
+@pytest.mark.tflm
+@pytest.mark.parametrize(
+    ("raised", "verdict", "words"),
+    [
+        (OracleRejected("no such kernel"), "passed", "; TFLite Micro; -; .* refuse .*no such kern"),
+        (OracleAborted("no answer within 60 s"), "error", "^Unanswered: LiteRT.* answer within 60"),
+    ],
+    ids=["refused", "died"],
+)
+def test_only_a_refusal_of_litert_leads_to_tflite_micro(
+    zoo: Path, monkeypatch: pytest.MonkeyPatch, raised: Exception, verdict: str, words: str
+) -> None:
+    def litert(*_: object, **__: object) -> None:
+        raise raised
+
+    monkeypatch.setattr("eightfold.run.session.litert_tensors", litert)
+    (case,) = cases(zoo / "sub" / "good.tflite").values()
+    assert case.verdict == verdict
+    assert re.search(words, case.message), case.message
+    assert (case.verdict in GOOD) == (verdict == "passed")
 
 
 def test_what_is_no_message_is_an_error(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
