@@ -1,5 +1,6 @@
 """Where tensors live: in the scratchpad as far as they fit, else in the arena."""
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -35,21 +36,22 @@ def allocate(blocks: Sequence[Block], capacity: int | None) -> list[int | None]:
     Larger blocks go first, each to the lowest place that is free during its steps.
     """
     offsets: list[int | None] = [None] * len(blocks)
+    taken = defaultdict[int, list[tuple[int, int]]](list)  # places, by each step of their blocks
+    begun = defaultdict[int, list[tuple[int, int]]](list)  # the same, by the first of these steps
     order = sorted(range(len(blocks)), key=lambda i: (-blocks[i].size, blocks[i].first, i))
     for index in order:
-        block = blocks[index]
-        taken = sorted(
-            (offset, offset + aligned(blocks[other].size))
-            for other, offset in enumerate(offsets)
-            if offset is not None and blocks[other].meets(block)
-        )
+        first, last, size = blocks[index].first, blocks[index].last, aligned(blocks[index].size)
+        later = (span for step in range(first + 1, last + 1) for span in begun[step])
         place = 0
-        for start, stop in taken:
-            if place + aligned(block.size) <= start:
+        for start, stop in sorted([*taken[first], *later]):
+            if place + size <= start:
                 break
             place = max(place, stop)
-        if capacity is None or place + block.size <= capacity:
+        if capacity is None or place + blocks[index].size <= capacity:
             offsets[index] = place
+            begun[first].append((place, place + size))
+            for step in range(first, last + 1):
+                taken[step].append((place, place + size))
     return offsets
 
 
@@ -98,23 +100,25 @@ def plan(
     outside = set(outside)
     groups = _groups(tensors, [pair for pair in together if not outside & set(pair)])
 
-    def beside() -> dict[int, int]:
-        return {step: size for step in range(steps) if (size := room(step, outside))}
-
-    needs = beside()
+    lives = [_merged([tensors[tensor] for tensor in group]) for group in groups]
+    needs = [room(step, outside) for step in range(steps)]
     while True:
-        resident = [group for group in groups if outside.isdisjoint(group)]
-        merged = [_merged([tensors[t] for t in group]) for group in resident]
-        own = [Block(size, step, step) for step, size in needs.items()]
+        stays = [number for number, group in enumerate(groups) if outside.isdisjoint(group)]
+        resident, merged = [groups[n] for n in stays], [lives[n] for n in stays]
+        own = [Block(size, step, step) for step, size in enumerate(needs) if size]
         offsets = _allocate_longer([*merged, *own], capacity)
         homeless = [i for i, offset in enumerate(offsets) if offset is None]
         if not homeless:
             break
         for group in _evicted(homeless, resident, merged, own):
             outside.update(group)
-            # The others have the same places without it, while no step needs other room.
-            if (found := beside()) != needs:
-                needs = found
+            # The others have the same places without it, while no step needs other room; those
+            # that do not touch it need the same.
+            touched = _merged([tensors[tensor] for tensor in group])
+            around = slice(touched.first, touched.last + 1)
+            found = [room(step, outside) for step in range(steps)[around]]
+            if found != needs[around]:
+                needs[around] = found
                 break
     addresses = {
         tensor: offset
@@ -123,8 +127,8 @@ def plan(
         if offset is not None
     }
     rooms = {
-        step: (offset, needs[step])
-        for step, offset in zip(needs, offsets[len(resident) :], strict=True)
+        block.first: (offset, block.size)
+        for block, offset in zip(own, offsets[len(resident) :], strict=True)
         if offset is not None
     }
     return Layout(tensors=addresses, room=rooms)
