@@ -1,5 +1,6 @@
 """A graph while rules change it."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -25,17 +26,25 @@ class Draft:
     ----------
     tensors
         The source's, and those that rules have added.
-    operators
-        In the order in which they run, with the numbers of the source's.
     """
 
     def __init__(self, source: Graph, reference: Reference = "litert") -> None:
         self.source = source
         self.reference: Reference = reference
         self.tensors = list(source.tensors)
-        self.operators = list(source.operators)
+        self._operators = {operator.index: operator for operator in source.operators}
+        self._order = {number: place for place, number in enumerate(self._operators)}
+        self._producers: dict[int, int] = {}
+        self._readers = defaultdict[int, set[int]](set)
+        for operator in source.operators:
+            self._link(operator)
         self._held = {t: Held(t) for operator in source.operators for t in operator.outputs}
         self._applied: list[Applied] = []
+
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        """The operators in the order in which they run, with the numbers of the source's."""
+        return tuple(self._operators.values())
 
     @property
     def graph(self) -> Graph:
@@ -43,7 +52,7 @@ class Draft:
         return replace(
             self.source,
             tensors=tuple(self.tensors),
-            operators=tuple(self.operators),
+            operators=self.operators,
             outputs=tuple(map(self._stand_in_of, self.source.outputs)),
             variables=tuple(
                 replace(variable, after=self._stand_in_of(variable.after))
@@ -70,34 +79,39 @@ class Draft:
 
     def outputs(self) -> set[int]:
         """Return the tensors that stand for the source's outputs, and for what variables become."""
-        return set(self.graph.results)
+        return set(map(self._stand_in_of, self.source.results))
 
     def each(self, *, backwards: bool = False) -> Iterator[Operator]:
         """Yield the operators in order, as they are when their turn comes, while rules change them.
 
         Those that are gone by then are left out, and none comes twice.
         """
-        numbers = [operator.index for operator in self.operators]
+        numbers = list(self._operators)
         for number in reversed(numbers) if backwards else numbers:
-            current = next((each for each in self.operators if each.index == number), None)
+            current = self.operator(number)
             if current is not None:
                 yield current
 
+    def operator(self, number: int) -> Operator | None:
+        """Return the operator of a number as it is now; None if it is gone."""
+        return self._operators.get(number)
+
     def readers(self, tensor: int) -> list[Operator]:
         """Return the operators that read a tensor, each once."""
-        return [operator for operator in self.operators if tensor in operator.inputs]
+        numbers = sorted(self._readers.get(tensor, ()), key=self._order.__getitem__)
+        return [self._operators[number] for number in numbers]
 
     def between(self, tensor: int) -> bool:
         """Return whether one operator computes a tensor and one other is all that reads it."""
         return (
-            tensor in self.producers()
+            tensor in self._producers
             and len(self.readers(tensor)) == 1
             and tensor not in self.outputs()
         )
 
-    def producers(self) -> dict[int, Operator]:
-        """Return the operator that computes each tensor."""
-        return {tensor: operator for operator in self.operators for tensor in operator.outputs}
+    def producer(self, tensor: int) -> Operator:
+        """Return the operator that computes a tensor that is `between`."""
+        return self._operators[self._producers[tensor]]
 
     def constant(
         self, like: Tensor | None, data: np.ndarray, quantization: Quantization | None = None
@@ -140,23 +154,32 @@ class Draft:
 
     def read(self, tensor: int, other: int) -> None:
         """Let operators read ``other``, which has the same elements, in place of ``tensor``."""
-        self.operators = [
-            replace(o, inputs=tuple(other if t == tensor else t for t in o.inputs))
-            if tensor in o.inputs
-            else o
-            for o in self.operators
-        ]
+        for operator in self.readers(tensor):
+            inputs = tuple(other if each == tensor else each for each in operator.inputs)
+            self.replace(operator, replace(operator, inputs=inputs))
 
     def replace(self, old: Operator, new: Operator) -> None:
-        """Put an operator in the place of another."""
-        self.operators[self._place(old)] = new
+        """Put an operator of the same number in the place of another."""
+        assert new.index == old.index, "an operator keeps its number"
+        self._unlink(self._operators[old.index])
+        self._operators[old.index] = new
+        self._link(new)
 
     def remove(self, operator: Operator) -> None:
         """Take an operator out; its results are computed no more."""
-        del self.operators[self._place(operator)]
+        self._unlink(self._operators.pop(operator.index))
 
-    def _place(self, operator: Operator) -> int:
-        return next(n for n, each in enumerate(self.operators) if each.index == operator.index)
+    def _link(self, operator: Operator) -> None:
+        self._producers |= dict.fromkeys(operator.outputs, operator.index)
+        for tensor in operator.inputs:
+            self._readers[tensor].add(operator.index)
+
+    def _unlink(self, operator: Operator) -> None:
+        for tensor in operator.outputs:  # which may be another's by now
+            if self._producers.get(tensor) == operator.index:
+                del self._producers[tensor]
+        for tensor in operator.inputs:
+            self._readers[tensor].discard(operator.index)
 
 
 def sliced(quantization: Quantization | None, axis: int, kept: np.ndarray) -> Quantization | None:

@@ -147,6 +147,6 @@ def _function_before(draft: Draft, function: Function) -> tuple[Operator, Functi
     """Return the operator whose result only this function reads, if it is one of a byte too."""
     if not draft.between(function.source):
         return None
-    first = draft.producers()[function.source]
+    first = draft.producer(function.source)
     inner = function_of(draft.graph, first, draft.reference)
     return None if inner is None else (first, inner)

@@ -56,8 +56,8 @@ def clamp(draft: Draft) -> None:
             draft.remove(operator)
             draft.stand_in(target, source)
             draft.say("clamps", [operator.index], "it changes no code that there is")
-        elif draft.between(source) and draft.producers()[source].name in CLAMPING:
-            first = draft.producers()[source]
+        elif draft.between(source) and draft.producer(source).name in CLAMPING:
+            first = draft.producer(source)
             options = {**first.options, "clamp": inner(bounds, first.options.get("clamp"))}
             merged = replace(first, index=operator.index, outputs=(target,), options=options)
             draft.remove(first)

@@ -33,7 +33,7 @@ def tidy(draft: Draft) -> None:
     """Merge and move what only moves elements, and drop what moves none."""
     for operator in draft.each():
         for change in (_merge_renaming, _merge_transposed, _merge_joined, _lift, _drop):
-            current = next((o for o in draft.operators if o.index == operator.index), None)
+            current = draft.operator(operator.index)
             if current is not None and runs(draft.graph, current):
                 change(draft, current)
 
@@ -75,7 +75,7 @@ def _before(draft: Draft, operator: Operator, names: frozenset[str]) -> Operator
     """Return the operator of these names whose result is the first input, if only this reads it."""
     if not operator.inputs or not draft.between(operator.inputs[0]):
         return None
-    first = draft.producers()[operator.inputs[0]]
+    first = draft.producer(operator.inputs[0])
     return first if first.name in names and runs(draft.graph, first) else None
 
 
@@ -121,7 +121,7 @@ def _merge_joined(draft: Draft, operator: Operator) -> None:
     for tensor in operator.inputs:
         if operator.inputs.count(tensor) > 1 or not draft.between(tensor):
             continue
-        first = draft.producers()[tensor]
+        first = draft.producer(tensor)
         axes = {
             each.options["axis"] % rank for each in (operator, first) if each.name == operator.name
         }
@@ -165,7 +165,7 @@ def _lift(draft: Draft, operator: Operator) -> None:
         return
     if not draft.between(first.inputs[0]):
         return
-    producer = draft.producers()[first.inputs[0]]
+    producer = draft.producer(first.inputs[0])
     if producer.name not in ABSORBING and not bytewise(graph, producer):
         return
     target = draft.tensors[operator.outputs[0]]
