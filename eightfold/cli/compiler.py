@@ -288,17 +288,29 @@ def estimate(
 
 @click.command()
 @click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["c", "svd", "rdl"]),
+    default="c",
+    show_default=True,
+    help="svd, rdl: the registers alone, in CMSIS-SVD for debuggers or in SystemRDL.",
+)
+@click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Where to write, standard output without it.",
 )
-def header(output: Path | None) -> None:
-    """Generate the C header of the instruction set and the registers."""
-    from eightfold.isa.c_header import c_header
+def header(kind: str, output: Path | None) -> None:
+    """Generate the C header of the instruction set and the registers.
 
-    text = c_header()
+    With --format the registers as CMSIS-SVD or SystemRDL.
+    """
+    from eightfold.isa.c_header import c_header
+    from eightfold.isa.register_map import svd, systemrdl
+
+    text = {"c": c_header, "svd": svd, "rdl": systemrdl}[kind]()
     if output is None:
         click.echo(text, nl=False)
         return
