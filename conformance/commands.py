@@ -263,7 +263,7 @@ def identify_command(
     if found.profile is None:
         raise SystemExit(1)
     if out is not None:
-        write_file(out, profile_text(found.profile))
+        write_file(out, profile_text(found.profile, found.same))
 
 
 @contextmanager

@@ -9,7 +9,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain
+from itertools import chain, product
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +25,8 @@ from eightfold.conformance.judge.subject import pairs, rows
 from eightfold.conformance.judge.variants import mistakes_of
 from eightfold.conformance.profile import SHIFTS, Profile, ProfileLimits, Waiver
 from eightfold.conformance.units.registry import unit_cases
-from eightfold.conformance.units.requantize import random_cases
-from eightfold.conformance.units.requantizer import domain_of
+from eightfold.conformance.units.requantize import beside_tie_cases, random_cases
+from eightfold.conformance.units.requantizer import PER_SHIFT, domain_of
 from eightfold.conformance.units.unit import Level
 from eightfold.golden.fixed_point import Integers
 
@@ -49,6 +50,9 @@ LIMITS_SAY = ("left_missing", "right_missing", "zero_point_missing", "clamp_int8
 
 INT8 = ((-128, 127),)
 
+RELUS = 1 / 8
+"""How many of the cases have the clamp of RELU, where any clamp is asked."""
+
 
 @dataclass(frozen=True)
 class Identification:
@@ -61,7 +65,7 @@ class Identification:
     contract
         The one that is kept; where none is, the one that gives most answers.
     same
-        Names of contracts that no case within the limits tells from it.
+        Names of contracts that no case that was drawn within the limits tells from it.
     lines
         What was found, in sentences.
     """
@@ -124,10 +128,11 @@ class _Dialogue:
         self.rng = np.random.default_rng([seed, 35])
         self.cases: dict[str, Integers] = {}
         self.answers = np.zeros(0, np.int64)
+        self.compared = 0
 
     def run(self) -> Identification:
         """Return what the unit keeps."""
-        drawn = random_cases(self.rng, domain_of(self.profile), 4096)
+        drawn = self._with_relu(random_cases(self.rng, domain_of(self.profile), 4096))
         drawn["shift"] = -drawn.pop("exponent")
         taken = self.adapter.takes(_columns(drawn))
         if not taken.any():
@@ -142,8 +147,19 @@ class _Dialogue:
                 return self._kept(limits, found) if found else self._unexplained()
         return self._unexplained()
 
+    def _with_relu(self, cases: dict[str, Integers]) -> dict[str, Integers]:
+        """Return cases, some of them with the clamp of RELU, if any clamp is asked."""
+        count = len(cases["low"])
+        relu = (self.rng.random(count) < RELUS) & (self.profile.limits.clamp == "any")
+        low = np.where(relu, cases["zero_point"], cases["low"])
+        return cases | {"low": low, "high": np.where(relu, 127, cases["high"])}
+
     def _drawn(self, level: Level, seed: int, limits: ProfileLimits) -> Cases:
-        """Return cases that the ports take, with ties of two roundings and of one."""
+        """Return cases that the ports take, with ties of two roundings and of one, and the products
+        beside them, where roundings differ that ties do not tell apart."""
+        domain = domain_of(self.profile.replace(limits=limits))
+        beside = beside_tie_cases(self.rng, domain, PER_SHIFT[level])
+        beside |= {"accumulator": beside["acc"], "shift": -beside["exponent"]}
         parts = [
             # Where int32 wraps, C++ leaves open what is right, and a contract too.
             drawn.take(np.flatnonzero(drawn.kinds != "wrap")).inputs
@@ -151,7 +167,9 @@ class _Dialogue:
             for profile in [self.profile.replace(limits=replace(limits, rounding=rounding))]
             for drawn in [unit_cases("requantizer", profile, level, seed)]
         ]
-        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        columns = self._with_relu(
+            {name: np.concatenate([part[name] for part in (*parts, beside)]) for name in parts[0]}
+        )
         return rows(cases_of("tflite", columns), self.adapter.takes(columns))
 
     def _answers_to(self, cases: Cases) -> Integers:
@@ -224,13 +242,33 @@ class _Dialogue:
         best, found = (0.0, self.profile.limits), list[Contract]()
         informative = self._informative()
         for contract in self._likely():
-            limits = self._widest(self.cases, self._right(contract))
+            right, worth = self._right(contract), WORTH ** len(contract.rules)
+            if int(right.sum()) / worth < best[0]:
+                continue
+            limits = self._widest(self.cases, right)
             inside = self._within(limits)
-            score = int(inside.sum()) / WORTH ** len(contract.rules)
+            score = int(inside.sum()) / worth
             if int((inside & informative).sum()) >= SHOWN and score >= best[0]:
                 found = [*found, contract] if (score, limits) == best else [contract]
                 best = score, limits
+        if found:
+            found += self._rivals(found, len(found[0].rules), best[1])
         return best[1], found
+
+    def _rivals(self, found: list[Contract], rules: int, limits: ProfileLimits) -> list[Contract]:
+        """Return other contracts of so many rules that give every answer within limits too.
+
+        Of more rules than the first has, those of which its own are a part.
+        """
+        inside = np.flatnonzero(self._within(limits))
+        own = found[0].rules if rules > len(found[0].rules) else ()
+        return [
+            each
+            for each in _contracts(rules)
+            if each not in found
+            and all(rule in each.rules for rule in own)
+            and all(self._right(each, some).all() for some in (spread(inside, 256), inside))
+        ]
 
     def _likely(self) -> list[Contract]:
         """Return contracts that give many of the answers that depend on the accumulator."""
@@ -252,29 +290,54 @@ class _Dialogue:
         """Return limits within which all cases are right, as many as can be."""
         limits = self.profile.limits
         best, found = -1, limits
+        least, most = 1 << (limits.multiplier_bits - 2), (1 << (limits.multiplier_bits - 1)) - 1
         whole = (cases["low"] == -128) & (cases["high"] == 127)
-        for clamp, among in ((limits.clamp, np.ones_like(whole)), (INT8, whole)):
-            chosen = rows(cases, among)
-            if among.any():
-                count, shift, accumulator, multiplier = _box(chosen, right[among])
-                if count > best:
-                    best, found = (
-                        count,
-                        replace(
-                            limits,
-                            shift="any" if shift == SHIFTS["tflite"] else shift,
-                            clamp=clamp,
-                            accumulator_bits=min(limits.accumulator_bits, max(accumulator, 8)),
-                            multiplier_bits=min(limits.multiplier_bits, max(multiplier, 2)),
-                        ),
-                    )
+        relu = whole | ((cases["low"] == cases["zero_point"]) & (cases["high"] == 127))
+        normal = cases["multiplier"] >= least
+        clamps: dict[Any, Mask] = {limits.clamp: np.ones_like(whole)}
+        clamps |= {"relu": relu} if limits.clamp == "any" else {}
+        multipliers: dict[Any, Mask] = {limits.multipliers: np.ones_like(whole)}
+        if limits.multipliers == "any":
+            zero = cases["multiplier"] == 0
+            multipliers |= {"converter": normal | zero, (least, most): normal}
+        for (clamp, some), (range_, others) in product(
+            (clamps | {INT8: whole}).items(), multipliers.items()
+        ):
+            among = some & others
+            if int((among & right).sum()) <= best:
+                continue
+            count, shift, accumulator, multiplier = _box(rows(cases, among), right[among])
+            whole_range = range_ == limits.multipliers or multiplier >= limits.multiplier_bits
+            if count > best and whole_range:
+                best = count
+                found = replace(
+                    limits,
+                    shift="any" if shift == SHIFTS["tflite"] else shift,
+                    clamp=clamp,
+                    accumulator_bits=min(limits.accumulator_bits, max(accumulator, 8)),
+                    multiplier_bits=min(limits.multiplier_bits, max(multiplier, 2)),
+                    multipliers=range_,
+                )
         return found
 
     def _goes_on(self, limits: ProfileLimits, found: list[Contract], number: int) -> bool:
-        """Ask what could tell explanations apart, and fresh cases; return whether some did."""
-        pool = self._drawn(self.level, self.seed + number, limits)
-        first = found[0].results(pool)
-        differ = [np.flatnonzero(each.results(pool) != first) for each in found[1:]]
+        """Ask what could tell explanations apart, and fresh cases; return whether some did.
+
+        What explains as much with a rule more is asked about too: the simplest is named, and it may
+        be by chance alone that a rule did not show.
+        """
+        more = len(found[0].rules) + 1
+        others = [*found[1:], *(self._rivals(found, more, limits) if more < 3 else ())]
+
+        def compared(level: Level) -> tuple[Cases, Integers, list[Integers]]:
+            pool = self._drawn(level, self.seed + number, limits)
+            first = found[0].results(pool)
+            return pool, first, [np.flatnonzero(each.results(pool) != first) for each in others]
+
+        pool, first, differ = compared(self.level)
+        if not all(each.size for each in differ[: len(found) - 1]):
+            pool, first, differ = compared("standard")
+        self.compared = len(first)
         fresh = self.rng.permutation(len(first))[:FRESH]
         places = np.unique(np.concatenate([fresh, *(spread(each, TOLD) for each in differ)]))
         answers = self._ask(rows(pool, places))
@@ -295,7 +358,14 @@ class _Dialogue:
             f"{a.scaled}; zero point {a.zero_point}; clamp {a.clamp}.",
         ]
         same = tuple(each.name for each in others)
-        said += [f"No case within the limits tells it from {', '.join(same)}."] if same else []
+        if same:
+            said.insert(
+                0,
+                f"Not told apart by any of {self.compared} cases drawn within the limits: "
+                f"{', '.join((contract.name, *same))}. Where they differ is rarer, which --level "
+                "full may meet, or beyond the limits: of multipliers and shifts, above all. The "
+                "profile states the first.",
+            )
         said += contract.distance(rows(self.cases, inside)) if rules else []
         if not inside.all():
             said += ["Beyond these limits it was asked too, and differs:", *self._but_for(contract)]
@@ -351,12 +421,14 @@ def _box(cases: Cases, right: Mask) -> tuple[int, tuple[int, int], int, int]:
     return best[0], found[:2], found[2], found[3]
 
 
-def profile_text(profile: Profile) -> str:
-    """Return a profile of a contract as the text of a ``.toml`` file."""
+def profile_text(profile: Profile, same: tuple[str, ...] = ()) -> str:
+    """Return a profile of a contract as the text of a ``.toml`` file, and what may be kept too."""
     table = profile.as_dict()
     whole = Profile(name="whole").as_dict()["limits"]
     limits = {name: value for name, value in table["limits"].items() if value != whole.get(name)}
     head = {name: table[name] for name in ("name", "claims", "contract") if name in table}
     lines = [f"{name} = {json.dumps(value)}" for name, value in head.items()]
     lines += ["", "[limits]", *(f"{name} = {json.dumps(value)}" for name, value in limits.items())]
+    if same:
+        lines.insert(0, f"# Not told apart from {', '.join(same)}.")
     return "\n".join([*lines, ""])

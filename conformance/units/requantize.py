@@ -175,6 +175,30 @@ def first_tie_cases(rng: np.random.Generator, domain: Domain, count: int) -> Cas
     return take(cases, np.abs(operand) < LIMIT)
 
 
+def beside_tie_cases(rng: np.random.Generator, domain: Domain, count: int) -> Cases:
+    """Return products beside ties of the first of two roundings, or beside multiples of 2^31.
+
+    Up to two beside them; their quotient is at a tie of the second rounding or a step beside it. An
+    odd operand has an inverse modulo each power of two, and so a multiplier with which the product
+    ends in the bits that are sought. ``count`` or fewer for each exponent of 0 to 8: with a larger
+    one, hardly a multiplier that does is below 2^31.
+    """
+    exponent = domain.shifts[(domain.shifts >= 0) & (domain.shifts <= 8)]
+    exponent = np.repeat(exponent, count << exponent)
+    total = len(exponent)
+    unit = np.int64(1) << exponent
+    operand = rng.integers(-160, 160, total) * unit + rng.integers(0, unit) | 1
+    quotient = (unit >> 1) + rng.integers(-1, 2, total)
+    ends = (quotient << 31) + rng.choice([0, 1 << 30], total) + rng.integers(-2, 3, total)
+    inverse = operand
+    for _ in range(5):  # the bits that are right, 3 at first, double
+        inverse = inverse * (2 - operand * inverse)
+    multiplier = ends * inverse & (unit << 31) - 1
+    zero_point = domain.zero_point(rng, total)
+    cases = _completed(rng, domain, operand, multiplier, exponent, zero_point)
+    return take(cases, domain.within(cases))
+
+
 def second_tie_cases(rng: np.random.Generator, domain: Domain, count: int) -> Cases:
     """Return ties of the shift's rounding and one operand step beside them, ``count`` per exponent.
 

@@ -1,15 +1,18 @@
 """Fifteen open designs' contracts are found by asking, and nothing is called by what is near."""
 
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
+from eightfold.conformance.adapters.adapter import UnitAdapter
 from eightfold.conformance.answers import UnitAnswers
-from eightfold.conformance.identify import Identification, identify, profile_text
+from eightfold.conformance.identify import Identification, _contracts, identify, profile_text
 from eightfold.conformance.judge.contracts import contract_cases
+from eightfold.conformance.judge.forms import cases_of
 from eightfold.conformance.judge.units import judge_unit
 from eightfold.conformance.profile import Profile
 from tests.eightfold.cli.test_cli import call
@@ -23,27 +26,26 @@ from tests.support.conformance.open_units import (
 )
 
 SPEC = Profile.load("tflite")
+Cases = Mapping[str, np.ndarray]
 
 
-def check(found: Identification, contract: str, limits: dict[str, object]) -> Profile:
+def check(found: Identification, contract: str, limits: Mapping[str, object]) -> Profile:
     assert found.profile is not None, found.lines
     assert found.profile.contract_text == contract
     asked = Profile(name="whole").limits
-    stated = vars(found.profile.limits)
-    beside = ("shift", "multipliers")  # all multipliers are asked, not a converter's alone
-    assert {k: v for k, v in stated.items() if v != getattr(asked, k) and k not in beside} == {
-        k: v for k, v in limits.items() if k not in beside
-    }
-    assert found.profile.shifts == limits.get("shift", SPEC.shifts)
+    stated = {k: v for k, v in vars(found.profile.limits).items() if v != getattr(asked, k)}
+    # All multipliers are asked, not a converter's alone.
+    limits = {k: v for k, v in {"multipliers": "any", **limits}.items() if v != "converter"}
+    if found.profile.shifts == limits.get("shift"):
+        stated["shift"] = limits["shift"]  # what the unit does not read is held
+    assert stated == limits
     return found.profile
 
 
 @pytest.mark.parametrize("name", OPEN_UNITS)
 def test_an_open_units_contract_is_identified_and_kept(name: str, tmp_path: Path) -> None:
     unit, contract, limits = OPEN_UNITS[name]
-    # A nudge that is shifted differs from a half that is subtracted in a case of ten thousand.
-    level = "standard" if contract == "first_nudge_shifted" else "smoke"
-    found = check(identify(unit, SPEC, "files", level), contract, limits)
+    found = check(identify(unit, SPEC, "files", "smoke"), contract, limits)
     # The profile as a file is what the unit is held to, with other cases.
     path = tmp_path / "mine.toml"
     path.write_text(profile_text(found))
@@ -56,6 +58,65 @@ def test_an_open_units_contract_is_identified_and_kept(name: str, tmp_path: Path
     finding = judge_unit("requantizer", profile, cases.take(defined), kept)
     assert finding.right, finding.diagnosis
     assert bool(finding.contract) == bool(contract)
+
+
+class Kept(UnitAdapter):
+    """Keeps a contract of cases some of whose columns it reads otherwise."""
+
+    unit = "requantizer"
+
+    def __init__(self, contract: str, reads: Callable[[Cases], Cases] = lambda cases: {}) -> None:
+        chosen = [each for rules in range(2) for each in _contracts(rules)]
+        (self.contract,) = [each for each in chosen if each.name == contract]
+        self.reads = reads
+
+    def answer(
+        self, cases: Cases, *, simulator: str, seed: int = 0, trace: Path | None = None
+    ) -> UnitAnswers:
+        asked = cases_of("tflite", cases)
+        return UnitAnswers(
+            results={"result": self.contract.results({**asked, **self.reads(asked)})}
+        )
+
+
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in range(1, 20))]
+)
+@pytest.mark.parametrize("contract", ["first_half_subtracted", "first_nudge_shifted"])
+def test_contracts_that_seldom_differ_are_told_apart(contract: str, seed: int) -> None:
+    found = identify(Kept(contract), SPEC, "python", "smoke", seed)
+    check(found, contract, {})
+    assert found.same == ()
+
+
+def test_all_contracts_that_are_left_are_named() -> None:
+    found = identify(Kept("float64_half_even"), SPEC, "python", "smoke")
+    assert found.profile is not None
+    both = ("one_rounding_half_even", "float64_half_even")
+    assert (found.contract.name, *found.same) == both
+    assert re.match(
+        rf"Not told apart by any of \d{{5,}} cases .*: {', '.join(both)}\. ", found.lines[0]
+    )
+    text = profile_text(found.profile, found.same)
+    assert text.startswith("# Not told apart from float64_half_even.\nname = ")
+
+
+CONVERTERS: dict[str, Callable[[Cases], Cases]] = {
+    "any": lambda cases: {},
+    "converter": lambda x: {"multiplier": np.where(x["multiplier"] < 1 << 30, 0, x["multiplier"])},
+    "normal": lambda x: {"multiplier": np.maximum(x["multiplier"], 1 << 30)},
+}
+
+
+@pytest.mark.parametrize("multipliers", CONVERTERS)
+def test_relu_at_any_zero_point_and_the_range_of_multipliers_are_limits(multipliers: str) -> None:
+    def reads(x: Cases) -> Cases:
+        relu = np.where(x["low"] > -128, x["zero_point"], -128)
+        return {**CONVERTERS[multipliers](x), "low": relu, "high": np.full_like(relu, 127)}
+
+    found = identify(Kept("tflite", reads), SPEC, "python", "smoke")
+    limits = {"multipliers": (1 << 30, (1 << 31) - 1) if multipliers == "normal" else multipliers}
+    check(found, "", limits | {"clamp": "relu"})
 
 
 @pytest.mark.slow
@@ -79,7 +140,15 @@ def test_beyond_the_limits_the_smallest_case_is_shown() -> None:
     unit, *_ = OPEN_UNITS["ITA ita_requantizer"]
     lines = "\n".join(identify(unit, SPEC, "files", "smoke").lines)
     assert "Beyond these limits it was asked too, and differs:" in lines
-    assert re.search(r"theirs: (-?\d+), expected -?\d+, difference -1$", lines)
+    # Right shifts of the whole product by 36 or more give -1 in place of 0.
+    shown = re.search(
+        r"shift -(\d+), .*\n.*, half_up = 0\n  0, zero point (-?\d+) added, .* = \2\n"
+        r"  theirs: (-?\d+), expected \2, difference -1$",
+        lines,
+    )
+    assert shown is not None
+    shift, zero_point, theirs = map(int, shown.groups())
+    assert 31 + shift >= 36 and theirs == zero_point - 1
 
 
 def test_the_command_writes_a_profile_that_run_holds_the_unit_to(
