@@ -1,6 +1,8 @@
 """Requantizer cases: directed as they say, within the limits, and right by integers of Python."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -108,9 +110,15 @@ def test_a_missing_wrap_shows_beyond_the_spec_alone(seed: int) -> None:
     assert set(cases.kinds[wrong].tolist()) == {"wrap"}
 
 
-@pytest.mark.parametrize("name", ["tflite", "tflite-single", "tpu-mlir"])
-def test_ties_are_ties(name: str) -> None:
-    cases = unit_cases("requantizer", PROFILES[name], "standard")
+@pytest.mark.parametrize(
+    ("name", "multipliers"),
+    [(name, "any") for name in ("tflite", "tflite-single", "tpu-mlir")]
+    + [("tflite", "converter"), ("tflite-single", "converter")],
+)
+def test_ties_are_ties(name: str, multipliers: Literal["any", "converter"]) -> None:
+    profile = PROFILES[name]
+    profile = profile.replace(limits=replace(profile.limits, multipliers=multipliers))
+    cases = unit_cases("requantizer", profile, "standard")
     x, multiplier, shift = (
         cases.inputs[column].astype(object) for column in ("accumulator", "multiplier", "shift")
     )
@@ -130,9 +138,9 @@ def test_ties_are_ties(name: str) -> None:
     unit = np.array([1 << int(e) for e in exponent[exact]], dtype=object)
     is_tie = quotient[exact] % unit == unit // 2
     assert np.mean(is_tie.astype(bool)) > 0.4
-    # One rounding of a multiplier of 31 bits has ties that are directed from there on.
-    least, most = {"tflite": (1, 31), "tflite-single": (31, 62), "tpu-mlir": (1, 62)}[name]
-    shifts = range(least, most + 1)
+    # The directed multiplier of a converter is 2^30, of which one rounding has ties from 31 on.
+    least = 31 if (name, multipliers) == ("tflite-single", "converter") else 1
+    shifts = range(least, 32 if name == "tflite" else 63)
     tied = exponent[exact][is_tie.astype(bool)]
     assert set(tied.tolist()) == set(shifts)
 
