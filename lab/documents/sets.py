@@ -27,7 +27,7 @@ def recipe_text(text: str, made: Callable[[Recipe], Recipe] = drawn) -> str:
     """Return the text of ``sets.json`` with what each recipe gives."""
     table = {name: Recipe(name=name, **facts) for name, facts in json.loads(text).items()}
     stated: Mapping[str, Mapping[str, object]] = {
-        name: {k: v for k, v in vars(made(recipe)).items() if k not in ("name", "claims")}
+        name: {k: v for k, v in vars(made(recipe)).items() if k != "name" and (v or k != "claims")}
         for name, recipe in table.items()
     }
     return json.dumps(stated, indent=1) + "\n"
