@@ -82,9 +82,8 @@ def by_rows(whole: MatrixPiece, row: int) -> list[MatrixPiece]:
     if not (whole.constants and c.first and 0 < row < whole.rows and _covers_own_bytes(whole)):
         return []
     vectors = row * c.fire_y_step
-    first = replace(c, y=vectors - c.fire_y_step + c.fire_y0 + 1)
-    second = replace(
-        c,
+    first = c.with_fields(y=vectors - c.fire_y_step + c.fire_y0 + 1)
+    second = c.with_fields(
         y=c.y - vectors,
         base=c.base + vectors * c.y_step,
         row0=c.row0 + vectors * c.y_rows,
@@ -106,9 +105,8 @@ def by_groups(whole: MatrixPiece, groups: int) -> list[MatrixPiece]:
     c, (reads,) = whole.command, whole.issued.reads
     if not (0 < groups < c.groups and c.target_group == whole.group and _covers_own_bytes(whole)):
         return []
-    first = replace(c, groups=groups, last_lanes=whole.group)
-    second = replace(
-        c,
+    first = c.with_fields(groups=groups, last_lanes=whole.group)
+    second = c.with_fields(
         groups=c.groups - groups,
         base=c.base + groups * c.group_step,
         target=c.target + groups * c.target_group,
@@ -136,15 +134,15 @@ def by_depth(whole: MatrixPiece, vectors: int) -> list[MatrixPiece]:
     ):
         return []
     size = vectors * whole.config.width
-    group = replace(c, groups=1, last_lanes=whole.group if c.groups > 1 else c.last_lanes)
-    first = replace(group, kc=vectors, last=0)
-    second = replace(group, kc=c.kc - vectors, column0=size, first=0)
+    group = c.with_fields(groups=1, last_lanes=whole.group if c.groups > 1 else c.last_lanes)
+    first = group.with_fields(kc=vectors, last=0)
+    second = group.with_fields(kc=c.kc - vectors, column0=size, first=0)
     pieces = [
         (first, _columns(reads, 0, size, c.x_step)),
         (second, _columns(reads, size, second.kc * whole.config.width, c.x_step)),
     ]
     if c.groups > 1:
-        third = replace(c, groups=c.groups - 1, target=c.target + c.target_group)
+        third = c.with_fields(groups=c.groups - 1, target=c.target + c.target_group)
         pieces.append((third, reads))
     return whole.parts(*pieces)
 

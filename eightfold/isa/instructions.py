@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from math import prod
-from typing import Annotated, Any, ClassVar, get_type_hints
+from typing import Annotated, Any, ClassVar, Self, get_type_hints
 
 from eightfold.isa.enumerations import Combine, Opcode, Operand, Reduce, Rounding, Row, Space
 from eightfold.isa.shapes import Entry, Enumeration, FieldShape, Layout, signed, struct, unsigned
@@ -43,6 +43,14 @@ class Fields:
         while (number := getattr(self, f"{name}{len(found)}", None)) is not None:
             found.append(number)
         return tuple(reversed(found))
+
+    def with_fields(self, **changes: Any) -> Self:
+        """Return the same with other fields: `dataclasses.replace`, in a tenth of the time."""
+        if unknown := changes.keys() - self.__dict__.keys():
+            raise TypeError(f"{type(self).__name__} has no fields {sorted(unknown)}")
+        changed = object.__new__(type(self))
+        changed.__dict__.update(self.__dict__, **changes)
+        return changed
 
     def values(self) -> dict[str, int]:
         """Return the fields by name, as numbers; those of a structure as ``structure.part``."""

@@ -92,8 +92,7 @@ def emit_dense(
         emitter.weights(buffers)
         if part[1]:
             emitter.parameters(kernel.parameters)
-        command = replace(
-            _walk(kernel, source, rows, columns),
+        command = _walk(kernel, source, rows, columns).with_fields(
             groups=-(-kernel.outputs // config.lanes),
             last_lanes=(kernel.outputs - 1) % config.lanes + 1,
             ky=passes[0],
@@ -132,8 +131,7 @@ def _walk(kernel: Dense, source: Tile, rows: range, columns: range) -> Matrix:
 
 def to_target(command: Matrix, target: Tile, row: int, column: int, group: int) -> Matrix:
     """Return a command with the results' addresses, for the first position at (row, column)."""
-    return replace(
-        command,
+    return command.with_fields(
         target=target.at(row, column),
         target_group=group,
         target_y=target.row_pitch,

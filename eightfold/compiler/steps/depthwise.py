@@ -239,8 +239,7 @@ def _emit_scan(
     emitter.weights(_buffers(config, scan))
     if part[1]:
         emitter.parameters(kernel.parameters)
-    command = replace(
-        _walk(scan, source),
+    command = _walk(scan, source).with_fields(
         groups=-(-kernel.depth // config.lanes),
         last_lanes=(kernel.depth - 1) % config.lanes + 1,
         fill=kernel.fill,

@@ -1,6 +1,6 @@
 """Commands as values: their fields are those of the instruction set, in its order."""
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,12 @@ def test_a_command_left_as_usual_does_its_work_once_and_changes_nothing() -> Non
     once = {"count0", "count1", "count2", "window0", "window1", "rows", "columns"}
     assert {name for name, value in values.items() if value == 1} == {*once, "requantize.single"}
     assert (values["requantize.low"], values["requantize.high"]) == (-128, 127)
+
+
+def test_an_instruction_with_other_fields_is_what_dataclasses_replace() -> None:
+    assert vector().with_fields(count0=7) == replace(vector(), count0=7)
+    with pytest.raises(TypeError, match="'count9'"):
+        vector().with_fields(count9=7)
 
 
 def test_requantization_takes_numbers() -> None:
