@@ -27,7 +27,10 @@ def source_key() -> str:
     """Return a hash of Eightfold's own sources, of which two installations with the same compute
     the same."""
     package = IMPORT_ROOT / "eightfold"
-    folders = [package, *(package / name for name in ("conformance", "golden", "hw", "sim"))]
+    folders = [
+        package,
+        *(package / name for name in ("boards", "conformance", "golden", "hw", "sim")),
+    ]
     kinds = ("*.py", "*.v")
     files = (path for folder in folders for kind in kinds for path in folder.rglob(kind))
     return hash_of_files(package, files)

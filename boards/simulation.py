@@ -1,0 +1,179 @@
+"""A SoC of LiteX in Verilator, its UART's pins at a pseudo-terminal."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from litedram import modules
+from litedram.phy.model import SDRAMPHYModel
+from litex.build.generic_platform import GenericPlatform, Pins, Subsignal
+from litex.build.io import CRG
+from litex.soc.integration import export
+from litex.soc.integration.soc_core import SoCCore
+from litex.tools.remote.comm_uart import CommUART
+
+from eightfold.boards.soc import BlockRam, Dram, HostedSoC, Memory
+from eightfold.common.errors import InputError
+from eightfold.sim.simulator.cache import cached, content_key
+from eightfold.sim.simulator.toolchain import check_simulator, simulator_version, tool_environment
+
+BENCH = Path(__file__).with_name("serial_bench.cpp")
+
+BIT = 8
+"""Clock cycles of a bit at the UART's pins, unless it is said."""
+
+CLOCK = 100_000_000
+"""Of simulated systems, in Hz: what times of memories are counted in."""
+
+_PINS = [
+    ("clk", 0, Pins("clk")),
+    ("serial", 0, Subsignal("tx", Pins("tx")), Subsignal("rx", Pins("rx"))),
+]
+
+_DATE = re.compile(r"^//.*(Date|Auto-Generated).*$", re.M)
+
+
+class _Rows:
+    """A chip's geometry with fewer rows: each costs the simulator memory, and networks need few."""
+
+    nrows = 2048
+
+
+class _SdrChip(_Rows, modules.MT48LC16M16):
+    pass
+
+
+class _Ddr3Chip(_Rows, modules.MT41K128M16):
+    pass
+
+
+_CHIPS = {"litedram-sdr-16": (_SdrChip, "1:1"), "litedram-ddr3-16": (_Ddr3Chip, "1:4")}
+
+MEMORIES = ("block-ram", *_CHIPS)
+"""Memories that `memory` makes."""
+
+
+def memory(name: str, size: int = 1 << 17, clk_freq: int = CLOCK) -> Memory:
+    """Return a memory to simulate: one of `MEMORIES`.
+
+    Those of LiteDRAM have 16 data lines, its controller and its model of PHY and chips:
+    ``litedram-sdr-16`` an MT48LC16M16 at the clock of the SoC, ``litedram-ddr3-16`` an MT41K128M16
+    at four times of it. ``size`` is that of block RAM.
+    """
+    if name == "block-ram":
+        return BlockRam(size)
+    kind, rate = _CHIPS[name]
+    chip = kind(clk_freq, rate)
+    return Dram(SDRAMPHYModel(chip, data_width=16, clk_freq=clk_freq), chip)
+
+
+class SimulationPlatform(GenericPlatform):
+    """Pins ``clk``, ``serial.tx`` and ``serial.rx``; no vendor."""
+
+    def __init__(self) -> None:
+        super().__init__("simulation", _PINS, name="soc")
+        self.toolchain = None
+
+    @property
+    def crg(self) -> CRG:
+        """The clock domain ``sys``, with a reset in its first cycle."""
+        return CRG(self.request("clk"))
+
+
+def hosted(memory: Memory, verilog: Path, clk_freq: int = CLOCK) -> HostedSoC:
+    """Return a simulated SoC without a processor, whose bus LiteX's UARTBone masters."""
+    platform = SimulationPlatform()
+    return HostedSoC(
+        platform,
+        platform.crg,
+        clk_freq,
+        memory,
+        verilog,
+        lambda soc: soc.add_uartbone(baudrate=clk_freq // BIT),
+    )
+
+
+class Simulation(NamedTuple):
+    """A running SoC: the pseudo-terminal at its UART's pins, and LiteX's table of its bus."""
+
+    port: str
+    csr_csv: Path
+
+
+@contextmanager
+def simulate(soc: SoCCore, bit: int = BIT) -> Iterator[Simulation]:
+    """Run a SoC on a `SimulationPlatform` as long as the context is open.
+
+    Raises
+    ------
+    InputError
+        If Verilator is missing, or fails.
+    """
+    folder = build(soc)
+    with subprocess.Popen(
+        [folder / "Vsoc", str(bit)],
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        yield Simulation(process.stdout.readline().strip(), folder / "csr.csv")
+
+
+def build(soc: SoCCore) -> Path:
+    """Return a folder with the program ``Vsoc`` of a SoC, its memories' contents and csr.csv."""
+    check_simulator("verilator")
+    soc.finalize()
+    output = soc.platform.get_verilog(soc, name="soc")
+    texts = {"soc.v": _DATE.sub("", output.main_source), **output.data_files}
+    texts["csr.csv"] = export.get_csr_csv(soc.csr_regions, soc.constants, soc.mem_regions)
+    texts["csr.csv"] = re.sub(r"^#.*\n", "", texts["csr.csv"], flags=re.M)
+    for path, *_ in soc.platform.sources:
+        texts[Path(path).name] = Path(path).read_text("utf-8")
+    texts[BENCH.name] = BENCH.read_text("utf-8")
+
+    def make(folder: Path) -> None:
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        variables = tool_environment()
+        program = f"{variables['VERILATOR_ROOT']}/bin/verilator"
+        options = ["--cc", "--exe", "-O3", "-Wno-fatal", "-Wno-lint", "--prefix", "Vsoc"]
+        options += ["--top-module", "soc", "--Mdir", "."]
+        sources = [name for name in texts if name.endswith((".v", ".cpp"))]
+        for command in ([program, *options, *sources], ["make", "-f", "Vsoc.mk", "Vsoc"]):
+            done = subprocess.run(
+                command, cwd=folder, env=variables, capture_output=True, text=True, check=False
+            )
+            if done.returncode:
+                raise InputError(f"{command[0]} fails:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+        for path in folder.iterdir():
+            if path.name not in ("Vsoc", "csr.csv") and path.suffix != ".init":
+                path.unlink()
+
+    return cached("litex", content_key(texts, simulator_version("verilator")), make)
+
+
+class SimulatedBus(CommUART):
+    """LiteX's own host of a UARTBone, and the addresses of memory and the accelerator."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        super().__init__(simulation.port, CLOCK // BIT, csr_csv=str(simulation.csr_csv))
+        self.memory: int = self.mems.main_ram.base
+        self.accelerator: int = self.mems.eightfold.base
+        if "sdram_dfii_control" in self.regs.d:
+            # The controller has the chips; simulated ones need nothing else to begin.
+            self.regs.sdram_dfii_control.write(1)
+
+
+@contextmanager
+def open_bus(simulation: Simulation) -> Iterator[SimulatedBus]:
+    """Open the bus of a `hosted` SoC."""
+    bus = SimulatedBus(simulation)
+    try:
+        yield bus
+    finally:
+        bus.close()
