@@ -120,7 +120,13 @@ def test_relu_at_any_zero_point_and_the_range_of_multipliers_are_limits(multipli
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", OPEN_UNITS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] if number % 5 else [])
+        for number, name in enumerate(OPEN_UNITS)
+    ],
+)
 def test_an_open_units_contract_is_identified_in_simulators(name: str, simulator: str) -> None:
     unit, contract, limits = OPEN_UNITS[name]
     check(identify(unit, SPEC, simulator), contract, limits)

@@ -20,7 +20,7 @@ def graphs() -> list[Graph]:
     return [load_model(random_network(network_rng(seed))[0]) for seed in range(120)]
 
 
-@pytest.mark.parametrize("unit", unit_parameters("networks", cases=100))
+@pytest.mark.parametrize("unit", unit_parameters("networks", quick=2, cases=100))
 def test_equals_litert(unit: Unit) -> None:
     expect_passed(unit)
 

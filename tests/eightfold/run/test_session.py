@@ -64,7 +64,7 @@ def test_the_hardware_equals_litert_on_the_digits(simulator: Simulator, config: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("config", ["base", pytest.param("small", marks=pytest.mark.long)])
+@pytest.mark.parametrize("config", ["small", pytest.param("base", marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_mlperf_tiny_runs_whole_on_the_accelerator_in_the_cycles_that_are_told(
     name: str, config: str

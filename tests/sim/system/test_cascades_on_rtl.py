@@ -54,7 +54,14 @@ def test_a_chain_in_other_strips_equals_golden(height: int, words: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("height", "words"), [(2, "kept"), (1, "again ahead"), (2, "ahead spare")])
+@pytest.mark.parametrize(
+    ("height", "words"),
+    [
+        (2, "kept"),
+        pytest.param(1, "again ahead", marks=pytest.mark.long),
+        pytest.param(2, "ahead spare", marks=pytest.mark.long),
+    ],
+)
 def test_a_chain_in_strips_equals_golden(height: int, words: str) -> None:
     graph = load_model(block_model())
     forced = Forced(height, words, outside=True)
@@ -63,7 +70,7 @@ def test_a_chain_in_strips_equals_golden(height: int, words: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 2, 4])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 4))])
 def test_random_networks_in_random_strips_equal_golden(seed: int) -> None:
     model, inputs = random_network(network_rng(seed), operators=HARDWARE)
     strategy = AtRandom(1, random=Random(seed))

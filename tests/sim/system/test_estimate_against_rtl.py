@@ -57,9 +57,10 @@ def expect_the_rtls_cycles(graph: Graph, preset: str, memory: str = "ideal") -> 
     assert sum(estimated.values()) == pytest.approx(run.cycles, rel=IN_TOTAL)
 
 
-# 1024 products are to be compiled for `large`: minutes, for the formulas of the other presets.
+# 256 or 1024 products are to be compiled: minutes, for the formulas of the other presets.
 ON_DIGITS = [
-    pytest.param(preset, marks=pytest.mark.long if preset == "large" else ()) for preset in PRESETS
+    pytest.param(preset, marks=pytest.mark.long if preset in ("base", "large") else ())
+    for preset in PRESETS
 ]
 
 

@@ -168,7 +168,7 @@ def good_run(number):
     return Run(inputs={0: arena})
 
 
-ICARUS = pytest.mark.icarus  # some thousand cycles a second: once, with stalls
+ICARUS = [pytest.mark.icarus, pytest.mark.long]  # some thousand cycles a second: with stalls
 
 
 @pytest.mark.parametrize(

@@ -53,9 +53,14 @@ def small_models(operator: str) -> Iterator[Part]:
 
 
 def groups() -> list:
-    """Return the operators, `GROUP` at a time."""
+    """Return the operators, `GROUP` at a time; Icarus has a few of them, and all if long."""
     found = [NAMES[start : start + GROUP] for start in range(0, len(NAMES), GROUP)]
-    return [pytest.param(each, id=f"{each[0]}..{each[-1]}") for each in found]
+    return [
+        pytest.param(
+            each, id=f"{each[0]}..{each[-1]}", marks=[pytest.mark.long] if number % 6 else []
+        )
+        for number, each in enumerate(found)
+    ]
 
 
 @pytest.mark.slow
