@@ -6,20 +6,35 @@ import click
 
 from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra
-from eightfold.common.files import write_file
-from eightfold.common.program import CONFIG_HELP, config_option
+from eightfold.common.files import write_file, write_files
+from eightfold.common.program import CONFIG_HELP
 from eightfold.common.progress import tell
 from eightfold.common.terminal import terminal_progress
 from eightfold.hw.units import UNITS
 from eightfold.rtl.header import PREFIX
-from eightfold.rtl.packages import CORE, FILE_LIST, file_list, fusesoc_core
+from eightfold.rtl.packages import (
+    CHECK,
+    CORE,
+    FILE_LIST,
+    MODEL_HEADER,
+    VIVADO_FILES,
+    file_list,
+    fusesoc_core,
+    model_header,
+)
+from eightfold.rtl.vivado import tcl
 from eightfold.target.config import PRESETS, AcceleratorConfig
 
 UNIT_HELP = f"{', '.join(UNITS)}."
 
 
 @click.command()
-@config_option
+@click.option(
+    "--config",
+    "configs",
+    multiple=True,
+    help=f"{CONFIG_HELP}; base without it. With --all several times, every preset without it.",
+)
 @click.option("--unit", default="accelerator", show_default=True, help=UNIT_HELP)
 @click.option(
     "--prefix",
@@ -29,11 +44,18 @@ UNIT_HELP = f"{', '.join(UNITS)}."
     help="What all modules' names begin with: two configurations fit one design with one each.",
 )
 @click.option(
+    "--vivado",
+    is_flag=True,
+    help="Ports say by X_INTERFACE attributes what they are; beside each file is FILE.tcl, with "
+    "which Vivado packages it as an IP and synthesizes it.",
+)
+@click.option(
     "--all",
     "everything",
     is_flag=True,
-    help="Every unit at --config, and the accelerator at every preset, into a directory, with a "
-    f"file list ({FILE_LIST}) and a description for FuseSoC ({CORE}).",
+    help="The accelerator at each --config, and every unit at the first, into a directory, with a "
+    f"file list ({FILE_LIST}) and a description for FuseSoC ({CORE}) with targets for lint, "
+    "simulation and Vivado.",
 )
 @click.option(
     "-o",
@@ -44,38 +66,82 @@ UNIT_HELP = f"{', '.join(UNITS)}."
     "are the waivers for Verilator's lint, FILE.vlt.",
 )
 @needs_extra("rtl", "verilog")
-def verilog(config: str, unit: str, prefix: str, everything: bool, output: Path | None) -> None:
+def verilog(
+    configs: tuple[str, ...],
+    unit: str,
+    prefix: str,
+    vivado: bool,
+    everything: bool,
+    output: Path | None,
+) -> None:
     """Generate Verilog of one unit."""
-    from eightfold.rtl.verilog import unit_verilog
+    names = configs or (("base", *(p for p in PRESETS if p != "base")) if everything else ("base",))
+    chosen = {name: AcceleratorConfig.load(name) for name in names}
+    stems = [Path(name).stem for name in chosen]
+    if len(chosen) > 1 and not everything:
+        raise InputError("--config: several need --all; without it give one")
+    if len(set(stems)) < len(stems):
+        raise InputError(f"--config: {', '.join(chosen)}: files of one name; rename one")
+    if vivado and output is None and not everything:
+        raise InputError("--vivado writes a script beside the Verilog; say where with -o FILE")
 
-    chosen = AcceleratorConfig.load(config)
-    names = {"prefix": prefix, "config_name": Path(config).name}
+    def text(name: str, config: str) -> str:
+        from eightfold.rtl.verilog import unit_verilog
+        from eightfold.rtl.vivado import with_interfaces
+
+        file = Path(config).name
+        written = unit_verilog(name, chosen[config], prefix=prefix, config_name=file)
+        return with_interfaces(written, f"{prefix}_{name}") if vivado else written
+
+    first = next(iter(chosen))
     if output is None and not everything:
         with terminal_progress(f"generating Verilog of {unit}"):
-            text = unit_verilog(unit, chosen, **names)
-        click.echo(text, nl=False)
+            printed = text(unit, first)
+        click.echo(printed, nl=False)
         return
-    stem = Path(config).stem
     folder = output or Path("build/verilog")
-    if everything:
-        files = {folder / f"{name}-{stem}.v": (name, chosen) for name in UNITS}
-        files |= {folder / f"accelerator-{p}.v": ("accelerator", PRESETS[p]) for p in PRESETS}
-    else:
-        files = {folder: (unit, chosen)}
-    total = len(files) if everything else None
     written = []
+    if everything:
+        files = {folder / f"accelerator-{Path(c).stem}.v": ("accelerator", c) for c in chosen}
+        others = [name for name in UNITS if name != "accelerator"]
+        files |= {folder / f"{name}-{stems[0]}.v": (name, first) for name in others}
+        written += _descriptions(folder, dict(zip(stems, chosen.values(), strict=True)), prefix)
+    else:
+        files = {folder: (unit, first)}
+    total = len(files) if everything else None
     with terminal_progress("generating Verilog") as on_progress:
-        for number, (path, (name, sizes)) in enumerate(files.items()):
+        for number, (path, (name, config)) in enumerate(files.items()):
             tell(on_progress, f"generating {path.name}", number, total)
-            written.append(_written(path, unit_verilog(name, sizes, **names)))
+            written.append(_written(path, text(name, config)))
+            if vivado:
+                script = tcl(path.name, f"{prefix}_{name}", prefix)
+                written.append(_written(path.with_suffix(".tcl"), script))
             tell(on_progress, f"linting {path.name}", number, total)
             written += _waivers(path)
-    if everything:
-        presets = list(dict.fromkeys([*PRESETS, stem]))
-        written.append(_written(folder / FILE_LIST, file_list([f"accelerator-{stem}.v"])))
-        written.append(_written(folder / CORE, fusesoc_core(presets, stem, prefix)))
     for path in written:
         click.echo(path)
+
+
+def _descriptions(folder: Path, configs: dict[str, AcceleratorConfig], prefix: str) -> list[Path]:
+    """Write the file list, and the core with all that its targets read besides the Verilog."""
+    from eightfold.compiler.artifacts import CONVERSIONS, check_files
+    from eightfold.compiler.driver import driver_files
+
+    default = next(iter(configs))
+    driver = driver_files(CONVERSIONS) | {MODEL_HEADER: model_header(prefix)}
+    contents = {f"{CHECK}/{name}": content for name, content in driver.items()}
+    own = {
+        config: {f"{CHECK}/{config}/{name}": text for name, text in check_files(sizes).items()}
+        for config, sizes in configs.items()
+    }
+    check = {config: [*contents, *files] for config, files in own.items()}
+    for files in (*own.values(), VIVADO_FILES):
+        contents |= files
+    contents[FILE_LIST] = file_list([f"accelerator-{default}.v"])
+    contents[CORE] = fusesoc_core(list(configs), default, prefix, check)
+    paths = {folder / name: content for name, content in contents.items()}
+    write_files(paths)
+    return list(paths)
 
 
 def _written(path: Path, text: str) -> Path:

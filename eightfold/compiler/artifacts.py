@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from eightfold.common.files import Content, write_files
-from eightfold.compiler import Compiled
-from eightfold.compiler.driver import c_arrays, driver_files
+from eightfold.compiler import Compiled, compile_network
+from eightfold.compiler.driver import FOLDER, c_arrays, driver_files
 from eightfold.isa import Space
 from eightfold.isa.listing import listing
 from eightfold.model import Graph, Operator, Tensor
-from eightfold.operators import host_operators
+from eightfold.model.builder import ModelBuilder
+from eightfold.operators import host_operators, load_int8, run_graphs
+from eightfold.target.config import AcceleratorConfig
 
 STATE_FILE = "state.bin"
 
@@ -30,6 +32,41 @@ def write_driver(folder: Path) -> list[Path]:
     contents = {folder / name: text for name, text in driver_files(CONVERSIONS).items()}
     write_files(contents)
     return list(contents)
+
+
+def check_files(config: AcceleratorConfig) -> dict[str, Content]:
+    """Return a program for the driver's bench: a small network, and what golden computes of it.
+
+    It returns 1 and says which byte differs, or what the driver has said, unless all is equal.
+    """
+    rng = np.random.default_rng(8)
+    builder = ModelBuilder()
+    x = builder.input((1, 24), scale=0.5, zero_point=-3)
+    weights = builder.constant(rng.integers(-127, 128, (10, 24), np.int8), scale=0.25)
+    bias = builder.constant(rng.integers(-4000, 4000, 10, np.int32), scale=0.125)
+    y = builder.tensor((1, 10), scale=31.0, zero_point=5)
+    z = builder.tensor((1, 10), scale=53.0, zero_point=-8)
+    builder.operator("FULLY_CONNECTED", [x, weights, bias], [y])
+    builder.operator("ADD", [y, y], [z])
+    builder.output(z)
+    graph = load_int8(builder.build())
+    (compiled,) = compile_network(graph, config).streams
+    codes = rng.integers(-128, 128, (3, 1, 24), np.int8)
+    results = run_graphs(graph, [{graph.inputs[0]: each} for each in codes])
+    expected = np.stack([each[graph.outputs[0]] for each in results])
+    layout = _layout(graph, compiled)
+    arrays = "".join(
+        f"static const int8_t {name}[3][{array[0].size}] = {{"
+        + ", ".join("{" + ", ".join(map(str, row.ravel().tolist())) + "}" for row in array)
+        + "};\n"
+        for name, array in (("inputs", codes), ("outputs", expected))
+    )
+    return {
+        "check.h": '#include "layout.h"\n\n' + arrays,
+        "check.c": (FOLDER / "check.c").read_text("utf-8"),
+        "network.h": _header(layout),
+        **c_arrays("network", layout, compiled.words, compiled.model, b""),
+    }
 
 
 def write_compiled(

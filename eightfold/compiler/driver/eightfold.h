@@ -50,8 +50,8 @@ struct eightfold_tensor {
     const char *name;
     enum eightfold_type type;
     uint32_t offset, bytes, elements, rank;
-    const uint32_t *shape;
     uint32_t scale_count; /* 0: it has no scale */
+    const uint32_t *shape;
     const float *scales;
     const int32_t *zero_points;
 };
@@ -61,8 +61,10 @@ struct eightfold_network {
     const uint32_t *commands;
     const uint8_t *model, *state; /* state: what its bytes of the arena are at first */
     uint32_t command_bytes, model_bytes, arena_bytes, state_offset, state_bytes;
-    uint32_t input_count, output_count;
-    const struct eightfold_tensor *inputs, *outputs;
+    uint32_t input_count;
+    const struct eightfold_tensor *inputs;
+    uint32_t output_count;
+    const struct eightfold_tensor *outputs;
 };
 
 /* An accelerator. Set `registers`, and what of the rest of the first group is wanted, to 0 else;
