@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -149,7 +150,11 @@ class Graph:
 
     def operator(self, index: int) -> Operator:
         """Return the operator of a number; in a graph that was rewritten that is not its place."""
-        return next(operator for operator in self.operators if operator.index == index)
+        return self._by_number[index]
+
+    @cached_property
+    def _by_number(self) -> dict[int, Operator]:
+        return {operator.index: operator for operator in self.operators}
 
     def unused(self) -> set[int]:
         """Return the numbers of the operators from whose results neither output nor state comes."""
