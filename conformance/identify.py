@@ -248,7 +248,8 @@ class _Dialogue:
             limits = self._widest(self.cases, right)
             inside = self._within(limits)
             score = int(inside.sum()) / worth
-            if int((inside & informative).sum()) >= SHOWN and score >= best[0]:
+            shown = right[inside].all() and int((inside & informative).sum()) >= SHOWN
+            if shown and score >= best[0]:
                 found = [*found, contract] if (score, limits) == best else [contract]
                 best = score, limits
         if found:
@@ -401,8 +402,9 @@ def _box(cases: Cases, right: Mask) -> tuple[int, tuple[int, int], int, int]:
     """
     first, last = int(cases["shift"].min()), int(cases["shift"].max())
     shape = (last - first + 1, 33, 33)
-    sizes = (cases["acc"] ^ (cases["acc"] >> 63), cases["multiplier"])
-    flat = np.ravel_multi_index((cases["shift"] - first, *(bits(x) + 1 for x in sizes)), shape)
+    operand = np.maximum(bits(cases["acc"] ^ (cases["acc"] >> 63)) + 1, 8)  # a profile's least
+    factor = np.maximum(bits(cases["multiplier"]) + 1, 2)
+    flat = np.ravel_multi_index((cases["shift"] - first, operand, factor), shape)
 
     def counted(mask: Mask) -> Integers:
         table = np.bincount(flat[mask], minlength=shape[0] * 33 * 33).reshape(shape)

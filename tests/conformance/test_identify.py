@@ -132,6 +132,13 @@ def test_an_open_units_contract_is_identified_in_simulators(name: str, simulator
     check(identify(unit, SPEC, simulator), contract, limits)
 
 
+@pytest.mark.parametrize("seed", [5, 15, 17])
+def test_limits_are_those_that_a_profile_can_state(seed: int) -> None:
+    """Of few cases within few bits, more are wrong within the least bits that can be stated."""
+    unit, contract, limits = OPEN_UNITS["CFU-Playground kws_micro_accel"]
+    check(identify(unit, SPEC, "files", "smoke", seed), contract, limits)
+
+
 def test_what_no_contract_explains_is_not_called_by_the_nearest() -> None:
     unit = Filed("odd_at_127", PRODUCT | SIGNED | CLAMP)
     found = identify(unit, SPEC, "files", "smoke")
