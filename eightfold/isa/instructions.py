@@ -5,10 +5,11 @@ The order is that of the bits. `eightfold.isa.commands` says what the commands d
 fields lie follows from here.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from math import prod
+from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Self, get_type_hints
 
 from eightfold.isa.enumerations import Combine, Opcode, Operand, Reduce, Rounding, Row, Space
@@ -54,7 +55,11 @@ class Fields:
 
     def values(self) -> dict[str, int]:
         """Return the fields by name, as numbers; those of a structure as ``structure.part``."""
-        return dict(_values(self))
+        found = {name: read(self) for name, read in _readers(type(self)).items()}
+        for name, value in found.items():
+            if type(value) is not int:
+                found[name] = int(value.value if isinstance(value, Enumeration) else value)
+        return found
 
 
 @cache
@@ -72,13 +77,16 @@ def _shape_of(kind: type[Fields | Enumeration]) -> FieldShape:
     return kind.structure() if issubclass(kind, Fields) else kind
 
 
-def _values(of: Fields) -> Iterator[tuple[str, int]]:
-    for entry in of.entries():
-        value = getattr(of, entry.name)
-        if isinstance(value, Fields):
-            yield from ((f"{entry.name}.{part}", number) for part, number in _values(value))
-        else:
-            yield entry.name, int(value.value if isinstance(value, Enumeration) else value)
+@cache
+def _readers(cls: type[Fields]) -> dict[str, Callable[[Any], Any]]:
+    """Return what reads each of `Fields.values`, by its name there."""
+    found = {}
+    for entry in cls.entries():
+        kind = get_type_hints(cls)[entry.name]
+        parts = _readers(kind) if issubclass(kind, Fields) else ()
+        names = [f"{entry.name}.{part}" for part in parts] or [entry.name]
+        found |= {name: attrgetter(name) for name in names}
+    return found
 
 
 @dataclass(frozen=True)

@@ -225,14 +225,15 @@ def pack_scalars(places: Mapping[str, Scalar], values: Mapping[str, int]) -> int
     ValueError
         If a field is unknown.
     """
-    if unknown := set(values) - set(places):
+    if unknown := values.keys() - places.keys():
         raise ValueError(f"fields differ from the layout's: {sorted(unknown)}")
     word = 0
     for name, value in values.items():
         offset, low, high = places[name]
         if not low <= value <= high:
             raise FieldError(f"{name} must be in {low}..{high}, not {value}")
-        word |= (int(value) & (high - low)) << offset
+        if value:
+            word |= (int(value) & (high - low)) << offset
     return word
 
 

@@ -155,19 +155,16 @@ class Emitter:
     def weights(self, buffers: Iterable[np.ndarray]) -> None:
         """Stream weight buffers, int8 (lanes, width) each; all but the last ones have all lanes."""
         width, word = self.config.width, self.config.weight_word
-        parts = []
-        lanes = []
-        for buffer in buffers:
-            padded = np.zeros((len(buffer), word), dtype=np.int8)
-            padded[:, :width] = buffer
-            parts.append(padded.tobytes())
-            lanes.append(len(buffer))
+        parts = list(buffers)
+        lanes = [len(buffer) for buffer in parts]
+        padded = np.zeros((sum(lanes), word), dtype=np.int8)
+        np.concatenate(parts, out=padded[:, :width])
         full = lanes.count(self.config.lanes)
         partial = len(lanes) - full
         assert all(count == lanes[-1] for count in lanes[full:]), "partial buffers come last"
         self._issue(
             isa.Weights(
-                address=self.image.add(b"".join(parts)),
+                address=self.image.add(padded.tobytes()),
                 full=full,
                 partial=partial,
                 partial_lanes=lanes[-1] if partial else 1,

@@ -9,6 +9,9 @@ from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator
 from eightfold.operators import run_graph
 
+NAMED = 24
+"""Operators that a line of `Rewritten.summary` names; their reports say all."""
+
 
 @dataclass(frozen=True, eq=False)
 class Held:
@@ -62,15 +65,20 @@ class Rewritten:
         return {o.index for o in self.source.operators} - {o.index for o in self.graph.operators}
 
     def summary(self) -> list[str]:
-        """Return a line for each rule that was applied, with the source's operators."""
+        """Return a line for each rule that was applied, with the source's first operators."""
         found: dict[str, set[int]] = {}
         for each in self.applied:
             found.setdefault(each.rule, set()).update(each.operators)
-        return [
-            f"rewritten by {rule}: operator{'s' * (len(operators) > 1)} "
-            + ", ".join(map(str, sorted(operators)))
-            for rule, operators in found.items()
-        ]
+        lines = []
+        for rule, operators in found.items():
+            first = sorted(operators)[:NAMED]
+            more = len(operators) - len(first)
+            lines.append(
+                f"rewritten by {rule}: operator{'s' * (len(operators) > 1)} "
+                + ", ".join(map(str, first))
+                + f" and {more} more" * (more > 0)
+            )
+        return lines
 
 
 def rebuild(

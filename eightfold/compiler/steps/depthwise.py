@@ -7,7 +7,7 @@ into passes that add up in the partial sums.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -64,12 +64,14 @@ class Depthwise:
 class Scan:
     """How the input streams past the window for some output rows and columns.
 
-    ``taps`` are kernel rows and columns per pass; ``skip`` left padding columns are not streamed,
-    because the end of the row before, also padding, stands for them; then ``skip`` vectors lead.
-    With a single row or column of taps only every ``stride``-th one is streamed.
+    ``rows`` and ``columns`` are the kernel's; ``taps`` are its rows and columns per pass. ``skip``
+    left padding columns are not streamed, because the end of the row before, also padding, stands
+    for them; then ``skip`` vectors lead. With a single row or column of taps only every
+    ``stride``-th one is streamed.
     """
 
-    kernel: Depthwise
+    rows: Axis
+    columns: Axis
     outputs: tuple[range, range]
     taps: tuple[int, int]
     skip: int
@@ -77,19 +79,19 @@ class Scan:
     @cached_property
     def passes(self) -> tuple[int, int]:
         """Passes over kernel rows and columns."""
-        y, x = self.kernel.rows, self.kernel.columns
+        y, x = self.rows, self.columns
         return -(-y.kernel // self.taps[0]), -(-x.kernel // self.taps[1])
 
     @cached_property
     def reach(self) -> tuple[int, int]:
         """Streamed rows and columns from the first to the last tap of an output."""
-        y, x = self.kernel.rows, self.kernel.columns
+        y, x = self.rows, self.columns
         return (self.taps[0] - 1) * y.dilation, (self.taps[1] - 1) * x.dilation
 
     @cached_property
     def strides(self) -> tuple[int, int]:
         """Streamed rows and columns from one output to the next; any, if there is one column."""
-        y, x = self.kernel.rows, self.kernel.columns
+        y, x = self.rows, self.columns
         columns = x.stride if self.taps[1] > 1 else 1
         return y.stride if self.taps[0] > 1 else 1, columns if len(self.outputs[1]) > 1 else 255
 
@@ -99,9 +101,9 @@ class Scan:
         rows = (len(self.outputs[0]) - 1) * self.strides[0] + self.reach[0] + 1
         columns = (len(self.outputs[1]) - 1) * self.strides[1] + self.reach[1] + 1 - self.skip
         if self.taps[0] > 1 and len(self.outputs[1]) == 1:  # one column may be followed by others
-            columns = max(columns, -(-MIN_LINE // self.kernel.rows.dilation))
+            columns = max(columns, -(-MIN_LINE // self.rows.dilation))
         if self.skip:
-            x = self.kernel.columns
+            x = self.columns
             first = x.start(self.outputs[1].start) + self.skip
             columns = max(columns, x.size + self.skip - first)
         return rows, columns
@@ -109,7 +111,7 @@ class Scan:
     @cached_property
     def line(self) -> int:
         """Vectors between two rows of the window."""
-        return self.kernel.rows.dilation * self.size[1] if self.taps[0] > 1 else MIN_LINE
+        return self.rows.dilation * self.size[1] if self.taps[0] > 1 else MIN_LINE
 
     @property
     def countable(self) -> bool:
@@ -127,26 +129,33 @@ class Scan:
         return self.passes[0] * self.passes[1] * max(one, lanes)
 
 
+@lru_cache(maxsize=4096)  # networks repeat their layers, and the search for cascades their strips
 def choose_scan(
-    config: AcceleratorConfig, kernel: Depthwise, outputs: tuple[range, range], sums: int
+    config: AcceleratorConfig,
+    y: Axis,
+    x: Axis,
+    pixels: int,
+    outputs: tuple[range, range],
+    sums: int,
 ) -> Scan | None:
     """Return the scan with the fewest vectors; None if all need more than ``sums`` partial sums.
 
-    One row of taps per pass needs no line, so a row too long for the lines takes more passes.
+    ``y`` and ``x`` are the kernel's rows and columns. One row of taps per pass needs no line, so a
+    row too long for the lines takes more passes.
     """
     candidates: list[tuple[int, Scan]] = []
-    x = kernel.columns
     left = max(0, -x.start(outputs[1].start))
-    for rows in range(1, min(kernel.rows.kernel, config.window_rows) + 1):
+    window_rows, window_columns = config.window_rows, config.window_columns
+    for rows in range(1, min(y.kernel, window_rows) + 1):
         for columns in range(1, x.kernel + 1):
-            if (columns - 1) * x.dilation >= config.window_columns:
+            if (columns - 1) * x.dilation >= window_columns:
                 break
             # With more padding than taps, as TPU-MLIR may have it, a row would begin by firing.
             # Of several pixels some are inside of the input where the first is left of it.
             skips = columns >= x.kernel > 1 and left <= (columns - 1) * x.dilation
-            skips = skips and kernel.pixels == 1
+            skips = skips and pixels == 1
             for skip in {0, left} if skips else {0}:
-                scan = Scan(kernel=kernel, outputs=outputs, taps=(rows, columns), skip=skip)
+                scan = Scan(rows=y, columns=x, outputs=outputs, taps=(rows, columns), skip=skip)
                 if not scan.countable:
                     continue
                 several = scan.passes != (1, 1)
@@ -168,27 +177,32 @@ def scans(
     Passes of fewer vectors may save more than what neighbouring scans stream twice.
     """
     count = len(outputs[0]) * len(outputs[1])
-    whole = choose_scan(config, kernel, outputs, config.psum_depth)
+    known = config, kernel.rows, kernel.columns, kernel.pixels, outputs
+    whole = choose_scan(*known, config.psum_depth)
     if whole is not None:
-        more = count > config.psum_depth
-        least = choose_scan(config, kernel, outputs, count) if more else whole
+        least = choose_scan(*known, count) if count > config.psum_depth else whole
         if least is None or least.beats(config.lanes) >= whole.beats(config.lanes):
             return [whole]
     parts = positions(outputs, config.psum_depth)
     several = [scan for part in parts for scan in scans(config, memory, kernel, part)]
-    if whole is None or cycles(config, memory, several) < cycles(config, memory, [whole]):
+    depth = kernel.depth
+    if whole is None or cycles(config, memory, depth, several) < cycles(
+        config, memory, depth, [whole]
+    ):
         return several
     return [whole]
 
 
-def cycles(config: AcceleratorConfig, memory: MemoryTiming, each: Iterable[Scan]) -> int:
+def cycles(
+    config: AcceleratorConfig, memory: MemoryTiming, depth: int, each: Iterable[Scan]
+) -> int:
     """Return the cycles of scans of one channel group, about: vectors, weights, between commands.
 
     Weights come while others are used, but there may be a network's worth of them in the way.
     """
     found = 0
     for scan in each:
-        words = scan.passes[0] * scan.passes[1] * min(scan.kernel.depth, config.lanes)
+        words = scan.passes[0] * scan.passes[1] * min(depth, config.lanes)
         fetch = memory.cycles(words * config.weight_word // config.port, config.port)
         found += scan.beats(config.lanes) + fetch + MATRIX_APART
     return found
@@ -211,19 +225,19 @@ def emit_depthwise(
     group = min(config.lanes, config.width)
     for scan in scans(config, emitter.memory, kernel, outputs):
         if group == config.lanes:
-            _emit_scan(emitter, scan, source, target, part)
+            _emit_scan(emitter, kernel, scan, source, target, part)
             continue
         # Lanes without a byte of their own: a command for each group.
         for first in range(0, kernel.depth, group):
             local = range(first, min(first + group, kernel.depth))
-            piece = replace(scan, kernel=kernel.some(local))
             channels = range(
                 source.channels.start + local.start, source.channels.start + local.stop
             )
             shift = channels.start - source.channels.start + target.channels.start
             _emit_scan(
                 emitter,
-                piece,
+                kernel.some(local),
+                scan,
                 source.slice(channels),
                 target.slice(range(shift, shift + len(channels))),
                 part,
@@ -231,12 +245,16 @@ def emit_depthwise(
 
 
 def _emit_scan(
-    emitter: Emitter, scan: Scan, source: Tile, target: Tile, part: tuple[bool, bool]
+    emitter: Emitter,
+    kernel: Depthwise,
+    scan: Scan,
+    source: Tile,
+    target: Tile,
+    part: tuple[bool, bool],
 ) -> None:
     config = emitter.config
-    kernel = scan.kernel
     rows, columns = scan.outputs
-    emitter.weights(_buffers(config, scan))
+    emitter.weights(_buffers(config, kernel, scan))
     if part[1]:
         emitter.parameters(kernel.parameters)
     command = _walk(scan, source).with_fields(
@@ -262,7 +280,7 @@ def _emit_scan(
 
 def _walk(scan: Scan, source: Tile) -> Matrix:
     """Return a command with the input's addresses: every streamed vector of every pass."""
-    y, x = scan.kernel.rows, scan.kernel.columns
+    y, x = scan.rows, scan.columns
     row = y.start(scan.outputs[0].start)
     column = x.start(scan.outputs[1].start) + scan.skip
     row_step = 1 if scan.taps[0] > 1 else y.stride
@@ -286,21 +304,23 @@ def _walk(scan: Scan, source: Tile) -> Matrix:
     )
 
 
-def _buffers(config: AcceleratorConfig, scan: Scan) -> Iterator[np.ndarray]:
+def _buffers(config: AcceleratorConfig, kernel: Depthwise, scan: Scan) -> Iterator[np.ndarray]:
     """Yield the weight buffers in the order of their passes: the newest vector has tap 0."""
-    kernel = scan.kernel
     kh, kw, depth = kernel.weights.shape
     (tap_rows, tap_columns), (ky, kx) = scan.taps, scan.passes
     padded = np.zeros((ky * tap_rows, kx * tap_columns, depth), dtype=np.int8)
     padded[:kh, :kw] = kernel.weights
+    dilation = kernel.columns.dilation
+    taps = [
+        (i, j, (tap_rows - 1 - i) * config.window_columns + (tap_columns - 1 - j) * dilation)
+        for i in range(tap_rows)
+        for j in range(tap_columns)
+    ]
     for first in range(0, depth, config.lanes):
         lanes = padded[:, :, first : first + config.lanes]
         for y in range(0, ky * tap_rows, tap_rows):
             for x in range(0, kx * tap_columns, tap_columns):
                 buffer = np.zeros((lanes.shape[2], config.width), dtype=np.int8)
-                for i in range(tap_rows):
-                    for j in range(tap_columns):
-                        segment = (tap_rows - 1 - i) * config.window_columns
-                        tap = segment + (tap_columns - 1 - j) * kernel.columns.dilation
-                        buffer[:, tap] = lanes[y + i, x + j]
+                for i, j, tap in taps:
+                    buffer[:, tap] = lanes[y + i, x + j]
                 yield buffer

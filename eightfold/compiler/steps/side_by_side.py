@@ -101,7 +101,7 @@ class SideBySide:
     def cycles(self, config: AcceleratorConfig, memory: MemoryTiming) -> int:
         """Return the cycles of all commands, about."""
         return sum(
-            cycles(config, memory, scans(config, memory, kernel, piece))
+            cycles(config, memory, kernel.depth, scans(config, memory, kernel, piece))
             for piece in self.pieces(config)
             for _, kernel in self.parts
         )
