@@ -17,7 +17,10 @@ namespace {
 
 // A frame of 8 bits: a start bit 0, the byte from its lowest bit on, a stop bit 1.
 struct Sender {
-    unsigned frame = 1, left = 0, wait = 0;
+    unsigned frame = 1, left = 0, wait;
+
+    // A receiver finds a start bit by its edge: the line is 1 for a while first, as behind a reset.
+    explicit Sender(unsigned period) : wait(20 * period) {}
 
     int pin(int terminal, unsigned period)
     {
@@ -86,7 +89,7 @@ int main(int count, char **arguments)
     std::fflush(stdout);
 
     auto top = std::make_unique<Vsoc>();
-    Sender sender;
+    Sender sender(period);
     Receiver receiver;
     for (unsigned long cycle = 0; cycle % 4096 || !input_ended(); cycle++) {
         top->serial_rx = sender.pin(terminal, period);

@@ -15,10 +15,15 @@ from litex.soc.integration import export
 from litex.soc.integration.soc_core import SoCCore
 from litex.tools.remote.comm_uart import CommUART
 
-from eightfold.boards.soc import BlockRam, Dram, HostedSoC, Memory
+from eightfold.boards.soc import MAIN_RAM, REGISTERS, BlockRam, Dram, HostedSoC, Memory
 from eightfold.common.errors import InputError
 from eightfold.sim.simulator.cache import cached, content_key
-from eightfold.sim.simulator.toolchain import check_simulator, simulator_version, tool_environment
+from eightfold.sim.simulator.toolchain import (
+    check_simulator,
+    optimisation,
+    simulator_version,
+    tool_environment,
+)
 
 BENCH = Path(__file__).with_name("serial_bench.cpp")
 
@@ -141,10 +146,11 @@ def build(soc: SoCCore) -> Path:
             (folder / name).write_text(text, encoding="utf-8")
         variables = tool_environment()
         program = f"{variables['VERILATOR_ROOT']}/bin/verilator"
-        options = ["--cc", "--exe", "-O3", "-Wno-fatal", "-Wno-lint", "--prefix", "Vsoc"]
-        options += ["--top-module", "soc", "--Mdir", "."]
+        options = ["--cc", "--exe", "-O3", "-Wno-fatal", "-Wno-lint", "--x-assign", "fast"]
+        options += ["--prefix", "Vsoc", "--top-module", "soc", "--Mdir", "."]
         sources = [name for name in texts if name.endswith((".v", ".cpp"))]
-        for command in ([program, *options, *sources], ["make", "-f", "Vsoc.mk", "Vsoc"]):
+        compiled = ["make", "-f", "Vsoc.mk", *optimisation().split(), "Vsoc"]
+        for command in ([program, *options, *sources], compiled):
             done = subprocess.run(
                 command, cwd=folder, env=variables, capture_output=True, text=True, check=False
             )
@@ -160,13 +166,14 @@ def build(soc: SoCCore) -> Path:
 class SimulatedBus(CommUART):
     """LiteX's own host of a UARTBone, and the addresses of memory and the accelerator."""
 
+    memory, accelerator = MAIN_RAM, REGISTERS
+
     def __init__(self, simulation: Simulation) -> None:
-        super().__init__(simulation.port, CLOCK // BIT, csr_csv=str(simulation.csr_csv))
-        self.memory: int = self.mems.main_ram.base
-        self.accelerator: int = self.mems.eightfold.base
-        if "sdram_dfii_control" in self.regs.d:
+        super().__init__(simulation.port, CLOCK // BIT)
+        table = simulation.csr_csv.read_text("utf-8")
+        if control := re.search(r"^csr_register,sdram_dfii_control,(\w+)", table, re.M):
             # The controller has the chips; simulated ones need nothing else to begin.
-            self.regs.sdram_dfii_control.write(1)
+            self.write(int(control[1], 16), [1])
 
 
 @contextmanager

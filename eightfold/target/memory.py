@@ -98,12 +98,12 @@ class MemoryTiming:
         first, *others = text.split(",")
         values: Mapping[str, Any] = {}
         if "=" not in first:
-            if first not in PROFILES:
+            if first not in (known := PROFILES | MEASURED):
                 raise InputError(
-                    f"memory {first!r} is not known; use {', '.join(PROFILES)}, or fields such as "
+                    f"memory {first!r} is not known; use {', '.join(known)}, or fields such as "
                     "latency=40,shared=1,bytes_per_cycle=2"
                 )
-            values = asdict(PROFILES[first])
+            values = asdict(known[first])
         else:
             others = [first, *others]
         return cls(**values | dict(_field(each) for each in others))
@@ -118,7 +118,7 @@ class MemoryTiming:
 
     def __str__(self) -> str:
         """Return the text that `load` takes: a profile's name, or what differs from `IDEAL`."""
-        for name, profile in PROFILES.items():
+        for name, profile in (PROFILES | MEASURED).items():
             if self == profile:
                 return name
         ideal = asdict(IDEAL)
@@ -179,6 +179,33 @@ PROFILES = {
 of a system; 16 bits of DDR3 at 800 MT/s (data sheets of 1 Gbit parts: tRP + tRCD 27.5 ns, tRFC 110
 to 160 ns, refresh every 7.8 us) and of SDRAM at 100 MHz (CL 3, tRP and tRCD 3, tRFC 7), with eight
 to twenty cycles of a controller."""
+
+MEASURED = {
+    "litedram-sdr-16": MemoryTiming(
+        latency=13,
+        shared=True,
+        bytes_per_cycle=2,
+        turnaround=4,
+        row=1024,
+        banks=4,
+        row_miss=5,
+        refresh=13,
+        refresh_every=782,
+    ),
+    "litedram-ddr3-16": MemoryTiming(
+        latency=17,
+        shared=True,
+        bytes_per_cycle=16,
+        turnaround=6,
+        row=2048,
+        banks=8,
+        row_miss=5,
+        refresh=40,
+        refresh_every=782,
+    ),
+}
+"""LiteDRAM's controller at 100 MHz, by `eightfold.boards`: with MT48LC16M16 at the same clock, and
+with MT41K128M16 at 800 MT/s. No plans are made for them unless they are the memory of a run."""
 
 
 class Way(Enum):

@@ -321,8 +321,8 @@ memory_option = click.option(
     "--memory",
     default="ideal",
     show_default=True,
-    help="How long memory takes: ideal, soc-100, ddr3-16, sdr-sdram-16, or fields such as "
-    "latency=40,shared=1,bytes_per_cycle=2.",
+    help="How long memory takes: ideal, soc-100, ddr3-16, sdr-sdram-16, litedram-sdr-16, "
+    "litedram-ddr3-16, or fields such as latency=40,shared=1,bytes_per_cycle=2.",
 )
 
 output_folder_option = click.option(

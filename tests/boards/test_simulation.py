@@ -1,0 +1,46 @@
+"""Systems with the accelerator in Verilator: digits equal golden."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("litedram", reason="LiteX is not installed: pip install 'eightfold[board]'")
+
+from eightfold.boards.simulation import MEMORIES
+from eightfold.compiler import compile_network
+from eightfold.estimate.estimate import estimate
+from eightfold.operators import load_int8, run_graphs
+from eightfold.target.config import PRESETS
+from eightfold.target.memory import IDEAL, MEASURED
+from examples.digits import images
+from examples.digits.network import MODEL_FILE, TEST_FILE
+from examples.litex import hosted
+
+COUNT = 2
+GRAPH = load_int8(MODEL_FILE.read_bytes())
+
+
+def expected() -> list[np.ndarray]:
+    """Return golden's codes of the first images of the test set."""
+    batch = images.load(TEST_FILE)[0][:COUNT].reshape(COUNT, 1, 8, 8, 1)
+    values = run_graphs(GRAPH, [{GRAPH.inputs[0]: image} for image in batch])
+    return [each[GRAPH.outputs[0]].ravel() for each in values]
+
+
+def estimated(name: str) -> int:
+    (compiled,) = compile_network(GRAPH, PRESETS["nano"]).streams
+    return estimate([compiled], MEASURED.get(name, IDEAL)).total
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=() if "sdr" in each else pytest.mark.long) for each in MEMORIES],
+)
+@pytest.mark.slow
+def test_a_host_runs_digits_over_a_uart(name: str) -> None:
+    results = list(hosted.run(name, "nano", COUNT))
+    np.testing.assert_array_equal([codes for codes, _ in results], expected())
+    for _, cycles in results:
+        if name in MEASURED:
+            assert estimated(name) == pytest.approx(cycles, rel=0.1)
+        else:
+            assert estimated(name) < cycles
