@@ -61,6 +61,9 @@ setup: $(SETUP) ## make .venv with everything that run, test and check need
 run: $(SETUP) ## the handwritten digits through the hardware, every tensor against LiteRT
 	@$(BIN)/python -m examples.digits.run --config $(CONFIG)
 
+# Tests start hundreds of processes, each of which would compile all modules again.
+test test-fast test-long check: export PYTHONDONTWRITEBYTECODE =
+
 test: $(SETUP) ## the tests on Verilator and, if installed, Icarus; all but those that repeat at larger sizes
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not long"
 

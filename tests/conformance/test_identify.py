@@ -24,6 +24,7 @@ from tests.support.conformance.open_units import (
     UNITS_FILE,
     Filed,
 )
+from tests.support.long import one_in
 
 SPEC = Profile.load("tflite")
 Cases = Mapping[str, np.ndarray]
@@ -122,10 +123,7 @@ def test_relu_at_any_zero_point_and_the_range_of_multipliers_are_limits(multipli
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=[pytest.mark.long] if number % 5 else [])
-        for number, name in enumerate(OPEN_UNITS)
-    ],
+    one_in(8, OPEN_UNITS),
 )
 def test_an_open_units_contract_is_identified_in_simulators(name: str, simulator: str) -> None:
     unit, contract, limits = OPEN_UNITS[name]

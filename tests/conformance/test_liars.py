@@ -65,7 +65,7 @@ def test_each_liar_is_named_at_level_standard(form: str, simulator: str) -> None
 @pytest.mark.slow
 def test_an_honest_unit_conforms_with_every_seed(simulator: str) -> None:
     for form in FORMS:
-        drawn = [liar_cases(form, "smoke", seed) for seed in range(20)]
+        drawn = [liar_cases(form, "smoke", seed) for seed in range(8)]
         cases = {name: np.concatenate([each[name] for each in drawn]) for name in drawn[0]}
         (theirs,) = liar_results(form, cases, [()], simulator)
         assert judge(form, cases, theirs).conforms, form
@@ -76,24 +76,31 @@ def test_two_mistakes_at_once_deviate(simulator: str) -> None:
     rng = np.random.default_rng(0)
     for form in ("tflite", "tpu_mlir_32"):
         possible = list(pairs(mistakes_of(form)))
-        chosen = [possible[index] for index in rng.permutation(len(possible))[:8]]
+        chosen = [possible[index] for index in rng.permutation(len(possible))[:4]]
         for each in name_liars(form, simulator, "smoke", liars=chosen):
             assert not each.verdict.conforms, each.mistakes
             assert each.named, each.mistakes
 
 
 QUICK = ("parameters_before", "bias_per_tile")
-"""Faults of control of the normal tests."""
+"""Faults of control that the normal tests have on Icarus too."""
+
+ON_ICARUS = [pytest.mark.icarus]
+SELDOM = [pytest.mark.icarus, pytest.mark.long]
 
 CALLED = {"addend_per_stall": "nudge_per_stall"}
 """Faults that have another's name."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "fault",
+    ("fault", "simulator"),
     [
-        pytest.param(fault, marks=[] if fault in QUICK else pytest.mark.slow)
-        for fault in CONTROL_LIARS
+        *((fault, "verilator") for fault in CONTROL_LIARS),
+        *(
+            pytest.param(fault, "icarus", marks=ON_ICARUS if fault in QUICK else SELDOM)
+            for fault in CONTROL_LIARS
+        ),
     ],
 )
 def test_a_fault_of_control_is_named(fault: str, simulator: str) -> None:

@@ -19,7 +19,7 @@ from eightfold.run.reference.runtimes import RUNTIMES
 from tests.support.models.comparison import differ
 from tests.support.models.tflite_micro import variants
 
-CASES = 30
+CASES = 15
 TRIES = 20
 """Models that are drawn for each that is to be computed, at most."""
 

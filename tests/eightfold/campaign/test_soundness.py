@@ -27,6 +27,9 @@ from tests.support.campaign.reseal import reseal
 OTHERS: tuple[Any, ...] = (None, True, 7, -1, 2.5, "x", "", [], {}, ["x"], {"x": []}, "\ud800")
 """Values of every type, in place of a field's."""
 
+TURNS = 3
+"""Of so many values a field gets one, the next field the next one."""
+
 CAPTURED = pytest.CaptureFixture[str]
 
 
@@ -168,8 +171,8 @@ def test_no_field_of_what_was_asked_makes_a_command_crash_or_a_verdict_better(
 ) -> None:
     facts = json.loads((judge.folder / "campaign.json").read_text())
     needed = {"schema_version", "asked", "created", "versions", "machine", "plan", "commit"}
-    for at in places(facts):
-        for value in (..., *OTHERS):
+    for number, at in enumerate(places(facts)):
+        for value in (..., *OTHERS[number % TURNS :: TURNS]):
             (judge.folder / "campaign.json").write_text(changed(facts, at, value))
             what = f"{at}: {value!r}"
             judge.expect(what, refused=(at[0] in needed and len(at) == 1 and value is ...) or None)
@@ -230,8 +233,8 @@ def test_no_column_of_the_database_makes_a_command_crash_or_a_verdict_better(jud
     first = {"units": "id = 1", "cases": "unit = 1 AND seed = 0", "sessions": "1"}
     count = 0
     for table, names in tables.items():
-        for name in names:
-            for value in values:
+        for number, name in enumerate(names):
+            for value in values[number % TURNS :: TURNS]:
                 judge.fresh()
                 try:
                     command = f"UPDATE {table} SET {name} = ? WHERE {first[table]}"
@@ -244,7 +247,7 @@ def test_no_column_of_the_database_makes_a_command_crash_or_a_verdict_better(jud
                 free = type(kept) in FREE.get((table, name), ())
                 same = kept == before[table][name]
                 judge.expect(what, refused=None if free else not same)
-    assert count > 150
+    assert count > 50
 
 
 CONTRADICTIONS: dict[str, tuple[str, ...]] = {
@@ -352,7 +355,12 @@ def test_a_unit_that_somebody_has_made_up_makes_no_command_crash(judge: Judge) -
     with closing(sqlite3.connect(judge.folder / "results.sqlite")) as connection:
         (record,) = connection.execute("SELECT record FROM units WHERE id = 1").fetchone()
     table = json.loads(record)
-    made_up = [(name, value) for name in table for value in OTHERS if value != table[name]]
+    made_up = [
+        (name, value)
+        for number, name in enumerate(table)
+        for value in OTHERS[number % TURNS :: TURNS]
+        if value != table[name]
+    ]
     made_up += [("suite", "mutants"), ("suite", "conformance"), ("operator", "../../x")]
     if table["settings"]:
         settings = json.loads(table["settings"])

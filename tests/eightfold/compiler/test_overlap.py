@@ -84,9 +84,11 @@ class Anywhere:
         return [piece]
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("config", [NANO, ODD], ids=["nano", "3x5"])
-@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize(
+    ("config", "seed", "stride"),
+    [(NANO, 0, 1), (ODD, 1, 1), (ODD, 0, 2), pytest.param(NANO, 1, 2, marks=pytest.mark.long)],
+    ids=["nano", "3x5-kept", "3x5-strided", "nano-strided-kept"],
+)
 def test_pieces_compute_what_the_whole_does(
     stride: int, config: AcceleratorConfig, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,8 +116,8 @@ def test_random_networks_in_pieces_give_goldens_bytes(
     ("config", "kinds"),
     [
         (QUICK, ("dense", "dense", "dense")),
-        (NANO, ("dense", "dense", "depthwise")),
-        (NANO, ("dense", "depthwise", "point")),
+        pytest.param(NANO, ("dense", "dense", "depthwise"), marks=pytest.mark.long),
+        pytest.param(NANO, ("dense", "depthwise", "point"), marks=pytest.mark.long),
         (NANO, ("dense", "point", "depthwise", "point", "depthwise")),
     ],
     ids=["rows", "groups", "depth", "all"],

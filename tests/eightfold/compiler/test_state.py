@@ -100,13 +100,13 @@ def test_the_state_stays_in_memory(config: AcceleratorConfig, keep: bool) -> Non
 @pytest.mark.parametrize("keep", [False, True], ids=["outputs", "every tensor"])
 def test_random_networks_keep_their_state_in_memory(keep: bool) -> None:
     streams = 0
-    for seed, graph in networks(12):
+    for seed, graph in networks(6):
         config = SMALL if seed % 2 else PRESETS["nano"]
         network = compile_network(graph, config, fallback=True, keep=keep)
         if len(network.segments) == 1 and network.streams:
             frames_in_memory(network.streams[0], graph)
             streams += 1
-    assert streams > 6
+    assert streams > 3
 
 
 def test_a_streaming_block_stores_what_it_keeps_at_once() -> None:

@@ -15,6 +15,7 @@ from eightfold.isa import Opcode
 from eightfold.model import Graph
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
+from tests.support.long import one_in
 from tests.support.models.single import moved
 from tests.support.networks.covered import expect_covered
 from tests.support.networks.machine_run import compile_stream, expect_golden, random_values
@@ -63,7 +64,7 @@ def test_axes_that_stay_together_are_one(
         assert swapped(shape, axes, 4) == Swap(swap.outer, swap.rows, swap.columns, 4 * swap.item)
 
 
-@pytest.mark.parametrize("seed", range(80))
+@pytest.mark.parametrize("seed", range(30))
 def test_random_transposes(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever takes the fewest cycles: by one of both ways, or by copies."""
     rng = np.random.default_rng(seed)
@@ -108,7 +109,10 @@ def test_every_shape_is_possible_one_way() -> None:
     assert {case.values[3] for case in POSSIBLE} == set(WAYS)
 
 
-@pytest.mark.parametrize(("shape", "axes", "config", "way"), POSSIBLE)
+@pytest.mark.parametrize(
+    ("shape", "axes", "config", "way"),
+    one_in(3, POSSIBLE),
+)
 def test_both_ways(
     shape: tuple[int, ...],
     axes: list[int],

@@ -8,7 +8,7 @@ from eightfold.common.errors import InputError
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import explain_element, load_model, run_operator
 
-MODELS, ELEMENTS = 12, 6
+MODELS, ELEMENTS = 8, 4
 
 
 def last_value(lines):

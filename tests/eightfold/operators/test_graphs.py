@@ -13,7 +13,7 @@ from eightfold.operators import load_model, run_graph, run_graphs, run_operator
 from eightfold.operators.graphs import PreparedGraph, stackable
 from eightfold.run.inputs import random_inputs
 
-CASES = 40
+CASES = 20
 """Models per operator."""
 
 DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"

@@ -17,6 +17,7 @@ from eightfold.target.config import PRESETS
 from eightfold.target.memory import PROFILES, MemoryTiming
 from tests.support.figures import expect_honest_work, issued_vectors
 from tests.support.hardware.twins import TWINS
+from tests.support.long import one_in
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
 
 DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
@@ -79,13 +80,15 @@ UNKNOWN = 50
 """Cycles that depend on where in memory the regions lie, and when a refresh is due."""
 
 
-@pytest.mark.parametrize("memory", MEMORIES[1:])
-@pytest.mark.parametrize("preset", ["nano", "small"])
+@pytest.mark.parametrize(
+    ("preset", "memory"),
+    one_in(3, ((preset, memory) for preset in ("nano", "small") for memory in MEMORIES[1:])),
+)
 def test_agrees_on_digits_with_a_slow_memory(preset: str, memory: str) -> None:
     expect_the_rtls_cycles(load_model(DIGITS), preset, memory)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", one_in(3, range(6)))
 def test_agrees_on_a_random_network(seed: int) -> None:
     model, _ = random_network(network_rng(seed), operators=HARDWARE)
     expect_the_rtls_cycles(load_model(model), "small")
@@ -95,7 +98,7 @@ def test_agrees_on_a_random_network(seed: int) -> None:
     "preset",
     [pytest.param(name, marks=() if name == "small" else pytest.mark.long) for name in PRESETS],
 )
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", one_in(2, NETWORKS))
 def test_agrees_on_an_mlperf_tiny_network(name: str, preset: str) -> None:
     expect_the_rtls_cycles(load_model(mlperf_tiny(name)), preset)
 

@@ -68,7 +68,9 @@ SHAPES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("preset", ["nano", "small", "base"])
+@pytest.mark.parametrize(
+    "preset", ["nano", *(pytest.param(name, marks=pytest.mark.long) for name in ("small", "base"))]
+)
 def test_takes_the_estimated_cycles(preset):
     rng = np.random.default_rng(0)
     program = new_program(TWINS[preset])

@@ -33,7 +33,7 @@ def test_every_operator_runs_and_has_bins() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "unit", unit_parameters("operators", TWINS["small"], "small", backend="verilator", cases=24)
+    "unit", unit_parameters("operators", TWINS["small"], "small", backend="verilator", cases=8)
 )
 def test_equals_golden_on_small(unit: Unit) -> None:
     expect_passed(unit)
@@ -57,7 +57,7 @@ def groups() -> list:
     found = [NAMES[start : start + GROUP] for start in range(0, len(NAMES), GROUP)]
     return [
         pytest.param(
-            each, id=f"{each[0]}..{each[-1]}", marks=[pytest.mark.long] if number % 6 else []
+            each, id=f"{each[0]}..{each[-1]}", marks=[pytest.mark.long] if number % 12 else []
         )
         for number, each in enumerate(found)
     ]

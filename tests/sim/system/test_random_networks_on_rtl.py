@@ -11,7 +11,7 @@ from tests.support.hardware.small_program import CONFIG as TIGHT
 from tests.support.hardware.twins import TWINS
 
 ON_RTL = [
-    *unit_parameters("networks", TWINS["small"], "small", quick=3, backend="verilator", cases=100),
+    *unit_parameters("networks", TWINS["small"], "small", quick=1, backend="verilator", cases=100),
     *unit_parameters("networks", TIGHT, "tight", backend="verilator", cases=10),
 ]
 ON_ICARUS = unit_parameters("networks", backend="icarus", config="nano", cases=2)

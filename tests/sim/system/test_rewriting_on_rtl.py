@@ -10,6 +10,7 @@ from eightfold.compiler.rewrite import rewrite
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model
 from eightfold.run.report import REWRITTEN
+from tests.support.long import one_in
 from tests.support.networks.redundant import redundant_model
 from tests.support.networks.sparse import sparse_model
 
@@ -20,7 +21,7 @@ MODELS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", one_in(3, MODELS))
 def test_a_rewritten_network_equals_litert(name: str) -> None:
     model = MODELS[name]
     graph = load_model(model)

@@ -16,8 +16,8 @@ def test_rows_and_infer_leave_the_same_in_the_same_cycles() -> None:
     model, inputs = random_network(network_rng(0), operators=HARDWARE, lengths=(24, 25))
     graph = load_model(model)
     found = []
-    assert PRESETS["small"] != TWINS["small"]
-    for config in (PRESETS["small"], TWINS["small"]):
+    assert PRESETS["nano"] != TWINS["nano"]
+    for config in (PRESETS["nano"], TWINS["nano"]):
         network = compile_network(graph, config, keep=True)
         (run,) = simulate_network(graph, network, [inputs], simulator="verilator", stall=0.1)
         found.append((network, run))

@@ -19,6 +19,7 @@ from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import IDEAL, PROFILES, MemoryTiming
 from examples.mobilenet import mobilenet_model
 from tests.eightfold.compiler.test_compiler import TIGHT
+from tests.support.long import one_in
 from tests.support.networks.cascades import CHOICES, AtRandom, Forced, block_model
 from tests.support.networks.machine_run import expect_golden, random_values
 
@@ -29,8 +30,17 @@ ROOMY = PRESETS["nano"]
 NARROW = TIGHT["6x5"].replace(scratchpad=1 << 15)
 
 
-@pytest.mark.parametrize("words", CHOICES)
-@pytest.mark.parametrize(("height", "outside"), [*((h, True) for h in HEIGHTS), (2, False)])
+@pytest.mark.parametrize(
+    ("height", "outside", "words"),
+    one_in(
+        3,
+        (
+            (*each, words)
+            for each in [*((h, True) for h in HEIGHTS), (2, False)]
+            for words in CHOICES
+        ),
+    ),
+)
 def test_strips_of_every_height_equal_golden(height: int, outside: bool, words: str) -> None:
     graph = load_model(block_model())
     forced = Forced(height, words, outside)
@@ -49,8 +59,10 @@ def test_every_tensor_is_delivered(height: int, words: str) -> None:
     assert forced.made
 
 
-@pytest.mark.parametrize("words", CHOICES)
-@pytest.mark.parametrize("keep", [False, True], ids=["outputs", "all tensors"])
+@pytest.mark.parametrize(
+    ("keep", "words"),
+    one_in(3, ((keep, words) for words in CHOICES for keep in (False, True))),
+)
 def test_several_images_one_after_the_other(keep: bool, words: str) -> None:
     graph = load_model(block_model(images=3))
     forced = Forced(2, words, outside=True)
