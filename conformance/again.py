@@ -45,11 +45,11 @@ def asked(
     """
     answers = adapter.answer(inputs, simulator=simulator, seed=seed)
     wrong = np.flatnonzero(~_right(answers, expected))
-    if not wrong.size or answers.crashed or not len(wrong) < len(next(iter(inputs.values()))):
+    count = len(next(iter(inputs.values())))
+    if answers.crashed or not 0 < len(wrong) < count:
         return answers
     again = dict(_again(adapter, inputs, expected, simulator, wrong))
     simulation = answers.simulations[0] if answers.simulations else Simulation(len(wrong))
-    count = len(next(iter(inputs.values())))
     return replace(answers, simulations=(replace(simulation, cases=count, again=again),))
 
 

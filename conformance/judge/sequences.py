@@ -126,6 +126,13 @@ class Row:
         """Whether an answer is not right, or has not come."""
         return ~agree(self.results, self.expected)
 
+    @property
+    def all_times(self) -> Times | None:
+        """The times, if every case was taken and answered."""
+        count = len(self.expected)
+        times = self.times
+        return times if times and min(len(times.given), len(times.taken)) >= count else None
+
 
 Found = dict[tuple[str, str], None]
 """Names of faults, and where and when they are made, in the order in which they are preferred."""
@@ -241,8 +248,7 @@ def _conditions(row: Row) -> dict[str, Mask]:
     """Return when a fault may be made: of each case, by what a sentence says; always first."""
     count = len(row.expected)
     table = {"": np.ones(count, bool)}
-    times = row.times
-    if times is None or len(times.given) < count or len(times.taken) < count:
+    if (times := row.all_times) is None:
         return table
     given, waited = times.given[:count], times.waited[:count]
     close = np.append(False, np.diff(times.taken) == 1)
@@ -334,9 +340,8 @@ def _sources(place: NDArray[np.int64]) -> Iterator[tuple[str, str, NDArray[np.in
 
 def _multiples(row: Row) -> Iterator[tuple[str, str]]:
     """Yield the faults that add something once more per stall."""
-    times = row.times
     count = len(row.expected)
-    if times is None or len(times.given) < count or len(times.taken) < count:
+    if (times := row.all_times) is None:
         return
     first = int(np.argmax(row.wrong))  # before which nothing was added, and there something
     for what, compute in _additions(row):

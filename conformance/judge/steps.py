@@ -105,8 +105,8 @@ def compute(a: StepArithmetic, cases: Cases, begins: Sequence[int]) -> Integers:
             "last_twice": ("last", 2),
         }[a.tile]
         own = np.where(cases[where] != 0, factor * own, own)
-    clears = _clears(a.clear, cases, set(begins))
     resets = set(begins)
+    clears = _clears(a.clear, cases, resets)
     how, _, width = a.accumulator.rpartition("_")
     half = 1 << (int(width) - 1)
     found, accumulator = [], 0
